@@ -276,6 +276,7 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
     if let Kind::Pictures(set) = data.dataset.kind() {
         // Only as many images as can be shown are decoded; they are drawn from all classes.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
+        data.validation = 0;
         if !set.holds_out() {
             data.test = Some(1);
         }

@@ -15,7 +15,7 @@ use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{MSE, R2, TOP1};
 use crate::report::{RunRecord, page, smoke};
-use crate::run_folder::folder::{self, REPORT};
+use crate::run_folder::folder::{self, REPORT, RESULT};
 use crate::run_folder::record::RunResult;
 
 /// Metrics of the answer, where they were measured.
@@ -52,11 +52,19 @@ pub(super) fn run(
         let mut of_seed = recipe.clone();
         of_seed.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
-        if let Settled::Diverged(message) = settle(&folder, of_seed, data.as_deref(), device)? {
-            diverged.push(format!("seed {seed}: {message}"));
+        match settle(&folder, of_seed, data.as_deref(), device)? {
+            Settled::Done(_) => {}
+            Settled::Diverged(message) => {
+                diverged.push(format!("seed {seed}: {message}"));
+                if !folder.join(RESULT).is_file() {
+                    continue;
+                }
+            }
+            Settled::Missing(reason) => anyhow::bail!("seed {seed}: {reason}"),
         }
         records.push(RunRecord::read(&folder)?);
     }
+    anyhow::ensure!(!records.is_empty(), "{}", diverged.join("; "));
     let report = root.join(REPORT);
     folder::write(&report, page(&records)?.as_bytes())?;
     line(format_args!("report {}", report.display()));

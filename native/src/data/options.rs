@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::ser::{Error as _, SerializeMap as _};
 use serde::{Deserialize as _, Serialize, Serializer};
 use simile_core::data::synthetic::colour_mnist::Colours;
@@ -263,6 +265,11 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
         Ok(value.into())
     }
 
+    // Of JSON, as in a file of a model.
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        i64::try_from(value).map(Into::into).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+    }
+
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
         Ok(value.into())
     }
@@ -330,6 +337,9 @@ mod tests {
         assert_eq!((birds.wings, birds.names["de"].as_slice()), (2, &["Rotkehlchen".to_owned()][..]));
         assert_eq!(toml::to_string(&document.0).unwrap(), text);
         assert_eq!(document, toml::from_str(&text.replace("[birds.names]\n", "names.")).unwrap());
+        let json = serde_json::to_string(&document.0).unwrap();
+        assert_eq!(document, serde_json::from_str(&json).unwrap());
+        assert!(serde_json::from_str::<Document>(&json.replace(":2", ":9223372036854775808")).is_err());
         assert_ne!(document, toml::from_str("birds = { wings = 2 }").unwrap());
         assert_ne!(document, Document::default());
     }

@@ -23,6 +23,8 @@ use crate::report::time;
 /// Images of the first measured batch, and the factor by which the next ones grow.
 const FIRST: usize = 8;
 const FACTOR: usize = 4;
+/// The steps of a measurement, after the first one.
+const MEASURED: usize = 2;
 /// Time in seconds that the measurement of all arms may take.
 const MOST: f64 = 6.0;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
@@ -108,7 +110,8 @@ impl Trial<'_> {
     fn seconds(&self, batch: usize) -> Result<f64> {
         let &Self { arm, train, devices, weights, .. } = self;
         let mut recipe = self.recipe.clone();
-        (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations);
+        // Batches are read ahead until the last iteration.
+        (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(MEASURED + 1));
         let device = &devices.first.device;
         let mut loader = DataLoader::keeping(resident_limit()?, arm, &recipe, train, device)?;
         let context = loader.context();
@@ -121,9 +124,9 @@ impl Trial<'_> {
             device.sync().context("waiting for the device")
         };
         step()?;
-        // The faster of two, because other programs can only slow a step down.
+        // The faster one, because other programs can only slow a step down.
         let mut fastest = f64::INFINITY;
-        for _ in 0..2 {
+        for _ in 0..MEASURED {
             let began = Instant::now();
             step()?;
             fastest = fastest.min(began.elapsed().as_secs_f64());

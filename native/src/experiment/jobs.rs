@@ -49,8 +49,10 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
             for slot in 0..limit {
                 scope.spawn(move || {
                     while let Some(at) = queue.take() {
+                        let mut turn = Turn { queue, at, failed: true };
                         let result = labelled(label(&items[at]), || work(&items[at], slot));
-                        queue.give_back(at, result.is_err());
+                        turn.failed = result.is_err();
+                        drop(turn);
                         lock(finished).push((at, result));
                     }
                 });
@@ -96,6 +98,19 @@ struct State {
     running: usize,
     failed: bool,
     begun: Option<Instant>,
+}
+
+/// An item in progress. It ends also if its work panics: others may wait for it.
+struct Turn<'q> {
+    queue: &'q Queue,
+    at: usize,
+    failed: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.queue.give_back(self.at, self.failed);
+    }
 }
 
 impl Queue {

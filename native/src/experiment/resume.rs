@@ -9,6 +9,7 @@ use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::longer;
+use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::weights;
 use crate::experiment::run::{begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
@@ -17,7 +18,7 @@ use crate::interrupt;
 use crate::names::{quoted, resuming};
 use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
-use crate::run_folder::record::RunResult;
+use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::RunState;
 
 /// The changes that are allowed when a run resumes.
@@ -64,6 +65,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     };
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
         .with_context(|| format!("{} cannot go on now, and keeps its state", run.display()))?;
+    same_data(&folder, &state, &splits)?;
     if is_longer {
         // The state is written first: it alone determines the length of the run.
         state.write(&folder)?;
@@ -93,6 +95,19 @@ fn from_the_start(
     let prepared = prepare(recipe, options.data.map(Path::to_owned), devices)?;
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
+}
+
+/// Checks that the splits have as many images as those that the run began with.
+fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()> {
+    let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
+    match state.images {
+        Some(ImageCounts { train, test }) if now != [train, test] => Err(usage(format_args!(
+            "the data of {run} have changed: it began with {train} training and {test} test images, and now there are {} and \
+             {}; put the data back as they were, or begin another run",
+            now[0], now[1]
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// True if the result exists and can be read.

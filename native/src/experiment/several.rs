@@ -199,6 +199,10 @@ impl Several<'_> {
         let mut is_said = false;
         while outcome(folder).is_none() {
             let Some(process) = worker(folder) else {
+                // It may have ended between the two looks.
+                if outcome(folder).is_some() {
+                    break;
+                }
                 anyhow::bail!(
                     "run {before}, {}, must be there first; the same command with --task {before} runs it",
                     folder.display()

@@ -82,15 +82,19 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     )
 }
 
-/// Mean of the losses in the last tenth of the iterations.
+/// Mean of the losses in the last tenth of the iterations; the last loss before if that has none.
 pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> f64 {
     let losses: BTreeMap<usize, f64> = measurements
         .iter()
         .filter(|line| line.arm == arm.name && line.iteration <= iterations)
-        .filter(|line| line.iteration > iterations - iterations.div_ceil(10))
         .map(|line| (line.iteration, line.loss))
         .collect();
-    losses.values().sum::<f64>() / losses.len().max(1) as f64
+    let last: Vec<f64> =
+        losses.range(iterations - iterations.div_ceil(10) + 1..).map(|(_, loss)| *loss).collect();
+    match last.as_slice() {
+        [] => losses.last_key_value().map_or(0.0, |(_, loss)| *loss),
+        last => last.iter().sum::<f64>() / last.len() as f64,
+    }
 }
 
 /// Writes result and report of a run whose arms are all done, and then marks it as finished. Neither data nor a

@@ -37,6 +37,8 @@ pub(crate) struct ComparedRow {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Cell {
     pub(crate) metric: String,
+    #[serde(skip)]
+    pub(crate) seeds: Vec<u64>,
     /// One value a seed.
     pub(crate) values: Vec<f64>,
     pub(crate) mean: Option<f64>,
@@ -58,8 +60,9 @@ pub(crate) struct Cell {
 /// # Errors
 /// If a value is not finite.
 pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) -> Result<Vec<ComparedRow>> {
-    let values = |result: &RowResult<'_>, metric: &Metric| -> Vec<f64> {
-        result.runs.iter().filter_map(|run| Some(run.metric(&metric.name)? * metric.unit)).collect()
+    let values = |result: &RowResult<'_>, metric: &Metric| -> (Vec<u64>, Vec<f64>) {
+        let runs = result.seeds.iter().zip(&result.runs);
+        runs.filter_map(|(&seed, run)| Some((seed, run.metric(&metric.name)? * metric.unit))).unzip()
     };
     let first_beside = |row: &Row| {
         let ran = results.iter().filter(|result| !result.runs.is_empty());
@@ -73,7 +76,7 @@ pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) ->
         .map(|result| {
             let baseline = first_beside(result.row);
             let cells = table.metric.iter().map(|metric| {
-                let first = baseline.map(|first| values(first, metric));
+                let first = baseline.map(|first| values(first, metric).1);
                 let published = result.row.published.get(&metric.name).map_or(&[][..], Vec::as_slice);
                 let mut cell = cell(metric, values(result, metric), published, first.as_deref())?;
                 if !scale.is_comparable() {
@@ -96,7 +99,12 @@ pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) ->
         .collect()
 }
 
-fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f64]>) -> Result<Cell> {
+fn cell(
+    metric: &Metric,
+    (seeds, values): (Vec<u64>, Vec<f64>),
+    published: &[f64],
+    first: Option<&[f64]>,
+) -> Result<Cell> {
     let mean_std = MeanStd::of(&values);
     let (mean, std) = (mean_std.map(|mean_std| mean_std.mean), mean_std.and_then(|mean_std| mean_std.std));
     let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
@@ -104,6 +112,7 @@ fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f6
     let against = first.map(|first| TwoSampleTest::of(&values, first)).transpose()?.flatten();
     Ok(Cell {
         metric: metric.name.clone(),
+        seeds,
         mean,
         std,
         published: of_paper,
@@ -127,7 +136,8 @@ mod tests {
     #[test]
     fn a_cell_says_how_far_off_and_whether_within() {
         let compared =
-            cell(&metric(), vec![80.0, 82.0, 84.0], &[83.0, 1.5], Some(&[70.0, 71.0, 72.0])).unwrap();
+            cell(&metric(), (vec![0, 1, 2], vec![80.0, 82.0, 84.0]), &[83.0, 1.5], Some(&[70.0, 71.0, 72.0]))
+                .unwrap();
         assert_eq!((compared.mean, compared.std, compared.difference), (Some(82.0), Some(2.0), Some(-1.0)));
         assert_eq!(compared.within, Some(true));
         assert_eq!(compared.against.map(|against| against.difference), Some(11.0));
@@ -135,10 +145,10 @@ mod tests {
 
     #[test]
     fn one_seed_has_no_spread_and_no_test() {
-        let compared = cell(&metric(), vec![80.0], &[83.0], Some(&[70.0])).unwrap();
+        let compared = cell(&metric(), (vec![0], vec![80.0]), &[83.0], Some(&[70.0])).unwrap();
         assert_eq!((compared.std, compared.within), (None, None));
         assert!(compared.against.is_none());
         assert_eq!(compared.difference, Some(-3.0));
-        assert_eq!(cell(&metric(), vec![], &[83.0], None).unwrap().mean, None);
+        assert_eq!(cell(&metric(), (vec![], vec![]), &[83.0], None).unwrap().mean, None);
     }
 }

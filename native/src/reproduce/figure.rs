@@ -133,6 +133,7 @@ mod tests {
     fn row(series: &str, x: &str, mean: Option<f64>, published: Option<f64>) -> ComparedRow {
         let cell = Cell {
             metric: "top1".into(),
+            seeds: mean.iter().map(|_| 0).collect(),
             values: mean.into_iter().collect(),
             mean,
             std: None,

@@ -150,7 +150,7 @@ impl<'t> Comparison<'t> {
             [one] => format!("the first row, {one}"),
             _ => "the first row of the same block (the same data set, bias or place on the line)".to_owned(),
         };
-        format!(" TwoSampleTest {first}: {words}.")
+        format!(" Against {first}: {words}.")
     }
 
     /// The comparison as text for a terminal.
@@ -180,7 +180,7 @@ impl<'t> Comparison<'t> {
         let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         for row in &self.rows {
             for cell in &row.cells {
-                for (seed, value) in cell.values.iter().enumerate() {
+                for (seed, value) in cell.seeds.iter().zip(&cell.values) {
                     writer.write_record([
                         row.name.clone(),
                         cell.metric.clone(),
@@ -229,9 +229,10 @@ impl<'t> Comparison<'t> {
 mod tests {
     use super::*;
 
-    fn comparison(scale: Scale, metrics: &[Metric]) -> String {
+    fn comparison(scale: Scale, metrics: &[Metric]) -> Comparison<'_> {
         let cell = Cell {
             metric: "top1".into(),
+            seeds: vec![1],
             values: vec![84.2],
             mean: Some(84.2),
             std: None,
@@ -252,7 +253,7 @@ mod tests {
             runs: Vec::new(),
             diverged: vec![],
         };
-        let comparison = Comparison {
+        Comparison {
             name: "t",
             title: "Table",
             paper: "Paper.",
@@ -267,16 +268,27 @@ mod tests {
             figure: None,
             rows: vec![row],
             absent: vec![],
-        };
+        }
+    }
+
+    fn text(scale: Scale, metrics: &[Metric]) -> String {
+        let comparison = comparison(scale, metrics);
         comparison.text() + &comparison.markdown() + &comparison.html().unwrap()
+    }
+
+    #[test]
+    fn a_value_has_the_seed_of_its_run() {
+        let csv = comparison(Scale::Full, &[]).csv().unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert_eq!(csv.lines().nth(1), Some("InfoNCE,top1,1,84.2,84.1,1.8"));
     }
 
     #[test]
     fn a_smoke_run_is_compared_with_nothing() {
         let metrics = [Metric { name: "top1".into(), title: "Top-1".into(), unit: 100.0, digits: 1 }];
-        let full = comparison(Scale::Full, &metrics);
+        let full = text(Scale::Full, &metrics);
         assert!(full.contains("within ±") && full.contains("84.1 ± 1.8") && full.contains("published mean"));
-        let smoke = comparison(Scale::Smoke, &metrics);
+        let smoke = text(Scale::Smoke, &metrics);
         assert!(smoke.contains("84.2") && smoke.contains("Nothing is compared at this scale"), "{smoke}");
         for word in ["within", "84.1", "+0.1", "published mean"] {
             assert!(!smoke.contains(word), "{word} in {smoke}");

@@ -20,6 +20,8 @@ use crate::run_folder::record::ArmResult;
 pub(crate) struct RowResult<'t> {
     pub(crate) row: &'t Row,
     pub(crate) folders: Vec<PathBuf>,
+    /// The seed of each run.
+    pub(crate) seeds: Vec<u64>,
     pub(crate) runs: Vec<ArmResult>,
     /// Runs that diverged, or would begin from one that did: seed and reason. No number counts them.
     pub(crate) diverged: Vec<String>,
@@ -90,13 +92,17 @@ pub(crate) fn recipe_of(table: &Table, scale: Scale, tasks: &[Task], index: usiz
 
 /// The results of the rows among those of all runs.
 pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], settled: &[Settled]) -> Vec<RowResult<'t>> {
-    let mut results: Vec<RowResult<'t>> =
-        rows.iter().map(|row| RowResult { row, folders: vec![], runs: vec![], diverged: vec![] }).collect();
+    let nothing =
+        |&row: &&'t Row| RowResult { row, folders: vec![], seeds: vec![], runs: vec![], diverged: vec![] };
+    let mut results: Vec<RowResult<'t>> = rows.iter().map(nothing).collect();
     for (task, settled) in tasks.iter().zip(settled) {
         let Some(result) = results.iter_mut().find(|result| result.row.name == task.row) else { continue };
         match settled {
             Settled::Done(run) => {
-                result.runs.extend(run.arms.first().cloned());
+                if let Some(arm) = run.arms.first() {
+                    result.seeds.push(task.seed);
+                    result.runs.push(arm.clone());
+                }
                 result.folders.push(task.folder.clone());
             }
             Settled::Diverged(message) => result.diverged.push(format!("seed {}: {message}", task.seed)),

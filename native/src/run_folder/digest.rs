@@ -7,8 +7,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::run_folder::folder::bytes_of;
-
 /// Length and CRC-32C of some bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Digest {
@@ -32,17 +30,19 @@ impl Digest {
     /// # Errors
     /// If the file is missing, cannot be read, or has another digest.
     pub(crate) fn read(self, path: &Path) -> Result<Vec<u8>> {
-        let length = match fs::metadata(path) {
+        let file = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 anyhow::bail!("{} is missing; {REMEDY}", path.display())
             }
-            found => found.with_context(|| format!("cannot read {}", path.display()))?.len(),
+            found => found.with_context(|| format!("cannot read {}", path.display()))?,
         };
+        anyhow::ensure!(file.is_file(), "cannot read {}: it is not a file", path.display());
         // A file of another length is not read, because it may not fit into memory.
-        let read = if length == self.bytes { bytes_of(path) } else { Ok(Vec::new()) };
+        let has_length = file.len() == self.bytes;
+        let read = if has_length { fs::read(path) } else { Ok(Vec::new()) };
         let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
         anyhow::ensure!(
-            length == self.bytes && Self::of(&bytes) == self,
+            has_length && Self::of(&bytes) == self,
             "{} is damaged: it is not the file that the run wrote; {REMEDY}",
             path.display()
         );

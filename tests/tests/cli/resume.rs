@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::newcomer::scans;
 use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
 use crate::{complaint, json, place, simile, stdout};
 
@@ -51,6 +52,22 @@ fn copy(from: &Path, to: &Path) {
             false => assert!(fs::copy(entry.path(), place).is_ok()),
         }
     }
+}
+
+#[test]
+fn data_that_have_changed_are_named() {
+    let place = place();
+    scans(place.path(), 120);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    train(place.path(), &["scans.toml", "--data", "scans", "--smoke", "--out", "run"]);
+    let table = place.path().join("scans/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    fs::write(&table, rows.lines().take(101).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let on = ["train", "--resume", "run", "--set", "train.iterations=4"];
+    let text = complaint(place.path(), &on, 2);
+    assert!(text.contains("the data of run have changed") && text.contains("training and"), "{text}");
+    fs::write(&table, rows).unwrap();
+    simile(place.path(), &on).assert().success();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One picture file of any size, fitted to an encoder's input.
 
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use simile_core::data::Images;
 use simile_core::data::formats::picture::{PictureError, decode};
 
 use super::resize::ResizeSpec;
+use super::writer::Decoded;
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Fit;
 
@@ -16,16 +18,22 @@ use crate::data::settings::Fit;
 /// from the content: some PNG files in published data sets have the name of a JPEG.
 ///
 /// # Errors
-/// [`DataError::Image`] if the file cannot be read or is not a picture, [`DataError::LargePicture`] if it has more
+/// [`DataError::Read`] if the file cannot be read, [`DataError::Image`] if it is missing or not a picture, [`DataError::LargePicture`] if it has more
 /// pixels than are decoded.
 pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
     fitted(&original(path)?, spec)
 }
 
 /// A picture in its own size.
+///
+/// # Errors
+/// [`DataError::Read`] if there is a file and it cannot be read, which may be over the next time; otherwise as [`read_picture`].
 fn original(path: &Path) -> Result<Images> {
     let failed = |source: ImageError| DataError::Image { path: path.into(), source };
-    let bytes = std::fs::read(path).map_err(|error| failed(error.into()))?;
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => failed(error.into()),
+        _ => DataError::Read { path: path.into(), source: error },
+    })?;
     decode(&bytes).map_err(|error| match error {
         PictureError::Image(source) => failed(source),
         PictureError::Empty(source) => source.into(),
@@ -43,11 +51,12 @@ fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
     })
 }
 
-/// Reads a picture into its place among others; returns its stretch, 1 where it is not squeezed or that is of no concern.
+/// Reads a picture into its place among others; gives its stretch, 1 where it is not squeezed or that is of no concern. For one
+/// that is broken it gives the reason, without the name of the file.
 ///
 /// # Errors
-/// The reason, without the name of the file.
-pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<f32, String> {
+/// If the file cannot be read, so that nothing is known of the picture.
+pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<Decoded> {
     // A panic of a decoder affects only its own picture.
     let read = catch_unwind(AssertUnwindSafe(|| {
         let original = original(path)?;
@@ -55,16 +64,17 @@ pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Res
     }));
     let (picture, stretch) = match read {
         Ok(Ok(read)) => read,
-        Ok(Err(DataError::Image { source, .. })) => return Err(source.to_string()),
-        Ok(Err(DataError::LargePicture { reason, .. })) => return Err(reason),
-        Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err("its decoder failed".into()),
+        Ok(Err(error @ DataError::Read { .. })) => return Err(error),
+        Ok(Err(DataError::Image { source, .. })) => return Ok(Err(source.to_string())),
+        Ok(Err(DataError::LargePicture { reason, .. })) => return Ok(Err(reason)),
+        Ok(Err(error)) => return Ok(Err(error.to_string())),
+        Err(_) => return Ok(Err("its decoder failed".into())),
     };
     if picture.pixels.len() != pixels.len() {
-        return Err("it has another size than asked for".into());
+        return Ok(Err("it has another size than asked for".into()));
     }
     pixels.copy_from_slice(&picture.pixels);
-    Ok(stretch)
+    Ok(Ok(stretch))
 }
 
 #[cfg(test)]

@@ -139,14 +139,14 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
         left = Some(missing.len());
         let turn = missing.get(..TURN).unwrap_or(&missing);
         let mut at = turn.iter();
-        decode((root, files), turn, layout.resize, (&mut progress, done), |pixels, decoded| {
+        let all = decode((root, files), turn, layout.resize, (&mut progress, done), |pixels, decoded| {
             let keys = at.by_ref().filter_map(|&at| keys.get(at).copied());
             // The pictures first: keys would be taken for one picture more than there are.
-            writer
-                .append(pixels, decoded.into_iter().zip(keys).map(|(decoded, key)| (key, decoded)).collect())
-        })
-        .and_then(|()| writer.keep())
-        .map_err(failed)?;
+            let pictures = decoded.into_iter().zip(keys).map(|(decoded, key)| (key, decoded)).collect();
+            writer.append(pixels, pictures).map_err(failed)
+        });
+        writer.keep().map_err(failed)?;
+        all?;
         if turn.len() == missing.len() {
             break;
         }
@@ -184,13 +184,11 @@ fn in_memory(
     let mut decoded = Vec::new();
     let all: Vec<usize> = (0..files.len()).collect();
     let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
-    let gathered: Result<(), std::convert::Infallible> =
-        decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
-            pixels.extend_from_slice(part);
-            decoded.extend(of_part);
-            Ok(())
-        });
-    let Ok(()) = gathered;
+    decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
+        pixels.extend_from_slice(part);
+        decoded.extend(of_part);
+        Ok(())
+    })?;
     if let Some(progress) = progress {
         progress.finish();
     }
@@ -205,23 +203,28 @@ fn in_memory(
     Ok((images, broken.collect()))
 }
 
-/// Decodes the pictures `numbers` of a list, part by part: `take` gets the pixels of each part, zero where a picture cannot be
-/// read. The progress says how many are done, with those that were before.
-fn decode<E: Send>(
+/// Decodes the pictures `numbers` of a list, part by part: `take` gets the pixels of each part, zero where a picture is broken.
+/// The progress says how many are done, with those that were before.
+///
+/// # Errors
+/// If a file cannot be read, and those of `take`.
+fn decode(
     (root, files): (&Path, &[String]),
     numbers: &[usize],
     resize: ResizeSpec,
     (progress, before): (&mut Option<Progress>, usize),
-    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E> + Send,
-) -> Result<(), E> {
+    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<()> + Send,
+) -> Result<()> {
     let part = (PART_BYTES / resize.bytes().max(1)).clamp(1, PART);
     let mut done = before;
     let mut whole = Part::default();
     let mut next = Part::default();
     for numbers in numbers.chunks(part) {
         // One thread takes a part while the others decode the next one.
-        let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
+        let (decoded, taken) =
+            rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
         done += taken?;
+        decoded?;
         if let Some(progress) = progress {
             progress.at(done as u64, "");
         }
@@ -240,17 +243,19 @@ struct Part {
 
 impl Part {
     /// Replaces them by other pictures of a list.
-    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
+    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) -> Result<()> {
         let size = resize.bytes().max(1);
         self.pixels.clear();
         self.pixels.resize(numbers.len() * size, 0);
         let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        self.found =
-            pictures.map(|(&at, pixels)| read_into(&path_of(root, files, at), resize, pixels)).collect();
+        self.found = pictures
+            .map(|(&at, pixels)| read_into(&path_of(root, files, at), resize, pixels))
+            .collect::<Result<_>>()?;
+        Ok(())
     }
 
     /// Hands the pictures over; returns their number.
-    fn give<E>(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E>) -> Result<usize, E> {
+    fn give(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<()>) -> Result<usize> {
         let found = std::mem::take(&mut self.found);
         let pictures = found.len();
         if pictures > 0 {
@@ -282,6 +287,24 @@ mod tests {
     fn spoil(folder: &Path) {
         fs::write(folder.join("3.png"), b"\x89PNG\r\n\x1a\nbroken").unwrap();
         fs::remove_file(folder.join("299.png")).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_no_broken_picture() {
+        let (folder, files) = folder();
+        let path = folder.path().join("7.png");
+        let picture = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let cache = Cache::new(folder.path().join("cache"));
+        let read = |cache| read_pictures(folder.path(), &files, RESIZE, Broken::Skip, cache);
+        for cache in [None, Some(&cache)] {
+            let error = read(cache).unwrap_err().to_string();
+            assert!(error.contains("cannot read") && error.contains("7.png"), "{error}");
+        }
+        fs::remove_dir(&path).unwrap();
+        fs::write(&path, picture).unwrap();
+        assert_eq!(read(Some(&cache)).unwrap().images.len(), 300);
     }
 
     #[test]

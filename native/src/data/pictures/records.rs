@@ -95,7 +95,8 @@ impl RecordFile {
         let Self { path, root, pictures, layout, .. } = self;
         let picture = root.join(pictures.get(number).map_or("", String::as_str));
         let record = self.records.get(number).map_or(0, |(_, record)| *record);
-        read_into(&picture, layout.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
+        let decoded = read_into(&picture, layout.resize, pixels).map_err(|error| error.to_string()).flatten();
+        decoded.map_err(|of_picture| DatasetError::Unreadable {
             origin: format!("record {record} of {}", path.display()),
             reason: format!(
                 "{reason}, and its picture {} cannot be decoded again: {of_picture}; repair the picture, or delete the \

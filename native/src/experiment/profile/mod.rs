@@ -111,6 +111,9 @@ pub(crate) fn profile(
         Some(bytes) => Some(weights::begin(&mut prepared.recipe, bytes)?),
         None => None,
     };
+    // Batches are read and conditions solved ahead until the last iteration: those that are measured are before it.
+    let iterations = &mut prepared.recipe.train.iterations;
+    *iterations = (*iterations).max(WARM_UP + 2 * steps);
     let mut arms = Vec::new();
     for arm in prepared.recipe.arms() {
         let measured = profile_arm(&prepared, &arm, weights.clone(), steps);
@@ -149,7 +152,7 @@ fn profile_arm(
     let (spans, recorded) = Spans::listen(device.clone());
     // Threads that work for the steps start in the first step; their stages are recorded from then on.
     let passes = tracing::subscriber::with_default(spans, || training.passes(steps, device, &recorded));
-    let Undisturbed { seconds, of_host, waited, launches } = passes?;
+    let Undisturbed { seconds, images, of_host, waited, launches } = passes?;
     training.progress.finish();
     let stages = recorded.finish();
     let in_step = |time: Duration| 1e3 * time.as_secs_f64() / steps as f64;
@@ -161,7 +164,7 @@ fn profile_arm(
         step_ms: 1e3 * seconds / steps as f64,
         host_ms: in_step(of_host),
         waiting,
-        images_per_second: (recipe.train.batch * steps) as f64 / seconds,
+        images_per_second: images as f64 / seconds,
         stages: times(&stages, steps),
         launches: sorted(launches, steps),
         cost: Cost::of(recipe, arm)?,
@@ -172,6 +175,7 @@ fn profile_arm(
 /// The time of steps that did not wait for the device in between.
 struct Undisturbed {
     seconds: f64,
+    images: usize,
     /// The time until the host began to wait for the device at their end.
     of_host: Duration,
     waited: Waited,
@@ -192,18 +196,18 @@ impl Training {
         self.loader.take_waited();
         let launches = Launches::count();
         let started = Instant::now();
-        let of_host = self.run(steps, device)?;
+        let (images, of_host) = self.run(steps, device)?;
         let seconds = started.elapsed().as_secs_f64();
         let (waited, launches) = (self.loader.take_waited(), launches.finish());
         recorded.begin();
         self.run(steps, device)?;
-        Ok(Undisturbed { seconds, of_host, waited, launches })
+        Ok(Undisturbed { seconds, images, of_host, waited, launches })
     }
 
-    /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device. Returns the time of the
-    /// host before that.
-    fn run(&mut self, steps: usize, device: &Device) -> Result<Duration> {
-        let started = Instant::now();
+    /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device. Returns the number of images, and
+    /// the time of the host before it waits.
+    fn run(&mut self, steps: usize, device: &Device) -> Result<(usize, Duration)> {
+        let (started, mut images) = (Instant::now(), 0);
         for _ in 0..steps {
             if self.trainer.awaits_scores() {
                 let done = self.trainer.step_number();
@@ -211,7 +215,7 @@ impl Training {
                     "its first stage ends after {done} steps, before all were measured; measure fewer"
                 )));
             }
-            spans::step(|| self.loader.step(&mut self.trainer))?;
+            images += spans::step(|| self.loader.step(&mut self.trainer))?;
             if interrupt::asked() {
                 return Err(Interrupted("a profile keeps nothing; run it again".into()).into());
             }
@@ -220,7 +224,7 @@ impl Training {
         let of_host = started.elapsed();
         pollster::block_on(self.trainer.mean_loss())?;
         device.sync().context("waiting for the device")?;
-        Ok(of_host)
+        Ok((images, of_host))
     }
 }
 

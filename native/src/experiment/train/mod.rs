@@ -109,18 +109,25 @@ impl<'a> ArmTraining<'a> {
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
     fn iterate(&mut self) -> Result<Option<Stopped>> {
         while !self.trainer.is_finished() {
-            if let Some(stopped) = selection::no_better(self.session, self.at) {
-                return Ok(Some(stopped));
-            }
             let completed = self.trainer.step_number();
+            if let Some(stopped) = selection::no_better(self.session, self.at) {
+                // Steps since the last line have no line yet.
+                return match self.log_rest() {
+                    Ok(()) => Ok(Some(stopped)),
+                    Err(error) if is_divergence(&error) => self.back_to_good(&error, completed).map(Some),
+                    Err(error) => Err(error),
+                };
+            }
             let result = self.step();
             self.session.state.arms[self.at].seconds = self.clock.seconds();
-            match result.and_then(|()| self.checkpoint_if_due()) {
+            // Read once: between two reads, a signal would end the run without a checkpoint.
+            let is_asked = self.is_asked();
+            match result.and_then(|()| self.checkpoint_if_due(is_asked)) {
                 Ok(()) => {}
                 Err(error) if is_divergence(&error) => return self.back_to_good(&error, completed).map(Some),
                 Err(error) => return Err(error),
             }
-            if self.is_asked() {
+            if is_asked {
                 return Err(self.session.interrupted());
             }
         }
@@ -217,28 +224,40 @@ impl<'a> ArmTraining<'a> {
             }
             false => self.agreed()?.step(&mut self.trainer)?,
         };
-        let iteration = self.trainer.step_number();
+        // The time of a step that is logged has the wait for its loss.
         let loss = match self.is_due(self.session.recipe.train.log_every as u64) {
             true => pollster::block_on(self.trainer.mean_loss())?,
             false => None,
         };
         self.pace.add(images, began.elapsed());
-        if let Some(loss) = loss {
-            let (arm, count) = (self.arm.name.clone(), iteration as usize);
-            let steps = self.trainer.config().steps;
-            let left = (steps - iteration, self.following * steps);
-            let memory = Used::now(&self.session.devices.first.device);
-            let note = self.pace.note(self.loader.take_waited().sum(), left, memory);
-            let scalars = [("loss", loss), ("learning_rate", learning_rate)];
-            self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
-            self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
-            self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
-        }
-        self.session.state.arms[self.at].iteration = iteration;
+        self.log(loss, learning_rate)?;
+        self.session.state.arms[self.at].iteration = self.trainer.step_number();
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
         if every > 0 && self.is_due(every) {
             selection::evaluate(self.session, (self.at, self.arm), &self.trainer, self.events)?;
         }
+        Ok(())
+    }
+
+    /// Logs the mean loss of the steps since the last line, if there were any.
+    fn log_rest(&mut self) -> Result<()> {
+        let loss = pollster::block_on(self.trainer.mean_loss())?;
+        self.log(loss, self.trainer.learning_rate())
+    }
+
+    /// Writes a mean loss, if there is one, to the log, TensorBoard and the line of progress.
+    fn log(&mut self, loss: Option<f64>, learning_rate: f64) -> Result<()> {
+        let Some(loss) = loss else { return Ok(()) };
+        let iteration = self.trainer.step_number();
+        let (arm, count) = (self.arm.name.clone(), iteration as usize);
+        let steps = self.trainer.config().steps;
+        let left = (steps - iteration, self.following * steps);
+        let memory = Used::now(&self.session.devices.first.device);
+        let note = self.pace.note(self.loader.take_waited().sum(), left, memory);
+        let scalars = [("loss", loss), ("learning_rate", learning_rate)];
+        self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
+        self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
+        self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
         Ok(())
     }
 
@@ -264,9 +283,9 @@ impl<'a> ArmTraining<'a> {
     /// Makes a checkpoint if it is time for one by count, by the clock, or because the run ends. One that is not the last is
     /// left out if the one before is still being written, or if checkpoints would take more than a hundredth of the time:
     /// no number depends on which are made.
-    fn checkpoint_if_due(&mut self) -> Result<()> {
+    fn checkpoint_if_due(&mut self, is_asked: bool) -> Result<()> {
         let by_count = self.is_due(self.session.recipe.train.checkpoint_every as u64);
-        let is_last = self.trainer.is_finished() || self.is_asked();
+        let is_last = self.trainer.is_finished() || is_asked;
         if !by_count && !is_last && !self.clock.is_due() {
             return Ok(());
         }
@@ -385,7 +404,7 @@ mod tests {
             }
             for _ in 0..4 {
                 training.step().unwrap();
-                training.checkpoint_if_due().unwrap();
+                training.checkpoint_if_due(false).unwrap();
                 training.session.written().unwrap();
             }
             let good = training.session.state.arms[0].good.clone().unwrap();
