@@ -286,7 +286,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         p.soft {
             "Mean ± standard deviation over the runs (n − 1)."
             @if let Some(words) = test_in_words(against.iter().flatten()) {
-                " TwoSampleTest the first arm: " (words) "."
+                " Against the first variant: " (words) "."
             }
         }
         @if differ {
@@ -356,6 +356,9 @@ mod tests {
         assert!(
             !apart.contains("±</td>") && !apart.contains(" ± 7.07") && !apart.contains("against the first")
         );
+        let arms = |seed, x, y| run("a", seed, "", vec![arm("x", x), arm("y", y)]);
+        let against = text(&[arms(0, 0.5, 0.8), arms(1, 0.6, 0.9)]);
+        assert!(against.contains("(n − 1). Against the first variant: the difference"), "{against}");
         assert!(apart.contains("train.batch = 16") && apart.contains("train.batch = 32"), "{apart}");
     }
 
