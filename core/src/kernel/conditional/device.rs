@@ -7,8 +7,7 @@ use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use simile_kernels::PairWeights;
 
-use super::large::SMALL;
-use super::{ConditionalEmbedding, DENSE_ROWS, Form};
+use super::{ConditionalEmbedding, DENSE_ROWS, Form, SMALL};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
 

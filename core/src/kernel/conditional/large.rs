@@ -36,14 +36,11 @@ use simile_kernels::cpu::parallel;
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
 use super::tiles::SymmetricTiles;
-use super::{ConditionalEmbedding, Form};
+use super::{ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
 use crate::kernel::values::KernelValues;
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
-
-/// Batches up to this size are solved densely in `f64`.
-pub(super) const SMALL: usize = 1024;
 
 /// Number of rows that are eliminated in `f64`.
 const PIVOTS: usize = 128;

@@ -59,6 +59,8 @@ pub use weight_scheme::WeightScheme;
 
 /// Batches up to this size store `W` as a dense matrix even if factors exist.
 const DENSE_ROWS: usize = 128;
+/// Batches up to this size are solved densely in `f64`.
+const SMALL: usize = 1024;
 
 /// Largest value of a kernel: sums of products of such values are finite.
 const LARGEST: f64 = 1e140;

@@ -7,8 +7,9 @@ use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
-use super::large::SMALL;
-use super::{ConditionalEmbedding, DeviceEmbedding, check_pivots, check_ridge, representable, to_faer};
+use super::{
+    ConditionalEmbedding, DeviceEmbedding, SMALL, check_pivots, check_ridge, representable, to_faer,
+};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;

@@ -70,6 +70,8 @@ struct ArmTraining<'a> {
     pace: Pace,
     /// Number of the arms that follow.
     following: u64,
+    /// The learning rate of the last step.
+    learning_rate: f64,
     /// True before the first step of this process on a GPU.
     tunes: bool,
     /// The state of the last checkpoint, until the other processes have it.
@@ -102,8 +104,22 @@ impl<'a> ArmTraining<'a> {
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
         let following = (session.state.arms.len() - at - 1) as u64;
-        let (pace, kept) = (Pace::default(), None);
-        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace, following, tunes, kept })
+        let (pace, kept, learning_rate) = (Pace::default(), None, trainer.learning_rate());
+        Ok(Self {
+            session,
+            arm,
+            at,
+            loader,
+            trainer,
+            events,
+            progress,
+            clock,
+            pace,
+            following,
+            learning_rate,
+            tunes,
+            kept,
+        })
     }
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
@@ -212,7 +228,7 @@ impl<'a> ArmTraining<'a> {
         if self.trainer.awaits_scores() {
             self.begin_stage()?;
         }
-        let learning_rate = self.trainer.learning_rate();
+        self.learning_rate = self.trainer.learning_rate();
         let began = Instant::now();
         let images = match std::mem::take(&mut self.tunes) {
             true => {
@@ -230,7 +246,7 @@ impl<'a> ArmTraining<'a> {
             false => None,
         };
         self.pace.add(images, began.elapsed());
-        self.log(loss, learning_rate)?;
+        self.log(loss)?;
         self.session.state.arms[self.at].iteration = self.trainer.step_number();
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
         if every > 0 && self.is_due(every) {
@@ -242,13 +258,13 @@ impl<'a> ArmTraining<'a> {
     /// Logs the mean loss of the steps since the last line, if there were any.
     fn log_rest(&mut self) -> Result<()> {
         let loss = pollster::block_on(self.trainer.mean_loss())?;
-        self.log(loss, self.trainer.learning_rate())
+        self.log(loss)
     }
 
     /// Writes a mean loss, if there is one, to the log, TensorBoard and the line of progress.
-    fn log(&mut self, loss: Option<f64>, learning_rate: f64) -> Result<()> {
+    fn log(&mut self, loss: Option<f64>) -> Result<()> {
         let Some(loss) = loss else { return Ok(()) };
-        let iteration = self.trainer.step_number();
+        let (iteration, learning_rate) = (self.trainer.step_number(), self.learning_rate);
         let (arm, count) = (self.arm.name.clone(), iteration as usize);
         let steps = self.trainer.config().steps;
         let left = (steps - iteration, self.following * steps);
