@@ -125,6 +125,18 @@ fn training_ends_when_nothing_gets_better() {
     assert_eq!(arm["iterations"], last["iteration"]);
     assert_eq!(arm["stopped"]["why"], "no-better", "twelve evaluations, each better: {evaluations:?}");
     assert!(evaluations.iter().any(|earlier| earlier["value"].as_f64() >= last["value"].as_f64()));
+    // Its steps since the last line and the last checkpoint are not lost: a longer run begins where it ended.
+    let seldom = ["--set", "train.log_every=50", "--set", "train.checkpoint_every=50"];
+    simile(place.path(), &[&["train", "mine.toml", "--out", "seldom"], &seldom[..]].concat())
+        .assert()
+        .success();
+    let arm = || result(&place.path().join("seldom"))["arms"][0].clone();
+    let ended = arm();
+    assert!(ended["final_loss"].as_f64().unwrap() > 0.0, "{ended}");
+    simile(place.path(), &["train", "--resume", "seldom", "--set", "train.iterations=30"]).assert().success();
+    for key in ["iterations", "final_loss", "last"] {
+        assert_eq!(arm()[key], ended[key], "{key}");
+    }
 }
 
 #[test]
