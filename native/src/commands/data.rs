@@ -16,7 +16,7 @@ use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
-use crate::data::source::{About, Kind};
+use crate::data::source::{About, Kind, Source};
 use crate::data::{
     DataSection, DatasetName, Fetched, Report, Survey, check as check_files, fetch as fetch_files,
     preview as draw, sets,
@@ -25,6 +25,21 @@ use crate::draft::Draft;
 use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 use crate::run_folder::folder;
+
+/// A data set with the keys of `[data]` that belong to it.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    about: &'static About,
+    keys: Vec<String>,
+}
+
+impl Listed {
+    fn new(set: &'static dyn Source) -> Self {
+        let keys = set.options().iter().map(|option| format!("data.{}", option.key)).collect();
+        Self { about: set.about(), keys }
+    }
+}
 
 /// The contents of a data set.
 #[derive(Serialize)]
@@ -82,13 +97,13 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 
 fn list(arguments: &DataList, console: Console) -> Result<()> {
     if let Some(name) = &arguments.name {
-        let about = known(name)?;
-        return console.answer(about, || in_full(about));
+        let listed = Listed::new(known(name)?);
+        return console.answer(&listed, || in_full(&listed));
     }
-    let listed: Vec<&About> = sets::ALL.iter().map(|set| set.about()).collect();
+    let listed: Vec<Listed> = sets::ALL.iter().map(|set| Listed::new(*set)).collect();
     console.answer(&listed, || {
         let mut table = table(["Data set", "Variables", "Get it"]);
-        for about in &listed {
+        for Listed { about, .. } in &listed {
             let get = match (about.downloads.is_empty(), about.home.is_empty()) {
                 (false, _) => format!("simile data fetch {}", about.name),
                 (true, false) => about.home.to_owned(),
@@ -101,11 +116,13 @@ fn list(arguments: &DataList, console: Console) -> Result<()> {
 }
 
 /// One data set, line by line.
-fn in_full(about: &About) -> String {
+fn in_full(Listed { about, keys }: &Listed) -> String {
     let addresses: Vec<&str> = about.downloads.iter().map(|download| download.url).collect();
     let rows = [
         ("files", about.files.to_owned()),
+        ("classes", about.classes.to_owned()),
         ("variables", about.variables.to_owned()),
+        ("keys", keys.join(", ")),
         ("home", about.home.to_owned()),
         ("licence", about.licence.to_owned()),
         ("get it", about.get.to_owned()),
@@ -117,9 +134,9 @@ fn in_full(about: &About) -> String {
 }
 
 /// The data set of a name.
-fn known(name: &str) -> Result<&'static About> {
+fn known(name: &str) -> Result<&'static dyn Source> {
     let unknown = || usage(format_args!("no data set is named `{name}`{}", suggestion(name, sets::names())));
-    Ok(sets::find(name).ok_or_else(unknown)?.about())
+    sets::find(name).ok_or_else(unknown)
 }
 
 #[derive(Serialize)]
@@ -130,7 +147,7 @@ struct FetchedSet {
 }
 
 fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
-    let about = known(&arguments.name)?;
+    let about = known(&arguments.name)?.about();
     if about.downloads.is_empty() {
         let how = if about.home.is_empty() {
             "there is nothing to download".to_owned()

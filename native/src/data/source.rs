@@ -169,6 +169,8 @@ pub(crate) struct About {
     pub(crate) name: &'static str,
     /// Files that the data set consists of, in words.
     pub(crate) files: &'static str,
+    /// Its classes, and the pictures that it is tested on, in words.
+    pub(crate) classes: &'static str,
     /// Variables that it can be conditioned on.
     pub(crate) variables: &'static str,
     /// The authors' page; empty if there is nothing to download.
@@ -202,6 +204,7 @@ impl About {
     pub(crate) const NOTHING: Self = Self {
         name: "",
         files: "",
+        classes: "",
         variables: "",
         home: "",
         licence: "",

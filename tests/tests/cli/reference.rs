@@ -16,11 +16,11 @@ fn is_kept(page: &str, text: &str) {
         fs::write(&file, text).unwrap();
         return;
     }
-    let found = fs::read_to_string(&file).unwrap_or_default();
-    let differs = found.lines().zip(text.lines()).position(|(found, wanted)| found != wanted);
-    let at = differs.unwrap_or_else(|| found.lines().count().min(text.lines().count())) + 1;
+    let content = fs::read_to_string(&file).unwrap_or_default();
+    let differs = content.lines().zip(text.lines()).position(|(line, wanted)| line != wanted);
+    let at = differs.unwrap_or_else(|| content.lines().count().min(text.lines().count())) + 1;
     assert!(
-        found == text,
+        content == text,
         "{} differs from the program in line {at}; SIMILE_WRITE_TABLES=1 writes it anew",
         file.display()
     );
@@ -130,7 +130,9 @@ fn data_sets_are_those_of_the_program() {
         let fetched = codes(urls.into_iter());
         for (title, value) in [
             ("files", cell(text(set, "files"))),
+            ("classes", cell(text(set, "classes"))),
             ("attributes", cell(text(set, "variables"))),
+            ("keys of its own", codes(list(&set["keys"]).iter().filter_map(Value::as_str))),
             ("home", home),
             ("licence", cell(text(set, "licence"))),
             ("get it", cell(text(set, "get"))),

@@ -22,6 +22,7 @@ pub(super) struct Celeba;
 static ABOUT: About = About {
     name: "celeba",
     files: "list_attr_celeba.txt, list_eval_partition.txt, img_align_celeba/*.jpg",
+    classes: "one of the 40 attributes; the authors' training, validation and test parts",
     variables: "bias, group, attributes (40)",
     home: "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
     licence: "non-commercial research, no redistribution",
@@ -49,8 +50,8 @@ impl PictureFiles for Celeba {
         let section = options.get::<FacesSection>().cloned().unwrap_or_default();
         let list = |name: &str, inner: &str| -> Result<PathBuf> {
             let nested = format!("celeba/{inner}");
-            let found = root(folder, &[inner, "celeba", "CelebA", &nested], name)?;
-            Ok(found.join(name))
+            let list_folder = root(folder, &[inner, "celeba", "CelebA", &nested], name)?;
+            Ok(list_folder.join(name))
         };
         let attributes = text(&list("list_attr_celeba.txt", "Anno")?)?;
         let partition = text(&list("list_eval_partition.txt", "Eval")?)?;
@@ -108,9 +109,9 @@ fn catalogue(
                 other => return Err(attributes.error(line, format!("`{other}`, expected 1 or -1"))),
             });
         }
-        let found = values.len() - before;
-        if found != names.len() {
-            return Err(attributes.error(line, format!("{found} attributes, expected {}", names.len())));
+        let columns = values.len() - before;
+        if columns != names.len() {
+            return Err(attributes.error(line, format!("{columns} attributes, expected {}", names.len())));
         }
     }
     if files.len() != count {
@@ -179,16 +180,16 @@ fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>, DatasetError> {
 /// # Errors
 /// If there are too few pictures.
 fn published(catalogue: Catalogue, target: &str, seed: u64) -> Result<Catalogue, DatasetError> {
-    let mut kept: Vec<usize> = (0..catalogue.len()).collect();
+    let mut indices: Vec<usize> = (0..catalogue.len()).collect();
     if target.to_lowercase().contains("blond")
         && let Some(Condition::Categorical { values, .. }) = catalogue.conditions.get("bias")
     {
         let women_not_blond = |&i: &usize| catalogue.labels.get(i) == Some(&0) && values.get(i) == Some(&0);
         let crowded: Vec<usize> = catalogue.of(Part::Train).into_iter().filter(women_not_blond).collect();
-        kept = with_at_most(&catalogue, &crowded, NON_BLOND_WOMEN, seed);
+        indices = with_at_most(&catalogue, &crowded, NON_BLOND_WOMEN, seed);
     }
-    kept.retain(|&i| catalogue.parts.get(i) != Some(&Part::Test));
-    let mut sampled = catalogue.select(&kept);
+    indices.retain(|&i| catalogue.parts.get(i) != Some(&Part::Test));
+    let mut sampled = catalogue.select(&indices);
     sampled.parts.iter_mut().filter(|part| **part == Part::Validation).for_each(|part| *part = Part::Test);
     hold_out_a_fifth(sampled, Part::Validation, seed.wrapping_add(1))
 }

@@ -23,6 +23,7 @@ pub(super) struct Chexpert;
 static ABOUT: About = About {
     name: "chexpert",
     files: "CheXpert-v1.0-small as it unpacks: train.csv, valid.csv and the pictures that they name",
+    classes: "one of five pathologies; the authors' validation part to test",
     variables: "atelectasis, cardiomegaly, consolidation, edema, pleural-effusion, pathologies",
     home: "https://stanfordmlgroup.github.io/competitions/chexpert/",
     licence: "Stanford's research use agreement",

@@ -11,6 +11,7 @@ pub(in crate::data) static CIFAR_10: CifarSet = CifarSet {
     about: About {
         name: "cifar-10",
         files: "cifar-10-binary.tar.gz, or what unpacks from it: data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
+        classes: "10; 50,000 images to train on, 10,000 to test",
         downloads: &[Download::packed(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
             MD5,

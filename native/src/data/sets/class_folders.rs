@@ -301,10 +301,10 @@ mod tests {
     #[test]
     fn folders_say_class_and_split() {
         let paths = ["val/b/3.png", "train/b/1.png", "train/a/2.png", "notes/x.png"];
-        let found = read(&paths, Selection::default()).unwrap();
-        assert_eq!(found.files, ["train/a/2.png", "train/b/1.png", "val/b/3.png"]);
-        assert_eq!((found.labels, found.classes), (vec![0, 1, 1], vec!["a".into(), "b".into()]));
-        assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test]);
+        let catalogue = read(&paths, Selection::default()).unwrap();
+        assert_eq!(catalogue.files, ["train/a/2.png", "train/b/1.png", "val/b/3.png"]);
+        assert_eq!((catalogue.labels, catalogue.classes), (vec![0, 1, 1], vec!["a".into(), "b".into()]));
+        assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test]);
         let with_test = read(&[&paths[..], &["test/a/9.png"]].concat(), Selection::default()).unwrap();
         assert_eq!(with_test.parts, [Part::Test, Part::Train, Part::Train, Part::Validation]);
     }
@@ -315,8 +315,11 @@ mod tests {
             Text::new("val_0.JPEG\tn02\t0\t32\t44\t62\nval_1.JPEG\tn01\t0\t0\t9\t9\n", "val_annotations.txt");
         let selection = Selection { annotations: Some(list), ..Selection::default() };
         let train = ["train/n01/images/n01_0.JPEG", "train/n02/images/n02_0.JPEG", "test/images/test_0.JPEG"];
-        let found = read(&[&train[..], &["val/images/val_0.JPEG"]].concat(), selection).unwrap();
-        assert_eq!((found.labels, found.parts), (vec![0, 1, 1], vec![Part::Train, Part::Train, Part::Test]));
+        let catalogue = read(&[&train[..], &["val/images/val_0.JPEG"]].concat(), selection).unwrap();
+        assert_eq!(
+            (catalogue.labels, catalogue.parts),
+            (vec![0, 1, 1], vec![Part::Train, Part::Train, Part::Test])
+        );
         let unknown =
             read(&[&train[..], &["val/images/val_7.JPEG"]].concat(), selection).unwrap_err().to_string();
         assert!(unknown.contains("val_7.JPEG") && unknown.contains("val_annotations.txt"), "{unknown}");
@@ -340,9 +343,12 @@ mod tests {
         for list in lists {
             let selection =
                 Selection { annotations: Some(Text::new(list, "val.txt")), ..Selection::default() };
-            let found = read(&paths, selection).unwrap();
-            assert_eq!((found.labels, found.classes), (vec![0, 1, 1, 0], vec!["n01".into(), "n02".into()]));
-            assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test, Part::Test]);
+            let catalogue = read(&paths, selection).unwrap();
+            assert_eq!(
+                (catalogue.labels, catalogue.classes),
+                (vec![0, 1, 1, 0], vec!["n01".into(), "n02".into()])
+            );
+            assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test, Part::Test]);
         }
         let error = read(&paths, Selection::default()).unwrap_err().to_string();
         assert!(error.contains("val_00000001") && error.contains("val.txt"), "{error}");

@@ -15,6 +15,7 @@ pub(super) struct Digits;
 static ABOUT: About = About {
     name: "digits",
     files: "none: drawn from strokes",
+    classes: "10 digits; as many as `data.train` and `data.test` say",
     variables: "colour, palette",
     ..About::NOTHING
 };

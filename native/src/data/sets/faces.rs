@@ -102,13 +102,13 @@ mod tests {
         let mut parts = vec![Part::Train; 1000];
         parts[..100].fill(Part::Test);
         let catalogue = Catalogue::new("c", files, parts, labels, vec!["a".into(), "b".into()]).unwrap();
-        let kept = thin_conflicting(&catalogue, &bias, 0.9, 3).unwrap();
-        let train: Vec<usize> = kept.iter().copied().filter(|&i| i >= 100).collect();
-        assert_eq!(kept.len() - train.len(), 100);
+        let indices = thin_conflicting(&catalogue, &bias, 0.9, 3).unwrap();
+        let train: Vec<usize> = indices.iter().copied().filter(|&i| i >= 100).collect();
+        assert_eq!(indices.len() - train.len(), 100);
         let conflicting = train.iter().filter(|&&i| i % 5 == 0).count();
         // 1.0 - 0.9 is a little less than a tenth, in the released code too.
         assert_eq!((train.len() - conflicting, conflicting), (720, 71));
-        assert_ne!(thin_conflicting(&catalogue, &bias, 0.9, 4).unwrap(), kept);
+        assert_ne!(thin_conflicting(&catalogue, &bias, 0.9, 4).unwrap(), indices);
         assert!(thin_conflicting(&catalogue, &bias, 1.5, 4).is_err());
     }
 }

@@ -9,6 +9,7 @@ pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
         name: "imagenet",
         files: "train/CLASS/*.JPEG, and val/CLASS/*.JPEG, or val/*.JPEG with a list of their classes: val.txt (`FILE CLASS` in each line, \
                 Caffe's too) or Kaggle's LOC_val_solution.csv; a choice of classes with data.folders.classes",
+        classes: "1000, of the folders, or of the list of the validation pictures",
         variables: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,

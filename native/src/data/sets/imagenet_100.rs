@@ -8,6 +8,7 @@ pub(super) static IMAGENET_100: ClassFolderSet = ClassFolderSet {
     about: About {
         name: "imagenet-100",
         files: "train/CLASS/*.JPEG, val/CLASS/*.JPEG, or as `imagenet`; of all of ImageNet with data.folders.classes, a list of 100 classes",
+        classes: "100, of the folders, or of the list of the validation pictures",
         variables: "features (with [data.features])",
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET_TERMS,

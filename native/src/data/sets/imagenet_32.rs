@@ -26,6 +26,7 @@ pub(super) struct Imagenet32;
 static ABOUT: About = About {
     name: "imagenet-32",
     files: "train_data_batch_1.npz .. 10, val_data.npz (the NumPy version; pickles are not read)",
+    classes: "1000; the validation images to test",
     home: "https://image-net.org/download-images.php",
     licence: IMAGENET_TERMS,
     get: "register with ImageNet and download the 32x32 version in npz format",

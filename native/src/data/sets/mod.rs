@@ -107,6 +107,7 @@ mod tests {
     #[test]
     fn what_must_be_got_says_how() {
         for set in ALL.iter().map(|set| set.about()) {
+            assert!(!set.classes.is_empty(), "{} does not say its classes", set.name);
             let own = !set.is_published();
             assert!(own || !set.licence.is_empty(), "{}", set.name);
             assert!(own || !set.get.is_empty() || !set.downloads.is_empty(), "{}", set.name);

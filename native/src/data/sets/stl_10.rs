@@ -20,6 +20,7 @@ pub(super) struct Stl10;
 static ABOUT: About = About {
     name: "stl-10",
     files: "stl10_binary.tar.gz, or train_X.bin, train_y.bin, test_X.bin, test_y.bin, class_names.txt from it",
+    classes: "10; the 5,000 labelled training images, 8,000 to test",
     home: "https://cs.stanford.edu/~acoates/stl10/",
     licence: "ImageNet's terms, from whose images it was made; the authors ask to be cited",
     downloads: &[Download::packed(

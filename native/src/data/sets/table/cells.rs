@@ -115,8 +115,8 @@ mod tests {
     fn codes_are_categories_where_the_recipe_says_so() {
         let cells = ["2", "1", "NaN", "2"].map(String::from);
         let columns = [Column { name: "site", cells: &cells, lines: &[2, 3, 4, 5] }];
-        let (found, note) = condition("site", &columns, true).unwrap();
-        let Condition::Categorical { values, names } = found else { unreachable!() };
+        let (condition, note) = condition("site", &columns, true).unwrap();
+        let Condition::Categorical { values, names } = condition else { unreachable!() };
         assert_eq!((values, names.len(), note), (vec![1, 0, 2, 1], 3, None));
     }
 
@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn a_word_among_numbers_is_said_and_words_are_categories() {
-        let (found, note) = parse_column(&["1", "2", "abc"]).unwrap();
+        let (condition, note) = parse_column(&["1", "2", "abc"]).unwrap();
         let note = note.unwrap();
-        assert!(matches!(&found, Condition::Categorical { names, .. } if names.len() == 3));
+        assert!(matches!(&condition, Condition::Categorical { names, .. } if names.len() == 3));
         assert!(note.contains("line 4") && note.contains("`abc`") && note.contains("2 of 3"), "{note}");
-        let (found, note) = parse_column(&["north", "inf", "south", "1"]).unwrap();
-        assert!(matches!(found, Condition::Categorical { .. }) && note.is_none());
-        let (found, note) = parse_column(&["1", "2", "1e100"]).unwrap();
-        assert!(matches!(found, Condition::Numeric(values) if values.rows() == 3) && note.is_none());
+        let (condition, note) = parse_column(&["north", "inf", "south", "1"]).unwrap();
+        assert!(matches!(condition, Condition::Categorical { .. }) && note.is_none());
+        let (condition, note) = parse_column(&["1", "2", "1e100"]).unwrap();
+        assert!(matches!(condition, Condition::Numeric(values) if values.rows() == 3) && note.is_none());
     }
 }

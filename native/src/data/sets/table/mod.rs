@@ -33,6 +33,7 @@ pub(super) struct Table;
 static ABOUT: About = About {
     name: "table",
     files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
+    classes: "a column; parts by another column, else held out",
     variables: "any columns",
     ..About::NOTHING
 };
@@ -286,27 +287,26 @@ mod tests {
     #[test]
     fn columns_become_classes_splits_and_conditions() {
         let folder = folder(TABLE);
-        let ReadTable { catalogue: found, has_split, notes } =
-            catalogue(&section(""), folder.path()).unwrap();
+        let ReadTable { catalogue, has_split, notes } = catalogue(&section(""), folder.path()).unwrap();
         assert!(has_split && notes.is_empty());
-        assert_eq!(found.files, ["a.png", "b.png", "in/c.png"]);
-        assert_eq!((found.labels, found.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
-        assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test]);
+        assert_eq!(catalogue.files, ["a.png", "b.png", "in/c.png"]);
+        assert_eq!((catalogue.labels, catalogue.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
+        assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test]);
         let site =
             Condition::Categorical { values: vec![0, 1, 0], names: vec!["north".into(), "south".into()] };
-        assert_eq!(found.conditions["site"], site);
+        assert_eq!(catalogue.conditions["site"], site);
         let colour =
             Condition::Numeric(Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]));
-        assert_eq!(found.conditions["colour"], colour);
-        assert!(matches!(&found.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
+        assert_eq!(catalogue.conditions["colour"], colour);
+        assert!(matches!(&catalogue.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
     }
 
     #[test]
     fn rows_without_a_value_are_left_out_on_request_and_said() {
         let folder = folder(&TABLE.replace("cat", "").replace(",north,5", ",,5"));
-        let found = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
-        assert_eq!(found.catalogue.files, ["a.png"]);
-        let note = &found.notes[0];
+        let table = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
+        assert_eq!(table.catalogue.files, ["a.png"]);
+        let note = &table.notes[0];
         assert!(
             note.contains("2 of 3 rows are left out") && note.contains("line 3: column `label`"),
             "{note}"
@@ -334,7 +334,7 @@ mod tests {
         let infinite = complaint(&TABLE.replace(",3,4", ",inf,4"), "");
         assert!(infinite.contains("images.csv: line 3: column `red` is `inf`"), "{infinite}");
         let folder = folder(&TABLE.replace(",5,6.5", ",5,6.5\nd.png,dog,test,two,7,8").replace("north", "1"));
-        let found = catalogue(&section(""), folder.path()).unwrap();
-        assert!(found.notes.is_empty(), "{:?}", found.notes);
+        let table = catalogue(&section(""), folder.path()).unwrap();
+        assert!(table.notes.is_empty(), "{:?}", table.notes);
     }
 }
