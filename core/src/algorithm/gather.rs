@@ -196,8 +196,8 @@ pub(super) fn summed(peers: &dyn Peers, vector: Tensor<1>) -> Result<Tensor<1>> 
     Ok(Tensor::from_data(TensorData::new(values, [count]), (&device, dtype)))
 }
 
-fn incomplete(found: usize) -> Error {
-    Error::Peers { reason: format!("they gave {found} numbers, fewer than the batch has") }
+fn incomplete(count: usize) -> Error {
+    Error::Peers { reason: format!("they gave {count} numbers, fewer than the batch has") }
 }
 
 #[cfg(test)]
@@ -244,9 +244,9 @@ mod tests {
     }
 
     /// The largest difference of two lists of numbers.
-    fn off(found: &[f32], expected: &[f32]) -> f32 {
-        assert_eq!(found.len(), expected.len());
-        found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
+    fn off(values: &[f32], expected: &[f32]) -> f32 {
+        assert_eq!(values.len(), expected.len());
+        values.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
     }
 
     /// The losses of two steps, the parameters after them, and the largest change of a parameter.
@@ -295,7 +295,9 @@ mod tests {
             }
             let (losses, parameters, _) = &all[0];
             let (of_losses, of_parameters) = (off(losses, &expected_losses), off(parameters, &expected));
-            assert!(of_losses < 1e-5, "{count} processes: losses differ by {of_losses}");
+            // Rounding depends on the processor's vectors: 1.0e-5 with AVX2, less with AVX-512. An anchor that is lost changes a loss by
+            // more than a hundredth.
+            assert!(of_losses < 1e-4, "{count} processes: losses differ by {of_losses}");
             assert!(of_parameters < 1e-6, "{count} processes: parameters differ by {of_parameters}");
             // If a part of the gradient were lost or counted twice, a parameter would change by about as much as in a step.
             assert!(moved > 20.0 * of_parameters, "{count} processes: {of_parameters} of steps of {moved}");
