@@ -32,8 +32,8 @@ impl ConditionalEmbedding {
                 let largest =
                     |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
                 // If all of their products are negligible, so are they.
-                let kept = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
-                let place = |matrix: &Matrix| match kept {
+                let is_significant = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
+                let place = |matrix: &Matrix| match is_significant {
                     true => matrix.to_tensor(device, dtype),
                     false => Matrix::zeros(matrix.rows(), matrix.columns()).to_tensor(device, dtype),
                 };
@@ -53,8 +53,8 @@ fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
     if dtype == DType::F64 || !matrix.data().iter().any(|&value| is_negligible(value)) {
         return Cow::Borrowed(matrix);
     }
-    let kept = |value: f64| if is_negligible(value) { 0.0 } else { value };
-    Cow::Owned(Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| kept(matrix[(i, j)])))
+    let flush_to_zero = |value: f64| if is_negligible(value) { 0.0 } else { value };
+    Cow::Owned(Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| flush_to_zero(matrix[(i, j)])))
 }
 
 /// `W` on a device.

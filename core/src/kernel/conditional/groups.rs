@@ -45,6 +45,13 @@ impl EqualRows {
         Self { of, first, sizes }
     }
 
+    /// The rows of each group, ascending.
+    pub(super) fn members(&self) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.count()];
+        self.of.iter().enumerate().for_each(|(row, &group)| members[group].push(row));
+        members
+    }
+
     /// Number of different rows.
     pub(super) fn count(&self) -> usize {
         self.first.len()
@@ -147,9 +154,9 @@ mod tests {
                 if kernel == Kernel::ExactMatch {
                     ways.push(ConditionalEmbedding::exact_match(&z, ridge));
                 }
-                for found in ways {
-                    let found = found.to_matrix();
-                    let off = found.data().iter().zip(dense.data()).map(|(a, b)| (a - b).abs());
+                for embedding in ways {
+                    let weights = embedding.to_matrix();
+                    let off = weights.data().iter().zip(dense.data()).map(|(a, b)| (a - b).abs());
                     assert!(off.fold(0.0, f64::max) < 1e-10, "{kernel:?}, ridge {ridge}");
                 }
             }

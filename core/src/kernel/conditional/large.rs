@@ -59,7 +59,7 @@ const PROBES: usize = 8;
 const SAFETY: f64 = 10.0;
 
 /// Half of the distance of neighbouring `f32`, relative.
-const ROUNDING: f64 = 0.5 * f32::EPSILON as f64;
+pub(super) const ROUNDING: f64 = 0.5 * f32::EPSILON as f64;
 
 /// `W` of a large batch; `None` if it has to be solved densely.
 ///
@@ -107,8 +107,8 @@ impl Elimination {
         let leading = Mat::from_fn(p, p, |i, j| among[i * p + j] + if i == j { ridge } else { 0.0 });
         let values = KernelValues::new(kernel, z, z.select(&others));
         let mut across = vec![0.0; p * r];
-        for (&pivot, found) in pivots.iter().zip(across.chunks_mut(r)) {
-            values.with(z.row(pivot), 0..r, found);
+        for (&pivot, row) in pivots.iter().zip(across.chunks_mut(r)) {
+            values.with(z.row(pivot), 0..r, row);
         }
         let across = MatRef::from_row_major_slice(&across, p, r);
         let leading = leading.llt(Side::Lower).ok()?;
@@ -176,7 +176,7 @@ impl Elimination {
                     - self.ridge * (self.inverse[(i, j)] - 0.5 * (product[(i, j)] + product[(j, i)]))
             })
         };
-        let kept = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
+        let flush_to_zero = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
 
         // The place of each sample among the others, or among the pivots.
         let mut places = vec![Err(0); n];
@@ -190,7 +190,7 @@ impl Elimination {
                 for (place, row) in places.iter().zip(rows.chunks_mut(n)) {
                     let Ok(at) = *place else { continue };
                     for (&column, value) in columns.iter().zip(negative.row(at, block).iter()) {
-                        row[column] = kept(ridge * value);
+                        row[column] = flush_to_zero(ridge * value);
                     }
                 }
             }
@@ -200,15 +200,15 @@ impl Elimination {
                         row[self.others[at]] += 1.0;
                         // `W_RP = ridge X G`.
                         for (&pivot, value) in self.pivots.iter().zip(&across[at * p..(at + 1) * p]) {
-                            row[pivot] = kept(-ridge * value);
+                            row[pivot] = flush_to_zero(-ridge * value);
                         }
                     }
                     Err(at) => {
                         for (&other, of_other) in self.others.iter().zip(across.chunks(p)) {
-                            row[other] = kept(-ridge * of_other[at]);
+                            row[other] = flush_to_zero(-ridge * of_other[at]);
                         }
                         for (j, &pivot) in self.pivots.iter().enumerate() {
-                            row[pivot] = kept(of_pivots[(at, j)] as f32);
+                            row[pivot] = flush_to_zero(of_pivots[(at, j)] as f32);
                         }
                     }
                 }

@@ -22,6 +22,7 @@
 //! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
 //! | the kernel is `exact-match` (batches of any size) | `1 / (n + ridge)` between the `n` samples of one value | rounding |
 //! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
+//! | the kernel is a product with `exact-match`, no value of which has more than half of the samples | the systems of its values | the largest of theirs, and `2^-24 sqrt(n)` |
 //! | `tr(K - L L^T) <= 1e-6 ridge` for a Cholesky factor `L` of 128 columns with pivoting | `(L L^T + ridge I)^-1 L L^T` | `<= 1e-6` |
 //! | otherwise | `A = K + ridge I` is eliminated: the 128 pivots in `f64`, `S = A_RR - A_RP A_PP^-1 A_PR` of the others in `f32` | ten times an estimate from eight random products, at most 0.05 |
 //! | that bound is not met, or the ridge is 0 | dense | rounding in `f64` |
@@ -33,6 +34,7 @@
 //! The normalised scheme is a conditional distribution over the other samples. The paper derives the operator as an
 //! estimate of such a distribution; the scheme avoids the negative probabilities that a finite batch gives.
 
+mod blocks;
 mod device;
 mod groups;
 mod large;
@@ -92,8 +94,8 @@ impl ConditionalEmbedding {
     /// `(K + ridge I)^-1 K` for the rows of `z`.  Kernels with `r` features `Z`, fewer than samples (linear,
     /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
     /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others
-    /// take a Cholesky factorisation of `K + ridge I`; that of 1025 samples or more is in mixed precision, or of low rank, if
-    /// its [error](Self::approximation_error) is small.
+    /// take a Cholesky factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the
+    /// other, in mixed precision, or of low rank, if its [error](Self::approximation_error) is small.
     ///
     /// # Errors
     /// [`Error::Parameter`] if the ridge is negative or the kernel reads columns that do not exist,
@@ -107,6 +109,9 @@ impl ConditionalEmbedding {
         }
         if let Some(features) = kernel.features(z).filter(|_| ridge > 0.0) {
             return Self::from_features(&features, ridge).map(few);
+        }
+        if let Some(operator) = blocks::solve(kernel, z, ridge)? {
+            return Ok(operator);
         }
         match large::solve(kernel, z, ridge)? {
             Some(operator) => Ok(operator),

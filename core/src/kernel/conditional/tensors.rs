@@ -193,16 +193,19 @@ mod tests {
             for (dtype, ridge, allowed) in [(DType::F64, 0.1, 1e-6), (DType::F32, 1.0, 2e-3)] {
                 for unit in [false, true] {
                     let rows = z.to_tensor(&Device::flex(), dtype);
-                    let found = DeviceEmbedding::from_rows(&kernel, rows.clone(), ridge, unit);
+                    let embedding = DeviceEmbedding::from_rows(&kernel, rows.clone(), ridge, unit);
                     let expected = match unit {
                         true => ConditionalEmbedding::with_unit_diagonal(&kernel, &z, ridge),
                         false => ConditionalEmbedding::new(&kernel, &z, ridge),
                     };
                     let expected = expected.unwrap().on_device(&Device::flex(), dtype);
                     let off = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f64>();
-                    let apart = off(found.apply(rows.clone()), expected.apply(rows));
+                    let apart = off(embedding.apply(rows.clone()), expected.apply(rows));
                     assert!(apart < allowed, "{kernel:?}, {dtype:?}, unit diagonal {unit}: {apart}");
-                    assert!(off(found.diagonal(), expected.diagonal()) < allowed, "{kernel:?}, {dtype:?}");
+                    assert!(
+                        off(embedding.diagonal(), expected.diagonal()) < allowed,
+                        "{kernel:?}, {dtype:?}"
+                    );
                 }
             }
         }
@@ -212,8 +215,8 @@ mod tests {
     fn equal_rows_have_the_weights_of_one_group() {
         let z = Tensor::ones([5, 3], (&Device::flex(), DType::F64));
         for kernel in [Kernel::MedianRbf, Kernel::MedianLaplacian, Kernel::ExactMatch] {
-            let found = DeviceEmbedding::from_rows(&kernel, z.clone(), 0.5, false).diagonal();
-            assert!((found - 1.0 / 5.5).abs().max().into_scalar::<f64>() < 1e-12, "{kernel:?}");
+            let diagonal = DeviceEmbedding::from_rows(&kernel, z.clone(), 0.5, false).diagonal();
+            assert!((diagonal - 1.0 / 5.5).abs().max().into_scalar::<f64>() < 1e-12, "{kernel:?}");
         }
     }
 }

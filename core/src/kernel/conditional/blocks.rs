@@ -1,0 +1,132 @@
+//! `W` of a product of kernels of which one is an exact match: a system for each value of it.
+//!
+//! Samples of different values have kernel 0, so that `K`, ordered by value, is block diagonal, and `W` with it:
+//!
+//! ```text
+//! W_ij = ((K_g + ridge I)^-1 K_g)_ij if i and j are both in group g, else 0
+//! ```
+//!
+//! The spectral norm of a block-diagonal error is the largest of its blocks; rounding `n` samples of a block to `f32` adds at
+//! most `2^-24 sqrt(n)`.
+
+use simile_kernels::cpu::parallel;
+
+use super::device::NEGLIGIBLE;
+use super::groups::EqualRows;
+use super::large::{ROUNDING, Weights};
+use super::{ConditionalEmbedding, Form, SMALL};
+use crate::error::Result;
+use crate::kernel::{Factor, Kernel};
+use crate::numeric::matrix::Matrix;
+
+/// `W` of a large batch; `None` if the kernel is no product with an exact match, if most samples have one value of that, or if
+/// most samples are equal, so that their groups are the smaller system.
+///
+/// # Errors
+/// As [`ConditionalEmbedding::new`].
+pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<ConditionalEmbedding>> {
+    let Kernel::Product { factors } = kernel else { return Ok(None) };
+    if z.rows() <= SMALL || ridge <= 0.0 || 2 * EqualRows::of(z).count() <= z.rows() {
+        return Ok(None);
+    }
+    let groups = EqualRows::of(&exact_columns(factors, z)).members();
+    let largest = groups.iter().map(Vec::len).max().unwrap_or_default();
+    if 2 * largest > z.rows() {
+        return Ok(None);
+    }
+    // A bandwidth given as a rule is that of all samples.
+    let kernel = kernel.with_bandwidth_of(z);
+    let solve = |group: &Vec<usize>| ConditionalEmbedding::new(&kernel, &z.select(group), ridge);
+    let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
+    let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
+    Ok(Some(ConditionalEmbedding {
+        form: Form::Single(assemble(&groups, &blocks)),
+        error: Some(error + ROUNDING * (largest as f64).sqrt()),
+    }))
+}
+
+/// The columns of the factors that are exact matches.
+fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
+    let exact = factors.iter().filter(|factor| factor.kernel == Kernel::ExactMatch);
+    let columns: Vec<usize> = exact.flat_map(|factor| factor.start..factor.end.min(z.columns())).collect();
+    Matrix::from_fn(z.rows(), columns.len(), |i, j| z[(i, columns[j])])
+}
+
+/// `W` in the order of the samples.
+fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Weights {
+    let rows = groups.iter().map(Vec::len).sum();
+    let mut places = vec![(0, 0); rows];
+    for (group, members) in groups.iter().enumerate() {
+        members.iter().enumerate().for_each(|(at, &sample)| places[sample] = (group, at));
+    }
+    let blocks = parallel::map_one_by_one(blocks, ConditionalEmbedding::to_matrix);
+    let mut values = parallel::zeros(rows * rows);
+    parallel::map(places.into_iter().zip(values.chunks_mut(rows.max(1))), |((group, at), row)| {
+        for (&sample, &weight) in groups[group].iter().zip(blocks[group].row(at)) {
+            row[sample] = if weight.abs() < NEGLIGIBLE { 0.0 } else { weight as f32 };
+        }
+    });
+    Weights { rows, values }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::regress;
+    use super::*;
+
+    fn product(of: &str) -> Kernel {
+        serde_json::from_str(&format!(
+            r#"{{"name": "product", "factors": [{of}, {{"start": 2, "end": 3, "kernel": {{"name": "exact-match"}}}}]}}"#
+        ))
+        .unwrap()
+    }
+
+    /// Two columns without order and one of a few values; the samples of a value are not neighbours.
+    fn values(n: usize, of_class: impl Fn(usize) -> usize) -> Matrix {
+        Matrix::from_fn(n, 3, |i, j| match j {
+            2 => of_class(i) as f64,
+            _ => ((i * i * (5 + j) + 7 * i + 3 * j) % 251) as f64,
+        })
+    }
+
+    #[test]
+    fn blocks_give_the_dense_solve_within_their_bound() {
+        let rbf = r#"{"start": 0, "end": 2, "kernel": {"name": "rbf", "sigma": 40}}"#;
+        let median = r#"{"start": 0, "end": 2, "kernel": {"name": "laplacian", "sigma": "median"}}"#;
+        let z = values(SMALL + 26, |i| i * i % 47);
+        for kernel in [product(rbf), product(median)] {
+            for ridge in [0.01, 1.0] {
+                let embedding = solve(&kernel, &z, ridge).unwrap().unwrap();
+                let bound = embedding.approximation_error().unwrap();
+                let (weights, dense) = (embedding.to_matrix(), regress(&kernel.gram(&z), ridge).unwrap());
+                let largest = weights
+                    .data()
+                    .iter()
+                    .zip(dense.data())
+                    .fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+                assert!(largest <= bound && bound < 1e-6, "{kernel:?}, {ridge}: {largest} {bound}");
+                assert!(matches!(
+                    ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().form,
+                    Form::Single(_)
+                ));
+            }
+        }
+    }
+
+    #[test]
+    fn other_kernels_equal_samples_and_one_value_of_most_samples_are_solved_whole() {
+        let n = SMALL + 26;
+        let is_solved = |kernel: &Kernel, z: &Matrix| solve(kernel, z, 0.1).unwrap().is_some();
+        let rbf = r#"{"start": 0, "end": 2, "kernel": {"name": "rbf", "sigma": 40}}"#;
+        let (exact, many) = (product(rbf), values(n, |i| i % 47));
+        assert!(is_solved(&exact, &many));
+        assert!(!is_solved(&exact, &values(n, |i| usize::from(i % 3 == 0))));
+        assert!(!is_solved(&Kernel::rbf(40.0), &many));
+        let without: Kernel =
+            serde_json::from_str(&format!(r#"{{"name": "product", "factors": [{rbf}, {rbf}]}}"#)).unwrap();
+        assert!(!is_solved(&without, &many));
+        assert!(!is_solved(&exact, &many.select(&(0..n).map(|i| i % 400).collect::<Vec<_>>())));
+        assert!(!is_solved(&exact, &values(SMALL, |i| i % 47)));
+    }
+}
