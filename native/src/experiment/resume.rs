@@ -97,17 +97,21 @@ fn from_the_start(
     Ok((folder, complete(session)?))
 }
 
-/// Checks that the splits have as many images as those that the run began with.
+/// Checks that the splits have as many images, of the same classes and file names, as those that the run began with.
 fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()> {
     let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
-    match state.images {
-        Some(ImageCounts { train, test }) if now != [train, test] => Err(usage(format_args!(
-            "the data of {run} have changed: it began with {train} training and {test} test images, and now there are {} and \
-             {}; put the data back as they were, or begin another run",
+    let change = match state.images {
+        Some(ImageCounts { train, test }) if now != [train, test] => format!(
+            "it began with {train} training and {test} test images, and now there are {} and {}",
             now[0], now[1]
-        ))),
-        _ => Ok(()),
-    }
+        ),
+        _ if state.image_digest.is_some_and(|digest| digest != splits.digest()) => {
+            "there are as many images, but others, in another order or of other classes".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    let remedy = "put the data back as they were, or begin another run";
+    Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))
 }
 
 /// True if the result exists and can be read.

@@ -96,6 +96,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
     state.images = Some(ImageCounts { train: splits.train.len(), test: splits.test.len() });
+    state.image_digest = Some(splits.digest());
     if let Some(bytes) = bytes {
         state.keep(&folder, WEIGHTS, &bytes)?;
     }

@@ -1,6 +1,6 @@
 //! The files of a run: recipe, metrics, models, state, result and figures, with atomic writing and detection of damage.
 
-mod digest;
+pub(crate) mod digest;
 mod exact;
 pub(crate) mod figures;
 pub(crate) mod folder;

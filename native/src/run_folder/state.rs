@@ -50,6 +50,9 @@ pub(crate) struct RunState {
     /// The size of its data, once read.
     #[serde(default)]
     pub(crate) images: Option<ImageCounts>,
+    /// The digest of the classes and file names of its data, once read.
+    #[serde(default)]
+    pub(crate) image_digest: Option<Digest>,
     /// The test images that the first arm classifies rightly, by metric: a character each, `1` or `0`.
     #[serde(default)]
     hits: BTreeMap<String, String>,

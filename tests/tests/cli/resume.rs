@@ -66,6 +66,11 @@ fn data_that_have_changed_are_named() {
     let on = ["train", "--resume", "run", "--set", "train.iterations=4"];
     let text = complaint(place.path(), &on, 2);
     assert!(text.contains("the data of run have changed") && text.contains("training and"), "{text}");
+    // As many pictures, two of which have changed places.
+    let mut swapped: Vec<&str> = rows.lines().collect();
+    swapped.swap(1, 2);
+    fs::write(&table, swapped.join("\n")).unwrap();
+    assert!(complaint(place.path(), &on, 2).contains("in another order"));
     fs::write(&table, rows).unwrap();
     simile(place.path(), &on).assert().success();
 }
@@ -212,11 +217,11 @@ fn what_a_killed_process_left_is_cleared_away() {
         "state/arm-0-iteration-3.safetensors",
         "state/figures-0.json",
     ];
-    let kept = ["notes.txt", "state/notes.txt"];
-    let leave = || left.iter().chain(&kept).for_each(|name| fs::write(run.join(name), "left").unwrap());
+    let notes = ["notes.txt", "state/notes.txt"];
+    let leave = || left.iter().chain(&notes).for_each(|name| fs::write(run.join(name), "left").unwrap());
     let are_cleared = || {
         assert_eq!(left.map(|name| run.join(name).exists()), [false; 4]);
-        assert_eq!(kept.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
+        assert_eq!(notes.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
     };
 
     // Killed after its last state, before it removed the files of the one before.

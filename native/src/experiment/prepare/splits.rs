@@ -18,6 +18,7 @@ use crate::exit::usage;
 
 use crate::experiment::memory::limits;
 use crate::experiment::prepare::pictures;
+use crate::run_folder::digest::Digest;
 
 /// Turns the seed of a run into that of the colours of validation images, as [`TEST_SEED`] does for test images.
 const VALIDATION_SEED: u64 = 1 << 62;
@@ -130,7 +131,7 @@ impl Splits {
                 Kind::Drawn(_) | Kind::Pictures(_) => dataset,
             };
             let dataset = match &section.attributes {
-                Some(made) => attributed(made, dataset, seed)?,
+                Some(attributes) => attributed(attributes, dataset, seed)?,
                 None => dataset,
             };
             check_channels(&dataset.images, encoder)?;
@@ -142,6 +143,18 @@ impl Splits {
             validation: validation
                 .map(|dataset| finished(dataset, false, seed ^ VALIDATION_SEED))
                 .transpose()?,
+        })
+    }
+
+    /// The digest of the class of every image, and of its file name without the folder, which may have moved.
+    pub(crate) fn digest(&self) -> Digest {
+        let parts = [Some(&self.train), Some(&self.test), self.validation.as_ref()];
+        parts.into_iter().flatten().fold(Digest::default(), |digest, part| {
+            part.labels.iter().enumerate().fold(digest, |digest, (at, label)| {
+                let file = part.images.file(at).unwrap_or_default();
+                let name = Path::new(&file).file_name().unwrap_or_default();
+                digest.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes())
+            })
         })
     }
 }
