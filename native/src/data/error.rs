@@ -30,6 +30,11 @@ pub(crate) enum DataError {
     Pickle(PathBuf),
     #[error("{} holds more than {limit} bytes; this is not the official file, get it again", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
+    #[error(
+        "{} holds more than {limit} bytes, the most that is unpacked; unpack it, and name the unpacked file in [data.features]",
+        path.display()
+    )]
+    LargeFeatures { path: PathBuf, limit: u64 },
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     #[error("cannot read the picture {}: {source}", path.display())]

@@ -16,12 +16,18 @@ use crate::data::settings::FeaturesSection;
 /// If one is missing, damaged or of another form, or they do not belong together.
 pub(crate) fn read_features(section: &FeaturesSection, folder: &Path) -> Result<Features> {
     let (file, list) = (folder.join(&section.file), folder.join(&section.paths));
-    // Features of many pictures are larger than any file of a known data set.
-    let bytes = match is_gzip(&file) {
-        true => content(&file)?,
-        false => fs::read(&file).map_err(|source| DataError::Read { path: file.clone(), source })?,
-    };
-    let paths = content(&list)?;
+    let (bytes, paths) = (whole(&file)?, whole(&list)?);
     let (origin, name) = (file.display().to_string(), list.display().to_string());
     Ok(Features::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
+}
+
+/// The content of a file of any size, unless it is packed: features of many pictures are larger than any file of a known data set.
+fn whole(path: &Path) -> Result<Vec<u8>> {
+    if !is_gzip(path) {
+        return fs::read(path).map_err(|source| DataError::Read { path: path.into(), source });
+    }
+    content(path).map_err(|error| match error {
+        DataError::TooLarge { path, limit } => DataError::LargeFeatures { path, limit },
+        error => error,
+    })
 }
