@@ -43,14 +43,14 @@ fn main() -> Result<()> {
     let place = tempfile::tempdir()?;
     let mut peer = Peer::start(python, "pipeline/pipeline.py", "torch, torchvision and numpy")?;
     let folder = place.path().join("pictures");
-    let made =
+    let description =
         peer.ask(&json!({ "task": "make", "folder": folder, "pictures": pictures, "classes": CLASSES }))?;
     println!(
         "{pictures} JPEG files of {} x {} pixels, quality {}, {:.0} KB each\n",
-        made["width"],
-        made["height"],
-        made["quality"],
-        made["bytes"].as_f64().context("no bytes")? / 1e3
+        description["width"],
+        description["height"],
+        description["quality"],
+        description["bytes"].as_f64().context("no bytes")? / 1e3
     );
     decoding(&mut peer, place.path(), pictures)?;
     println!("\n| views | epoch | images/s | PyTorch's images/s | times as fast |\n|---|---|---|---|---|");
@@ -65,9 +65,9 @@ fn decoding(peer: &mut Peer, place: &Path, pictures: usize) -> Result<()> {
     println!("| decoding and resizing, one core | pictures/s | ours / theirs |\n|---|---|---|");
     let (mut ours, mut pillow, mut torchvision) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let found = measured(place, VIEWS[0], 1, 1, false)?;
-        let images = found["images"].as_f64().context("no images")?;
-        ours.push(images / seconds(&found, "read_seconds")?);
+        let measurement = measured(place, VIEWS[0], 1, 1, false)?;
+        let images = measurement["images"].as_f64().context("no images")?;
+        ours.push(images / seconds(&measurement, "read_seconds")?);
         for (how, speeds) in [("pillow", &mut pillow), ("tensor", &mut torchvision)] {
             let answer = peer.ask(&json!({ "task": "decode", "how": how, "side": SIDE }))?;
             speeds.push(pictures as f64 / seconds(&answer, "seconds")?);
@@ -102,11 +102,11 @@ fn epochs(peer: &mut Peer, place: &Path, views: &str, pictures: usize) -> Result
     }
     let (mut ours, mut theirs) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..ROUNDS {
-        let found = measured(place, views, THREADS, 2, true)?;
+        let measurement = measured(place, views, THREADS, 2, true)?;
         let answer = peer.ask(&request(how.0, pictures))?;
         for at in 0..2 {
-            let (images, own) = epoch_seconds(&found, at)?;
-            let read = if at == 0 { seconds(&found, "read_seconds")? } else { 0.0 };
+            let (images, own) = epoch_seconds(&measurement, at)?;
+            let read = if at == 0 { seconds(&measurement, "read_seconds")? } else { 0.0 };
             ours[at].push(images / (own + read));
             let (images, own) = epoch_seconds(&answer, at)?;
             theirs[at].push(images / own);

@@ -91,16 +91,16 @@ fn probe(peer: &mut Peer, features: &FeatureTable, labels: &[usize], penalty: f6
     };
     let mut cells = Vec::new();
     for precision in ["f32", "f64"] {
-        let mut found = None;
+        let mut attempt = None;
         for tolerance in TOLERANCES {
             let request = json!({ "task": "probe", "penalty": penalty, "tolerance": tolerance, "precision": precision });
             let excess = reached(&peer.ask(&request)?)? / objective - 1.0;
-            found = Some((request, excess));
+            attempt = Some((request, excess));
             if excess <= EXCESS {
                 break;
             }
         }
-        let (request, excess) = found.context("no tolerance")?;
+        let (request, excess) = attempt.context("no tolerance")?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let begun = Instant::now();

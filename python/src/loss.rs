@@ -72,12 +72,12 @@ pub(crate) fn differentiate<'py>(
     }
     let request = LossRequest { objective: objective.into(), variant, params, inputs: values, unit_rows };
     let dtype = if is_double { DType::F64 } else { DType::F32 };
-    let found = py
+    let differentiated = py
         .detach(|| pollster::block_on(request.differentiate(&Device::flex(), dtype)))
         .map_err(Fault::from)?;
-    let gradients = found.gradients.iter();
+    let gradients = differentiated.gradients.iter();
     let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, is_double))).collect();
-    Ok((found.loss, gradients))
+    Ok((differentiated.loss, gradients))
 }
 
 fn form(name: &str) -> Form {

@@ -13,8 +13,8 @@ CASES = [(name, case) for name, case in cases() if gradients(case)]
 
 def views(dtype=torch.float64, device="cpu"):
     torch.manual_seed(4)
-    made = (torch.randn(6, 4, dtype=dtype, device=device) for _ in range(2))
-    return [view.requires_grad_() for view in made]
+    tensors = (torch.randn(6, 4, dtype=dtype, device=device) for _ in range(2))
+    return [view.requires_grad_() for view in tensors]
 
 
 @pytest.mark.parametrize("case", [case for _, case in CASES], ids=[name for name, _ in CASES])

@@ -19,9 +19,9 @@ def test_there_are_vectors_of_most_objectives():
 def test_a_loss_and_its_gradients_are_those_of_the_reference(case, dtype):
     single = dtype == np.float32
     given = arguments(case, dtype)
-    loss, found = simile.loss_and_gradients(case["objective"], **given)
+    loss, grads = simile.loss_and_gradients(case["objective"], **given)
     check_loss(case, loss, single)
     assert simile.loss(case["objective"], **given) == loss
     for name in gradients(case):
-        assert found[name].dtype == dtype
-        check_gradient(case, name, np.atleast_2d(found[name]), single)
+        assert grads[name].dtype == dtype
+        check_gradient(case, name, np.atleast_2d(grads[name]), single)

@@ -46,21 +46,21 @@ def solves(case):
     return any(entry["kind"] == "kernel" for entry in simile.describe(case["objective"])["parameters"])
 
 
-def check_loss(case, found, single):
+def check_loss(case, loss, single):
     solve = solves(case)
     if single:
         relative, absolute = 1e-4, 1e-4 if solve else 1e-5
     else:
         relative, absolute = 1e-8 if solve else 1e-9, 1e-10
-    assert abs(found - case["loss"]) <= absolute + relative * abs(case["loss"])
+    assert abs(loss - case["loss"]) <= absolute + relative * abs(case["loss"])
 
 
-def check_gradient(case, name, found, single):
+def check_gradient(case, name, gradient, single):
     expected = gradients(case)[name]
     tolerance = 1e-8
     if single:
         sharp = solves(case) or case["params"].get("temperature", 1) <= 0.07
         tolerance = 1e-3 if sharp else 1e-4
-    assert found.shape == expected.shape
-    error = np.abs(found - expected).max() / max(1e-6, np.abs(expected).max())
+    assert gradient.shape == expected.shape
+    error = np.abs(gradient - expected).max() / max(1e-6, np.abs(expected).max())
     assert error <= tolerance, f"the gradient of {name} is off by {error:.1e}"

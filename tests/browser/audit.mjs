@@ -10,9 +10,9 @@ export async function audit(page, name) {
     await page.emulateMedia({ colorScheme });
     // Colours fade from one scheme to the other.
     await page.waitForTimeout(300);
-    const found = await page.evaluate(() => axe.run());
+    const results = await page.evaluate(() => axe.run());
     violations.push(
-      ...found.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`),
+      ...results.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`),
     );
   }
   return violations;

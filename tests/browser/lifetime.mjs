@@ -108,10 +108,10 @@ async function keep({ device, checkpoint }) {
   // What was kept and then damaged is fetched again.
   const cache = await caches.open("simile-checkpoints");
   const [key] = await cache.keys();
-  const kept = await cache.match(key);
-  const bytes = new Uint8Array(await kept.arrayBuffer());
+  const response = await cache.match(key);
+  const bytes = new Uint8Array(await response.arrayBuffer());
   bytes[bytes.length - 1] ^= 1;
-  await cache.put(key, new Response(bytes, { headers: kept.headers }));
+  await cache.put(key, new Response(bytes, { headers: response.headers }));
   await load({});
 
   // Where nothing may be stored it is kept in memory.
@@ -139,20 +139,20 @@ async function lose({ device, checkpoint, image, run }) {
   const through = async (create, ask) => {
     const devices = [];
     const onDevice = ({ kind, reason }) => devices.push(reason ? `${kind}: ${reason}` : kind);
-    const made = await create({ device, worker: false, onDevice });
-    const kinds = [made.device.kind];
-    const before = await ask(made);
+    const instance = await create({ device, worker: false, onDevice });
+    const kinds = [instance.device.kind];
+    const before = await ask(instance);
     const first = gpu;
-    const call = ask(made);
+    const call = ask(instance);
     gpu.destroy();
     const during = await call;
     const deadline = performance.now() + 120_000;
-    while (made.device.kind !== "webgpu" && performance.now() < deadline) {
+    while (instance.device.kind !== "webgpu" && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const after = await ask(made);
-    kinds.push(made.device.kind);
-    made.dispose();
+    const after = await ask(instance);
+    kinds.push(instance.device.kind);
+    instance.dispose();
     return { before, during, after, devices, kinds, isAnother: gpu !== first };
   };
   const unchanged = ({ before, during, after, ...rest }) => ({

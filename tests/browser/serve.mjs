@@ -31,15 +31,15 @@ export async function serve(folders, headers = { "Content-Security-Policy": POLI
     }
     const folder = folders[name];
     const file = folder && join(folder, ...rest, path.endsWith("/") ? "index.html" : "");
-    const found = file && (await stat(file).catch(() => undefined));
-    if (!found?.isFile()) {
+    const stats = file && (await stat(file).catch(() => undefined));
+    if (!stats?.isFile()) {
       response.statusCode = 404;
       response.end();
       return;
     }
     response.setHeader("Content-Type", TYPES[extname(file)] ?? "application/octet-stream");
-    response.setHeader("Content-Length", found.size);
-    response.setHeader("Last-Modified", found.mtime.toUTCString());
+    response.setHeader("Content-Length", stats.size);
+    response.setHeader("Last-Modified", stats.mtime.toUTCString());
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -109,15 +109,15 @@ impl Reference {
             Precision::F32 => (1e-4, if with_solve { 1e-4 } else { 1e-5 }),
         };
         let Some(expected) = self.json["loss"].as_f64() else { return Ok(()) };
-        let found = answer["loss"].as_f64().ok_or("no loss")?;
+        let loss = answer["loss"].as_f64().ok_or("no loss")?;
         // The released probe stops early: a loss below its loss passes, one above is judged as the README describes.
         let probe = self.objective() == "linear-probe";
         let minimum = self.json["aux"]["minimum_found_by_bfgs"].as_f64().filter(|_| probe);
         let is_close = match minimum {
-            Some(minimum) => found <= minimum + 1e-5 * (1.0 + minimum.abs()),
-            None => (found - expected).abs() <= atol + rtol * expected.abs(),
+            Some(minimum) => loss <= minimum + 1e-5 * (1.0 + minimum.abs()),
+            None => (loss - expected).abs() <= atol + rtol * expected.abs(),
         };
-        if is_close { Ok(()) } else { Err(format!("loss {found}, expected {expected}")) }
+        if is_close { Ok(()) } else { Err(format!("loss {loss}, expected {expected}")) }
     }
 
     fn compare_gradients(&self, answer: &Value, precision: Precision) -> Result<(), String> {
@@ -136,8 +136,8 @@ impl Reference {
             .chain(others.map(|(input, gradient)| (input.clone(), gradient)))
             .collect();
         for (input, gradient) in expected {
-            let found = answer["grads"].get(&input).ok_or(format!("no gradient of {input}"))?;
-            let error = gradient_error(&matrix(found), &matrix(gradient));
+            let own_gradient = answer["grads"].get(&input).ok_or(format!("no gradient of {input}"))?;
+            let error = gradient_error(&matrix(own_gradient), &matrix(gradient));
             if error.is_nan() || error > tolerance {
                 return Err(format!("gradient of {input} is off by {error:.1e}"));
             }
@@ -155,46 +155,47 @@ fn matrix(value: &Value) -> Vec<Vec<f64>> {
 }
 
 /// Largest absolute error, relative to the largest entry of the reference (at least 1e-6).
-fn gradient_error(found: &[Vec<f64>], expected: &[Vec<f64>]) -> f64 {
-    if found.len() != expected.len() {
+fn gradient_error(gradient: &[Vec<f64>], expected: &[Vec<f64>]) -> f64 {
+    if gradient.len() != expected.len() {
         return f64::INFINITY;
     }
     let largest = expected.iter().flatten().fold(1e-6_f64, |m, v| m.max(v.abs()));
-    let pairs = found.iter().flatten().zip(expected.iter().flatten());
+    let pairs = gradient.iter().flatten().zip(expected.iter().flatten());
     pairs.map(|(a, b)| if a.is_finite() { (a - b).abs() } else { f64::INFINITY }).fold(0.0, f64::max)
         / largest
 }
 
 /// Compares all numbers in `expected`; errors are relative to the largest entry of a list.
-fn compare_aux(found: &Value, expected: &Value, name: &str, tolerance: f64) -> Result<(), String> {
+fn compare_aux(value: &Value, expected: &Value, name: &str, tolerance: f64) -> Result<(), String> {
     match expected {
         Value::Object(fields) => {
             for (field, expected) in fields.iter().filter(|(field, _)| !NOT_RESULTS.contains(&field.as_str()))
             {
-                let found = found.get(field).ok_or(format!("{name}.{field} is missing"))?;
-                compare_aux(found, expected, &format!("{name}.{field}"), tolerance)?;
+                let value = value.get(field).ok_or(format!("{name}.{field} is missing"))?;
+                compare_aux(value, expected, &format!("{name}.{field}"), tolerance)?;
             }
             Ok(())
         }
         Value::Array(_) => {
-            let (found, expected) = (numbers(found), numbers(expected));
+            let (values, expected) = (numbers(value), numbers(expected));
             let largest = expected.iter().fold(1e-6_f64, |m, v| m.max(v.abs()));
-            let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest;
-            match found.len() == expected.len() && worst <= tolerance {
+            let worst =
+                values.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest;
+            match values.len() == expected.len() && worst <= tolerance {
                 true => Ok(()),
                 false => Err(format!(
                     "{name} is off by {worst:.1e} ({} of {} numbers)",
-                    found.len(),
+                    values.len(),
                     expected.len()
                 )),
             }
         }
         Value::Number(expected) => {
-            let (found, expected) =
-                (found.as_f64().ok_or(format!("{name} is no number"))?, expected.as_f64().unwrap());
-            match (found - expected).abs() <= tolerance * expected.abs().max(1.0) {
+            let (number, expected) =
+                (value.as_f64().ok_or(format!("{name} is no number"))?, expected.as_f64().unwrap());
+            match (number - expected).abs() <= tolerance * expected.abs().max(1.0) {
                 true => Ok(()),
-                false => Err(format!("{name} is {found}, expected {expected}")),
+                false => Err(format!("{name} is {number}, expected {expected}")),
             }
         }
         _ => Ok(()),

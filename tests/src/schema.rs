@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 /// # Panics
 /// If the schema uses an unsupported keyword, so that no constraint is ignored.
 pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    check(schema, schema, value, "$", &mut found);
-    found
+    let mut violations = Vec::new();
+    check(schema, schema, value, "$", &mut violations);
+    violations
 }
 
 const UNDERSTOOD: [&str; 15] = [
@@ -31,40 +31,40 @@ const UNDERSTOOD: [&str; 15] = [
     "maximum",
 ];
 
-fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
+fn check(root: &Value, schema: &Value, value: &Value, place: &str, violations: &mut Vec<String>) {
     let words = match schema {
         Value::Bool(true) => return,
-        Value::Bool(false) => return found.push(format!("{place} may not be there")),
+        Value::Bool(false) => return violations.push(format!("{place} may not be there")),
         schema => schema.as_object().unwrap(),
     };
     let unknown = words.keys().find(|word| !UNDERSTOOD.contains(&word.as_str()));
     assert_eq!(unknown, None, "the schema uses a word that is not read");
     if let Some(target) = words.get("$ref") {
         let pointer = target.as_str().unwrap().strip_prefix('#').unwrap();
-        check(root, root.pointer(pointer).unwrap(), value, place, found);
+        check(root, root.pointer(pointer).unwrap(), value, place, violations);
     }
     if let Some(name) = words.get("type")
         && !is(name.as_str().unwrap(), value)
     {
-        return found.push(format!("{place} is {value}, expected {name}"));
+        return violations.push(format!("{place} is {value}, expected {name}"));
     }
     if let Some(allowed) = words.get("enum")
         && !allowed.as_array().unwrap().contains(value)
     {
-        found.push(format!("{place} is {value}, expected one of {allowed}"));
+        violations.push(format!("{place} is {value}, expected one of {allowed}"));
     }
     let bound = |word: &str| words.get(word).and_then(Value::as_f64);
     if let Some(number) = value.as_f64()
         && (bound("minimum").is_some_and(|least| number < least)
             || bound("maximum").is_some_and(|most| number > most))
     {
-        found.push(format!("{place} is {number}, out of its range"));
+        violations.push(format!("{place} is {number}, out of its range"));
     }
     match value {
-        Value::Object(object) => members(root, words, object, place, found),
+        Value::Object(object) => members(root, words, object, place, violations),
         Value::Array(items) => {
             if bound("minItems").is_some_and(|least| (items.len() as f64) < least) {
-                found.push(format!("{place} has too few items"));
+                violations.push(format!("{place} has too few items"));
             }
             for (at, item) in items.iter().enumerate() {
                 check(
@@ -72,7 +72,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
                     words.get("items").unwrap_or(&Value::Bool(true)),
                     item,
                     &format!("{place}[{at}]"),
-                    found,
+                    violations,
                 );
             }
         }
@@ -85,18 +85,18 @@ fn members(
     words: &Map<String, Value>,
     object: &Map<String, Value>,
     place: &str,
-    found: &mut Vec<String>,
+    violations: &mut Vec<String>,
 ) {
     for name in words.get("required").and_then(Value::as_array).into_iter().flatten() {
         if !object.contains_key(name.as_str().unwrap()) {
-            found.push(format!("{place} lacks {name}"));
+            violations.push(format!("{place} lacks {name}"));
         }
     }
     let open = Value::Bool(true);
     for (name, member) in object {
         let named = words.get("properties").and_then(|properties| properties.get(name));
         let schema = named.or(words.get("additionalProperties")).unwrap_or(&open);
-        check(root, schema, member, &format!("{place}.{name}"), found);
+        check(root, schema, member, &format!("{place}.{name}"), violations);
     }
 }
 

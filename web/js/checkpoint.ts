@@ -49,10 +49,10 @@ export async function readCheckpoint(source: CheckpointSource, options: ReadOpti
 /** Reads the checkpoint at an address, from the cache where that holds the same version. */
 async function readAddress(address: string, options: ReadOptions): Promise<Read> {
   const { onProgress, signal } = options;
-  const kept = await recall(address);
-  if (kept && (await isCurrent(address, kept.version, options))) return finished(kept.bytes, onProgress);
+  const entry = await recall(address);
+  if (entry && (await isCurrent(address, entry.version, options))) return finished(entry.bytes, onProgress);
   // The version on the server may have changed: the HTTP cache of the browser is revalidated.
-  const response = await get(address, signal, kept ? "no-cache" : "default");
+  const response = await get(address, signal, entry ? "no-cache" : "default");
   const version = options.version ?? versionOf(response);
   const bytes = await readResponse(response, options);
   if (!version) return { bytes };
@@ -62,11 +62,11 @@ async function readAddress(address: string, options: ReadOptions): Promise<Read>
 }
 
 /** True if the cached version is the wanted one, or if the server cannot be reached. */
-async function isCurrent(address: string, kept: string, { version, signal }: ReadOptions): Promise<boolean> {
-  if (version !== undefined) return version === kept;
+async function isCurrent(address: string, cachedVersion: string, { version, signal }: ReadOptions): Promise<boolean> {
+  if (version !== undefined) return version === cachedVersion;
   try {
     const response = await fetch(address, { method: "HEAD", cache: "no-cache", ...(signal && { signal }) });
-    return versionOf(response) === kept;
+    return versionOf(response) === cachedVersion;
   } catch {
     signal?.throwIfAborted();
     return true;

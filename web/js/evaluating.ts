@@ -77,9 +77,9 @@ function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
     evaluate: (document) => bundle.evaluate(document, device),
     forces: (document) => bundle.forces(document, device),
     async differentiate({ document, viewA, viewB }) {
-      const found = await bundle.differentiate(document, viewA.data, viewB.data, viewA.dims[1], device);
-      const { loss, by_a: gradA, by_b: gradB } = found;
-      found.free();
+      const differentiated = await bundle.differentiate(document, viewA.data, viewB.data, viewA.dims[1], device);
+      const { loss, by_a: gradA, by_b: gradB } = differentiated;
+      differentiated.free();
       return { loss, gradA, gradB };
     },
     // There is no state between two calls.

@@ -58,10 +58,10 @@ export async function reasonForCpu(choice: DeviceChoice): Promise<DeviceInfo | u
 }
 
 /** Throws unless the numbers of WebGPU agree with those of the CPU. */
-export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>, found: ArrayLike<number>): void {
+export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>, numbers: ArrayLike<number>): void {
   const values = Array.from(expected);
   const scale = Math.max(...values.map(Math.abs));
-  const error = Math.max(...values.map((value, at) => Math.abs(value - (found[at] ?? Number.NaN))));
+  const error = Math.max(...values.map((value, at) => Math.abs(value - (numbers[at] ?? Number.NaN))));
   if (!(error <= SELF_TEST_TOLERANCE * scale)) {
     throw new Error(`${name} does not compute what the CPU computes (difference ${error})`);
   }

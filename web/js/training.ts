@@ -68,9 +68,9 @@ export class Training implements Movable<Run> {
   }
 
   async probe(images: number | undefined): Promise<Methods["probe"]["output"]> {
-    const found = await this.#placement.run((run) => run.probe(images));
-    const { accuracy, leak, map } = found;
-    found.free();
+    const reading = await this.#placement.run((run) => run.probe(images));
+    const { accuracy, leak, map } = reading;
+    reading.free();
     return { step: this.#step, accuracy, leak, map };
   }
 

@@ -85,9 +85,9 @@ impl Encoder {
         let [channels, height, width] = self.input_size();
         let size = self.image_size();
         if images.len() != count * size {
-            let found = images.len();
+            let length = images.len();
             return Err(JsError::new(&format!(
-                "{count} images of {channels} x {height} x {width} need {} values, found {found}",
+                "{count} images of {channels} x {height} x {width} need {} values, found {length}",
                 count * size
             )));
         }

@@ -128,7 +128,8 @@ mod tests {
 
     impl ModuleVisitor for Found<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let of_param: Vec<_> = self.0.iter().filter_map(|found| found.get::<D>(param.id)).collect();
+            let of_param: Vec<_> =
+                self.0.iter().filter_map(|gradients| gradients.get::<D>(param.id)).collect();
             assert!(of_param.len() < 2, "a parameter has the gradients of two sections");
             self.1.extend(of_param.into_iter().map(numbers));
         }
@@ -139,10 +140,10 @@ mod tests {
         model: &Model,
         embeddings: OfViews,
         [a, b]: [Tensor<2>; 2],
-        found: &[GradientsParams],
+        grads: &[GradientsParams],
     ) -> Vec<Vec<f32>> {
         let [of_a, of_b] = embeddings.split();
-        let mut gradients = Found(found, Vec::new());
+        let mut gradients = Found(grads, Vec::new());
         model.visit(&mut gradients);
         let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
         let running = tensors.filter(|tensor| tensor.name.contains("running"));
@@ -152,14 +153,14 @@ mod tests {
 
     /// The largest difference relative to the largest number of its tensor. Numbers that are 0 up to rounding are compared
     /// absolutely.
-    fn off(found: &[Vec<f32>], expected: &[Vec<f32>]) -> f32 {
-        assert_eq!(found.len(), expected.len());
-        let of_tensor = |(found, expected): (&Vec<f32>, &Vec<f32>)| {
-            assert_eq!(found.len(), expected.len());
+    fn off(tensors: &[Vec<f32>], expected: &[Vec<f32>]) -> f32 {
+        assert_eq!(tensors.len(), expected.len());
+        let of_tensor = |(tensor, expected): (&Vec<f32>, &Vec<f32>)| {
+            assert_eq!(tensor.len(), expected.len());
             let largest = expected.iter().fold(1e-2_f32, |most, value| most.max(value.abs()));
-            found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) / largest
+            tensor.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) / largest
         };
-        found.iter().zip(expected).map(of_tensor).fold(0.0, f32::max)
+        tensors.iter().zip(expected).map(of_tensor).fold(0.0, f32::max)
     }
 
     #[test]
@@ -187,11 +188,11 @@ mod tests {
                 let by_sections = model(name, side, stem);
                 let pass = BySections::forward(&by_sections, &views);
                 let (embeddings, projections) = (pass.embeddings(), pass.projections());
-                let mut found = Vec::new();
-                pass.backward(&by_sections, grad_projections, |of_section| found.push(of_section)).unwrap();
-                assert_eq!(found.len(), sections);
-                let found = outcome(&by_sections, embeddings, projections, &found);
-                let off = off(&found, &expected);
+                let mut grads = Vec::new();
+                pass.backward(&by_sections, grad_projections, |of_section| grads.push(of_section)).unwrap();
+                assert_eq!(grads.len(), sections);
+                let tensors = outcome(&by_sections, embeddings, projections, &grads);
+                let off = off(&tensors, &expected);
                 assert!(off < 1e-5, "{} apart: {apart}, whole: {is_whole}: {off}", name.name());
             }
         }

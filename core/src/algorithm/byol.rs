@@ -118,7 +118,7 @@ mod tests {
     fn a_predictor_of_another_width_is_an_error() {
         let narrow = HeadConfig { output: 3, ..networks(8).head };
         let average = MovingAverage::constant(0.9).unwrap();
-        let made = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
-        assert!(made.unwrap_err().to_string().contains("predictor.output"));
+        let refusal = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
+        assert!(refusal.unwrap_err().to_string().contains("predictor.output"));
     }
 }

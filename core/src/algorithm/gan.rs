@@ -147,9 +147,9 @@ mod tests {
     fn the_loss_is_that_of_two_binary_classifiers() {
         let scores = Tensor::<2>::from_data([[0.5], [-1.0]], &Device::flex().autodiff());
         let softplus = |x: f64| (1.0 + x.exp()).ln();
-        let found = |is_true| entropy(scores.clone(), is_true).unwrap().inner().into_scalar::<f64>();
-        assert!((found(true) - (softplus(-0.5) + softplus(1.0)) / 2.0).abs() < 1e-6);
-        assert!((found(false) - (softplus(0.5) + softplus(-1.0)) / 2.0).abs() < 1e-6);
+        let loss = |is_true| entropy(scores.clone(), is_true).unwrap().inner().into_scalar::<f64>();
+        assert!((loss(true) - (softplus(-0.5) + softplus(1.0)) / 2.0).abs() < 1e-6);
+        assert!((loss(false) - (softplus(0.5) + softplus(-1.0)) / 2.0).abs() < 1e-6);
     }
 
     /// The discriminator separates real from generated images, and the generator's parameters change.
@@ -159,11 +159,11 @@ mod tests {
         let adam = Adam { learning_rate: 1e-3, beta1: 0.5, ..Adam::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Adam(adam)).unwrap();
         let views = small(&views(6, 7));
-        let made = |algorithm: &AdversarialGenerator| {
+        let generated_images = |algorithm: &AdversarialGenerator| {
             let numbers = algorithm.numbers(6, &Device::flex()).inner();
             algorithm.trained.generator.valid().forward(numbers)
         };
-        let before = made(&algorithm);
+        let before = generated_images(&algorithm);
         for _ in 0..12 {
             let loss = algorithm.loss(&views, Batch::default()).unwrap();
             assert!(loss.clone().inner().into_scalar::<f32>().is_finite());
@@ -173,19 +173,21 @@ mod tests {
             let model = &algorithm.trained.model;
             model.head.forward(model.encoder.forward(images.autodiff())).inner().mean().into_scalar::<f32>()
         };
-        let (of_true, of_made) = (score(views.a.clone().inner()), score(made(&algorithm)));
-        assert!(of_true > of_made, "true images score {of_true}, made ones {of_made}");
+        let (of_true, of_generated) = (score(views.a.clone().inner()), score(generated_images(&algorithm)));
+        assert!(of_true > of_generated, "true images score {of_true}, made ones {of_generated}");
         algorithm.steps = 0;
-        let moved = (made(&algorithm) - before).abs().mean().into_scalar::<f32>();
+        let moved = (generated_images(&algorithm) - before).abs().mean().into_scalar::<f32>();
         assert!(moved > 1e-3, "the generator stood still: {moved}");
     }
 
     #[test]
     fn networks_that_do_not_fit_are_named() {
-        let made = |networks: &Networks| AdversarialGenerator::new(networks, &Device::flex(), &mut rng(2));
-        let error = made(&networks(1)).unwrap_err().to_string();
+        let algorithm =
+            |networks: &Networks| AdversarialGenerator::new(networks, &Device::flex(), &mut rng(2));
+        let error = algorithm(&networks(1)).unwrap_err().to_string();
         assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
-        let error = made(&Networks { head: networks(10).head, ..adversaries() }).unwrap_err().to_string();
+        let error =
+            algorithm(&Networks { head: networks(10).head, ..adversaries() }).unwrap_err().to_string();
         assert!(error.contains("head.output"), "{error}");
     }
 }

@@ -74,7 +74,7 @@ struct Place {
 #[derive(Debug)]
 struct Chunk {
     views: Views,
-    kept: Option<Pass>,
+    pass: Option<Pass>,
     gradients: [Option<Tensor<2>>; 2],
 }
 
@@ -227,8 +227,8 @@ impl GradCache {
                     all.push(one.without_autodiff());
                 }
             }
-            let kept = is_kept.then_some(pass);
-            places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
+            let pass = is_kept.then_some(pass);
+            places[place].chunks.push(Chunk { views, pass, gradients: [None, None] });
         }
         (places, Outputs { embeddings, projections })
     }
@@ -319,7 +319,7 @@ impl Place {
 impl Chunk {
     /// The gradients of the parameters, from those of the chunk's projections.
     fn gradients(self, model: &Model) -> Result<GradientsParams> {
-        let Pass { projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
+        let Pass { projections, .. } = self.pass.unwrap_or_else(|| Pass::of(model, &self.views));
         match passes::with_gradients(projections.into_iter().zip(self.gradients)) {
             Some(sum) => passes::gradients(model, sum),
             None => Ok(GradientsParams::new()),
@@ -328,8 +328,8 @@ impl Chunk {
 
     /// Adds the same to sums, section by section.
     fn add_to(self, sums: &mut Sums, model: &Model) -> Result<()> {
-        let kept = self.kept.and_then(|pass| pass.by_sections);
-        let pass = kept.unwrap_or_else(|| BySections::forward(model, &self.views));
+        let by_sections = self.pass.and_then(|pass| pass.by_sections);
+        let pass = by_sections.unwrap_or_else(|| BySections::forward(model, &self.views));
         pass.backward(model, self.gradients, |of_section| sums.add_section(of_section))
     }
 }
@@ -382,8 +382,8 @@ mod tests {
             let (loss, expected) = descended(&mut single);
             for chunk in [1, 2, 5, 9] {
                 let cached = GradCache::new(&networks(3), objective(), chunk, &device, &mut rng(1));
-                let (found, features) = descended(&mut cached.unwrap());
-                assert!((found - loss).abs() < 1e-5, "{found} {loss}");
+                let (cached_loss, features) = descended(&mut cached.unwrap());
+                assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
                 let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
                 assert!(off < 1e-4, "chunks of {chunk}: {off}");
             }
@@ -432,8 +432,8 @@ mod tests {
                 GradCache::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
                     .unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
-            let (found, features) = descended(&mut cached);
-            assert!((found - loss).abs() < 1e-5, "{found} {loss}");
+            let (cached_loss, features) = descended(&mut cached);
+            assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
             let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
             assert!(off < 1e-4, "chunks of {chunk} on {} devices: {off}", helpers + 1);
         }

@@ -89,11 +89,10 @@ impl Algorithm for Jtt {
         };
         let samples = batch.indices("jtt", "samples", views.samples())?;
         let is_error = |&sample: &usize| {
-            let found = || format!("sample {sample}");
-            errors
-                .get(sample)
-                .copied()
-                .ok_or_else(|| Error::shape("samples", format!("samples below {}", errors.len()), found()))
+            let sample_name = || format!("sample {sample}");
+            errors.get(sample).copied().ok_or_else(|| {
+                Error::shape("samples", format!("samples below {}", errors.len()), sample_name())
+            })
         };
         let errors = samples.iter().map(is_error).collect::<Result<Vec<usize>>>()?;
         loss::loss(&self.objective, &batch.with_indices("errors", errors))

@@ -24,7 +24,7 @@ pub(crate) struct Load {
     /// Parameters of networks that follow others, or are fixed.
     pub(crate) fixed: u64,
     /// The count of numbers that all passes together keep for the gradient.
-    pub(crate) kept: u64,
+    pub(crate) activations: u64,
     /// The count of numbers in the largest tensor.
     pub(crate) largest: u64,
     /// Images of the parts of the batch that wait for their turn, beside the views.
@@ -57,8 +57,8 @@ struct Network {
 impl Load {
     /// Adds a pass of `images` images at once, with its gradients.
     fn pass(&mut self, images: u64, of_one: &Network) {
-        let Activations { kept, largest, .. } = of_one.activations;
-        self.kept = self.kept.saturating_add(images.saturating_mul(kept));
+        let Activations { kept: activations, largest, .. } = of_one.activations;
+        self.activations = self.activations.saturating_add(images.saturating_mul(activations));
         self.largest = self.largest.max(images.saturating_mul(largest));
         self.learn(images, of_one);
     }
@@ -93,7 +93,7 @@ impl AlgorithmConfig {
             Self::Cached { chunk, statistics: BatchStatistics::Batch } => {
                 let chunk = 2 * samples.min(*chunk as u64);
                 let Activations { between, largest, .. } = own.activations;
-                load.kept =
+                load.activations =
                     (2 * samples).saturating_mul(between).saturating_add(chunk.saturating_mul(largest));
                 load.largest = chunk.saturating_mul(largest);
                 load.waiting = 2 * samples;

@@ -238,8 +238,8 @@ impl Views {
     /// [`Error::Shape`] if they differ in shape, or there is no sample.
     pub fn new(a: Tensor<4>, b: Tensor<4>) -> Result<Self> {
         if a.dims() != b.dims() || a.dims()[0] == 0 {
-            let found = format!("{:?}", b.dims());
-            return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
+            let shape = format!("{:?}", b.dims());
+            return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), shape));
         }
         // Batch norm detects training by the images, not by its own tensors.
         let batch = a.dims()[0];
@@ -264,8 +264,8 @@ impl Views {
     /// [`Error::Shape`] if they do not have the shape of the views.
     pub fn with_plain(self, images: Tensor<4>) -> Result<Self> {
         if images.dims() != self.a.dims() {
-            let found = format!("{:?}", images.dims());
-            return Err(Error::shape("plain", format!("{:?}", self.a.dims()), found));
+            let shape = format!("{:?}", images.dims());
+            return Err(Error::shape("plain", format!("{:?}", self.a.dims()), shape));
         }
         Ok(Self { plain: Some(images.autodiff()), ..self })
     }
@@ -276,9 +276,9 @@ impl Views {
     /// [`Error::Shape`] if there is no image, or they do not have the size of the views.
     pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
         if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
-            let (expected, found) = (&self.a.dims()[1..], images.dims());
+            let (expected, shape) = (&self.a.dims()[1..], images.dims());
             let expected = format!("[n, ..{expected:?}], at least one image");
-            return Err(Error::shape("classified", expected, format!("{found:?}")));
+            return Err(Error::shape("classified", expected, format!("{shape:?}")));
         }
         Ok(Self { classified: Some(images.autodiff()), ..self })
     }

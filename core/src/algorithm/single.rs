@@ -122,11 +122,15 @@ mod tests {
             let seen = recorder.batches.lock().unwrap();
             assert_eq!(seen[0].tensor("recorder", "view_a").unwrap().dims(), [6, 4]);
             for (name, images) in [("z_a", &views.a), ("z_b", &views.b)] {
-                let found = seen[0].condition("recorder", name, 6).unwrap();
+                let embedding = seen[0].condition("recorder", name, 6).unwrap();
                 let expected = algorithm.model().encoder.forward(images.clone()).without_autodiff();
                 let expected = Matrix::from_data(&expected.into_data()).unwrap();
-                assert_eq!((found.rows(), found.columns()), (6, 84), "{name} is the embedding of LeNet-5");
-                let pairs = found.data().iter().zip(expected.data());
+                assert_eq!(
+                    (embedding.rows(), embedding.columns()),
+                    (6, 84),
+                    "{name} is the embedding of LeNet-5"
+                );
+                let pairs = embedding.data().iter().zip(expected.data());
                 assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5, "{name}");
             }
             assert!(!seen[0].has_condition("z"));
@@ -143,9 +147,9 @@ mod tests {
         let mut algorithm =
             Single::new(&networks(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
         let views = views(6, 2);
-        let found: f64 = algorithm.loss(&views, context.clone()).unwrap().inner().into_scalar();
+        let loss: f64 = algorithm.loss(&views, context.clone()).unwrap().inner().into_scalar();
         let other = Views { b: views.b.clone() * 0.0, ..views.clone() };
-        assert_eq!(found, algorithm.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
+        assert_eq!(loss, algorithm.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
 
         let features = algorithm.model.encoder.forward(views.a.clone());
         let scores = algorithm.model.head.forward(features.clone());
@@ -153,7 +157,7 @@ mod tests {
             let batch = context.clone().with_tensor("logits", scores.clone()).with_tensor("view_a", seen);
             loss::loss(&End::default(), &batch).unwrap().without_autodiff().into_scalar()
         };
-        assert!((found - of(features)).abs() < 1e-5);
-        assert!((found - of(scores.clone())).abs() > 1e-3);
+        assert!((loss - of(features)).abs() < 1e-5);
+        assert!((loss - of(scores.clone())).abs() > 1e-3);
     }
 }

@@ -85,11 +85,11 @@ impl StateReader {
         let expected = like.dims().to_vec();
         match self.archive.tensors.remove(name) {
             None => Err(CheckpointError::MissingTensor { name: name.into() }),
-            Some(found) if found.shape != expected => {
-                Err(CheckpointError::Shape { name: name.into(), expected, found: found.shape })
+            Some(tensor) if tensor.shape != expected => {
+                Err(CheckpointError::Shape { name: name.into(), expected, found: tensor.shape })
             }
-            Some(found) => {
-                let data = TensorData::new(found.values, found.shape);
+            Some(tensor) => {
+                let data = TensorData::new(tensor.values, tensor.shape);
                 Ok(Tensor::from_data(data, (&like.device(), DType::F32)))
             }
         }

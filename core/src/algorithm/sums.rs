@@ -30,7 +30,7 @@ pub(super) struct Sums<'m> {
     model: &'m Model,
     device: &'m Device,
     /// The gradients of this process that have not been sent.
-    found: Vec<GradientsParams>,
+    gradients: Vec<GradientsParams>,
     /// The pieces that have not been sent.
     left: &'m [Piece],
     /// Number of sections whose gradients are complete.
@@ -51,7 +51,7 @@ struct Piece {
 /// The gradients of a piece as one vector, in the order of the network's parameters.
 struct Flat {
     /// For each parameter 1 if it has a gradient, else 0.
-    found: Vec<f32>,
+    mask: Vec<f32>,
     gradients: Tensor<1>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn while_found(
 ) -> Result<GradientsParams> {
     let pieces = pieces(model);
     let (thread, received) = channel();
-    let mut sums = Sums { model, device, found: Vec::new(), left: &pieces, sections: 0, thread };
+    let mut sums = Sums { model, device, gradients: Vec::new(), left: &pieces, sections: 0, thread };
     let values = thread::scope(|scope| {
         let summing = match summing(scope, (&pieces, received), peers) {
             Ok(summing) => summing,
@@ -137,7 +137,7 @@ fn summing<'s>(
 impl Sums<'_> {
     /// Adds the complete gradients of one or more chunks.
     pub(super) fn add(&mut self, gradients: GradientsParams) {
-        self.found.push(gradients.to_device(self.device, self.model));
+        self.gradients.push(gradients.to_device(self.device, self.model));
     }
 
     /// Adds the gradients of a section from the last chunk of this process, and sends the pieces that this completes.
@@ -161,7 +161,7 @@ impl Sums<'_> {
 
     fn send(&mut self, piece: &Piece) {
         // Sending fails only if the thread has ended with an error; joining it returns that error.
-        drop(self.thread.send(Some(Flat::of((self.model, self.device), piece, &mut self.found))));
+        drop(self.thread.send(Some(Flat::of((self.model, self.device), piece, &mut self.gradients))));
     }
 }
 
@@ -213,19 +213,19 @@ impl Piece {
 }
 
 impl Flat {
-    /// Sums the gradients of a piece over the chunks, and removes them from `found`.
-    fn of((model, device): (&Model, &Device), piece: &Piece, found: &mut [GradientsParams]) -> Self {
-        let mut flattening = Flattening { piece, device, of: found, found: Vec::new(), parts: Vec::new() };
+    /// Sums the gradients of a piece over the chunks, and removes them from `gradients`.
+    fn of((model, device): (&Model, &Device), piece: &Piece, gradients: &mut [GradientsParams]) -> Self {
+        let mut flattening = Flattening { piece, device, of: gradients, mask: Vec::new(), parts: Vec::new() };
         model.visit(&mut flattening);
-        let Flattening { found, parts, .. } = flattening;
-        Self { found, gradients: Tensor::cat(parts, 0) }
+        let Flattening { mask, parts, .. } = flattening;
+        Self { mask, gradients: Tensor::cat(parts, 0) }
     }
 
     /// The numbers of the piece on the host: for each parameter whether it has a gradient, then the gradients.
     fn numbers(self) -> Result<Vec<f32>> {
-        let Self { mut found, gradients } = self;
-        found.extend(numbers(gradients)?);
-        Ok(found)
+        let Self { mask: mut values, gradients } = self;
+        values.extend(numbers(gradients)?);
+        Ok(values)
     }
 }
 
@@ -234,7 +234,7 @@ struct Flattening<'g> {
     piece: &'g Piece,
     device: &'g Device,
     of: &'g mut [GradientsParams],
-    found: Vec<f32>,
+    mask: Vec<f32>,
     parts: Vec<Tensor<1>>,
 }
 
@@ -246,7 +246,7 @@ impl ModuleVisitor for Flattening<'_> {
         let gradients = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
         let gradient = gradients.reduce(|sum, gradient| sum + gradient);
         let count = param.val().shape().num_elements();
-        self.found.push(f32::from(u8::from(gradient.is_some())));
+        self.mask.push(f32::from(u8::from(gradient.is_some())));
         self.parts.push(match gradient {
             Some(gradient) => gradient.reshape([count]).cast(DType::F32),
             None => Tensor::zeros([count], (self.device, DType::F32)),
@@ -266,11 +266,11 @@ fn spread(
     let mut gradients = GradientsParams::new();
     for (piece, mut values) in pieces.iter().zip(values) {
         let sums = values.split_off(piece.parameters.len());
-        if values.iter().any(|found| found.is_nan()) {
+        if values.iter().any(|value| value.is_nan()) {
             return Err(Error::PeerFailed);
         }
         let sums = Tensor::from_data(TensorData::new(sums, [piece.length]), (device, DType::F32));
-        let mut spreading = Spreading { piece, sums, found: values.into_iter(), at: 0, device, gradients };
+        let mut spreading = Spreading { piece, sums, mask: values.into_iter(), at: 0, device, gradients };
         model.visit(&mut spreading);
         gradients = spreading.gradients;
     }
@@ -281,7 +281,7 @@ fn spread(
 struct Spreading<'g> {
     piece: &'g Piece,
     sums: Tensor<1>,
-    found: std::vec::IntoIter<f32>,
+    mask: std::vec::IntoIter<f32>,
     at: usize,
     device: &'g Device,
     gradients: GradientsParams,
@@ -295,7 +295,7 @@ impl ModuleVisitor for Spreading<'_> {
         let value = param.val();
         let rows = self.at..self.at + value.shape().num_elements();
         self.at = rows.end;
-        if self.found.next().is_some_and(|found| found > 0.0) {
+        if self.mask.next().is_some_and(|count| count > 0.0) {
             let gradient = self.sums.clone().slice([rows]).reshape(value.dims()).cast(value.dtype());
             self.gradients.register::<D>(param.id, gradient.to_device(self.device));
         }
@@ -498,7 +498,7 @@ mod tests {
         let work = |peers: Arc<dyn Peers>| {
             let (model, rank) = (model(), peers.rank());
             let sections = model.sections().len();
-            let found = while_found((&model, &Device::flex()), peers.as_ref(), |sums| {
+            let gradients = while_found((&model, &Device::flex()), peers.as_ref(), |sums| {
                 for section in 0..sections {
                     if rank == 1 && section == sections / 2 {
                         return Err(failed());
@@ -509,7 +509,7 @@ mod tests {
             });
             let mut ranks = [rank as f32];
             peers.sum(&mut ranks).unwrap();
-            (found.map(|found| found.len()), ranks)
+            (gradients.map(|gradients| gradients.len()), ranks)
         };
         let all = together(3, work);
         let others = || (Err(Error::PeerFailed), [3.0]);
@@ -541,12 +541,12 @@ mod tests {
         }
         let (model, device) = (model(), Device::flex());
         for sums in 0..6 {
-            let found = while_found((&model, &device), &Lost(Mutex::new(sums)), |sums| {
+            let gradients = while_found((&model, &device), &Lost(Mutex::new(sums)), |sums| {
                 model.sections().iter().for_each(|_| sums.add_section(GradientsParams::new()));
                 Ok(())
             });
             let lost = Error::Peers { reason: "a cable".into() };
-            assert_eq!(found.map(|found| found.len()), if sums < 5 { Err(lost) } else { Ok(0) });
+            assert_eq!(gradients.map(|gradients| gradients.len()), if sums < 5 { Err(lost) } else { Ok(0) });
         }
     }
 }

@@ -116,14 +116,14 @@ mod tests {
     fn images_are_rebuilt_better_and_better() {
         let encoder = EncoderConfig { name: Architecture::Vae, output: Some(8), ..EncoderConfig::default() };
         let networks = Networks { encoder, ..networks(3) };
-        let made = VariationalAutoencoder::new(&networks, Vae::default(), &Device::flex(), &mut rng(2));
-        assert!(falls(&train(&mut made.unwrap(), &Batch::default(), 4)));
+        let algorithm = VariationalAutoencoder::new(&networks, Vae::default(), &Device::flex(), &mut rng(2));
+        assert!(falls(&train(&mut algorithm.unwrap(), &Batch::default(), 4)));
     }
 
     #[test]
     fn an_encoder_without_a_code_is_named() {
-        let made = VariationalAutoencoder::new(&networks(3), Vae::default(), &Device::flex(), &mut rng(2));
-        let error = made.unwrap_err().to_string();
+        let refusal = VariationalAutoencoder::new(&networks(3), Vae::default(), &Device::flex(), &mut rng(2));
+        let error = refusal.unwrap_err().to_string();
         assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
     }
 }

@@ -140,15 +140,15 @@ mod tests {
         let (mut apart, mut total) =
             (algorithm(Box::new(BiasCon::default())), algorithm(Box::new(BiasConTotal::default())));
         let (beside, views) = (views(4, 8).a, views(6, 3));
-        let found = value(&mut apart, &views, context());
-        assert!((found - value(&mut total, &views, context())).abs() < 1e-5);
+        let loss = value(&mut apart, &views, context());
+        assert!((loss - value(&mut total, &views, context())).abs() < 1e-5);
 
         // A separate batch changes the cross-entropy and nothing else.
         let views = views.with_classified(beside.inner()).unwrap();
         let with = context().with_indices("ce_labels", vec![2, 2, 0, 1]);
         let other = value(&mut apart, &views, with.clone());
         assert!((other - value(&mut total, &views, with.clone())).abs() < 1e-5);
-        assert!(other != found && (other - found).abs() < 0.02, "{other} {found}");
+        assert!(other != loss && (other - loss).abs() < 0.02, "{other} {loss}");
         let mut none = algorithm(Box::new(BiasCon::default()));
         none.ce_weight = 0.0;
         let of_classes = (other - value(&mut none, &views, with)) / 0.01;
@@ -160,11 +160,11 @@ mod tests {
         let views = views(6, 3);
         let mut algorithm = algorithm(Box::new(ConTeX::default()));
         algorithm.ce_weight = 0.0;
-        let found = value(&mut algorithm, &views, context());
+        let loss = value(&mut algorithm, &views, context());
         let of = |images: &Tensor<4>| algorithm.model.encoder.forward(images.clone());
         let batch = context().with_tensor("view_a", of(&views.a)).with_tensor("view_b", of(&views.b));
         let expected: f64 = loss::loss(&ConTeX::default(), &batch).unwrap().without_autodiff().into_scalar();
-        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        assert!((loss - expected).abs() < 1e-5, "{loss} {expected}");
     }
 
     #[test]

@@ -28,9 +28,9 @@ impl Normalisation {
     /// that is not above zero.
     pub fn apply(&self, images: Tensor<4>) -> Result<Tensor<4>> {
         let channels = images.dims()[1];
-        for (name, found) in [("mean", self.mean.len()), ("std", self.std.len())] {
-            if found != channels {
-                return Err(Error::shape(name, format!("{channels} values"), format!("{found} values")));
+        for (name, count) in [("mean", self.mean.len()), ("std", self.std.len())] {
+            if count != channels {
+                return Err(Error::shape(name, format!("{channels} values"), format!("{count} values")));
             }
         }
         self.std.iter().try_for_each(|&std| positive("std", std).map(|_| ()))?;

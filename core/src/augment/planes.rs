@@ -240,9 +240,9 @@ mod tests {
             let images = images.unwrap();
             for form in [ByteForm::Bytes, ByteForm::Words] {
                 let planes = HostPlanes::new(&images, form).upload(&Device::flex());
-                let found = planes.images();
-                assert_eq!(found.dims(), [2, channels, 3, 5]);
-                for (at, value) in found.into_data().iter::<f32>().enumerate() {
+                let batch = planes.images();
+                assert_eq!(batch.dims(), [2, channels, 3, 5]);
+                for (at, value) in batch.into_data().iter::<f32>().enumerate() {
                     let (image, channel, pixel) = (at / (15 * channels), at / 15 % channels, at % 15);
                     let byte = images.image(image)[channels * pixel + channel];
                     assert!((value - f32::from(byte) / 255.0).abs() < 1e-7, "{form:?} {at}");

@@ -73,9 +73,13 @@ impl Catalogue {
             }
         }
         let expected = files.len();
-        for (what, found) in [("parts", parts.len()), ("labels", labels.len())] {
-            if found != expected {
-                return Err(DatasetError::Count { what: format!("{origin}: {what}"), expected, found });
+        for (what, count) in [("parts", parts.len()), ("labels", labels.len())] {
+            if count != expected {
+                return Err(DatasetError::Count {
+                    what: format!("{origin}: {what}"),
+                    expected,
+                    found: count,
+                });
             }
         }
         check_labels(origin, &labels, classes.len())?;
@@ -87,9 +91,9 @@ impl Catalogue {
     /// # Errors
     /// As [`Dataset::with_condition`].
     pub fn with_condition(mut self, name: &str, condition: Condition) -> Result<Self> {
-        let (what, expected, found) = (format!("condition `{name}`"), self.len(), condition.len());
-        if found != expected {
-            return Err(DatasetError::Count { what, expected, found });
+        let (what, expected, count) = (format!("condition `{name}`"), self.len(), condition.len());
+        if count != expected {
+            return Err(DatasetError::Count { what, expected, found: count });
         }
         if let Condition::Categorical { values, names } = &condition {
             check_labels(&what, values, names.len())?;

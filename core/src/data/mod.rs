@@ -256,12 +256,12 @@ impl Dataset {
         counts
     }
 
-    fn check_count(&self, what: &str, found: usize) -> Result<()> {
+    fn check_count(&self, what: &str, count: usize) -> Result<()> {
         let expected = self.len();
-        if found == expected {
+        if count == expected {
             Ok(())
         } else {
-            Err(DatasetError::Count { what: what.into(), expected, found })
+            Err(DatasetError::Count { what: what.into(), expected, found: count })
         }
     }
 }

@@ -267,8 +267,8 @@ mod tests {
         // Every probe predicts both classes.
         let rows = Matrix::from_fn(40, 1, |i, _| if i % 2 == 0 { -1.0 } else { 1.0 });
         let labels = (0..40).map(|i| i % 2).collect();
-        let found = choose(&rows, &Answers::Classes { labels, classes: 2 });
-        assert_eq!((found.penalty, mean(&found.errors)), (1e-1, 0.0));
+        let choice = choose(&rows, &Answers::Classes { labels, classes: 2 });
+        assert_eq!((choice.penalty, mean(&choice.errors)), (1e-1, 0.0));
     }
 
     #[test]

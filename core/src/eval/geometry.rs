@@ -134,8 +134,8 @@ mod tests {
         let unit = unit_rows(&x);
         let (first, second): (Vec<usize>, Vec<usize>) = ((0..15).collect(), (15..30).collect());
         assert!((uniformity(&unit, 2.0).unwrap() + 0.783945945989387).abs() < 1e-12);
-        let found = alignment(&unit.select(&first), &unit.select(&second), 1.5).unwrap();
-        assert!((found - 0.5842591618724742).abs() < 1e-12);
+        let alignment = alignment(&unit.select(&first), &unit.select(&second), 1.5).unwrap();
+        assert!((alignment - 0.5842591618724742).abs() < 1e-12);
         assert!((effective_rank(&x).unwrap() - 3.317553452470123).abs() < 1e-12);
         let labels: Vec<usize> = (0..30).map(|i| if i == 7 { 4 } else { i * i % 3 }).collect();
         assert!((silhouette(&x, &labels).unwrap() + 0.0570340038499854).abs() < 1e-12);

@@ -90,8 +90,8 @@ impl KnnConfig {
         check_any("queries", queries)?;
         check_labels("bank_labels", labels, bank.rows(), classes)?;
         if queries.columns() != bank.columns() {
-            let found = format!("{} columns", queries.columns());
-            return Err(Error::shape("queries", format!("{} columns, as the bank", bank.columns()), found));
+            let columns = format!("{} columns", queries.columns());
+            return Err(Error::shape("queries", format!("{} columns, as the bank", bank.columns()), columns));
         }
         positive("temperature", self.temperature)?;
         if self.k == 0 || self.k > bank.rows() {
@@ -102,8 +102,8 @@ impl KnnConfig {
         let mut groups = self.searched(bank, queries)?;
         let of_group = |group: &mut Group| self.votes_of(group, bank, queries, (labels, classes));
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
-        for (group, found) in parallel::map(&mut groups, of_group).into_iter().enumerate() {
-            for (offset, (scores, gap)) in found?.into_iter().enumerate() {
+        for (group, results) in parallel::map(&mut groups, of_group).into_iter().enumerate() {
+            for (offset, (scores, gap)) in results?.into_iter().enumerate() {
                 votes.scores.row_mut(group * QUERIES + offset).copy_from_slice(&scores);
                 votes.gap.push(gap);
             }
@@ -144,7 +144,7 @@ impl KnnConfig {
         let of_query = |(offset, nearest): (usize, &mut Nearest)| {
             nearest.prune(error);
             let mut exact = Exact::new(bank, queries, first + offset)?;
-            let neighbours = exact.nearest(&nearest.kept, self.k + 1)?;
+            let neighbours = exact.nearest(&nearest.candidates, self.k + 1)?;
             let (near, next) = neighbours.split_at(self.k.min(neighbours.len()));
             let mut scores = vec![0.0; classes];
             for &(similarity, row) in near {
@@ -273,18 +273,18 @@ struct Nearest {
     /// The least product of a further candidate.
     threshold: f64,
     /// Products with the direction of the query, and rows.
-    kept: Vec<(f64, usize)>,
+    candidates: Vec<(f64, usize)>,
 }
 
 impl Nearest {
     fn new(wanted: usize) -> Self {
-        Self { wanted, threshold: f64::NEG_INFINITY, kept: Vec::new() }
+        Self { wanted, threshold: f64::NEG_INFINITY, candidates: Vec::new() }
     }
 
     fn offer(&mut self, product: f64, row: usize, error: f64) {
         if product >= self.threshold {
-            self.kept.push((product, row));
-            if self.kept.len().is_multiple_of(4 * self.wanted) {
+            self.candidates.push((product, row));
+            if self.candidates.len().is_multiple_of(4 * self.wanted) {
                 self.prune(error);
             }
         }
@@ -292,24 +292,24 @@ impl Nearest {
 
     /// Drops the candidates that are farther than all wanted ones, even if both products are wrong by `error`.
     fn prune(&mut self, error: f64) {
-        if self.kept.len() > self.wanted {
-            let (_, &mut (last, _), _) = self.kept.select_nth_unstable_by(self.wanted - 1, order);
+        if self.candidates.len() > self.wanted {
+            let (_, &mut (last, _), _) = self.candidates.select_nth_unstable_by(self.wanted - 1, order);
             self.threshold = last - 2.0 * error;
-            self.kept.retain(|candidate| candidate.0 >= self.threshold);
+            self.candidates.retain(|candidate| candidate.0 >= self.threshold);
         }
     }
 
     /// True if many candidates are equally near, as far as their products tell.
     fn is_crowded(&self) -> bool {
-        self.kept.len() > 8 * self.wanted
+        self.candidates.len() > 8 * self.wanted
     }
 
     /// Keeps only the wanted candidates, by their exact products.
     fn settle(&mut self, mut exact: Exact<'_>, error: f64) -> Result<()> {
         let scale = reciprocal(exact.length);
-        self.kept = exact.nearest(&self.kept, self.wanted)?;
-        self.kept.iter_mut().for_each(|candidate| candidate.0 *= scale);
-        self.threshold = self.kept.last().map_or(f64::NEG_INFINITY, |last| last.0 - 2.0 * error);
+        self.candidates = exact.nearest(&self.candidates, self.wanted)?;
+        self.candidates.iter_mut().for_each(|candidate| candidate.0 *= scale);
+        self.threshold = self.candidates.last().map_or(f64::NEG_INFINITY, |last| last.0 - 2.0 * error);
         Ok(())
     }
 }
@@ -426,8 +426,8 @@ mod tests {
             all.sort_by(order);
             let mut expected = [0.0; 4];
             all[..17].iter().for_each(|&(s, i)| expected[labels[i]] += (s / 0.1).exp());
-            for (found, expected) in votes.scores.row(q).iter().zip(expected) {
-                assert!((found - expected).abs() <= 1e-9 * expected.max(1.0));
+            for (score, expected) in votes.scores.row(q).iter().zip(expected) {
+                assert!((score - expected).abs() <= 1e-9 * expected.max(1.0));
             }
             assert!((votes.gap[q].unwrap() - (all[16].0 - all[17].0)).abs() < 1e-12);
         }

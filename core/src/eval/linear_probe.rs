@@ -453,8 +453,8 @@ mod tests {
         let mut path = config.path(&x, target).unwrap();
         for regularisation in [1e-1, 1e-3, 1e-6] {
             let alone = LinearProbeConfig { regularisation, ..config.clone() }.fit(&x, target).unwrap();
-            let found = path.fit(regularisation).unwrap();
-            assert!((found.objective - alone.objective).abs() < 1e-11, "{found:?} {alone:?}");
+            let probe = path.fit(regularisation).unwrap();
+            assert!((probe.objective - alone.objective).abs() < 1e-11, "{probe:?} {alone:?}");
         }
         assert!(matches!(path.fit(-1.0), Err(Error::Parameter { .. })));
     }

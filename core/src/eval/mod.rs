@@ -95,7 +95,7 @@ fn check_size(name: &str, matrix: &Matrix, rows: usize, columns: usize) -> Resul
     if matrix.rows() == rows && matrix.columns() == columns {
         Ok(())
     } else {
-        let found = format!("{}x{}", matrix.rows(), matrix.columns());
-        Err(Error::shape(name, format!("{rows}x{columns} values"), found))
+        let shape = format!("{}x{}", matrix.rows(), matrix.columns());
+        Err(Error::shape(name, format!("{rows}x{columns} values"), shape))
     }
 }

@@ -18,8 +18,8 @@ const CONSTANT: f64 = 1e-24;
 /// [`Error::Shape`] if sizes differ.
 pub fn affine(features: &dyn Rows, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
     if features.columns() != weight.columns() {
-        let found = format!("{}x{} values", features.rows(), features.columns());
-        return Err(Error::shape("features", format!("{} columns", weight.columns()), found));
+        let shape = format!("{}x{} values", features.rows(), features.columns());
+        return Err(Error::shape("features", format!("{} columns", weight.columns()), shape));
     }
     check_size("bias", &Matrix::column(bias), weight.rows(), 1)?;
     let (columns, outputs) = (features.columns(), weight.rows());

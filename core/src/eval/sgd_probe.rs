@@ -218,9 +218,9 @@ mod tests {
             0.047_955_829_742_997,
         ];
         let bias = [-0.005_042_887_078_714, 0.785_909_993_813_818, -0.780_867_106_735_103];
-        let found = probe.weight.data().iter().chain(&probe.bias);
-        for (found, expected) in found.zip(weight.iter().chain(&bias)) {
-            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        let parameters = probe.weight.data().iter().chain(&probe.bias);
+        for (parameter, expected) in parameters.zip(weight.iter().chain(&bias)) {
+            assert!((parameter - expected).abs() < 1e-12, "{parameter} {expected}");
         }
     }
 

@@ -191,7 +191,7 @@ mod tests {
     fn the_gradient_is_that_of_the_divergence() {
         let joint = joint(&groups(), 8.0);
         let places = Matrix::from_fn(60, 2, |i, k| ((i * (k + 2) * 37) % 23) as f64 / 9.0);
-        let found = gradient(&joint, &places, 1.0);
+        let gradient = gradient(&joint, &places, 1.0);
         for at in [0, 17, 58, 119] {
             let moved = |by: f64| {
                 let mut places = places.clone();
@@ -199,7 +199,7 @@ mod tests {
                 divergence(&joint, &places)
             };
             let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-            let slope = found.data()[at];
+            let slope = gradient.data()[at];
             assert!((slope - expected).abs() < 1e-7 * (1.0 + expected.abs()), "{slope} and {expected}");
         }
     }

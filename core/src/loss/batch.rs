@@ -243,10 +243,10 @@ fn missing(objective: &str, input: &str) -> Error {
     Error::MissingInput { objective: objective.into(), input: input.into() }
 }
 
-fn check_rows(name: &str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
+fn check_rows(name: &str, expected: usize, rows: usize) -> Result<()> {
+    if expected == rows {
         Ok(())
     } else {
-        Err(Error::shape(name, format!("{expected} rows"), format!("{found} rows")))
+        Err(Error::shape(name, format!("{expected} rows"), format!("{rows} rows")))
     }
 }

@@ -44,17 +44,17 @@ mod tests {
     /// beside the image, the pooled maps with their sources, and the features.
     #[test]
     fn networks_keep_what_their_layers_compute() {
-        let kept = |name: Architecture, input_size: usize| {
+        let counts = |name: Architecture, input_size: usize| {
             let activations = EncoderConfig { name, input_size, ..EncoderConfig::default() }.activations();
             (activations.kept, activations.largest)
         };
         let (image, pooled, stem) = (3 * 224 * 224, 64 * 56 * 56, 64 * 112 * 112);
         let residual =
             |convolutions: u64, features: u64| (2 * convolutions + image + 2 * pooled + features, stem);
-        assert_eq!(kept(Architecture::ResNet18, 224), residual(2_483_712, 512));
-        assert_eq!(kept(Architecture::ResNet34, 224), residual(3_738_112, 512));
-        assert_eq!(kept(Architecture::ResNet50, 224), residual(11_113_984, 2048));
-        assert_eq!(kept(Architecture::ResNet101, 224), residual(16_231_936, 2048));
+        assert_eq!(counts(Architecture::ResNet18, 224), residual(2_483_712, 512));
+        assert_eq!(counts(Architecture::ResNet34, 224), residual(3_738_112, 512));
+        assert_eq!(counts(Architecture::ResNet50, 224), residual(11_113_984, 2048));
+        assert_eq!(counts(Architecture::ResNet101, 224), residual(16_231_936, 2048));
         let maps = [3 * 32 * 32, 6 * 28 * 28, 6 * 14 * 14, 16 * 10 * 10, 16 * 5 * 5];
         let between = |name: Architecture, input_size: usize| {
             EncoderConfig { name, input_size, ..EncoderConfig::default() }.activations().between
@@ -64,6 +64,9 @@ mod tests {
             [64 * 56 * 56, 3 * 256 * 56 * 56, 4 * 512 * 28 * 28, 6 * 1024 * 14 * 14, 3 * 2048 * 7 * 7];
         assert_eq!(between(Architecture::ResNet50, 224), image + blocks.iter().sum::<u64>());
         assert_eq!(between(Architecture::LeNet5, 32), 3 * 32 * 32);
-        assert_eq!(kept(Architecture::LeNet5, 32), (maps.iter().sum::<u64>() + 400 + 120 + 84, 6 * 28 * 28));
+        assert_eq!(
+            counts(Architecture::LeNet5, 32),
+            (maps.iter().sum::<u64>() + 400 + 120 + 84, 6 * 28 * 28)
+        );
     }
 }

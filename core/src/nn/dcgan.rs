@@ -164,11 +164,11 @@ impl Generator {
     /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (LAST_SIDE, Activations::default());
-        let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
+        let (_, activations) = widths(side).into_iter().rev().fold(start, |(side, activations), width| {
             // Before and after the normalisation, and activated.
-            (2 * side, kept.and(3, width * side.pow(2)))
+            (2 * side, activations.and(3, width * side.pow(2)))
         });
-        kept.and(1, channels * side.pow(2))
+        activations.and(1, channels * side.pow(2))
     }
 
     /// The work of a forward pass of one image with `channels` channels and `side` pixels a side.
@@ -217,12 +217,12 @@ impl Design for DcganDesign {
     fn activations(settings: &Settings) -> Activations {
         let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         let layers = widths(settings.side).into_iter().enumerate();
-        let (_, kept) = layers.fold(start, |(side, kept), (at, width)| {
+        let (_, activations) = layers.fold(start, |(side, activations), (at, width)| {
             let (side, normed) = (side / 2, if at > 0 { 2 } else { 0 });
             // Normalised, and activated.
-            (side, kept.and(normed + 1, width * side.pow(2)))
+            (side, activations.and(normed + 1, width * side.pow(2)))
         });
-        kept.and(1, embedding_size(settings.side))
+        activations.and(1, embedding_size(settings.side))
     }
 
     fn work(settings: &Settings) -> Work {

@@ -213,11 +213,11 @@ mod tests {
         Tensor::from_data(TensorData::new(data, shape), (device, DType::F64))
     }
 
-    fn assert_values<const D: usize>(found: Tensor<D>, expected: &[f64]) {
-        let found: Vec<f64> = found.into_data().iter::<f64>().collect();
-        assert_eq!(found.len(), expected.len());
-        for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    fn assert_values<const D: usize>(tensor: Tensor<D>, expected: &[f64]) {
+        let values: Vec<f64> = tensor.into_data().iter::<f64>().collect();
+        assert_eq!(values.len(), expected.len());
+        for (value, expected) in values.iter().zip(expected) {
+            assert!((value - expected).abs() < 1e-9, "{value} {expected}");
         }
     }
 

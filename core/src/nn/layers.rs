@@ -253,7 +253,7 @@ impl BatchNorm {
     }
 
     fn track(&self, running: &RunningState<Tensor<1>>, batch: Tensor<1>) {
-        let kept = running.value_sync() * (1.0 - self.momentum);
-        running.update((kept + batch.detach() * self.momentum).detach());
+        let decayed_average = running.value_sync() * (1.0 - self.momentum);
+        running.update((decayed_average + batch.detach() * self.momentum).detach());
     }
 }

@@ -86,12 +86,12 @@ impl Design for LeNet5Design {
     fn activations(settings: &Settings) -> Activations {
         let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         // The activated maps and their averages.
-        let (side, kept) = WIDTHS[..2].iter().fold(start, |(side, kept), width| {
+        let (side, activations) = WIDTHS[..2].iter().fold(start, |(side, activations), width| {
             let side = WINDOW.after(side);
-            (side / 2, kept.and(1, width * side.pow(2)).and(1, width * (side / 2).pow(2)))
+            (side / 2, activations.and(1, width * side.pow(2)).and(1, width * (side / 2).pow(2)))
         });
         // The last averages once more, in a row.
-        kept.and(1, WIDTHS[1] * side.pow(2)).and(1, WIDTHS[2]).and(1, EMBEDDING_SIZE)
+        activations.and(1, WIDTHS[1] * side.pow(2)).and(1, WIDTHS[2]).and(1, EMBEDDING_SIZE)
     }
 
     fn work(settings: &Settings) -> Work {
@@ -167,14 +167,14 @@ mod tests {
     /// The gradients of all parameters.
     fn gradients(network: &LeNet5, loss: Tensor<1>) -> Vec<Vec<f64>> {
         let mut grads = loss.backward();
-        let found = GradientsParams::from_module(&mut grads, network);
+        let gradients = GradientsParams::from_module(&mut grads, network);
         let mut all = vec![];
         for layer in [&network.conv1, &network.conv2, &network.conv3] {
-            all.push(values(found.get::<4>(layer.weight.id).map(|g| g.flatten::<1>(0, 3))));
-            all.push(values(found.get::<1>(layer.bias.id)));
+            all.push(values(gradients.get::<4>(layer.weight.id).map(|g| g.flatten::<1>(0, 3))));
+            all.push(values(gradients.get::<1>(layer.bias.id)));
         }
-        all.push(values(found.get::<2>(network.fc.weight.id).map(|g| g.flatten::<1>(0, 1))));
-        all.push(values(found.get::<1>(network.fc.bias.as_ref().expect("a bias").id)));
+        all.push(values(gradients.get::<2>(network.fc.weight.id).map(|g| g.flatten::<1>(0, 1))));
+        all.push(values(gradients.get::<1>(network.fc.bias.as_ref().expect("a bias").id)));
         all
     }
 
@@ -218,8 +218,8 @@ mod tests {
             0.621_865_219_099,
             0.398_871_582_419,
         ];
-        for (found, expected) in row[..4].iter().chain(&row[164..]).zip(expected) {
-            assert!((found - expected).abs() < tolerance, "{found} {expected}");
+        for (value, expected) in row[..4].iter().chain(&row[164..]).zip(expected) {
+            assert!((value - expected).abs() < tolerance, "{value} {expected}");
         }
 
         let weights = wave(168, 0.11, std::f64::consts::FRAC_PI_2);
@@ -235,14 +235,16 @@ mod tests {
             (9.202_786_004_127e-1, -4.757_822_794_445e-2),
             (1.206_317_763_417, -1.340_607_267_390),
         ];
-        for (found, (norm, projection)) in gradients(network, (output * weights).sum()).iter().zip(expected) {
-            let found_norm = found.iter().map(|g| g * g).sum::<f64>().sqrt();
-            let found_projection: f64 =
-                found.iter().enumerate().map(|(i, g)| g * (0.05 * i as f64).cos()).sum();
-            assert!((found_norm - norm).abs() < tolerance * norm, "{found_norm} {norm}");
+        for (gradient, (norm, projection)) in
+            gradients(network, (output * weights).sum()).iter().zip(expected)
+        {
+            let gradient_norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            let gradient_projection: f64 =
+                gradient.iter().enumerate().map(|(i, g)| g * (0.05 * i as f64).cos()).sum();
+            assert!((gradient_norm - norm).abs() < tolerance * norm, "{gradient_norm} {norm}");
             assert!(
-                (found_projection - projection).abs() < tolerance * norm,
-                "{found_projection} {projection}"
+                (gradient_projection - projection).abs() < tolerance * norm,
+                "{gradient_projection} {projection}"
             );
         }
     }
@@ -313,9 +315,9 @@ mod tests {
 
         let frozen = network.clone().freeze_group(ParamGroup::ids_from_module(network.conv1.clone()));
         let mut grads = frozen.forward(images).sum().backward();
-        let found = GradientsParams::from_module(&mut grads, &frozen);
-        assert!(found.get::<4>(network.conv1.weight.id).is_none());
-        let second = values(found.get::<4>(network.conv2.weight.id).map(|g| g.flatten::<1>(0, 3)));
+        let gradients = GradientsParams::from_module(&mut grads, &frozen);
+        assert!(gradients.get::<4>(network.conv1.weight.id).is_none());
+        let second = values(gradients.get::<4>(network.conv2.weight.id).map(|g| g.flatten::<1>(0, 3)));
         assert_eq!(second, together[2]);
     }
 

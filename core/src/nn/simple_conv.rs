@@ -99,9 +99,9 @@ impl SimpleConv {
 /// The activations of the network: each layer keeps maps of full resolution, before and after their normalisation.
 fn activations(settings: &Settings) -> Activations {
     let image = Activations::from_image(settings.channels, settings.side);
-    WIDTHS.iter().fold(image, |kept, width| {
+    WIDTHS.iter().fold(image, |activations, width| {
         let maps = width * settings.side.pow(2);
-        kept.and(2, maps).and_between(maps)
+        activations.and(2, maps).and_between(maps)
     })
 }
 
@@ -187,7 +187,7 @@ impl Design for SimpleConv1x1Design {
 
     fn activations(settings: &Settings) -> Activations {
         // The activated maps are tensors of their own, which the next layer keeps.
-        let maps = |kept: Activations, width: &usize| kept.and(1, width * settings.side.pow(2));
+        let maps = |activations: Activations, width: &usize| activations.and(1, width * settings.side.pow(2));
         WIDTHS[..WIDTHS.len() - 1].iter().fold(activations(settings), maps)
     }
 
@@ -257,10 +257,10 @@ mod tests {
             let of_layers = of_layers.map(|gradient| numbers(gradient.flatten(0, 3)));
             std::iter::once(numbers(embedding.flatten(0, 1))).chain(of_layers).collect::<Vec<_>>()
         };
-        let (found, expected) = (step(network.by_places(images())), step(network.by_maps(images())));
-        for (found, expected) in found.iter().zip(&expected) {
+        let (by_places, expected) = (step(network.by_places(images())), step(network.by_maps(images())));
+        for (tensor, expected) in by_places.iter().zip(&expected) {
             let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-            for (a, b) in found.iter().zip(expected) {
+            for (a, b) in tensor.iter().zip(expected) {
                 assert!((a - b).abs() <= 1e-4 * largest, "{a} {b} of {largest}");
             }
         }

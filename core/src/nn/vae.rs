@@ -116,11 +116,11 @@ impl VaeDecoder {
     /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (last_side(side), Activations::default().and(2, flattened(side)));
-        let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {
+        let (last, activations) = WIDTHS.windows(2).rev().fold(start, |(side, activations), pair| {
             let places = (2 * side).pow(2);
-            (2 * side, kept.and(1, pair[1] * places).and(2, pair[0] * places))
+            (2 * side, activations.and(1, pair[1] * places).and(2, pair[0] * places))
         });
-        kept.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
+        activations.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
     }
 
     /// The forward pass of one code.
@@ -186,12 +186,12 @@ impl Design for VaeDesign {
 
     fn activations(settings: &Settings) -> Activations {
         let start = (settings.side, Activations::from_image(settings.channels, settings.side));
-        let (_, kept) = WIDTHS.iter().fold(start, |(side, kept), width| {
+        let (_, activations) = WIDTHS.iter().fold(start, |(side, activations), width| {
             let side = HALVING.after(side);
-            (side, kept.and(2, width * side.pow(2)))
+            (side, activations.and(2, width * side.pow(2)))
         });
         // The last maps once more, in a row.
-        kept.and(1, flattened(settings.side)).and(2, Self::latents(settings))
+        activations.and(1, flattened(settings.side)).and(2, Self::latents(settings))
     }
 
     fn work(settings: &Settings) -> Work {

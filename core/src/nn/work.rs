@@ -174,9 +174,9 @@ mod tests {
             (ResNet50, 4_089_184_256, 25_557_032, 26_560),
             (ResNet101, 7_801_405_440, 44_549_160, 52_672),
         ] {
-            let found = work(name, 224, Some(1000));
-            assert_eq!(found.products, products, "{}", name.name());
-            assert_eq!(found.weights + 2 * channels + 1000, parameters, "{}", name.name());
+            let work = work(name, 224, Some(1000));
+            assert_eq!(work.products, products, "{}", name.name());
+            assert_eq!(work.weights + 2 * channels + 1000, parameters, "{}", name.name());
         }
     }
 
@@ -188,12 +188,12 @@ mod tests {
             (Architecture::VitS16, 4_602_000_000_u64, 22_050_664, 384),
             (Architecture::VitB16, 17_560_000_000, 86_567_656, 768),
         ] {
-            let (found, classes) = (work(name, 224, None), 1000);
-            let all = found.products + classes * width;
+            let (work, classes) = (work(name, 224, None), 1000);
+            let all = work.products + classes * width;
             assert!(all.abs_diff(products) * 1000 < products, "{}: {all}", name.name());
             // Biases and norms of a block, class token, positions, bias of the patches, last norm, bias of the classifier.
             let others = 12 * (3 + 1 + 4 + 1 + 4) * width + (1 + 197 + 1 + 2) * width + classes;
-            assert_eq!(found.weights + classes * width + others, parameters, "{}", name.name());
+            assert_eq!(work.weights + classes * width + others, parameters, "{}", name.name());
         }
     }
 

@@ -186,8 +186,8 @@ impl FeatureTable {
         if values.len() == rows * columns {
             Ok(Self { rows, columns, values })
         } else {
-            let found = format!("{} values", values.len());
-            Err(Error::shape("features", format!("{rows}x{columns} values"), found))
+            let count = format!("{} values", values.len());
+            Err(Error::shape("features", format!("{rows}x{columns} values"), count))
         }
     }
 

@@ -440,8 +440,8 @@ mod tests {
         for (config, expected) in cases {
             let mut optimizer = Optimizer::new(config.clone()).unwrap();
             let after = (0..4).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
-            for (found, expected) in values(&after).iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-11, "{config:?}: {found} {expected}");
+            for (parameter, expected) in values(&after).iter().zip(expected) {
+                assert!((parameter - expected).abs() < 1e-11, "{config:?}: {parameter} {expected}");
             }
         }
     }
@@ -490,8 +490,8 @@ mod tests {
                 }
                 layer = step_with(&mut optimizer, layer, t, t >= 3);
             }
-            for (found, expected) in values(&layer).iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-11, "{config:?}: {found} {expected}");
+            for (parameter, expected) in values(&layer).iter().zip(expected) {
+                assert!((parameter - expected).abs() < 1e-11, "{config:?}: {parameter} {expected}");
             }
         }
     }

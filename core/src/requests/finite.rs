@@ -97,7 +97,7 @@ pub(super) fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>)
 /// Keeps the number that is furthest from 1; 0 does not count.
 pub(super) fn compare(value: f64, place: &str, furthest: &mut Option<Furthest>) {
     let distance = value.abs().ln().abs();
-    if value != 0.0 && furthest.as_ref().is_none_or(|found| distance > found.distance) {
+    if value != 0.0 && furthest.as_ref().is_none_or(|previous| distance > previous.distance) {
         *furthest = Some(Furthest { place: place.into(), value, distance });
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     /// `dL/ds_ij = (p_ij - [j = i]) / (b temperature)` with the softmax `p` of anchor `i`.
     #[test]
     fn the_forces_of_info_nce_are_its_softmax() {
-        let found = forces("info-nce", DType::F64).unwrap();
+        let forces = forces("info-nce", DType::F64).unwrap();
         let inputs = &case("info-nce").inputs;
         let [a, b] = VIEWS.map(|name| parse_rows(name, &inputs[name]).unwrap());
         for i in 0..4 {
@@ -130,8 +130,8 @@ mod tests {
             for j in 0..4 {
                 let own = if i == j { 1.0 } else { 0.0 };
                 let expected = (logit(j).exp() / sum - own) / (4.0 * 0.5);
-                assert!((found[(i, 4 + j)] - expected).abs() < 1e-5, "{i} {j}");
-                assert!(found[(i, j)].abs() < 1e-12);
+                assert!((forces[(i, 4 + j)] - expected).abs() < 1e-5, "{i} {j}");
+                assert!(forces[(i, j)].abs() < 1e-12);
             }
         }
     }
@@ -139,10 +139,10 @@ mod tests {
     #[test]
     fn forces_are_symmetric_and_make_the_gradient_in_single_precision() {
         for objective in ["nt-xent", "supcon", "hcl", "dcl", "contex", "align-uniform"] {
-            let found = forces(objective, DType::F32).unwrap();
+            let forces = forces(objective, DType::F32).unwrap();
             for i in 0..8 {
                 for j in 0..8 {
-                    assert!((found[(i, j)] - found[(j, i)]).abs() < 1e-3, "{objective}: {i} {j}");
+                    assert!((forces[(i, j)] - forces[(j, i)]).abs() < 1e-3, "{objective}: {i} {j}");
                 }
             }
         }

@@ -42,8 +42,8 @@ pub(super) async fn run(params: &Value, inputs: &Value, device: &Device, dtype: 
     let params: Params = parse_part("params", params)?;
     let inputs: Inputs = parse_part("inputs", inputs)?;
     if inputs.labels.len() != params.n_samples {
-        let found = format!("{}", inputs.labels.len());
-        return Err(Error::shape("labels", format!("{} (n_samples)", params.n_samples), found));
+        let count = format!("{}", inputs.labels.len());
+        return Err(Error::shape("labels", format!("{} (n_samples)", params.n_samples), count));
     }
     below("labels", &inputs.labels, params.classes)?;
     let mut state = LffWeights::new(inputs.labels.clone(), params.ema_alpha, params.eps, (device, dtype))?;
@@ -56,8 +56,8 @@ pub(super) async fn run(params: &Value, inputs: &Value, device: &Device, dtype: 
                 || format!("{} matrices of {}x{}", inputs.batches.len(), inputs.labels.len(), params.classes);
             let logits = logits.get(step).ok_or_else(|| Error::shape(name, expected(), format!("{step}")))?;
             if (logits.rows(), logits.columns()) != (inputs.labels.len(), params.classes) {
-                let found = format!("{}x{}", logits.rows(), logits.columns());
-                return Err(Error::shape(name, expected(), found));
+                let shape = format!("{}x{}", logits.rows(), logits.columns());
+                return Err(Error::shape(name, expected(), shape));
             }
             let labels = samples.iter().map(|&sample| inputs.labels[sample]).collect();
             let logits = logits.select(samples);

@@ -133,7 +133,7 @@ mod tests {
     fn numbers_in_memory_give_the_results_of_a_document() {
         let labels = InputValues::Integers(vec![0, 1, 0, 1]);
         let inputs = [("view_a", view(0.0)), ("view_b", view(0.4)), ("labels", labels)];
-        let found = run(&loss_request("supcon", &inputs), DType::F64).unwrap();
+        let result = run(&loss_request("supcon", &inputs), DType::F64).unwrap();
         let rows = |values: &InputValues| match values {
             InputValues::Rows(rows) => json!(rows),
             _ => unreachable!(),
@@ -144,9 +144,9 @@ mod tests {
         });
         let request = Request::parse(&document.to_string()).unwrap();
         let expected = pollster::block_on(request.run(&Device::flex(), DType::F64, None)).unwrap();
-        assert_eq!(Some(found.loss), expected.loss);
+        assert_eq!(Some(result.loss), expected.loss);
         let gradients: BTreeMap<String, Vec<Vec<f64>>> =
-            found.gradients.into_iter().map(|(name, rows)| (name, rows.into())).collect();
+            result.gradients.into_iter().map(|(name, rows)| (name, rows.into())).collect();
         assert_eq!(gradients, expected.gradients);
     }
 

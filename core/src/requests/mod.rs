@@ -212,8 +212,11 @@ mod tests {
             r#"{"name": "laplacian", "sigma": 1e-30}"#,
             r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
         ] {
-            let found = warnings(kernel);
-            assert!(found[0].contains("`z`") && found[0].contains("median distance"), "{kernel}: {found:?}");
+            let warnings = warnings(kernel);
+            assert!(
+                warnings[0].contains("`z`") && warnings[0].contains("median distance"),
+                "{kernel}: {warnings:?}"
+            );
         }
         for kernel in [
             r#"{"name": "rbf", "sigma": 1}"#,

@@ -70,9 +70,9 @@ pub(super) async fn run(
     let params: Params = parse("params", params)?;
     let inputs: Inputs = parse("inputs", inputs)?;
     let steps = params.lr_per_step.len();
-    for (name, found) in [("grad_weight", inputs.grad_weight.len()), ("grad_bias", inputs.grad_bias.len())] {
-        if found != steps {
-            return Err(Error::shape(name, format!("{steps} steps as in `lr_per_step`"), format!("{found}")));
+    for (name, count) in [("grad_weight", inputs.grad_weight.len()), ("grad_bias", inputs.grad_bias.len())] {
+        if count != steps {
+            return Err(Error::shape(name, format!("{steps} steps as in `lr_per_step`"), format!("{count}")));
         }
     }
 
@@ -112,11 +112,11 @@ fn parse<T: serde::de::DeserializeOwned>(name: &str, value: &Value) -> Result<T>
     T::deserialize(value).map_err(|e| Error::parameter(name, "not understood", &e.to_string()))
 }
 
-fn same_size(name: &str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
+fn same_size(name: &str, expected: usize, size: usize) -> Result<()> {
+    if expected == size {
         Ok(())
     } else {
-        Err(Error::shape(name, format!("{expected} values"), format!("{found}")))
+        Err(Error::shape(name, format!("{expected} values"), format!("{size}")))
     }
 }
 
@@ -126,16 +126,16 @@ mod tests {
     use super::*;
 
     /// The numbers in the files have ten digits, so a trajectory can be checked to half a unit of the tenth digit.
-    fn assert_close(found: &Value, expected: &Value) {
-        match (found, expected) {
-            (Value::Array(found), Value::Array(expected)) => {
-                assert_eq!(found.len(), expected.len());
-                found.iter().zip(expected).for_each(|(found, expected)| assert_close(found, expected));
+    fn assert_close(value: &Value, expected: &Value) {
+        match (value, expected) {
+            (Value::Array(values), Value::Array(expected)) => {
+                assert_eq!(values.len(), expected.len());
+                values.iter().zip(expected).for_each(|(value, expected)| assert_close(value, expected));
             }
             _ => {
-                let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+                let (value, expected) = (value.as_f64().unwrap(), expected.as_f64().unwrap());
                 let digit = 10_f64.powf(expected.abs().log10().floor() - 9.0);
-                assert!((found - expected).abs() <= 0.5001 * digit + 1e-12, "{found} {expected}");
+                assert!((value - expected).abs() <= 0.5001 * digit + 1e-12, "{value} {expected}");
             }
         }
     }
@@ -195,10 +195,10 @@ mod tests {
             pollster::block_on(run(variant, &params, &inputs, &device, DType::F64))
         };
         let biases = |excluded| case(LarsVariant::Simclr, excluded).unwrap().aux["bias"].clone();
-        let close = |found: Value, expected: [[f64; 2]; 2]| {
-            let found: Vec<Vec<f64>> = serde_json::from_value(found).unwrap();
-            let pairs = found.iter().flatten().zip(expected.iter().flatten());
-            assert!(pairs.clone().all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
+        let close = |rows: Value, expected: [[f64; 2]; 2]| {
+            let rows: Vec<Vec<f64>> = serde_json::from_value(rows).unwrap();
+            let pairs = rows.iter().flatten().zip(expected.iter().flatten());
+            assert!(pairs.clone().all(|(value, expected)| (value - expected).abs() < 1e-12), "{rows:?}");
         };
         // g + 0.1 w = (1.3, 0.4), trust 0.001 * 5 / |g + 0.1 w|, and so on with the velocity.
         let adapted = [[2.997610552478195, 3.999264785377906], [2.9964246476123937, 3.997808870822922]];

@@ -89,8 +89,8 @@ async fn collect<E: From<Error>>(
         let range = start..(start + batch).min(count);
         let images = images(range.clone())?;
         if images.dims()[0] != range.len() {
-            let found = format!("{} images", images.dims()[0]);
-            return Err(Error::shape("images", format!("{} images", range.len()), found).into());
+            let image_count = format!("{} images", images.dims()[0]);
+            return Err(Error::shape("images", format!("{} images", range.len()), image_count).into());
         }
         let outputs = forward(images.without_autodiff());
         let columns = outputs.dims()[1];

@@ -63,7 +63,7 @@ impl TrainerConfig {
     /// The least memory of a step of a size. Only objective, algorithm, network, head, optimiser, average, accumulation and
     /// precision count.
     pub fn step_memory(&self, size: StepSize, stored: StoredPictures) -> StepMemory {
-        let Load { trained, fixed, kept, largest, waiting, pairs, .. } = self.load(size);
+        let Load { trained, fixed, activations, largest, waiting, pairs, .. } = self.load(size);
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
         let number = self.number();
@@ -73,7 +73,7 @@ impl TrainerConfig {
         let pictures = picture.saturating_mul(size.samples as u64 + classified);
         StepMemory {
             parameters: NUMBER * (trained * copies + fixed),
-            activations: number.saturating_mul(kept),
+            activations: number.saturating_mul(activations),
             pairs: self.pairs(pairs, size.samples),
             images: self.views(views).saturating_add(pictures.saturating_mul(stored.ahead as u64)),
             pictures: pictures.saturating_mul(NUMBER + 1),
@@ -85,11 +85,11 @@ impl TrainerConfig {
     /// of the batch. `None` for an algorithm that computes on one device.
     pub fn helper_memory(&self, size: StepSize) -> Option<StepMemory> {
         let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return None };
-        let Load { trained, kept, largest, .. } = self.load(size);
+        let Load { trained, activations, largest, .. } = self.load(size);
         let number = self.number();
         Some(StepMemory {
             parameters: NUMBER * 2 * trained,
-            activations: number.saturating_mul(kept),
+            activations: number.saturating_mul(activations),
             pairs: 0,
             images: self.views(2 * size.samples.min(chunk) as u64),
             pictures: 0,

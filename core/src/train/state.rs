@@ -167,31 +167,31 @@ fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
 }
 
 /// Checks that two documents of settings differ only in the number of steps.
-fn same_settings(found: &str, expected: &str) -> Result<(), CheckpointError> {
+fn same_settings(config: &str, expected: &str) -> Result<(), CheckpointError> {
     let read = |text: &str| {
         let unreadable = |e| CheckpointError::Metadata { key: KEY, reason: format!("is not readable: {e}") };
         serde_json::from_str::<Map<String, Value>>(text).map_err(unreadable)
     };
-    let (mut found, mut expected) = (read(found)?, read(expected)?);
-    found.remove(STEPS);
+    let (mut config, mut expected) = (read(config)?, read(expected)?);
+    config.remove(STEPS);
     expected.remove(STEPS);
-    match difference("config", &Value::Object(found), &Value::Object(expected)) {
+    match difference("config", &Value::Object(config), &Value::Object(expected)) {
         None => Ok(()),
         Some((field, found, expected)) => Err(CheckpointError::Field { field, found, expected }),
     }
 }
 
 /// The first entry in which two documents differ: its path and both values.
-fn difference(path: &str, found: &Value, expected: &Value) -> Option<(String, String, String)> {
-    match (found, expected) {
-        (Value::Object(found), Value::Object(expected)) => {
-            let keys = found.keys().chain(expected.keys().filter(|key| !found.contains_key(*key)));
+fn difference(path: &str, document: &Value, expected: &Value) -> Option<(String, String, String)> {
+    match (document, expected) {
+        (Value::Object(entries), Value::Object(expected)) => {
+            let keys = entries.keys().chain(expected.keys().filter(|key| !entries.contains_key(*key)));
             keys.into_iter().find_map(|key| {
                 let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
-                difference(&format!("{path}.{key}"), &value(found), &value(expected))
+                difference(&format!("{path}.{key}"), &value(entries), &value(expected))
             })
         }
-        _ if found == expected => None,
-        _ => Some((path.into(), found.to_string(), expected.to_string())),
+        _ if document == expected => None,
+        _ => Some((path.into(), document.to_string(), expected.to_string())),
     }
 }

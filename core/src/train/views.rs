@@ -144,7 +144,7 @@ mod tests {
         let fifth = images.read(&[4]).unwrap();
         let red = fifth.pixels.iter().copied().step_by(3);
         let expected = red.map(|value| (f32::from(value) / 255.0 - 0.5) / 0.25);
-        assert!(plain.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5));
+        assert!(plain.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-5));
     }
 
     #[test]

@@ -68,20 +68,20 @@ fn is_of(key: &str, section: &str) -> bool {
 
 /// Every key, sorted.
 fn keys() -> Result<Vec<Key>> {
-    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut examples_by_key: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for shipped in SHIPPED {
         let recipe = Recipe::load(shipped.name, &Changes::default())?;
         let Value::Object(mut whole) = serde_json::to_value(&recipe)? else { continue };
         let arms = whole.remove(ARMS);
-        flatten("", &Value::Object(whole), &mut found);
+        flatten("", &Value::Object(whole), &mut examples_by_key);
         for arm in arms.iter().filter_map(Value::as_array).flatten() {
-            flatten("", arm, &mut found);
+            flatten("", arm, &mut examples_by_key);
         }
     }
-    found.entry(ARMS.into()).or_default();
+    examples_by_key.entry(ARMS.into()).or_default();
     for spec in loss::specs() {
         for parameter in spec.parameters {
-            let values = found.entry(format!("objective.{}", parameter.name)).or_default();
+            let values = examples_by_key.entry(format!("objective.{}", parameter.name)).or_default();
             add(values, parameter.default.to_value());
         }
     }
@@ -97,18 +97,18 @@ fn keys() -> Result<Vec<Key>> {
         key,
         examples,
     };
-    Ok(found.into_iter().map(key).collect())
+    Ok(examples_by_key.into_iter().map(key).collect())
 }
 
-fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, Vec<Value>>) {
+fn flatten(path: &str, value: &Value, examples_by_key: &mut BTreeMap<String, Vec<Value>>) {
     match value {
         Value::Object(table) if !table.is_empty() => {
             for (key, value) in table {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, value, found);
+                flatten(&path, value, examples_by_key);
             }
         }
-        value => add(found.entry(path.to_owned()).or_default(), value.clone()),
+        value => add(examples_by_key.entry(path.to_owned()).or_default(), value.clone()),
     }
 }
 

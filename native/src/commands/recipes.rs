@@ -215,14 +215,14 @@ impl Search<'_> {
 
     /// The missing files of a data set; checked once.
     fn data(&mut self, section: &DataSection) -> Found {
-        if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
-            return found.clone();
+        if let Some((_, result)) = self.known.iter().find(|(known, _)| known == section) {
+            return result.clone();
         }
         let missing = missing_files(section, self.folder);
         let is_part = missing.is_none() && self.folder.is_some_and(|folder| is_part(section, folder));
-        let found = Found { missing, is_part };
-        self.known.push((section.clone(), found.clone()));
-        found
+        let result = Found { missing, is_part };
+        self.known.push((section.clone(), result.clone()));
+        result
     }
 }
 

@@ -191,7 +191,7 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
         }
         asked.extend(rows);
     }
-    Ok(table.row.iter().filter(|row| asked.iter().any(|found| found.name == row.name)).collect())
+    Ok(table.row.iter().filter(|row| asked.iter().any(|other| other.name == row.name)).collect())
 }
 
 /// Writes `table.md` and so on; the files of a figure have its name, because several figures may share the same runs.

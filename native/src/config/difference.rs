@@ -42,30 +42,30 @@ pub(crate) fn differences(one: &Recipe, other: &Recipe) -> Result<Vec<Difference
     Ok(differing)
 }
 
-fn compare_tables(path: &str, one: &Table, other: &Table, found: &mut Vec<Difference>) {
+fn compare_tables(path: &str, one: &Table, other: &Table, differing: &mut Vec<Difference>) {
     let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in keys {
         let key_path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        compare_values(key_path, one.get(key), other.get(key), found);
+        compare_values(key_path, one.get(key), other.get(key), differing);
     }
 }
 
-fn compare_values(key: String, one: Option<&Value>, other: Option<&Value>, found: &mut Vec<Difference>) {
+fn compare_values(key: String, one: Option<&Value>, other: Option<&Value>, differing: &mut Vec<Difference>) {
     match (one, other) {
-        (Some(Value::Table(one)), Some(Value::Table(other))) => compare_tables(&key, one, other, found),
+        (Some(Value::Table(one)), Some(Value::Table(other))) => compare_tables(&key, one, other, differing),
         (Some(Value::Array(ones)), Some(Value::Array(others))) if names(ones) == names(others) => {
             match names(ones) {
                 Some(names) => {
                     for (at, name) in names.iter().enumerate() {
-                        compare_values(format!("{key}.{name}"), ones.get(at), others.get(at), found);
+                        compare_values(format!("{key}.{name}"), ones.get(at), others.get(at), differing);
                     }
                 }
                 None if ones == others => {}
-                None => found.push(Difference { key, one: one.cloned(), other: other.cloned() }),
+                None => differing.push(Difference { key, one: one.cloned(), other: other.cloned() }),
             }
         }
         _ if one == other => {}
-        _ => found.push(Difference { key, one: one.cloned(), other: other.cloned() }),
+        _ => differing.push(Difference { key, one: one.cloned(), other: other.cloned() }),
     }
 }
 

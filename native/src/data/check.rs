@@ -53,7 +53,8 @@ fn check_pictures(
     report: &mut Report,
 ) -> Result<()> {
     let annotations = set.annotations(&section.options(), folder);
-    report.files = needed(about, annotations.as_ref().ok().map(|found| found.root.as_path()), folder);
+    report.files =
+        needed(about, annotations.as_ref().ok().map(|annotations| annotations.root.as_path()), folder);
     let annotations = match annotations {
         Ok(annotations) => annotations,
         Err(error @ DataError::NotAFolder(_)) => return Err(error),

@@ -26,7 +26,7 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
 pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
     let Kind::Pictures(set) = section.dataset.kind() else { return false };
     let stated = section.dataset.about().pictures.filter(|_| set.is_whole(&section.options()));
-    stated.is_some_and(|stated| catalogue(section, folder).is_ok_and(|found| found.len() != stated))
+    stated.is_some_and(|stated| catalogue(section, folder).is_ok_and(|catalogue| catalogue.len() != stated))
 }
 
 /// The pictures of a data set in a folder, of which none is opened; empty for data sets without picture files.

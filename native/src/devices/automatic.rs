@@ -50,9 +50,9 @@ fn choose(candidates: Vec<Present>, mut check: impl FnMut(&Present) -> Result<()
             Err(reason) => failed.push(format!("{}: its self-test {reason}", device.choice())),
         }
     }
-    let found = if failed.is_empty() { "no GPU was found".to_owned() } else { failed.join("; ") };
+    let reason = if failed.is_empty() { "no GPU was found".to_owned() } else { failed.join("; ") };
     Err(anyhow!(
-        "{found}, and no CPU backend is built in; build with `--features flex`, or name a device with `--device` \
+        "{reason}, and no CPU backend is built in; build with `--features flex`, or name a device with `--device` \
          (`simile devices` lists what is there)"
     ))
 }

@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn several_processes_of_one_launcher_are_a_launch() {
         let of = |variables: &[(&str, &str)]| {
-            let found = |name: &str| variables.iter().find(|(known, _)| *known == name);
-            Launch::of(|name| found(name).map(|(_, value)| (*value).to_owned()))
+            let variable = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            Launch::of(|name| variable(name).map(|(_, value)| (*value).to_owned()))
         };
         let by = |count, by| Some(Launch { count, by });
         assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "4")]), by(4, "mpirun"));

@@ -56,11 +56,11 @@ fn start(launch: &Launch) -> Result<Launched> {
     let (running, processes) = mpi::Running::begin()?;
     if processes.count() != launch.count {
         let Launch { count, by } = launch;
-        let found = processes.count();
+        let world_size = processes.count();
         drop(running);
         return Err(usage(format_args!(
-            "{by} started {count} processes, and MPI finds {found} of them; start them with the launcher of the MPI library \
-             that this program was built with, or with `srun --mpi=pmix`"
+            "{by} started {count} processes, and MPI finds {world_size} of them; start them with the launcher of the MPI \
+             library that this program was built with, or with `srun --mpi=pmix`"
         )));
     }
     Ok(Launched { processes, running: Some(running) })

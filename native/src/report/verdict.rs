@@ -89,7 +89,7 @@ fn values(runs: &[&BTreeMap<String, f64>], metric: &str) -> Vec<f64> {
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
-    MeanStd::of(values).map(|found| found.mean)
+    MeanStd::of(values).map(|mean_std| mean_std.mean)
 }
 
 impl References<'_> {
@@ -162,7 +162,7 @@ fn p_in_words(p: f64) -> String {
 fn written(values: &[f64], percent: bool) -> String {
     let (factor, digits) = if percent { (100.0, 0) } else { (1.0, 2) };
     let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
-    let text = MeanStd::of(&scaled).map(|found| found.text(digits)).unwrap_or_default();
+    let text = MeanStd::of(&scaled).map(|mean_std| mean_std.text(digits)).unwrap_or_default();
     // A mean that rounds to zero has no sign.
     if text == "-0.00" { "0.00".into() } else { text }
 }

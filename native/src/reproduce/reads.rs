@@ -56,14 +56,14 @@ enum Kept {
 }
 
 /// A small network of the same kind, or LeNet-5.
-fn small_network(config: &EncoderConfig, kept: Kept) -> EncoderConfig {
+fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
     use Architecture::{Dcgan, ResNet18, ResNet34, ResNet50, ResNet101, Vae, VitB16, VitS16};
     let EncoderConfig { name, output, .. } = *config;
     let of = |name| EncoderConfig { name, output: output.map(|_| 16), ..EncoderConfig::default() };
     match name {
         // Their methods need them.
         Vae | Dcgan => config.clone(),
-        _ if kept == Kept::Nothing => EncoderConfig::default(),
+        _ if parts == Kept::Nothing => EncoderConfig::default(),
         ResNet18 | ResNet34 | ResNet50 | ResNet101 => of(ResNet18),
         VitS16 | VitB16 => of(VitS16),
         name => of(name),
@@ -71,9 +71,9 @@ fn small_network(config: &EncoderConfig, kept: Kept) -> EncoderConfig {
 }
 
 /// The recipe for small digits and few steps: small networks, small queues.
-fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
+fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
     let mut method = arm.method();
-    recipe.encoder.config = small_network(&recipe.encoder.config, kept);
+    recipe.encoder.config = small_network(&recipe.encoder.config, parts);
     match &mut method {
         AlgorithmConfig::Moco { queue, .. } => *queue = 64,
         AlgorithmConfig::Swav { prototypes, queue, .. } => {
@@ -81,9 +81,9 @@ fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
             *queue = (*queue).min(16);
         }
         AlgorithmConfig::Cached { chunk, .. } => *chunk = 3,
-        AlgorithmConfig::Rebias { encoder: Some(encoder), .. } => *encoder = small_network(encoder, kept),
+        AlgorithmConfig::Rebias { encoder: Some(encoder), .. } => *encoder = small_network(encoder, parts),
         AlgorithmConfig::BiasNetwork { encoder, first_steps, .. } => {
-            *encoder = small_network(encoder, kept);
+            *encoder = small_network(encoder, parts);
             *first_steps = 1;
         }
         AlgorithmConfig::Jtt { first_steps } => *first_steps = 1,
@@ -94,8 +94,8 @@ fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
     arm.objective.neighbourhoods = arm.objective.neighbourhoods.map(|_| 2);
     let side = recipe.encoder.config.input_size;
     let views = |augment: &mut Augmentation| {
-        augment.size = augment.size.filter(|_| kept != Kept::Nothing).map(|_| side);
-        augment.blur = augment.blur.take().filter(|_| kept != Kept::Nothing);
+        augment.size = augment.size.filter(|_| parts != Kept::Nothing).map(|_| side);
+        augment.blur = augment.blur.take().filter(|_| parts != Kept::Nothing);
     };
     views(&mut recipe.augment);
     if let Some(classified) = &mut recipe.classified {
@@ -103,9 +103,9 @@ fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
         views(&mut classified.augment);
     }
     recipe.data.normalise = None;
-    recipe.train.batch = if kept == Kept::Nothing { 8 } else { 4 };
+    recipe.train.batch = if parts == Kept::Nothing { 8 } else { 4 };
     recipe.train.iterations = STEPS;
-    recipe.train.accumulate = if kept == Kept::KindsAccumulated { STEPS } else { 1 };
+    recipe.train.accumulate = if parts == Kept::KindsAccumulated { STEPS } else { 1 };
     recipe
 }
 
@@ -194,11 +194,11 @@ impl Case {
 }
 
 /// The arms of all recipes of which some text is new.
-fn different(kept: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
+fn different(parts: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in recipes() {
         for mut arm in recipe.arms() {
-            let recipe = small(recipe.clone(), &mut arm, kept);
+            let recipe = small(recipe.clone(), &mut arm, parts);
             let case = Case { name: format!("{name}, {}", arm.name), recipe, arm };
             if seen.insert(text(&case)) {
                 cases.push(case);

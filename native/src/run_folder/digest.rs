@@ -34,7 +34,7 @@ impl Digest {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 anyhow::bail!("{} is missing; {REMEDY}", path.display())
             }
-            found => found.with_context(|| format!("cannot read {}", path.display()))?,
+            metadata => metadata.with_context(|| format!("cannot read {}", path.display()))?,
         };
         anyhow::ensure!(file.is_file(), "cannot read {}: it is not a file", path.display());
         // A file of another length is not read, because it may not fit into memory.

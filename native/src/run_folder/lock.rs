@@ -84,12 +84,12 @@ impl Lock {
         }
         let making = || format!("cannot write {}", holder.display());
         let text = serde_json::to_vec(&me)?;
-        let made = || -> io::Result<File> {
+        let new_file = || -> io::Result<File> {
             let mut file = unfinished(state)?;
             file.write_all(&text)?;
             file.persist_noclobber(&holder).map_err(|error| error.error)
         };
-        let named = match made() {
+        let named = match new_file() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let other = Sign::read(state).map(|sign| sign.holder);
                 return Err(Held(in_work(other.as_ref(), run)).into());

@@ -18,26 +18,26 @@ pub(crate) struct MetricsLog {
 }
 
 impl MetricsLog {
-    /// Opens the log and truncates it after the lines of the digest `kept`, so that a resumed run writes the lines
+    /// Opens the log and truncates it after the lines of `digest`, so that a resumed run writes the lines
     /// after its checkpoint again.
     ///
     /// # Errors
     /// If it cannot be opened, or does not begin with those lines.
-    pub(crate) fn open(folder: &RunFolder, kept: Digest) -> Result<Self> {
+    pub(crate) fn open(folder: &RunFolder, digest: Digest) -> Result<Self> {
         let path = folder.path(METRICS);
-        if kept.bytes > 0 {
+        if digest.bytes > 0 {
             let bytes = folder.read(METRICS)?;
-            let lines = usize::try_from(kept.bytes).ok().and_then(|end| bytes.get(..end));
+            let lines = usize::try_from(digest.bytes).ok().and_then(|end| bytes.get(..end));
             anyhow::ensure!(
-                lines.is_some_and(|lines| Digest::of(lines) == kept),
+                lines.is_some_and(|lines| Digest::of(lines) == digest),
                 "{} is damaged: it does not begin with the lines that the run wrote; {REMEDY}",
                 path.display()
             );
         }
         let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.and_then(|file| file.set_len(kept.bytes).map(|()| file));
+        let file = file.and_then(|file| file.set_len(digest.bytes).map(|()| file));
         let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(Self { file: BufWriter::new(file), path, written: kept })
+        Ok(Self { file: BufWriter::new(file), path, written: digest })
     }
 
     /// Adds a line.

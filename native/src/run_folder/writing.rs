@@ -72,17 +72,17 @@ mod tests {
             // The run goes on while the thread writes.
             state.arms[0].iteration += 100;
             writing.end().unwrap();
-            let found = RunState::read(&folder).unwrap().unwrap();
-            found.verify(&folder).unwrap();
-            let trainer = found.arms[0].trainer.clone().unwrap();
+            let on_disk = RunState::read(&folder).unwrap().unwrap();
+            on_disk.verify(&folder).unwrap();
+            let trainer = on_disk.arms[0].trainer.clone().unwrap();
             assert_eq!(
-                (found.arms[0].iteration, found.file(&folder, &trainer).unwrap()[0]),
+                (on_disk.arms[0].iteration, on_disk.file(&folder, &trainer).unwrap()[0]),
                 (iteration, iteration as u8)
             );
         }
-        let kept = |name: &str| name.starts_with("arm-");
+        let is_of_arm = |name: &str| name.starts_with("arm-");
         let entries = fs::read_dir(folder.path("state")).unwrap().flatten();
-        assert_eq!(entries.filter(|entry| kept(&entry.file_name().to_string_lossy())).count(), 1);
+        assert_eq!(entries.filter(|entry| is_of_arm(&entry.file_name().to_string_lossy())).count(), 1);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Sweep<'_> {
                 let leaks = self.points.iter().filter_map(|point| Some((point.mean(leak)?, point)));
                 let least = leaks.min_by(|a, b| a.0.total_cmp(&b.0));
                 let least = least
-                    .map(|(found, point)| format!("; the least is {found:.3}, of {}", self.settings(point)));
+                    .map(|(value, point)| format!("; the least is {value:.3}, of {}", self.settings(point)));
                 return format!("No point has a leak of at most {most}{}", least.unwrap_or_default());
             }
             (None, None) if self.points.is_empty() => return String::new(),

@@ -85,9 +85,9 @@ fn a_loop_of_scripts_is_found_in_every_form_of_import() {
     ] {
         let files =
             |b| owned(&[("lab/a.ts", import), ("lab/b.ts", b), ("chart.ts", "import \"./lab/b.js\";")]);
-        let found = circles_of_scripts(&files("import { a } from \"../lab/a.js\";"));
-        assert_eq!(found.len(), 1, "{import}: {found:?}");
-        assert!(found[0].contains("lab/a.ts -> lab/b.ts: ./b.js"), "{found:?}");
+        let circles = circles_of_scripts(&files("import { a } from \"../lab/a.js\";"));
+        assert_eq!(circles.len(), 1, "{import}: {circles:?}");
+        assert!(circles[0].contains("lab/a.ts -> lab/b.ts: ./b.js"), "{circles:?}");
         let through_folder = circles_of_scripts(&files("import { chart } from \"../chart.js\";"));
         assert!(
             through_folder.len() == 1 && through_folder[0].contains("chart.ts, lab/"),
@@ -102,7 +102,7 @@ fn a_loop_of_scripts_is_found_in_every_form_of_import() {
 #[test]
 fn a_loop_of_two_folders_is_told_with_its_imports() {
     // No file imports one that imports it: only the folders do.
-    let found = made_up(&[
+    let circles = made_up(&[
         ("lib.rs", "mod loss;\nmod optim;"),
         ("loss/mod.rs", "mod sum;\nmod mean;"),
         ("loss/sum.rs", "use crate::optim::rate::{Rate, decay as slower};\npub struct Sum;"),
@@ -111,11 +111,11 @@ fn a_loop_of_two_folders_is_told_with_its_imports() {
         ("optim/rate.rs", "pub struct Rate;\npub fn decay() {}"),
         ("optim/step.rs", "fn step() { crate::loss::mean::mean() }"),
     ]);
-    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(circles.len(), 1, "{circles:?}");
     for words in
         ["loss/, optim/", "loss/sum.rs -> optim/rate.rs: Rate, decay", "step.rs -> loss/mean.rs: mean"]
     {
-        assert!(found[0].contains(words), "{found:?}");
+        assert!(circles[0].contains(words), "{circles:?}");
     }
 }
 

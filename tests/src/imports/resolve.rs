@@ -103,8 +103,8 @@ impl Modules {
             }
             Target::Module(module) => {
                 let of_macro = self.macros.get(name).filter(|_| module.is_empty()).cloned();
-                let found = self.name(&module, name, left);
-                Some(found.unwrap_or_else(|| Target::Item(of_macro.unwrap_or(module))))
+                let of_name = self.name(&module, name, left);
+                Some(of_name.unwrap_or_else(|| Target::Item(of_macro.unwrap_or(module))))
             }
         })
     }

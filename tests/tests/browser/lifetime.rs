@@ -69,10 +69,10 @@ fn a_lost_device_is_replaced() {
     }
     let losses =
         |name: &str| -> Vec<f64> { serde_json::from_value(result["lost"]["trainer"][name].clone()).unwrap() };
-    let (found, expected) = (losses("losses"), losses("expected"));
-    assert_eq!(found.len(), STEPS);
-    for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let difference = (found - expected).abs();
-        assert!(difference < 1e-2 * expected.abs(), "step {step}: {found}, {expected} undisturbed");
+    let (disturbed_losses, expected) = (losses("losses"), losses("expected"));
+    assert_eq!(disturbed_losses.len(), STEPS);
+    for (step, (loss, expected)) in disturbed_losses.iter().zip(&expected).enumerate() {
+        let difference = (loss - expected).abs();
+        assert!(difference < 1e-2 * expected.abs(), "step {step}: {loss}, {expected} undisturbed");
     }
 }

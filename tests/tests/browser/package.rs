@@ -110,17 +110,22 @@ fn embeds_as_the_command_line_does(place: Where) {
     assert_eq!(afterwards["device"]["kind"], "cpu");
     assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
 
-    for (case, found) in cases.as_array().unwrap().iter().zip(result["evaluations"].as_array().unwrap()) {
+    for (case, evaluation) in cases.as_array().unwrap().iter().zip(result["evaluations"].as_array().unwrap())
+    {
         let case = Request::parse(&case.to_string()).unwrap();
         let expected = case.evaluate(&Device::flex(), DType::F64, None).unwrap();
         let expected = pollster::block_on(expected.read()).unwrap();
-        let loss = found["loss"].as_f64().unwrap();
+        let loss = evaluation["loss"].as_f64().unwrap();
         assert!((loss - expected.loss.unwrap()).abs() < 1e-5, "{}: {loss}", case.objective);
-        assert!(found["far"].as_f64().unwrap() < 1e-5, "{} differentiates to something else", case.objective);
+        assert!(
+            evaluation["far"].as_f64().unwrap() < 1e-5,
+            "{} differentiates to something else",
+            case.objective
+        );
         for (name, key) in [("view_a", "gradA"), ("view_b", "gradB")] {
-            let found: Vec<Vec<f64>> = serde_json::from_value(found[key].clone()).unwrap();
+            let gradient: Vec<Vec<f64>> = serde_json::from_value(evaluation[key].clone()).unwrap();
             assert!(
-                largest_difference(&found, &expected.gradients[name]) < 1e-4,
+                largest_difference(&gradient, &expected.gradients[name]) < 1e-4,
                 "{} {name}",
                 case.objective
             );
@@ -200,8 +205,8 @@ fn the_archive_of_the_package_holds_what_a_page_loads() {
             texts.windows(2).filter(|pair| loads(pair[0])).filter_map(|pair| pair[1].strip_prefix("./"))
         {
             let types = name.replace(".js", ".d.ts");
-            let found = files.contains(name) || file.ends_with(".d.ts") && files.contains(types.as_str());
-            assert!(found, "{file} names {name}");
+            let is_packed = files.contains(name) || file.ends_with(".d.ts") && files.contains(types.as_str());
+            assert!(is_packed, "{file} names {name}");
             named += 1;
         }
     }

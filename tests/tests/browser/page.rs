@@ -44,6 +44,6 @@ fn modified(path: &Path) -> Option<SystemTime> {
 fn newest_below(path: &Path) -> Option<SystemTime> {
     let Ok(entries) = fs::read_dir(path) else { return modified(path) };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    let sources = paths.filter(|path| !MADE.iter().any(|made| path.ends_with(made)));
+    let sources = paths.filter(|path| !MADE.iter().any(|folder| path.ends_with(folder)));
     sources.filter_map(|path| newest_below(&path)).max()
 }

@@ -33,7 +33,7 @@ fn is_kept(name: &str, text: &str) {
     if std::env::var_os("SIMILE_WRITE_SNIPPETS").is_some_and(|value| value == "1") {
         fs::write(&file, text).unwrap();
     }
-    let is_kept = fs::read_to_string(&file).is_ok_and(|kept| kept == text);
+    let is_kept = fs::read_to_string(&file).is_ok_and(|content| content == text);
     assert!(is_kept, "{} is not what the page offers; SIMILE_WRITE_SNIPPETS=1 writes it", file.display());
 }
 

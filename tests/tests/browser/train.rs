@@ -45,8 +45,8 @@ fn a_visitor_can_train_two_networks() {
 
     let [unconditional, fair] = numbers(&result["final"]["digit"]);
     assert!(fair >= LEVEL && fair >= unconditional + LEAD, "{}", result["final"]);
-    let [kept, left] = numbers(&result["final"]["colour"]);
-    assert!(left < kept - 0.1, "{}", result["final"]);
+    let [colour, left] = numbers(&result["final"]["colour"]);
+    assert!(left < colour - 0.1, "{}", result["final"]);
     assert_eq!(numbers(&result["final"]["step"]), [300.0, 300.0]);
     assert_eq!(result["still"][0], result["still"][1], "a paused run stands still");
     assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
@@ -158,10 +158,10 @@ fn runs_as_the_command_line_does(place: Where) {
     let expected: Vec<f64> = lines.lines().map(loss).collect();
     let losses: Vec<f64> = serde_json::from_value(result["losses"].clone()).unwrap();
     assert_eq!(losses.len(), expected.len());
-    for (step, (found, expected)) in losses.iter().zip(&expected).enumerate() {
+    for (step, (browser_loss, expected)) in losses.iter().zip(&expected).enumerate() {
         assert!(
-            (found - expected).abs() < 1e-3 * expected.abs(),
-            "step {step}: {found}, {expected} natively"
+            (browser_loss - expected).abs() < 1e-3 * expected.abs(),
+            "step {step}: {browser_loss}, {expected} natively"
         );
     }
 

@@ -20,8 +20,8 @@ struct Page {
 /// The files of a folder and of those in it.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let found = entries.map(|path| if path.is_dir() { files(&path) } else { vec![path] });
-    found.collect::<Vec<_>>().concat()
+    let paths = entries.map(|path| if path.is_dir() { files(&path) } else { vec![path] });
+    paths.collect::<Vec<_>>().concat()
 }
 
 /// A text without comments in HTML.

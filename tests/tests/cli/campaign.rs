@@ -228,18 +228,18 @@ fn campaign_of_a_disk_that_is_full() {
 fn campaign_of_damage_to_a_folder() {
     let (place, _) = with_whole();
     interrupt(place.path(), &BEGIN, "Fair");
-    let (cut, kept) = (place.path().join("cut"), place.path().join("kept"));
-    fs::rename(&cut, &kept).unwrap();
+    let (cut, backup) = (place.path().join("cut"), place.path().join("kept"));
+    fs::rename(&cut, &backup).unwrap();
     let copy = || {
-        for path in files(&kept) {
-            let to = cut.join(path.strip_prefix(&kept).unwrap());
+        for path in files(&backup) {
+            let to = cut.join(path.strip_prefix(&backup).unwrap());
             fs::create_dir_all(to.parent().unwrap()).unwrap();
             fs::copy(&path, to).unwrap();
         }
     };
     let mut chance = Chance(0xdead_beef);
     let all: Vec<PathBuf> =
-        files(&kept).iter().map(|path| path.strip_prefix(&kept).unwrap().to_owned()).collect();
+        files(&backup).iter().map(|path| path.strip_prefix(&backup).unwrap().to_owned()).collect();
     for trial in 0..trials(6) {
         copy();
         let file = &all[chance.below(all.len() as u64) as usize];
@@ -266,7 +266,7 @@ fn campaign_of_damage_to_a_folder() {
         match output.status.code() {
             Some(0) => {
                 // The interval of checkpoints may be edited.
-                fs::copy(kept.join("recipe.toml"), cut.join("recipe.toml")).unwrap();
+                fs::copy(backup.join("recipe.toml"), cut.join("recipe.toml")).unwrap();
                 assert_same(place.path(), &what);
             }
             Some(1 | 2) => {

@@ -128,7 +128,7 @@ fn same_tensors(place: &Path) {
             .output()
             .unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let shapes: Value = serde_json::from_slice(&output.stdout).unwrap();
         let (tensors, _) = header(&std::fs::read(folder.join("weights.safetensors")).unwrap());
         let of_encoder =
             |(name, tensor): (&String, &Value)| Some((name.clone(), tensor.get("shape")?.clone()));
@@ -139,7 +139,7 @@ fn same_tensors(place: &Path) {
             .filter(|(name, _)| !name.starts_with("head."))
             .filter_map(of_encoder)
             .collect();
-        assert_eq!(found, Value::Object(expected), "{name}");
+        assert_eq!(shapes, Value::Object(expected), "{name}");
     }
 }
 
@@ -155,12 +155,12 @@ fn same_features(place: &Path) {
         let pictures = ["wide.png", "clear.png", "grey.png"];
         let file = format!("{name}.safetensors");
         let embed = [&["embed", &file, "--json"][..], &pictures].concat();
-        let (expected, found) =
+        let (expected, features) =
             (numbers(&json(place, &embed)["vectors"]), numbers(&answer[name.as_str()]["rows"]));
         let largest = expected.concat().iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         assert!(largest > 1e-3, "{name}: {largest}");
-        for (expected, found) in expected.concat().iter().zip(found.concat()) {
-            assert!((expected - found).abs() < 1e-4 * largest, "{name}: {found} instead of {expected}");
+        for (expected, feature) in expected.concat().iter().zip(features.concat()) {
+            assert!((expected - feature).abs() < 1e-4 * largest, "{name}: {feature} instead of {expected}");
         }
         assert_eq!(answer[name.as_str()]["refused"], names.len() - 1, "{name}");
     }

@@ -149,15 +149,15 @@ fn files_of_torch_give_torchvisions_features() {
         assert_eq!(answer["prefix"], prefix, "{file}");
         let unused = answer["unused"].as_array().unwrap();
         assert_eq!(unused.contains(&"fc.weight".into()), prefix.is_empty(), "{file}: {unused:?}");
-        let found = json(place.path(), &["embed", "m.safetensors", "picture.png", "--json"]);
+        let embedded = json(place.path(), &["embed", "m.safetensors", "picture.png", "--json"]);
         let numbers = |values: &Value| -> Vec<f64> {
             values.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
         };
-        let (found, expected) = (numbers(&found["vectors"][0]), numbers(&expected[encoder]));
-        assert_eq!(found.len(), expected.len());
+        let (vector, expected) = (numbers(&embedded["vectors"][0]), numbers(&expected[encoder]));
+        assert_eq!(vector.len(), expected.len());
         let largest = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        for (found, expected) in found.iter().zip(&expected) {
-            assert!((found - expected).abs() < 1e-4 * largest.max(1.0), "{file}: {found} {expected}");
+        for (value, expected) in vector.iter().zip(&expected) {
+            assert!((value - expected).abs() < 1e-4 * largest.max(1.0), "{file}: {value} {expected}");
         }
     }
     let module = ["import", "module.pth", "--encoder", "resnet101", "--out", "m.safetensors"];
@@ -232,11 +232,11 @@ fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() 
         }
         let resampled: &[&str] = if side == "96" { &["pos_embed"] } else { &[] };
         assert_eq!(answer["resampled"], serde_json::json!(resampled), "{file}");
-        let found = json(place.path(), &["embed", &model, &format!("{side}.png"), "--json"]);
+        let embedded = json(place.path(), &["embed", &model, &format!("{side}.png"), "--json"]);
         let numbers = |values: &Value| -> Vec<f64> { serde_json::from_value(values.clone()).unwrap() };
-        let (found, expected) = (numbers(&found["vectors"][0]), numbers(&expected[file]));
-        assert_eq!(found.len(), expected.len(), "{file}");
-        let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0_f64, f64::max);
+        let (vector, expected) = (numbers(&embedded["vectors"][0]), numbers(&expected[file]));
+        assert_eq!(vector.len(), expected.len(), "{file}");
+        let worst = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0_f64, f64::max);
         let largest = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         assert!(largest > 1.0 && worst < 1e-4, "{file}: {worst} of {largest}");
     }

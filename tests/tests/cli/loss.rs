@@ -27,11 +27,11 @@ fn written(case: &Value) -> tempfile::TempDir {
 #[test]
 fn a_case_gives_loss_gradients_and_the_rest() {
     let place = written(&case("nt-xent", json!({ "temperature": 0.5 })));
-    let found = answer(place.path(), &["loss", "case.json"]);
-    assert!((found["loss"].as_f64().unwrap() - 0.897_731_19).abs() < 1e-8, "{}", found["loss"]);
-    assert_eq!(found["grads"]["view_a"].as_array().unwrap().len(), 4);
-    assert_eq!(found["grads"]["view_b"][3].as_array().unwrap().len(), 3);
-    assert!(found["aux"].is_object());
+    let evaluation = answer(place.path(), &["loss", "case.json"]);
+    assert!((evaluation["loss"].as_f64().unwrap() - 0.897_731_19).abs() < 1e-8, "{}", evaluation["loss"]);
+    assert_eq!(evaluation["grads"]["view_a"].as_array().unwrap().len(), 4);
+    assert_eq!(evaluation["grads"]["view_b"][3].as_array().unwrap().len(), 3);
+    assert!(evaluation["aux"].is_object());
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn precision_and_tiles_change_rounding_alone() {
     let place = written(&case("fair-cclk", json!({ "variant": "released", "kernel": { "name": "cosine" } })));
     let exact = answer(place.path(), &["loss", "case.json"])["loss"].as_f64().unwrap();
     for arguments in [&["--precision", "f32"][..], &["--tile", "1"], &["--tile", "3", "--device", "cpu"]] {
-        let found =
+        let loss =
             answer(place.path(), &[&["loss", "case.json"], arguments].concat())["loss"].as_f64().unwrap();
-        assert!((found - exact).abs() < 1e-5, "{arguments:?}: {found} instead of {exact}");
+        assert!((loss - exact).abs() < 1e-5, "{arguments:?}: {loss} instead of {exact}");
     }
 }
 

@@ -110,10 +110,10 @@ fn parameters(run: &Path) -> Vec<(String, Vec<f32>)> {
 }
 
 /// The largest difference of the parameters of two runs.
-fn difference(found: &Path, expected: &Path) -> f32 {
-    let (found, expected) = (parameters(found), parameters(expected));
-    assert!(!expected.is_empty() && found.len() == expected.len());
-    let pairs = found.iter().zip(&expected).flat_map(|(found, expected)| found.1.iter().zip(&expected.1));
+fn difference(run: &Path, expected: &Path) -> f32 {
+    let (tensors, expected) = (parameters(run), parameters(expected));
+    assert!(!expected.is_empty() && tensors.len() == expected.len());
+    let pairs = tensors.iter().zip(&expected).flat_map(|(tensor, expected)| tensor.1.iter().zip(&expected.1));
     pairs.fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
 }
 
@@ -125,13 +125,9 @@ fn untrained(place: &Path, recipe: &str, run: &str) {
 
 /// Asserts that the parameters of two runs differ by less than a number, 1e-6 after a few steps and 1e-5 after hundreds, and by
 /// little beside the change that the steps made: losing a part of a gradient would change them by about as much.
-fn assert_near(found: &Path, expected: &Path, untrained: &Path, most: f32) {
-    let (off, moved) = (difference(found, expected), difference(expected, untrained));
-    assert!(
-        off < most && 20.0 * off < moved,
-        "{off} of steps of {moved}, {most} allowed: {}",
-        found.display()
-    );
+fn assert_near(run: &Path, expected: &Path, untrained: &Path, most: f32) {
+    let (off, moved) = (difference(run, expected), difference(expected, untrained));
+    assert!(off < most && 20.0 * off < moved, "{off} of steps of {moved}, {most} allowed: {}", run.display());
 }
 
 #[test]

@@ -320,12 +320,12 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
     let listed = json(place.path(), &["recipes", "--json"]);
     for listed in listed.as_array().unwrap().iter().filter(|listed| listed["kind"] == "recipe") {
         let name = listed["name"].as_str().unwrap();
-        let found = violations(&schema, &recipe(&stdout(place.path(), &["recipes", "show", name])));
-        assert!(found.is_empty(), "{name}: {found:?}");
+        let faults = violations(&schema, &recipe(&stdout(place.path(), &["recipes", "show", name])));
+        assert!(faults.is_empty(), "{name}: {faults:?}");
     }
     let wrong = "nmae = \"a\"\n[train]\nbatch = 4\niteratons = 3\n[probe]\nridgge = 1.0\n";
-    let found = violations(&schema, &recipe(wrong));
-    assert_eq!(found.len(), 3, "what a run refuses, an editor underlines: {found:?}");
+    let faults = violations(&schema, &recipe(wrong));
+    assert_eq!(faults.len(), 3, "what a run refuses, an editor underlines: {faults:?}");
 }
 
 /// `cargo test --workspace --test cli -- --ignored newcomer`, on a machine that does nothing else.

@@ -79,11 +79,11 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
         let file = format!("{name}.safetensors");
         let embed = [&["embed", &file, "--json"][..], pictures].concat();
         let expected = numbers(&json(place.path(), &embed)["vectors"]);
-        let (found, side) = (numbers(&answer[name.as_str()]), sides[&name]);
+        let (vectors, side) = (numbers(&answer[name.as_str()]), sides[&name]);
         let largest = expected.concat().iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         assert!(largest > 1e-3, "{name}: {largest}");
-        for ((picture, expected), found) in pictures.iter().zip(&expected).zip(&found) {
-            let off = expected.iter().zip(found).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+        for ((picture, expected), vector) in pictures.iter().zip(&expected).zip(&vectors) {
+            let off = expected.iter().zip(vector).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
             // ONNX Runtime's filter rounds one value in a thousand to the other side: a picture that is resized differs by that.
             let most = if *picture == "same.png" && side == SAME { 1e-4 } else { 5e-3 };
             assert!(off < most * largest, "{name}, {picture}: off by {off} of {largest}");

@@ -76,8 +76,8 @@ fn every_fixed_name_is_listed_with_its_command() {
     assert_eq!(printed, expected);
     assert_eq!(ours, ["difficulty-digits", "du-digits"]);
     let figures = [numbered("cclk", "figure", 2..=4), numbered("contex", "figure", 4..=7)].concat();
-    let found = of_kind("figure");
-    assert!(figures.iter().all(|name| found.contains(name)), "{found:?}");
+    let listed_figures = of_kind("figure");
+    assert!(figures.iter().all(|name| listed_figures.contains(name)), "{listed_figures:?}");
     for one in listed.as_array().unwrap().iter().filter(|one| one["kind"] != "recipe") {
         let command = format!("simile reproduce {} --scale full --data DIR", one["name"].as_str().unwrap());
         assert_eq!(one["command"], command);

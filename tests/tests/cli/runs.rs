@@ -181,8 +181,8 @@ pub(crate) fn standing(run: &Path) -> Option<Value> {
 pub(crate) fn iterations(run: &Path, arm: &str) -> u64 {
     let standing = standing(run).unwrap_or_default();
     let arms = standing["arms"].as_array().cloned().unwrap_or_default();
-    let found = arms.iter().find(|one| one["name"] == arm).and_then(|one| one["iteration"].as_u64());
-    found.unwrap_or_default()
+    let iteration = arms.iter().find(|one| one["name"] == arm).and_then(|one| one["iteration"].as_u64());
+    iteration.unwrap_or_default()
 }
 
 /// Begins a run.

@@ -43,8 +43,8 @@ fn an_array_of_tasks_gives_the_table_of_one_command() {
     let text = String::from_utf8(collected.stderr).unwrap();
     assert!(text.contains("2 of 4 runs are missing: 1,3;") && text.contains("--task INDEX"), "{text}");
     assert!(text.contains("missing: 3, tasks/optimizer.learning_rate=1e-2/seed-1: not begun"), "{text}");
-    let found: Value = serde_json::from_slice(&collected.stdout).unwrap();
-    assert_eq!((found["points"].as_array().unwrap().len(), &found["missing"][1]["index"]), (1, &value!(3)));
+    let answer: Value = serde_json::from_slice(&collected.stdout).unwrap();
+    assert_eq!((answer["points"].as_array().unwrap().len(), &answer["missing"][1]["index"]), (1, &value!(3)));
     assert!(!place.path().join("tasks/optimizer.learning_rate=1e-2").exists(), "a collector begins nothing");
 
     simile(place.path(), &sweep("tasks", &["--task", "1"])).assert().success();
@@ -52,9 +52,9 @@ fn an_array_of_tasks_gives_the_table_of_one_command() {
     json(place.path(), &sweep("whole", &["--json"]));
     // Both read from the files of the runs.
     let points = |out| {
-        let mut found = json(place.path(), &sweep(out, &["--json"]));
-        assert!(found["missing"].is_null());
-        let points = found["points"].as_array_mut().unwrap();
+        let mut answer = json(place.path(), &sweep(out, &["--json"]));
+        assert!(answer["missing"].is_null());
+        let points = answer["points"].as_array_mut().unwrap();
         points.iter_mut().for_each(|point| point["folder"] = Value::Null);
         points.clone()
     };

@@ -102,8 +102,8 @@ fn runs_that_begin_at_once_have_a_folder_each() {
     }
     let names = ["tiny-smoke", "tiny-smoke-2", "tiny-smoke-3", "tiny-smoke-4"];
     let seed = |name: &str| crate::runs::result(&place.path().join("runs").join(name))["seed"].to_string();
-    let found: BTreeSet<String> = names.map(seed).into();
-    assert_eq!(found, seeds.map(str::to_owned).into());
+    let seeds_of_runs: BTreeSet<String> = names.map(seed).into();
+    assert_eq!(seeds_of_runs, seeds.map(str::to_owned).into());
 }
 
 #[test]

@@ -33,9 +33,9 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
     let grid =
         ["--grid", "arm.Fair-CCLK.objective.lambda=0.01,1", "--grid", "optimizer.learning_rate=1e-3,1e-2"];
     let arguments = sweep(&[&["--arm", "Fair-CCLK", "--json"], &grid[..]].concat());
-    let found = json(place.path(), &arguments);
-    let points = found["points"].as_array().unwrap();
-    assert_eq!((points.len(), &found["grid"], &found["arm"]), (4, &4.into(), &"Fair-CCLK".into()));
+    let answer = json(place.path(), &arguments);
+    let points = answer["points"].as_array().unwrap();
+    assert_eq!((points.len(), &answer["grid"], &answer["arm"]), (4, &4.into(), &"Fair-CCLK".into()));
     let means: Vec<f64> = points.iter().map(|p| p["metrics"]["top1"]["mean"].as_f64().unwrap()).collect();
     assert!(means.is_sorted_by(|a, b| a >= b), "the best comes first: {means:?}");
     // A probe of 32 held-out images, not of the 40 test images: the accuracy counts in 32nds.
@@ -67,10 +67,10 @@ fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     let text = complaint(place.path(), &sweep(&rest), 2);
     assert!(text.contains("unknown key `objective_`"), "{text}");
     let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
-    let found =
+    let answer =
         json(place.path(), &sweep(&[&rest[..], &["--by", "condition_r2", "--lowest", "--json"]].concat()));
-    let points = found["points"].as_array().unwrap();
-    assert_eq!((points.len(), &found["grid"]), (2, &4.into()));
+    let points = answer["points"].as_array().unwrap();
+    assert_eq!((points.len(), &answer["grid"]), (2, &4.into()));
     let leak = |at: usize| points[at]["metrics"]["condition_r2"]["mean"].as_f64().unwrap();
     assert!(leak(0) <= leak(1));
 }
@@ -90,9 +90,9 @@ fn any_objective_is_searched_over_the_same_grid() {
         let rest = [&["--set", &renamed, "--set", &objective, "--arm", name, "--json"], &grid[..]].concat();
         let mut arguments = sweep(&rest);
         arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = name);
-        let found = json(place.path(), &arguments);
-        assert_eq!((&found["arm"], found["points"].as_array().unwrap().len()), (&name.into(), 4));
-        let best = found["best"].as_str().unwrap();
+        let answer = json(place.path(), &arguments);
+        assert_eq!((&answer["arm"], answer["points"].as_array().unwrap().len()), (&name.into(), 4));
+        let best = answer["best"].as_str().unwrap();
         assert!(best.contains(&renamed) && best.contains("augment.crop.scale="), "{best}");
     }
 }
@@ -112,9 +112,9 @@ fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
     let points = |jobs: &'static str, out: &'static str| {
         let mut arguments = [&sweep(&rest)[..], &["--jobs", jobs, "--json"]].concat();
         arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = out);
-        let found = json(place.path(), &arguments);
+        let answer = json(place.path(), &arguments);
         let metrics = |point: &serde_json::Value| (point["settings"].clone(), point["metrics"].clone());
-        found["points"].as_array().unwrap().iter().map(metrics).collect::<Vec<_>>()
+        answer["points"].as_array().unwrap().iter().map(metrics).collect::<Vec<_>>()
     };
     assert_eq!(points("1", "one"), points("3", "three"));
 }
@@ -151,15 +151,15 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
         "--json",
     ];
     for time in ["first", "second"] {
-        let found = json(place.path(), &sweep(&rest));
-        let points = found["points"].as_array().unwrap();
+        let answer = json(place.path(), &sweep(&rest));
+        let points = answer["points"].as_array().unwrap();
         let rate = |at: usize| points[at]["settings"]["optimizer.learning_rate"].as_str().unwrap().to_owned();
         assert_eq!((rate(0), rate(1)), ("1e-3".into(), "1e30".into()), "{time}");
         assert!(points[0]["diverged"].is_null() && points[0]["metrics"]["top1"]["mean"].is_number());
         assert_eq!(points[1]["metrics"], serde_json::json!({}), "{time}: its numbers are of no use");
         let message = points[1]["diverged"][0]["message"].as_str().unwrap();
         assert!(message.contains("finite") || message.contains("NaN"), "{message}");
-        assert!(found["best"].as_str().unwrap().contains("1e-3"));
+        assert!(answer["best"].as_str().unwrap().contains("1e-3"));
         for file in ["sweep.md", "sweep.html"] {
             let text = fs::read_to_string(place.path().join(OUT).join(file)).unwrap();
             assert!(text.contains("diverged") && text.contains("Best by validation"), "{time}, {file}");
@@ -168,6 +168,6 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
     // With a single setting, none is marked as best.
     let only =
         rest.map(|word| if word.ends_with("=1e-3,1e30") { "optimizer.learning_rate=1e30" } else { word });
-    let found = json(place.path(), &sweep(&only));
-    assert_eq!((found["points"].as_array().unwrap().len(), &found["best"]), (1, &"".into()));
+    let answer = json(place.path(), &sweep(&only));
+    assert_eq!((answer["points"].as_array().unwrap().len(), &answer["best"]), (1, &"".into()));
 }

@@ -57,8 +57,12 @@ fn a_run_as_parquet_is_what_evaluate_probes() {
     let metrics = of_run["metrics"].as_object().unwrap();
     assert!(metrics.len() > 5 && metrics.contains_key("palette_top1"), "{metrics:?}");
     for (name, value) in metrics {
-        let (value, found) = (value.as_f64().unwrap(), of_vectors["metrics"][name].as_f64().unwrap());
-        assert!((value - found).abs() < 1e-6 * value.abs().max(1.0), "{name}: {value} and {found}");
+        let (value, value_of_vectors) =
+            (value.as_f64().unwrap(), of_vectors["metrics"][name].as_f64().unwrap());
+        assert!(
+            (value - value_of_vectors).abs() < 1e-6 * value.abs().max(1.0),
+            "{name}: {value} and {value_of_vectors}"
+        );
     }
     let text = complaint(place.path(), &["embed", "runs/small", "--out", "vectors.npy"], 2);
     assert!(text.contains("--out FILE.parquet"), "{text}");

@@ -99,10 +99,10 @@ fn they_train_and_embed_as_the_cpu_does() {
         let (settings, of_cpu) = size(device);
         let losses =
             if settings.is_empty() { all.clone() } else { train(place.path(), of_cpu, "cpu", settings) };
-        let found = train(place.path(), device, device, settings);
-        let difference = largest_difference(&found, &losses);
+        let device_losses = train(place.path(), device, device, settings);
+        let difference = largest_difference(&device_losses, &losses);
         println!("{device}: losses differ by {difference:.1e}");
-        assert!(difference < 1e-3, "{device}: {found:?}, not {losses:?}");
+        assert!(difference < 1e-3, "{device}: {device_losses:?}, not {losses:?}");
     }
 }
 
@@ -135,8 +135,11 @@ fn a_gpu_leaves_out_the_rest_of_an_epoch_and_announces_its_first_step() {
             assert!(output.status.success(), "{told}");
             let lines = fs::read_to_string(place.path().join(&out).join("metrics.jsonl")).unwrap();
             let loss = |line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap();
-            let found: Vec<f64> = lines.lines().map(loss).collect();
-            assert!(largest_difference(&found, expected) < 1e-3, "{device}: {found:?}, not {expected:?}");
+            let device_losses: Vec<f64> = lines.lines().map(loss).collect();
+            assert!(
+                largest_difference(&device_losses, expected) < 1e-3,
+                "{device}: {device_losses:?}, not {expected:?}"
+            );
             assert!(told.contains("the first step compiles and tunes kernels"), "{told}");
             let ended = told.split(" and started ").nth(1);
             let kernels = ended.and_then(|ended| ended.split(' ').next()?.parse::<u64>().ok());
@@ -166,10 +169,10 @@ fn several_share_a_step_as_one_alone_takes_it() {
             [] => (&chunks[..], all.clone()),
             _ => (&few[..], train(place.path(), of_cpu, "cpu", &few)),
         };
-        let found = train(place.path(), out, &both, chunks);
-        let difference = largest_difference(&found, &losses);
+        let device_losses = train(place.path(), out, &both, chunks);
+        let difference = largest_difference(&device_losses, &losses);
         println!("{both}: losses differ by {difference:.1e}");
-        assert!(difference < 1e-3, "{both}: {found:?}, not {losses:?}");
+        assert!(difference < 1e-3, "{both}: {device_losses:?}, not {losses:?}");
         let result = fs::read_to_string(place.path().join(out).join("result.json")).unwrap();
         assert!(result.contains(&format!(", {device} (")), "{result}");
         let unfit = [

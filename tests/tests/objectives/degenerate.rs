@@ -85,17 +85,22 @@ fn failures(setting: &Setting, dtype: DType, tile: Option<usize>) -> (Vec<String
 
 /// Tests settings in both float types, and asserts that few batches are refused.
 fn all_finite(settings: Vec<Setting>) {
-    let mut found = Vec::new();
+    let mut all_failures = Vec::new();
     let (mut defined, mut refused) = (0, 0);
     for setting in settings {
         for (dtype, tile) in [(DType::F64, Some(2)), (DType::F32, None)] {
             let (failures, counts) = failures(&setting, dtype, tile);
-            found.extend(failures);
+            all_failures.extend(failures);
             defined += counts[0];
             refused += counts[1];
         }
     }
-    assert!(found.is_empty(), "{} failures\n{}", found.len(), found[..found.len().min(60)].join("\n"));
+    assert!(
+        all_failures.is_empty(),
+        "{} failures\n{}",
+        all_failures.len(),
+        all_failures[..all_failures.len().min(60)].join("\n")
+    );
     assert!(refused * 20 < defined, "{refused} refused, {defined} not");
 }
 

@@ -230,10 +230,10 @@ fn by_module() -> String {
 
 /// Compares a file, or writes it.
 fn is_kept(path: &Path, wanted: &str) {
-    let found = fs::read_to_string(path).unwrap_or_default();
+    let text = fs::read_to_string(path).unwrap_or_default();
     if !writes_tables() {
-        assert!(found == wanted, "{} lacks\n{wanted}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
-    } else if found != wanted {
+        assert!(text == wanted, "{} lacks\n{wanted}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
+    } else if text != wanted {
         // Only then: core is compiled with one of them.
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, wanted).unwrap();

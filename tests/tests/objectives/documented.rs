@@ -77,8 +77,8 @@ fn the_inputs_over_a_type_are_those_of_its_description() {
         let wanted = format!("{before} {}", line(spec));
         if text != wanted && writes_tables() {
             let written = wrapped(&wanted);
-            let kept = |part: &[&str]| part.iter().map(|line| format!("{line}\n")).collect::<String>();
-            let text = kept(&lines[..start]) + &(written.join("\n") + "\n") + &kept(&lines[end..]);
+            let text_of = |part: &[&str]| part.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let text = text_of(&lines[..start]) + &(written.join("\n") + "\n") + &text_of(&lines[end..]);
             fs::write(repository().join(file(spec)), text).unwrap();
         } else {
             assert_eq!(text, wanted, "{}; SIMILE_WRITE_TABLES=1 writes it", spec.name);

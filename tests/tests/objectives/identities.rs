@@ -15,10 +15,10 @@ fn outcome(name: &str, variant: &str, params: Value, batch: &Batch) -> Outcome {
     evaluate(loss::build(name, Some(variant), params).unwrap().as_ref(), batch).unwrap()
 }
 
-fn assert_same(found: &Outcome, expected: &Outcome) {
-    assert!((found.loss - expected.loss).abs() < 1e-11, "{} and {}", found.loss, expected.loss);
+fn assert_same(outcome: &Outcome, expected: &Outcome) {
+    assert!((outcome.loss - expected.loss).abs() < 1e-11, "{} and {}", outcome.loss, expected.loss);
     for (name, gradient) in &expected.gradients {
-        let pairs = gradient.data().iter().zip(found.gradients[name].data());
+        let pairs = gradient.data().iter().zip(outcome.gradients[name].data());
         let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst < 1e-11, "gradient of {name} is off by {worst:.1e}");
     }
@@ -146,15 +146,15 @@ fn an_exact_match_kernel_conditions_on_clusters() {
         let own = exponentials[(i, i)];
         ((own + (b - 1) as f64 * estimate(i)) / own).ln()
     });
-    let found = outcome("fair-cclk", "paper", params.clone(), &batch).loss;
-    assert!((found - fair.sum::<f64>() / b as f64).abs() < 1e-10);
+    let loss = outcome("fair-cclk", "paper", params.clone(), &batch).loss;
+    assert!((loss - fair.sum::<f64>() / b as f64).abs() < 1e-10);
 
     let weak = (0..b).map(|i| {
         let others: f64 = (0..b).filter(|&j| j != i).map(|j| exponentials[(i, j)]).sum();
         ((estimate(i) + others) / estimate(i)).ln()
     });
-    let found = outcome("weaksup-cclk", "paper", params, &batch).loss;
-    assert!((found - weak.sum::<f64>() / b as f64).abs() < 1e-10);
+    let loss = outcome("weaksup-cclk", "paper", params, &batch).loss;
+    assert!((loss - weak.sum::<f64>() / b as f64).abs() < 1e-10);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
     let batch =
         ["z", "z_a", "z_b"].iter().fold(batch, |batch, z| batch.with_condition(z, Matrix::zeros(b, 1)));
     let params = json!({ "temperature": 0.4, "lambda": 0.1, "kernel": { "name": "exact-match" } });
-    let found = outcome("fair-cclk", "normalised", params, &batch).loss;
+    let loss = outcome("fair-cclk", "normalised", params, &batch).loss;
 
     let rows: Vec<Vec<f64>> = ["view_a", "view_b"]
         .iter()
@@ -180,7 +180,7 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
         (1.0 + negatives / 2.0 / similarity(i, other)).ln()
     };
     let expected = (0..2 * b).map(term).sum::<f64>() / (2 * b) as f64;
-    assert!((found - expected).abs() < 1e-10, "{found} and {expected}");
+    assert!((loss - expected).abs() < 1e-10, "{loss} and {expected}");
 }
 
 /// The contributions of the positive pairs and of the rest, as the objective reports them.
@@ -225,10 +225,13 @@ fn objectives_of_the_same_positives_state_the_same_positive_part() {
         ("fair-cclk", "released", &kernel),
         ("fair-cclk", "normalised", &kernel),
     ] {
-        let (found, rest) = parts(name, variant, params.clone(), &batch);
-        assert!((found - positive).abs() < 1e-8, "{name} {variant}: {found}, expected {positive}");
+        let (contribution, rest) = parts(name, variant, params.clone(), &batch);
+        assert!(
+            (contribution - positive).abs() < 1e-8,
+            "{name} {variant}: {contribution}, expected {positive}"
+        );
         let loss = outcome(name, variant, params.clone(), &batch).loss;
-        assert!((found + rest - loss).abs() < 1e-11, "{name} {variant}");
+        assert!((contribution + rest - loss).abs() < 1e-11, "{name} {variant}");
     }
     let (twice, _) = parts("dc", "released", temperature, &batch);
     assert!((twice - 2.0 * positive).abs() < 1e-11);

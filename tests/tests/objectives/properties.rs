@@ -36,19 +36,20 @@ fn all_close(a: &Matrix, b: &Matrix) -> bool {
 /// Runs `compare` on every setting and batch for which the objective is defined, and asserts that it finds no
 /// difference.
 fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> Option<String>) {
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     let mut compared = 0;
     for (seed, setting) in settings().into_iter().enumerate().filter(|(_, setting)| which(setting)) {
         for (kind, labels, bias) in batches() {
             let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, seed as u64);
             if evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).is_ok() {
                 compared += 1;
-                found.extend(compare(&setting, &inputs).map(|what| format!("{setting}, {kind}: {what}")));
+                differences
+                    .extend(compare(&setting, &inputs).map(|what| format!("{setting}, {kind}: {what}")));
             }
         }
     }
     assert!(compared > 50);
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]

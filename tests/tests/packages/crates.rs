@@ -49,19 +49,19 @@ fn an_archive_holds_what_its_build_reads() {
             assert!(files.contains(Path::new(needed)), "{name} has no {needed}");
         }
         let sources = files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
-        let mut found = 0;
+        let mut inclusions = 0;
         for file in sources.filter(|file| file.starts_with("src") && !file.ends_with("tests.rs")) {
             let text = fs::read_to_string(workspace().join(folder).join(file)).unwrap();
             for needed in included(file, &text) {
                 assert!(files.contains(&needed), "{name}: {} includes {}", file.display(), needed.display());
-                found += 1;
+                inclusions += 1;
             }
         }
-        assert!(found > 0, "{name}: no file is included");
+        assert!(inclusions > 0, "{name}: no file is included");
         let strange = |file: &&PathBuf| {
             !["rs", "toml", "lock", "md", "py", "json", "css", "js"]
                 .iter()
-                .any(|kind| file.extension().is_some_and(|found| found == *kind))
+                .any(|kind| file.extension().is_some_and(|extension| extension == *kind))
         };
         let others: Vec<_> = files.iter().filter(strange).collect();
         assert!(others.len() <= 4, "{name}: {others:?}");

@@ -96,12 +96,12 @@ fn the_rust_of_the_page_compiles_and_finds_the_loss() {
         let loss = loss.unwrap();
         let outcome = expected(&settings[at], &inputs);
         let expected = outcome.loss.unwrap();
-        let found: f64 = loss.clone().into_scalar();
-        assert!((found - expected).abs() < 1e-4 * expected.abs().max(1.0), "{}: {found}", settings[at]);
+        let value: f64 = loss.clone().into_scalar();
+        assert!((value - expected).abs() < 1e-4 * expected.abs().max(1.0), "{}: {value}", settings[at]);
         let gradient = view_a.grad(&loss.backward()).unwrap().into_data();
         let rows = outcome.gradients["view_a"].concat();
         let far =
-            gradient.iter::<f64>().zip(rows).map(|(found, row)| (found - row).abs()).fold(0.0, f64::max);
+            gradient.iter::<f64>().zip(rows).map(|(entry, row)| (entry - row).abs()).fold(0.0, f64::max);
         assert!(far < 1e-3, "{}: gradients differ by {far}", settings[at]);
     }
 }
@@ -124,14 +124,17 @@ fn pytorch_finds_what_core_finds(settings: &[Value], dtype: &str, allowed: f64) 
     for (setting, answer) in settings.iter().zip(answers) {
         let what = format!("{} {} {}", setting["objective"], setting["variant"], setting["params"]);
         let expected = expected(setting, &inputs);
-        let (found, loss) = (answer["loss"].as_f64().unwrap(), expected.loss.unwrap());
-        assert!((found - loss).abs() < allowed * loss.abs().max(1.0), "{what}: {found} instead of {loss}");
+        let (torch_loss, loss) = (answer["loss"].as_f64().unwrap(), expected.loss.unwrap());
+        assert!(
+            (torch_loss - loss).abs() < allowed * loss.abs().max(1.0),
+            "{what}: {torch_loss} instead of {loss}"
+        );
         for view in ["view_a", "view_b"] {
-            let found: Vec<Vec<f64>> = serde_json::from_value(answer[view].clone()).unwrap();
-            let far = |(found, expected): (f64, f64)| (found - expected).abs();
+            let gradient: Vec<Vec<f64>> = serde_json::from_value(answer[view].clone()).unwrap();
+            let far = |(value, expected): (f64, f64)| (value - expected).abs();
             let largest =
                 expected.gradients[view].iter().flatten().fold(1.0_f64, |most, g| most.max(g.abs()));
-            let pairs = found.concat().into_iter().zip(expected.gradients[view].concat());
+            let pairs = gradient.concat().into_iter().zip(expected.gradients[view].concat());
             let off = pairs.map(far).fold(0.0, f64::max);
             assert!(off < allowed * largest, "{what}: gradients of {view} differ by {off}");
         }

@@ -233,10 +233,10 @@ mod tests {
     fn a_seed_gives_the_same_run_and_its_checkpoint_says_what_it_learnt_from() {
         let mut trainer = trainer(7);
         let first = try_read_sync(trainer.first_loss()).unwrap().unwrap();
-        let found = losses(&mut trainer, 3);
-        assert_eq!(found[0], first);
-        assert_eq!(found, losses(&mut self::trainer(7), 3));
-        assert_ne!(found, losses(&mut self::trainer(8), 3));
+        let curve = losses(&mut trainer, 3);
+        assert_eq!(curve[0], first);
+        assert_eq!(curve, losses(&mut self::trainer(7), 3));
+        assert_ne!(curve, losses(&mut self::trainer(8), 3));
         assert_eq!(trainer.step_number(), 3);
 
         let mut stopped = self::trainer(7);
@@ -244,7 +244,7 @@ mod tests {
         let state = try_read_sync(stopped.state()).unwrap().unwrap();
         let mut resumed = self::trainer(7);
         resumed.resume(&state).unwrap();
-        assert_eq!((resumed.step_number(), losses(&mut resumed, 2)), (1, found[1..].to_vec()));
+        assert_eq!((resumed.step_number(), losses(&mut resumed, 2)), (1, curve[1..].to_vec()));
 
         let reading = try_read_sync(trainer.probe(None)).unwrap().unwrap();
         assert!((0.0..=1.0).contains(&reading.accuracy) && reading.leak <= 1.0);

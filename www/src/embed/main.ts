@@ -166,9 +166,9 @@ async function ask(source: File): Promise<void> {
 function search(query: Float32Array, name: string, itself = -1): void {
   if (!shown) return;
   const neighbours = shown.space.nearest(query, NEIGHBOURS + 1).filter(({ index }) => index !== itself);
-  const found = neighbours.slice(0, NEIGHBOURS);
-  nearest.show(found, shown.collection);
-  map.showQuery(query, found);
+  const closest = neighbours.slice(0, NEIGHBOURS);
+  nearest.show(closest, shown.collection);
+  map.showQuery(query, closest);
   element("asked", HTMLElement).textContent = `to ${name}`;
 }
 

@@ -78,13 +78,13 @@ export class Arena {
 
   #find([x, y]: readonly [number, number]): number | undefined {
     const { samples, camera } = this.#view ?? {};
-    const found = samples?.views
+    const nearest = samples?.views
       .flat()
       .map((row, at) => ({ at, place: camera?.place(row) ?? { x: 0, y: 0, depth: 0 } }))
       .map(({ at, place }) => ({ at, depth: place.depth, distance: Math.hypot(place.x - x, place.y - y) }))
       .filter(({ distance }) => distance < REACH * 2)
       .sort((p, q) => Number(q.depth >= 0) - Number(p.depth >= 0) || p.distance - q.distance)[0];
-    return found?.at;
+    return nearest?.at;
   }
 
   #take(event: PointerEvent): void {

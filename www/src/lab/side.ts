@@ -40,12 +40,12 @@ export class Side {
     const forces = withForces ? lab.forces(a, b, inputs).catch(() => undefined) : undefined;
     const { loss, gradA, gradB, aux } = await lab.evaluate(a, b, inputs);
     const { positive, negative } = aux;
-    const found = await forces;
+    const forceRows = await forces;
     this.verdict = {
       loss,
       gradients: [gradA, gradB],
       ...(typeof positive === "number" && typeof negative === "number" && { parts: { positive, negative } }),
-      ...(found && { forces: found }),
+      ...(forceRows && { forces: forceRows }),
     };
     return this.verdict;
   }

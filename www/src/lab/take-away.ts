@@ -42,15 +42,15 @@ export class TakeAway {
       const setting = catalogue.settingOf(choice, state.settings, state.kernel);
       return entry && snippetOf(language, setting, entry);
     });
-    const found = [...new Set(texts.filter((text) => text !== undefined))];
-    if (found.length === 0) {
+    const snippets = [...new Set(texts.filter((text) => text !== undefined))];
+    if (snippets.length === 0) {
       this.#code.hidden = true;
       this.#say("There is no such text for these objectives.");
       return;
     }
-    this.#code.textContent = found.join("\n");
+    this.#code.textContent = snippets.join("\n");
     this.#code.hidden = false;
-    void this.#copy(found.join("\n"), texts.includes(undefined) ? "The text for one of both sides" : "The text");
+    void this.#copy(snippets.join("\n"), texts.includes(undefined) ? "The text for one of both sides" : "The text");
   }
 
   async #copy(text: string, what: string): Promise<void> {

@@ -100,14 +100,14 @@ async function start(): Promise<void> {
   say("Preparing the images…");
   // If one fails, the other is disposed too.
   const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
-  const made = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const newLearners = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = created.find((result) => result.status === "rejected");
   if (mine !== generation || failed) {
-    for (const learner of made) learner.dispose();
+    for (const learner of newLearners) learner.dispose();
     if (mine === generation && failed) fail(failed.reason);
     return;
   }
-  learners = made;
+  learners = newLearners;
   for (const panel of panels) panel.allowSaving(true);
   await goOn();
 }
@@ -226,9 +226,9 @@ function enter(next: State): void {
 }
 
 function showCurves(steps: number): Curves {
-  const made = new Curves(steps);
-  element("charts", HTMLElement).replaceChildren(...made.elements);
-  return made;
+  const charts = new Curves(steps);
+  element("charts", HTMLElement).replaceChildren(...charts.elements);
+  return charts;
 }
 
 /** Shows the speed of both runs together. This is not a status element: a screen reader would speak without end. */

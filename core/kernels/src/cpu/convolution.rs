@@ -5,20 +5,20 @@ use super::geometry::Geometry;
 use super::upstream::Upstream;
 use super::{im2col, parallel, scratch, winograd};
 
-/// Writes the convolution to `found`. `after` is called for each part of `found` while it is in the cache, with the
+/// Writes the convolution to `output`. `after` is called for each part of `output` while it is in the cache, with the
 /// index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     weight: &[f32],
     geometry: &Geometry,
-    found: &mut [f32],
+    output: &mut [f32],
     after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
 ) -> Vec<T> {
     with_kernel(weight, geometry, |kernel, is_minimal| {
         if is_minimal {
-            winograd::forward(maps, kernel, geometry, found, after)
+            winograd::forward(maps, kernel, geometry, output, after)
         } else {
-            im2col::forward(maps, kernel, geometry, found, after)
+            im2col::forward(maps, kernel, geometry, output, after)
         }
     })
 }
@@ -58,7 +58,7 @@ fn with_kernel<T>(weight: &[f32], geometry: &Geometry, work: impl FnOnce(&[f32],
     } else {
         im2col::transform(weight, geometry, &mut kernel);
     }
-    let found = work(&kernel, is_minimal);
+    let result = work(&kernel, is_minimal);
     scratch::give(kernel);
-    found
+    result
 }

@@ -88,10 +88,10 @@ mod tests {
             assert!((exp_f64(x) - x.exp()).abs() <= 4e-16 * x.exp(), "{x}");
         }
         let arguments: Vec<f64> = (-70_000..=70_000).map(|i| f64::from(i) * 1e-2).collect();
-        let mut found = arguments.clone();
-        exp_of_slice(&mut found);
-        for (x, found) in arguments.into_iter().zip(found) {
-            assert!((found - x.exp()).abs() <= 1e-15 * x.exp(), "{x}: {found} {}", x.exp());
+        let mut exponentials = arguments.clone();
+        exp_of_slice(&mut exponentials);
+        for (x, exponential) in arguments.into_iter().zip(exponentials) {
+            assert!((exponential - x.exp()).abs() <= 1e-15 * x.exp(), "{x}: {exponential} {}", x.exp());
         }
         assert_eq!([0.0, -0.0].map(exp_f64), [1.0; 2]);
     }
@@ -119,8 +119,8 @@ mod tests {
         let mut values = [-1e30, -100.0, -3.0, 0.0, 0.5, 20.0, 1e30];
         let expected = values.map(|x| 1.0 / (1.0 + (-f64::from(x)).exp()));
         sigmoid_of_slice(&mut values);
-        for (found, expected) in values.into_iter().zip(expected) {
-            assert!((f64::from(found) - expected).abs() < 1e-6, "{found} {expected}");
+        for (sigmoid, expected) in values.into_iter().zip(expected) {
+            assert!((f64::from(sigmoid) - expected).abs() < 1e-6, "{sigmoid} {expected}");
         }
     }
 }

@@ -50,23 +50,23 @@ fn weight_from_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
     weight
 }
 
-/// Writes the convolution of maps with a [`transform`]ed kernel to `found`. `after` is called for each part of
-/// `found` while it is in the cache, with the index of its first value; its results are returned in order.
+/// Writes the convolution of maps with a [`transform`]ed kernel to `output`. `after` is called for each part of
+/// `output` while it is in the cache, with the index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
-    found: &mut [f32],
+    output: &mut [f32],
     after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
 ) -> Vec<T> {
     let outputs = geometry.outputs;
     let places = places_of_part(geometry);
-    let parts = found.chunks_mut(places * outputs).enumerate();
-    parallel::map_in(parts, Vec::new, |windows, (at, found)| {
+    let parts = output.chunks_mut(places * outputs).enumerate();
+    parallel::map_in(parts, Vec::new, |windows, (at, part)| {
         let first = at * places;
-        let windows = geometry.windows(maps, first..first + found.len() / outputs, windows);
-        assign(found, matrix(windows, geometry.window()), matrix(kernel, outputs));
-        after(first * outputs, found)
+        let windows = geometry.windows(maps, first..first + part.len() / outputs, windows);
+        assign(part, matrix(windows, geometry.window()), matrix(kernel, outputs));
+        after(first * outputs, part)
     })
 }
 

@@ -206,8 +206,8 @@ mod tests {
                         }
                         let pairs = rows[a * columns..].iter().zip(&rows[b * columns..]).take(columns);
                         let exact = pairs.map(|(x, y)| x * y).sum::<f64>() * 0.5 / (length(a) * length(b));
-                        let found = f64::from(products[i][j]) / LARGEST.powi(2);
-                        assert!((found - exact).abs() <= error + 1e-12, "{found} {exact}");
+                        let similarity = f64::from(products[i][j]) / LARGEST.powi(2);
+                        assert!((similarity - exact).abs() <= error + 1e-12, "{similarity} {exact}");
                     }
                 }
             }

@@ -184,11 +184,11 @@ impl Moments {
     }
 
     fn of(part: &[f32], layout: Channels) -> Self {
-        let mut found = Self::none(layout.channels);
-        found.count = part.len() / layout.channels;
-        let share = 1.0 / found.count.max(1) as f32;
+        let mut moments = Self::none(layout.channels);
+        moments.count = part.len() / layout.channels;
+        let share = 1.0 / moments.count.max(1) as f32;
         vectorised!({
-            let Self { means, squares, .. } = &mut found;
+            let Self { means, squares, .. } = &mut moments;
             for row in part.chunks_exact(layout.row()) {
                 if layout.inner == 1 {
                     means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
@@ -209,7 +209,7 @@ impl Moments {
                 }
             }
         });
-        found
+        moments
     }
 
     /// The moments of both parts together.
@@ -261,15 +261,15 @@ mod tests {
             let layout = Channels::new(2, inner);
             let value = |i: usize| 1000.0 + ((i * 7919) % 8191) as f32 / 8192.0;
             let x: Vec<f32> = (0..outer * 2 * inner).map(value).collect();
-            let found = statistics(&x, layout);
+            let statistics = statistics(&x, layout);
             for channel in 0..2 {
                 let of_channel = |(i, _): &(usize, &f32)| i / inner % 2 == channel;
                 let values: Vec<f64> =
                     x.iter().enumerate().filter(of_channel).map(|(_, &x)| x.into()).collect();
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64;
-                assert!((f64::from(found.means[channel]) - mean).abs() < 1e-3);
-                assert!((f64::from(found.variances[channel]) / variance - 1.0).abs() < 1e-3);
+                assert!((f64::from(statistics.means[channel]) - mean).abs() < 1e-3);
+                assert!((f64::from(statistics.variances[channel]) / variance - 1.0).abs() < 1e-3);
             }
         }
     }

@@ -8,8 +8,8 @@ pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> V
     let [n, height, width, channels] = sides;
     let [of_image, of_row, of_place, of_channel] = strides;
     let row = width * channels;
-    let mut found = parallel::zeros(n * height * row);
-    parallel::map(found.chunks_exact_mut((height * row).max(1)).enumerate(), |(image, target)| {
+    let mut maps = parallel::zeros(n * height * row);
+    parallel::map(maps.chunks_exact_mut((height * row).max(1)).enumerate(), |(image, target)| {
         for (y, target) in target.chunks_exact_mut(row.max(1)).enumerate() {
             for channel in 0..channels {
                 let first = image * of_image + y * of_row + channel * of_channel;
@@ -18,7 +18,7 @@ pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> V
             }
         }
     });
-    found
+    maps
 }
 
 #[cfg(test)]
@@ -30,11 +30,11 @@ mod tests {
         let (n, height, width, channels) = (2, 3, 4, 3);
         let values: Vec<f32> = (0..n * channels * height * width).map(|i| i as f32).collect();
         let strides = [channels * height * width, width, 1, height * width];
-        let found = side_by_side(&values, [n, height, width, channels], strides);
-        for (at, found) in found.into_iter().enumerate() {
+        let maps = side_by_side(&values, [n, height, width, channels], strides);
+        for (at, value) in maps.into_iter().enumerate() {
             let (place, channel) = (at / channels, at % channels);
             let (image, within) = (place / (height * width), place % (height * width));
-            assert_eq!(found as usize, (image * channels + channel) * height * width + within);
+            assert_eq!(value as usize, (image * channels + channel) * height * width + within);
         }
     }
 }

@@ -6,16 +6,16 @@ use super::parallel;
 /// The largest value of each window, and its index in the window. Kernels have up to 16 × 16 positions.
 pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
-    let mut found = vec![f32::NEG_INFINITY; geometry.results()];
-    let mut sources = vec![0_u8; found.len()];
+    let mut maxima = vec![f32::NEG_INFINITY; geometry.results()];
+    let mut sources = vec![0_u8; maxima.len()];
     let size = geometry.places() * channels;
-    let images = maps.chunks(geometry.image()).zip(found.chunks_mut(size)).zip(sources.chunks_mut(size));
-    parallel::map(images, |((maps, found), sources)| {
-        let rows = found.chunks_exact_mut(channels).zip(sources.chunks_exact_mut(channels));
-        for (at, (found, sources)) in rows.enumerate() {
+    let images = maps.chunks(geometry.image()).zip(maxima.chunks_mut(size)).zip(sources.chunks_mut(size));
+    parallel::map(images, |((maps, maxima), sources)| {
+        let rows = maxima.chunks_exact_mut(channels).zip(sources.chunks_exact_mut(channels));
+        for (at, (maxima, sources)) in rows.enumerate() {
             for (tap, place) in places(geometry, at / width, at % width) {
                 let values = &maps[place * channels..][..channels];
-                for ((largest, source), value) in found.iter_mut().zip(sources.iter_mut()).zip(values) {
+                for ((largest, source), value) in maxima.iter_mut().zip(sources.iter_mut()).zip(values) {
                     // The comparison also selects NaN.
                     if value > largest || value.is_nan() {
                         (*largest, *source) = (*value, tap);
@@ -24,27 +24,27 @@ pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
             }
         }
     });
-    (found, sources)
+    (maxima, sources)
 }
 
 /// The gradient of maps from that of their maxima.
 pub fn grad_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
-    let mut found = vec![0.0; geometry.n * geometry.image()];
+    let mut grad_maps = vec![0.0; geometry.n * geometry.image()];
     let size = geometry.places() * channels;
-    let images = found.chunks_mut(geometry.image()).zip(upstream.chunks(size)).zip(sources.chunks(size));
-    parallel::map(images, |((found, upstream), sources)| {
+    let images = grad_maps.chunks_mut(geometry.image()).zip(upstream.chunks(size)).zip(sources.chunks(size));
+    parallel::map(images, |((grad_maps, upstream), sources)| {
         let rows = upstream.chunks_exact(channels).zip(sources.chunks_exact(channels));
         for (at, (upstream, sources)) in rows.enumerate() {
             for (tap, place) in places(geometry, at / width, at % width) {
-                let target = &mut found[place * channels..][..channels];
+                let target = &mut grad_maps[place * channels..][..channels];
                 for ((sum, gradient), source) in target.iter_mut().zip(upstream).zip(sources) {
                     *sum += if *source == tap { *gradient } else { 0.0 };
                 }
             }
         }
     });
-    found
+    grad_maps
 }
 
 /// The mean over the positions of each map.
@@ -63,13 +63,16 @@ pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
 /// The gradient of maps from that of their means.
 pub fn grad_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
     let share = 1.0 / places as f32;
-    let mut found = vec![0.0; upstream.len() * places];
-    parallel::map(found.chunks_mut(places * channels).zip(upstream.chunks(channels)), |(found, upstream)| {
-        for row in found.chunks_exact_mut(channels) {
-            row.iter_mut().zip(upstream).for_each(|(value, gradient)| *value = gradient * share);
-        }
-    });
-    found
+    let mut grad_maps = vec![0.0; upstream.len() * places];
+    parallel::map(
+        grad_maps.chunks_mut(places * channels).zip(upstream.chunks(channels)),
+        |(grad_maps, upstream)| {
+            for row in grad_maps.chunks_exact_mut(channels) {
+                row.iter_mut().zip(upstream).for_each(|(value, gradient)| *value = gradient * share);
+            }
+        },
+    );
+    grad_maps
 }
 
 /// The taps of one window that are not padding, each with its position in a map.

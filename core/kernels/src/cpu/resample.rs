@@ -165,12 +165,12 @@ mod tests {
         let line = [0.1_f32, 0.9, 0.4, 0.7];
         let mut taps = Taps::default();
         taps.blur(&weights, 4);
-        let mut found = [0.0; 4];
-        taps.along(&line, &mut found);
+        let mut blurred = [0.0; 4];
+        taps.along(&line, &mut blurred);
         let reflected = [0.4, 0.9, 0.1, 0.9, 0.4, 0.7, 0.4, 0.9];
-        for (found, around) in found.iter().zip(reflected.windows(5)) {
+        for (value, around) in blurred.iter().zip(reflected.windows(5)) {
             let expected: f32 = around.iter().zip([2, 1, 0, 1, 2]).map(|(v, d)| v * weights[d]).sum();
-            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+            assert!((value - expected).abs() < 1e-6, "{value} {expected}");
         }
     }
 }

@@ -132,8 +132,8 @@ fn normalise(row: &mut [f32]) -> f32 {
 #[inline(always)]
 fn exp_or_zero(x: f32) -> f32 {
     // The comparison lets NaN pass through, `max` would not.
-    let kept = exp(if x < SMALLEST { SMALLEST } else { x });
-    if x < SMALLEST { 0.0 } else { kept }
+    let exponential = exp(if x < SMALLEST { SMALLEST } else { x });
+    if x < SMALLEST { 0.0 } else { exponential }
 }
 
 #[cfg(test)]

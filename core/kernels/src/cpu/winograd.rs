@@ -73,29 +73,25 @@ pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     });
 }
 
-/// Writes the convolution of maps with a [`transform`]ed kernel to `found`. `after` is called for each part of
-/// `found` while it is in the cache, with the index of its first value; its results are returned in order.
+/// Writes the convolution of maps with a [`transform`]ed kernel to `output`. `after` is called for each part of
+/// `output` while it is in the cache, with the index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
-    found: &mut [f32],
+    output: &mut [f32],
     after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
 ) -> Vec<T> {
     let grid = Grid::of(geometry);
     let Geometry { inputs, outputs, .. } = *geometry;
     let size = grid.images * grid.places() * outputs;
-    let parts = maps.chunks(grid.images * geometry.image()).zip(found.chunks_mut(size)).enumerate();
-    parallel::map_in(
-        parts,
-        Default::default,
-        |[entries, products]: &mut [Entries; 2], (at, (maps, found))| {
-            grid.gather_inputs(maps, inputs, entries);
-            entry_by_entry(entries, kernel, outputs, false, products);
-            grid.write(products, found);
-            after(at * size, found)
-        },
-    )
+    let parts = maps.chunks(grid.images * geometry.image()).zip(output.chunks_mut(size)).enumerate();
+    parallel::map_in(parts, Default::default, |[entries, products]: &mut [Entries; 2], (at, (maps, part))| {
+        grid.gather_inputs(maps, inputs, entries);
+        entry_by_entry(entries, kernel, outputs, false, products);
+        grid.write(products, part);
+        after(at * size, part)
+    })
 }
 
 /// The gradient of the weight, `[out, in, 3, 3]`, if requested, from that of the convolution; adds that of the maps

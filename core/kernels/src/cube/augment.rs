@@ -47,17 +47,17 @@ fn weight(j: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
     let distance =
         f32::cast_from((2 * j + 1) * to - (2 * i + 1) * from) / f32::cast_from(2 * larger(from, to));
     let x = distance.abs();
-    let mut found = 0.0_f32;
+    let mut tap_weight = 0.0_f32;
     if comptime!(support == 1) {
         if x < 1.0_f32 {
-            found = 1.0_f32 - x;
+            tap_weight = 1.0_f32 - x;
         }
     } else if x < 1.0_f32 {
-        found = (1.5_f32 * x - 2.5_f32) * x * x + 1.0_f32;
+        tap_weight = (1.5_f32 * x - 2.5_f32) * x * x + 1.0_f32;
     } else if x < 2.0_f32 {
-        found = ((2.5_f32 - 0.5_f32 * x) * x - 4.0_f32) * x + 2.0_f32;
+        tap_weight = ((2.5_f32 - 0.5_f32 * x) * x - 4.0_f32) * x + 2.0_f32;
     }
-    found
+    tap_weight
 }
 
 /// The grey of a colour.
@@ -69,13 +69,13 @@ fn grey(red: f32, green: f32, blue: f32) -> f32 {
     red * of_red + green * of_green + blue * of_blue
 }
 
-/// `kept` of a colour and `added` of its grey.
+/// `factor` of a colour and `added` of its grey.
 #[cube]
-fn mix(values: &mut Array<f32>, kept: f32, added: f32) {
+fn mix(values: &mut Array<f32>, factor: f32, added: f32) {
     let base = added * grey(values[0usize], values[1usize], values[2usize]);
     #[unroll]
     for channel in 0..3usize {
-        values[channel] = cut(values[channel] * kept + base);
+        values[channel] = cut(values[channel] * factor + base);
     }
 }
 

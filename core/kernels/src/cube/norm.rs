@@ -26,12 +26,12 @@ fn place(
     }
 }
 
-/// Mean and variance of each channel over each share of the positions: `found` is `[2, shares, channels]`. A unit
+/// Mean and variance of each channel over each share of the positions: `partials` is `[2, shares, channels]`. A unit
 /// uses Welford's recurrence, and units are combined as by Chan, Golub & LeVeque (1983).
 #[cube(launch)]
 pub(crate) fn moments<F: Float>(
     x: &Tensor<F>,
-    found: &mut Tensor<f32>,
+    partials: &mut Tensor<f32>,
     channels: usize,
     inner: usize,
     positions: usize,
@@ -88,15 +88,15 @@ pub(crate) fn moments<F: Float>(
     }
     if row == 0 && channel < channels {
         let at = CUBE_POS_Y as usize * channels + channel;
-        found[at] = means[slot];
-        found[CUBE_COUNT_Y as usize * channels + at] = squares[slot] / counts[slot];
+        partials[at] = means[slot];
+        partials[CUBE_COUNT_Y as usize * channels + at] = squares[slot] / counts[slot];
     }
 }
 
 /// Mean and variance of each channel from those of the shares.
 #[cube(launch)]
 pub(crate) fn join_moments(
-    found: &Tensor<f32>,
+    partials: &Tensor<f32>,
     means: &mut Tensor<f32>,
     variances: &mut Tensor<f32>,
     channels: usize,
@@ -117,9 +117,10 @@ pub(crate) fn join_moments(
             theirs = f32::cast_from(positions - i * share);
         }
         let part = theirs / (count + theirs);
-        let difference = found[i * channels + channel] - mean;
+        let difference = partials[i * channels + channel] - mean;
         mean += difference * part;
-        square += found[(shares + i) * channels + channel] * theirs + difference * difference * count * part;
+        square +=
+            partials[(shares + i) * channels + channel] * theirs + difference * difference * count * part;
         count += theirs;
     }
     means[channel] = mean;
@@ -151,13 +152,13 @@ pub(crate) fn normalise<F: Float>(
 }
 
 /// The sums over each share of the positions of each channel, of the gradients and of the gradients times `x -
-/// mean`: `found` is `[2, shares, channels]`.
+/// mean`: `partials` is `[2, shares, channels]`.
 #[cube(launch)]
 pub(crate) fn slopes<F: Float>(
     x: &Tensor<F>,
     gradient: &Tensor<F>,
     means: &Tensor<f32>,
-    found: &mut Tensor<f32>,
+    partials: &mut Tensor<f32>,
     channels: usize,
     inner: usize,
     positions: usize,
@@ -203,8 +204,8 @@ pub(crate) fn slopes<F: Float>(
     }
     if row == 0 && channel < channels {
         let at = CUBE_POS_Y as usize * channels + channel;
-        found[at] = sums[slot];
-        found[CUBE_COUNT_Y as usize * channels + at] = alongs[slot];
+        partials[at] = sums[slot];
+        partials[CUBE_COUNT_Y as usize * channels + at] = alongs[slot];
     }
 }
 
@@ -212,7 +213,7 @@ pub(crate) fn slopes<F: Float>(
 /// channel: `constants` is `[4, channels]`, factor, mean, middle and slope.
 #[cube(launch)]
 pub(crate) fn join_slopes(
-    found: &Tensor<f32>,
+    partials: &Tensor<f32>,
     gains: &Tensor<f32>,
     means: &Tensor<f32>,
     variances: &Tensor<f32>,
@@ -231,8 +232,8 @@ pub(crate) fn join_slopes(
     let mut sum = 0.0_f32;
     let mut along = 0.0_f32;
     for i in 0..shares {
-        sum += found[i * channels + channel];
-        along += found[(shares + i) * channels + channel];
+        sum += partials[i * channels + channel];
+        along += partials[(shares + i) * channels + channel];
     }
     let scale = 1.0_f32 / (variances[channel] + epsilon).sqrt();
     let count = f32::cast_from(positions);

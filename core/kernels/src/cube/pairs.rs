@@ -38,10 +38,10 @@ fn weight(
     columns: usize,
     #[comptime] rule: Rule,
 ) -> f32 {
-    let mut found = f32::new(1.0_f32);
+    let mut pair_weight = f32::new(1.0_f32);
     if comptime!(rule.is_weighted) {
         let entry = sign * matrix[(i % rows) * columns + j % columns];
-        found = select(entry > threshold, entry, f32::new(0.0_f32));
+        pair_weight = select(entry > threshold, entry, f32::new(0.0_f32));
     }
     if comptime!(rule.is_partial) {
         let mut own = i32::cast_from(i % modulus);
@@ -52,13 +52,13 @@ fn weight(
         }
         if comptime!(rule.is_same_label) {
             if own != other {
-                found = f32::new(0.0_f32);
+                pair_weight = f32::new(0.0_f32);
             }
         } else if own == other {
-            found = f32::new(0.0_f32);
+            pair_weight = f32::new(0.0_f32);
         }
     }
-    found
+    pair_weight
 }
 
 /// `out[out_first + i, j] = scale <a[a_first + i], b[b_first + j]>` for `rows` times `columns` results.
@@ -175,11 +175,11 @@ pub(crate) fn log_sums(
         for t in 0..32usize {
             total += sums[t] * (tops[t] - top).exp();
         }
-        let mut found = empty;
+        let mut log_sum = empty;
         if total != f32::new(0.0_f32) {
-            found = top + total.ln();
+            log_sum = top + total.ln();
         }
-        out[i * terms + at] = found;
+        out[i * terms + at] = log_sum;
     }
 }
 
@@ -203,13 +203,13 @@ fn grad_weight(
     terms: usize,
     #[comptime] rule: Rule,
 ) -> f32 {
-    let mut found = f32::new(0.0_f32);
+    let mut factor = f32::new(0.0_f32);
     let sum = sums[i * terms + at];
     let w = weight(i, j, matrix, keys, sign, threshold, modulus, rows, columns, rule);
     if w > f32::new(0.0_f32) && sum != f32::new(-1.0e30_f32) {
-        found = gradient[i * terms + at] * w * (power * logit - sum).exp();
+        factor = gradient[i * terms + at] * w * (power * logit - sum).exp();
     }
-    found
+    factor
 }
 
 /// `out[row, j] (+)= factor (g_i w_ij exp(power s_ij - m_i))`, anchors from `first` on; if anchors are the
@@ -245,21 +245,21 @@ pub(crate) fn grad_weights(
     }
     let i = first + row;
     let logit = logits[row * candidates + j];
-    let mut found = grad_weight(
+    let mut derivative = grad_weight(
         i, j, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at, terms,
         rule,
     );
     if comptime!(is_within) {
-        found += grad_weight(
+        derivative += grad_weight(
             j, i, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at,
             terms, rule,
         );
     }
-    found *= factor;
+    derivative *= factor;
     if comptime!(adds) {
-        found += out[row * candidates + j];
+        derivative += out[row * candidates + j];
     }
-    out[row * candidates + j] = found;
+    out[row * candidates + j] = derivative;
 }
 
 /// `out[first + i] = sum_j grad_weights[i, j] b[j]`; a unit computes some rows and a vector of their values.

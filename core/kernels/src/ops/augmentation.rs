@@ -36,8 +36,8 @@ pub(crate) fn augment_data(
 ) -> TensorData {
     let values = images.and_then(|images| images.convert::<f32>().try_into_vec().ok());
     let values = values.unwrap_or_else(|| vec![0.0; shape.num_elements()]);
-    let found = in_memory(values.into(), sides(shape), views);
-    TensorData::new(found, views_shape(shape, views)).convert_dtype(dtype)
+    let pixels = in_memory(values.into(), sides(shape), views);
+    TensorData::new(pixels, views_shape(shape, views)).convert_dtype(dtype)
 }
 
 /// The sides of images of this shape.

@@ -150,7 +150,7 @@ pub trait ConvolutionOps: NormalisationOps {
     /// The requested gradients of maps, weight, gain, shift and identity.
     #[fusion(default)]
     fn convolve_normalised_backward(
-        #[extension_type] kept: Kept<Self>,
+        #[extension_type] context: Kept<Self>,
         upstream: FloatTensor<Self>,
         joined: Joined,
         wanted: [bool; 5],
@@ -161,7 +161,7 @@ pub trait ConvolutionOps: NormalisationOps {
         Option<FloatTensor<Self>>,
         Option<FloatTensor<Self>>,
     ) {
-        plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted)
+        plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted)
     }
 
     /// A convolution, normalised by a given mean and variance, with the identity added, rectified.
@@ -290,8 +290,9 @@ pub(crate) fn plain_convolve_backward<B: Backend>(
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
     let (maps, gradient) = (planes::<B>(maps), planes::<B>(upstream.clone()));
     let grad_maps = grad_maps.then(|| {
-        let found = B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
-        places::<B>(found)
+        let grad_planes =
+            B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
+        places::<B>(grad_planes)
     });
     let grad_weight =
         grad_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
@@ -363,21 +364,22 @@ type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 
 /// [`ConvolutionOps::convolve_normalised_backward`] in other operations.
 pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
-    kept: Kept<B>,
+    context: Kept<B>,
     upstream: FloatTensor<B>,
     Joined { windows, epsilon, rectified }: Joined,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
-    let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = kept;
+    let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = context;
     let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
     let shape = convolution.shape();
     let (convolution, gradient) = (rows::<B>(convolution), rows::<B>(upstream.clone()));
-    let (found, gain, shift) =
+    let (grad_convolution, gain, shift) =
         B::normalise_batch_backward(convolution, gain, mean, variance, gradient, epsilon);
     let (found_maps, found_weight) = if grad_maps || grad_weight {
-        let found = B::float_reshape(found, shape);
-        let found = B::convolve_backward(maps, weight, found, windows, [grad_maps, grad_weight, false]);
-        (found.0, found.1)
+        let grad_convolution = B::float_reshape(grad_convolution, shape);
+        let grads =
+            B::convolve_backward(maps, weight, grad_convolution, windows, [grad_maps, grad_weight, false]);
+        (grads.0, grads.1)
     } else {
         (None, None)
     };
@@ -408,8 +410,8 @@ pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionOps>(
     wanted: [bool; 3],
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
     let (of_pool, upstream) = (planes::<B>(tanh.clone()), planes::<B>(upstream));
-    let found = B::avg_pool2d_backward(of_pool, upstream, [2; 2], [2; 2], [0; 2], true, false);
-    let slope = plain_tanh_backward::<B>(tanh, places::<B>(found));
+    let grad_tanh = B::avg_pool2d_backward(of_pool, upstream, [2; 2], [2; 2], [0; 2], true, false);
+    let slope = plain_tanh_backward::<B>(tanh, places::<B>(grad_tanh));
     B::convolve_backward(maps, weight, slope, DENSE, wanted)
 }
 
@@ -421,8 +423,8 @@ pub(crate) fn plain_max_pool<B: Backend>(
 ) -> (FloatTensor<B>, IntTensor<B>) {
     let dtype = get_or_init_device_settings::<B>(&maps.device()).int_dtype;
     let maps = planes::<B>(maps);
-    let found = B::max_pool2d_with_indices(maps, [side; 2], [stride; 2], [padding; 2], [1; 2], false, dtype);
-    (places::<B>(found.output), found.indices)
+    let pooled = B::max_pool2d_with_indices(maps, [side; 2], [stride; 2], [padding; 2], [1; 2], false, dtype);
+    (places::<B>(pooled.output), pooled.indices)
 }
 
 /// [`ConvolutionOps::max_pool_backward`] in Burn's operations.
@@ -435,9 +437,9 @@ pub(crate) fn plain_max_pool_backward<B: Backend>(
 ) -> FloatTensor<B> {
     let (maps, upstream) = (planes::<B>(maps), planes::<B>(upstream));
     let (sides, strides, paddings) = ([side; 2], [stride; 2], [padding; 2]);
-    let found =
+    let grads =
         B::max_pool2d_with_indices_backward(maps, sides, strides, paddings, [1; 2], false, upstream, sources);
-    places::<B>(found.x_grad)
+    places::<B>(grads.x_grad)
 }
 
 /// [`ConvolutionOps::mean_pool`] in Burn's operations.
@@ -554,15 +556,15 @@ pub fn convolve_normalised_by(
 /// out` in Burn; the CPU stores 16 bytes a value of the result for the gradient.
 pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<4> {
     let (maps, weight, bias) = (maps.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
-    let (found, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
-    Tensor::from_dispatch(found)
+    let (pooled, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
+    Tensor::from_dispatch(pooled)
 }
 
 /// The largest value of each window of `side` × `side` positions, by channel: `[n, h, w, channels]` to
 /// `[n, (h + 2 padding - side) / stride + 1, .., channels]`. `side²` comparisons a value of the result.
 pub fn max_pool(maps: Tensor<4>, side: usize, windows: Windows) -> Tensor<4> {
-    let (found, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
-    Tensor::from_dispatch(found)
+    let (maxima, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
+    Tensor::from_dispatch(maxima)
 }
 
 /// The mean over the positions of each map, `[n, h, w, channels]` to `[n, channels]`; one pass, and one for the

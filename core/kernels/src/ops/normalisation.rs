@@ -50,8 +50,8 @@ pub(crate) fn plain_normalise_batch<B: Backend>(
     epsilon: f64,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let dtype = x.dtype();
-    let found = B::batch_norm_train(widened::<B>(x), gain, shift, epsilon);
-    (narrowed::<B>(found.output, dtype), found.mean, found.variance)
+    let normalised = B::batch_norm_train(widened::<B>(x), gain, shift, epsilon);
+    (narrowed::<B>(normalised.output, dtype), normalised.mean, normalised.variance)
 }
 
 /// [`NormalisationOps::normalise_batch_backward`] in Burn's operations.
@@ -65,8 +65,8 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let dtype = x.dtype();
     let (x, gradient) = (widened::<B>(x), widened::<B>(gradient));
-    let found = B::batch_norm_train_backward(x, gain, mean, variance, epsilon, gradient);
-    (narrowed::<B>(found.x_grad, dtype), found.gamma_grad, found.beta_grad)
+    let grads = B::batch_norm_train_backward(x, gain, mean, variance, epsilon, gradient);
+    (narrowed::<B>(grads.x_grad, dtype), grads.gamma_grad, grads.beta_grad)
 }
 
 /// Batch normalisation with the statistics of the batch itself, which are returned (Ioffe & Szegedy, 2015):

@@ -79,8 +79,8 @@ impl<B: Backend> Standardised<B> {
     fn pull_back(&self, gradient: FloatTensor<B>) -> FloatTensor<B> {
         let mean = B::float_mean_dim(gradient.clone(), 0);
         let along = B::float_mean_dim(B::float_mul(gradient.clone(), self.rows.clone()), 0);
-        let kept = B::float_sub(B::float_sub(gradient, mean), B::float_mul(self.rows.clone(), along));
-        B::float_mul(kept, self.scale.clone())
+        let projection = B::float_sub(B::float_sub(gradient, mean), B::float_mul(self.rows.clone(), along));
+        B::float_mul(projection, self.scale.clone())
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn by_pairs<B: PairOps>(
     let comparison = Comparison { tile, ..Comparison::new([LogSumExp::apart(n)], 2.0 * t) };
 
     let of = (anchors.clone(), candidates.clone());
-    let (sums, kept) = B::pair_sums(of.0, of.1, PairWeights::Ones, comparison.clone());
+    let (sums, context) = B::pair_sums(of.0, of.1, PairWeights::Ones, comparison.clone());
     let largest = B::float_max_dim(sums.clone(), 0);
     let terms = B::float_exp(B::float_sub(sums.clone(), largest.clone()));
     let total = B::float_add(B::float_log(B::float_sum_dim(terms, 0)), largest);
@@ -67,7 +67,7 @@ pub(crate) fn by_pairs<B: PairOps>(
     let value = B::float_reshape(B::float_sub_scalar(total, pairs.into()), Shape::new([1]));
 
     let (grad_anchors, grad_candidates) =
-        B::pair_sums_backward(anchors, candidates, PairWeights::Ones, kept, sums, shares, comparison);
+        B::pair_sums_backward(anchors, candidates, PairWeights::Ones, context, sums, shares, comparison);
     let grad_halves = B::float_add(
         columns(&grad_anchors, width, width + 1),
         columns(&grad_candidates, width + 1, width + 2),

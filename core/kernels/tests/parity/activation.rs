@@ -23,8 +23,8 @@ fn check(name: &str, operation: Function, plain: Function) {
     for target in targets() {
         for transposed in [false, true] {
             let of = |values: &[f64]| target.leaf(values, shape);
-            let (found, slope) = run(of(&x), of(&weights).detach(), operation, transposed);
-            assert_close(&found, &value, &target, name);
+            let (y, slope) = run(of(&x), of(&weights).detach(), operation, transposed);
+            assert_close(&y, &value, &target, name);
             assert_close(&slope, &gradient, &target, &format!("gradient of {name}"));
         }
     }

@@ -32,10 +32,10 @@ fn check([n, channels, height, width]: [usize; 4], size: [usize; 2], filter: Fil
     let reference = values(augment(Tensor::from_data(reference, &Device::flex()), &views));
     for target in targets() {
         let leaf = target.leaf(&images, shape);
-        let found = augment(leaf.clone(), &views);
-        assert_eq!((found.dims(), found.dtype()), ([n, channels, size[0], size[1]], target.dtype));
-        assert!(!found.is_require_grad(), "views are constants");
-        assert_close(&values(found), &reference, &target.in_f32(), "views");
+        let augmented = augment(leaf.clone(), &views);
+        assert_eq!((augmented.dims(), augmented.dtype()), ([n, channels, size[0], size[1]], target.dtype));
+        assert!(!augmented.is_require_grad(), "views are constants");
+        assert_close(&values(augmented), &reference, &target.in_f32(), "views");
         assert_close(&values(leaf), &images, &target.in_f32(), "images that are still needed");
     }
 }

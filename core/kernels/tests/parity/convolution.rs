@@ -195,11 +195,11 @@ fn check(name: &str, case: &Case, plain: impl Fn(&On) -> Tensor<4>, ours: impl F
         let tolerance = if target.dtype == DType::F32 { 1e-4 } else { target.tolerance };
         let target = Target { tolerance, ..target };
         let on = On::new(case, &inputs, &target);
-        for ((what, found), (_, expected)) in on.results(ours(&on)).iter().zip(&expected) {
+        for ((what, result), (_, expected)) in on.results(ours(&on)).iter().zip(&expected) {
             let what = format!("{name} {case:?}: {what}");
-            match (found, expected) {
-                (Some(found), Some(expected)) => assert_close(found, expected, &target, &what),
-                _ => assert_eq!(found.is_some(), expected.is_some(), "{what} on {}", target.name),
+            match (result, expected) {
+                (Some(result), Some(expected)) => assert_close(result, expected, &target, &what),
+                _ => assert_eq!(result.is_some(), expected.is_some(), "{what} on {}", target.name),
             }
         }
     }
@@ -308,11 +308,11 @@ fn inputs_without_a_gradient_change_no_other() {
         };
         let all = run(0);
         for frozen in 1..=4 {
-            let found = run(frozen);
-            assert!(found.iter().any(|(_, found)| found.is_none()), "{frozen} on {}", target.name);
-            for ((what, found), (_, expected)) in found.iter().zip(&all) {
-                if let (Some(found), Some(expected)) = (found, expected) {
-                    assert_close(found, expected, &target, what);
+            let results = run(frozen);
+            assert!(results.iter().any(|(_, result)| result.is_none()), "{frozen} on {}", target.name);
+            for ((what, result), (_, expected)) in results.iter().zip(&all) {
+                if let (Some(result), Some(expected)) = (result, expected) {
+                    assert_close(result, expected, &target, what);
                 }
             }
         }
@@ -341,10 +341,10 @@ fn convolutions_with_tanh_and_mean_of_four() {
         };
         let expected = run(&reference(), &plain);
         for target in targets() {
-            for ((what, found), (_, expected)) in run(&target, &ours).iter().zip(&expected) {
-                match (found, expected) {
-                    (Some(found), Some(expected)) => assert_close(found, expected, &target, what),
-                    _ => assert_eq!(found.is_some(), expected.is_some(), "{what} on {}", target.name),
+            for ((what, result), (_, expected)) in run(&target, &ours).iter().zip(&expected) {
+                match (result, expected) {
+                    (Some(result), Some(expected)) => assert_close(result, expected, &target, what),
+                    _ => assert_eq!(result.is_some(), expected.is_some(), "{what} on {}", target.name),
                 }
             }
         }
@@ -363,16 +363,16 @@ fn max_pools() {
         let ours = |maps: Tensor<4>| max_pool(maps, side, Windows { stride, padding });
         let run = |target: &Target, pool: &dyn Fn(Tensor<4>) -> Tensor<4>| {
             let maps = target.leaf(&maps, shape);
-            let found = pool(maps.clone());
-            let along = TensorData::new(noise(found.shape().num_elements(), 2), found.dims());
+            let pooled = pool(maps.clone());
+            let along = TensorData::new(noise(pooled.shape().num_elements(), 2), pooled.dims());
             let along = Tensor::from_data(along, (&target.device, target.dtype));
-            let gradients = (found.clone() * along).sum().backward();
-            [values(found), gradient_values(&maps, &gradients).unwrap()]
+            let gradients = (pooled.clone() * along).sum().backward();
+            [values(pooled), gradient_values(&maps, &gradients).unwrap()]
         };
         let expected = run(&reference(), &plain);
         for target in targets() {
-            for (found, expected) in run(&target, &ours).iter().zip(&expected) {
-                assert_close(found, expected, &target, "max pool or its gradient");
+            for (result, expected) in run(&target, &ours).iter().zip(&expected) {
+                assert_close(result, expected, &target, "max pool or its gradient");
             }
         }
     }
@@ -384,14 +384,14 @@ fn mean_pools() {
     let (maps, along) = (noise(shape.iter().product(), 1), noise(9 * 6, 2));
     let run = |target: &Target, pool: &dyn Fn(Tensor<4>) -> Tensor<2>| {
         let maps = target.leaf(&maps, shape);
-        let found = pool(maps.clone());
-        let gradients = (found.clone() * target.leaf(&along, [9, 6])).sum().backward();
-        [values(found), gradient_values(&maps, &gradients).unwrap()]
+        let pooled = pool(maps.clone());
+        let gradients = (pooled.clone() * target.leaf(&along, [9, 6])).sum().backward();
+        [values(pooled), gradient_values(&maps, &gradients).unwrap()]
     };
     let expected = run(&reference(), &|maps| maps.mean_dim(1).mean_dim(2).reshape([9, 6]));
     for target in targets() {
-        for (found, expected) in run(&target, &mean_pool).iter().zip(&expected) {
-            assert_close(found, expected, &target, "mean pool or its gradient");
+        for (result, expected) in run(&target, &mean_pool).iter().zip(&expected) {
+            assert_close(result, expected, &target, "mean pool or its gradient");
         }
     }
 }

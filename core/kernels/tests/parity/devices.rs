@@ -56,11 +56,11 @@ pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 }
 
 /// Compares relative to the largest expected value.
-pub(crate) fn assert_close(found: &[f64], expected: &[f64], target: &Target, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what} on {}", target.name);
+pub(crate) fn assert_close(values: &[f64], expected: &[f64], target: &Target, what: &str) {
+    assert_eq!(values.len(), expected.len(), "{what} on {}", target.name);
     let scale = expected.iter().fold(1e-3_f64, |largest, x| largest.max(x.abs()));
-    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
-        let error = (found - expected).abs() / scale;
-        assert!(error <= target.tolerance, "{what} on {}, value {at}: {found}, not {expected}", target.name);
+    for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
+        let error = (value - expected).abs() / scale;
+        assert!(error <= target.tolerance, "{what} on {}, value {at}: {value}, not {expected}", target.name);
     }
 }

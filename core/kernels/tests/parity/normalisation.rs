@@ -58,10 +58,10 @@ fn check<const D: usize>(shape: [usize; D], offset: f64) {
     for target in targets() {
         let operation: Operation<D> =
             |x, gain, shift| simile_kernels::batch_norm_train(x, gain, shift, EPSILON);
-        let found = run(inputs, shape, (&target.device, target.dtype), operation);
+        let results = run(inputs, shape, (&target.device, target.dtype), operation);
         let names = ["output", "mean", "variance", "gradient", "gradient of gain", "gradient of shift"];
-        for ((found, expected), name) in found.iter().zip(&reference).zip(names) {
-            assert_close(found, expected, &target, &format!("{name} of {shape:?}"));
+        for ((result, expected), name) in results.iter().zip(&reference).zip(names) {
+            assert_close(result, expected, &target, &format!("{name} of {shape:?}"));
         }
     }
 }
@@ -101,13 +101,13 @@ fn statistics_of_half_precision_are_not_in_half_precision() {
     for mut target in targets().into_iter().filter(|target| target.device.supports_dtype(DType::BF16)) {
         let operation: Operation<2> =
             |x, gain, shift| simile_kernels::batch_norm_train(x, gain, shift, EPSILON);
-        let found = run(inputs, [2000, 2], (&target.device, DType::BF16), operation);
+        let results = run(inputs, [2000, 2], (&target.device, DType::BF16), operation);
         target.tolerance = 2e-5;
-        assert_close(&found[1], &reference[1], &target, "mean of bf16");
-        assert_close(&found[2], &reference[2], &target, "variance of bf16");
+        assert_close(&results[1], &reference[1], &target, "mean of bf16");
+        assert_close(&results[2], &reference[2], &target, "variance of bf16");
         target.tolerance = 1e-2;
-        for (found, expected) in found.iter().zip(&reference) {
-            assert_close(found, expected, &target, "bf16");
+        for (result, expected) in results.iter().zip(&reference) {
+            assert_close(result, expected, &target, "bf16");
         }
     }
 }

@@ -181,17 +181,18 @@ fn run(
     let candidates = if n == m { anchors.clone() } else { unit(m, 2) };
     let comparison = Comparison { tile, ..Comparison::new(case.terms.clone(), case.scale) };
     let weights = case.given.on(device, dtype, case.shape);
-    let found = sums(anchors.clone(), candidates.clone(), comparison, weights);
+    let log_sums = sums(anchors.clone(), candidates.clone(), comparison, weights);
     let factors = noise(n * case.terms.len(), 3);
     let factors = Tensor::<2>::from_data(TensorData::new(factors, [n, case.terms.len()]), (device, dtype));
-    let gradients = (found.clone() * factors).sum().backward();
-    [found, anchors.grad(&gradients).unwrap(), candidates.grad(&gradients).unwrap()].map(values)
+    let gradients = (log_sums.clone() * factors).sum().backward();
+    [log_sums, anchors.grad(&gradients).unwrap(), candidates.grad(&gradients).unwrap()].map(values)
 }
 
-fn assert_equal(found: &[Vec<f64>; 3], expected: &[Vec<f64>; 3], target: &Target, name: &str) {
-    for (what, (found, expected)) in ["sums", "anchors", "candidates"].iter().zip(found.iter().zip(expected))
+fn assert_equal(results: &[Vec<f64>; 3], expected: &[Vec<f64>; 3], target: &Target, name: &str) {
+    for (what, (result, expected)) in
+        ["sums", "anchors", "candidates"].iter().zip(results.iter().zip(expected))
     {
-        assert_close(found, expected, target, &format!("{name}: {what}"));
+        assert_close(result, expected, target, &format!("{name}: {what}"));
     }
 }
 

@@ -43,13 +43,13 @@ fn loss_and_gradients_are_those_of_the_equation() {
         };
         for target in targets() {
             let leaves = [&a, &b].map(|values| target.leaf(values, shape));
-            let found = Redundancy::new(leaves.clone(), OFF_DIAGONAL, EPS);
-            let loss = found.loss * 3.0;
+            let redundancy = Redundancy::new(leaves.clone(), OFF_DIAGONAL, EPS);
+            let loss = redundancy.loss * 3.0;
             let gradients = loss.backward();
             assert_close(&values(loss), &expected.0, &target, "redundancy");
-            for ((leaf, by_hand), expected) in leaves.iter().zip(found.gradients).zip(&expected.1) {
-                let found = values(leaf.grad(&gradients).unwrap());
-                assert_close(&found, expected, &target, "gradient of the redundancy");
+            for ((leaf, by_hand), expected) in leaves.iter().zip(redundancy.gradients).zip(&expected.1) {
+                let gradient = values(leaf.grad(&gradients).unwrap());
+                assert_close(&gradient, expected, &target, "gradient of the redundancy");
                 assert_close(&values(by_hand * 3.0), expected, &target, "gradient by hand");
             }
         }

@@ -54,19 +54,19 @@ fn check(
         let transposed = target.leaf(&across, [columns, rows]);
         for (leaf, x) in [(&as_it_lies, as_it_lies.clone()), (&transposed, transposed.clone().transpose())] {
             let weights = [constant(&target, &over, SHAPE), constant(&target, &beside, column)];
-            let mut found = differentiate(leaf, operation(x), weights);
+            let mut results = differentiate(leaf, operation(x), weights);
             if leaf.dims() != SHAPE {
-                found[2] =
-                    (0..rows * columns).map(|at| found[2][at % columns * rows + at / columns]).collect();
+                results[2] =
+                    (0..rows * columns).map(|at| results[2][at % columns * rows + at / columns]).collect();
             }
-            for (what, (found, expected)) in
-                ["first", "second", "gradient"].iter().zip(found.iter().zip(&expected))
+            for (what, (result, expected)) in
+                ["first", "second", "gradient"].iter().zip(results.iter().zip(&expected))
             {
                 // Rows have different scales, and so have their results.
-                for (found, expected) in
-                    found.chunks(found.len() / rows).zip(expected.chunks(found.len() / rows))
+                for (row, expected) in
+                    result.chunks(result.len() / rows).zip(expected.chunks(result.len() / rows))
                 {
-                    assert_close(found, expected, &target, &format!("{name}, {what}"));
+                    assert_close(row, expected, &target, &format!("{name}, {what}"));
                 }
             }
         }
@@ -96,8 +96,8 @@ fn a_gradient_with_respect_to_unit_rows_by_hand_is_that_of_the_graph() {
         let (unit, scale) = unit_rows(x.clone().inner());
         let by_hand = pull_back_unit_rows(unit, scale, weights.inner());
         let (by_hand, of_graph) = (values(by_hand), values(x.grad(&gradients).unwrap()));
-        for (found, expected) in by_hand.chunks(SHAPE[1]).zip(of_graph.chunks(SHAPE[1])) {
-            assert_close(found, expected, &target, "gradient by hand");
+        for (gradient, expected) in by_hand.chunks(SHAPE[1]).zip(of_graph.chunks(SHAPE[1])) {
+            assert_close(gradient, expected, &target, "gradient by hand");
         }
     }
 }

@@ -29,12 +29,12 @@ fn assignments_are_those_of_repeated_division_and_constants() {
     for (epsilon, iterations) in [(0.05, 1), (0.05, 3), (0.5, 5), (0.01, 2)] {
         let expected = repeated_division(&scores, epsilon, iterations);
         for target in targets() {
-            let found = sinkhorn(target.leaf(&scores, [ROWS, COLUMNS]), epsilon, iterations);
-            assert!(!found.is_tracked());
-            let sums = values(found.clone().sum_dim(1));
+            let assignments = sinkhorn(target.leaf(&scores, [ROWS, COLUMNS]), epsilon, iterations);
+            assert!(!assignments.is_tracked());
+            let sums = values(assignments.clone().sum_dim(1));
             assert_close(&sums, &[1.0; ROWS], &target, "sums of rows");
             let name = format!("assignments, epsilon {epsilon}, {iterations} iterations");
-            assert_close(&values(found), &expected, &target, &name);
+            assert_close(&values(assignments), &expected, &target, &name);
         }
     }
 }

@@ -27,9 +27,9 @@ fn uniformity_of_rows() {
         let rows = Tensor::from_data(TensorData::new(given.clone(), [n, width]), (&device, DType::F64));
         let expected = run(rows.require_grad(), &|rows| reference(rows, t));
         for target in targets() {
-            let found = run(target.leaf(&given, [n, width]), &|rows| uniformity(rows.clone(), t));
-            assert_close(&found.0, &expected.0, &target, "uniformity");
-            assert_close(&found.1, &expected.1, &target, "gradient of uniformity");
+            let (value, gradient) = run(target.leaf(&given, [n, width]), &|rows| uniformity(rows.clone(), t));
+            assert_close(&value, &expected.0, &target, "uniformity");
+            assert_close(&gradient, &expected.1, &target, "gradient of uniformity");
         }
     }
 }

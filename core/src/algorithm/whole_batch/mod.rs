@@ -273,12 +273,12 @@ fn pull_back(
             all.accumulate(model, GradientsParams::from_module(&mut gradients, *model));
         }
         for (sum, variables) in of_moments.iter_mut().zip(variables) {
-            let Some(found) = variables.map(|variables| gradient_of(variables, &mut gradients)) else {
+            let Some(gradient) = variables.map(|variables| gradient_of(variables, &mut gradients)) else {
                 continue;
             };
             *sum = Some(match sum.take() {
-                Some(sum) => plus(sum, found),
-                None => found,
+                Some(sum) => plus(sum, gradient),
+                None => gradient,
             });
         }
         of_inputs.push(inputs.map(|input| match input.grad_remove(&mut gradients) {
@@ -379,11 +379,11 @@ mod tests {
     type Outcome = [Vec<Vec<f64>>; 3];
 
     fn outcome(model: &Model, projections: Vec<Vec<f64>>, gradients: GradientsParams) -> Outcome {
-        let mut found = Found(gradients, Vec::new());
-        model.visit(&mut found);
+        let mut visitor = Found(gradients, Vec::new());
+        model.visit(&mut visitor);
         let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
         let running = tensors.filter(|tensor| tensor.name.contains("running"));
-        [projections, found.1, running.map(|tensor| numbers(tensor.values)).collect()]
+        [projections, visitor.1, running.map(|tensor| numbers(tensor.values)).collect()]
     }
 
     fn in_one_pass(model: &Model, views: &Views) -> Outcome {
@@ -414,13 +414,13 @@ mod tests {
 
     /// The largest difference, relative to the largest number of its tensor. Gradients that are 0 up to rounding, as those of a
     /// bias before a batch norm, are compared absolutely.
-    fn difference(found: &Outcome, expected: &Outcome) -> f64 {
+    fn difference(outcome: &Outcome, expected: &Outcome) -> f64 {
         let mut worst: f64 = 0.0;
-        for (found, expected) in found.iter().zip(expected) {
-            assert_eq!(found.len(), expected.len());
-            for (found, expected) in found.iter().zip(expected) {
+        for (tensors, expected) in outcome.iter().zip(expected) {
+            assert_eq!(tensors.len(), expected.len());
+            for (tensor, expected) in tensors.iter().zip(expected) {
                 let largest = expected.iter().fold(1e-3_f64, |most, value| most.max(value.abs()));
-                let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                let off = tensor.iter().zip(expected).map(|(a, b)| (a - b).abs());
                 worst = worst.max(off.fold(0.0, f64::max) / largest);
             }
         }
@@ -436,8 +436,8 @@ mod tests {
             let views = views(samples, encoder.input_size, apart);
             let expected = in_one_pass(&model(encoder, head), &views);
             for &way in ways {
-                let found = in_chunks(&model(encoder, head), &views, way);
-                let worst = difference(&found, &expected);
+                let outcome = in_chunks(&model(encoder, head), &views, way);
+                let worst = difference(&outcome, &expected);
                 assert!(worst < 1e-9, "{} {head:?} {way:?}, apart: {apart}: {worst}", encoder.name.name());
             }
         }

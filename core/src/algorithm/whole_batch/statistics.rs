@@ -27,9 +27,9 @@ pub(super) fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Resu
     let mut known = Known { moments: [None, None], counts: [0; 2] };
     for (at, (norm, inputs)) in [(of_maps, maps), (of_branch, branch)].into_iter().enumerate() {
         let Some(norm) = norm else { continue };
-        let (found, count) = statistics(&inputs, norm, peers)?;
-        norm.observe(&found, count);
-        known.moments[at] = Some(found);
+        let (moments, count) = statistics(&inputs, norm, peers)?;
+        norm.observe(&moments, count);
+        known.moments[at] = Some(moments);
         known.counts[at] = count;
     }
     Ok(known)

@@ -93,11 +93,11 @@ pub fn names(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect()
 }
 
-fn check_names(what: &str, found: usize, expected: usize) -> Result<()> {
-    if found == expected {
+fn check_names(what: &str, count: usize, expected: usize) -> Result<()> {
+    if count == expected {
         return Ok(());
     }
-    Err(DatasetError::parameter(what, format!("{found} names"), &format!("expected {expected} names")))
+    Err(DatasetError::parameter(what, format!("{count} names"), &format!("expected {expected} names")))
 }
 
 #[cfg(test)]

@@ -63,9 +63,9 @@ fn array<'a, const D: usize>(bytes: &'a [u8], origin: &str) -> Result<([usize; D
     let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
     let [zero_a, zero_b, kind, dimensions] = *magic;
     if [zero_a, zero_b] != [0, 0] {
-        let found =
+        let content =
             if magic.starts_with(&[0x1f, 0x8b]) { "gzip data".into() } else { format!("{magic:02x?}") };
-        return Err(header("the magic number", format!("[00, 00, 08, {D:02x}]"), found));
+        return Err(header("the magic number", format!("[00, 00, 08, {D:02x}]"), content));
     }
     if kind != UNSIGNED_BYTE {
         return Err(header("the type of the values", "8 (unsigned byte)".into(), kind.to_string()));

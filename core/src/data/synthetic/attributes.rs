@@ -65,9 +65,9 @@ mod tests {
     fn a_tenth_of_the_bits_is_wrong_and_splits_share_their_codes() {
         let exact = MadeAttributes { noise: 0.0, ..MADE }.of(&values(), 1).unwrap();
         for seed in [1, 2] {
-            let found = MADE.of(&values(), seed).unwrap();
-            let wrong = found.data().iter().zip(exact.data()).filter(|(a, b)| a != b).count();
-            let share = wrong as f64 / found.data().len() as f64;
+            let attributes = MADE.of(&values(), seed).unwrap();
+            let wrong = attributes.data().iter().zip(exact.data()).filter(|(a, b)| a != b).count();
+            let share = wrong as f64 / attributes.data().len() as f64;
             assert!((share - 0.1).abs() < 0.005, "{share}");
         }
     }

@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn entropy_is_in_bits() {
-        let found = column_entropy(&attributes()).unwrap();
+        let entropies = column_entropy(&attributes()).unwrap();
         // -(.25 log2 .25 + .75 log2 .75)
         let quarter = 0.811_278_124_459_132_9;
-        for (value, expected) in found.iter().zip([0.0, 1.0, quarter, 1.0]) {
+        for (value, expected) in entropies.iter().zip([0.0, 1.0, quarter, 1.0]) {
             assert!((value - expected).abs() < 1e-15);
         }
     }

@@ -265,11 +265,11 @@ mod tests {
     fn separated_groups_are_found_and_numbered_by_occurrence() {
         let points = blobs(4);
         for seed in 0..5 {
-            let found = KMeansConfig::new(4).fit(&points, &mut rng(seed)).unwrap();
-            assert!(found.labels.iter().enumerate().all(|(i, &label)| label == i % 4));
-            assert_eq!(found.sizes(), [30; 4]);
-            assert_eq!(found.assign(&points).unwrap(), found.labels);
-            assert!(found.converged);
+            let clusters = KMeansConfig::new(4).fit(&points, &mut rng(seed)).unwrap();
+            assert!(clusters.labels.iter().enumerate().all(|(i, &label)| label == i % 4));
+            assert_eq!(clusters.sizes(), [30; 4]);
+            assert_eq!(clusters.assign(&points).unwrap(), clusters.labels);
+            assert!(clusters.converged);
         }
     }
 
@@ -295,17 +295,17 @@ mod tests {
     #[test]
     fn every_centre_is_the_mean_of_its_points_and_every_point_is_with_its_nearest_centre() {
         let points = Matrix::from_fn(80, 3, |i, j| ((i * 3 + j) as f64 * 0.9).cos() * (j + 1) as f64);
-        let found = KMeansConfig::new(5).fit(&points, &mut rng(0)).unwrap();
-        assert_eq!(found.assign(&points).unwrap(), found.labels);
-        let expected = means(&points, &found.labels, 5);
-        assert_eq!(found.centres, expected);
+        let clusters = KMeansConfig::new(5).fit(&points, &mut rng(0)).unwrap();
+        assert_eq!(clusters.assign(&points).unwrap(), clusters.labels);
+        let expected = means(&points, &clusters.labels, 5);
+        assert_eq!(clusters.centres, expected);
     }
 
     #[test]
     fn as_many_clusters_as_points_leave_no_inertia() {
         let points = Matrix::column(&[5.0, 1.0, 9.0]);
-        let found = KMeansConfig::new(3).fit(&points, &mut rng(0)).unwrap();
-        assert_eq!((found.inertia, found.labels), (0.0, vec![0, 1, 2]));
+        let clusters = KMeansConfig::new(3).fit(&points, &mut rng(0)).unwrap();
+        assert_eq!((clusters.inertia, clusters.labels), (0.0, vec![0, 1, 2]));
     }
 
     #[test]

@@ -144,8 +144,8 @@ impl Objective for HardNegCclk {
             for (name, z) in [(a, &z_a), (b, &z_b)] {
                 self.0.kernel.fits_columns(z.dims()[1])?;
                 if z.dims()[0] != views.size {
-                    let (expected, found) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
-                    return Err(Error::shape(name, expected, found));
+                    let (expected, rows) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
+                    return Err(Error::shape(name, expected, rows));
                 }
             }
             let operators = self.0.operators_on_device(z_a, z_b, &views.a.rows());

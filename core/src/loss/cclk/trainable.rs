@@ -110,10 +110,10 @@ impl TrainableFairCclk {
         let [b, _] = weights.dims();
         let (device, dtype) = (weights.device(), weights.dtype());
         let own = Tensor::<2>::eye(b, &device).cast(dtype);
-        let kept = (weights * (own.neg() + 1.0)).clamp_min(0.0);
-        let sums = kept.clone().sum_dim(1);
+        let positive_weights = (weights * (own.neg() + 1.0)).clamp_min(0.0);
+        let sums = positive_weights.clone().sum_dim(1);
         let empty = sums.clone().lower_equal_elem(0.0);
-        let shares = kept / sums.mask_fill(empty, 1.0);
+        let shares = positive_weights / sums.mask_fill(empty, 1.0);
         let left_out = shares.clone().lower_equal_elem(0.0);
         let log_shares = shares.mask_fill(left_out.clone(), 1.0).log().mask_fill(left_out, EMPTY);
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 1);

@@ -47,12 +47,12 @@ impl BiasBalance {
     /// The prior has another number of classes, an entry that is no probability, or no row for one of the biases.
     pub fn shift(&self, prior: &Matrix, bias: &[usize], classes: usize) -> Result<Matrix> {
         if prior.columns() != classes {
-            let found = format!("{} columns", prior.columns());
-            return Err(Error::shape("prior", format!("{classes} columns, one for each class"), found));
+            let columns = format!("{} columns", prior.columns());
+            return Err(Error::shape("prior", format!("{classes} columns, one for each class"), columns));
         }
         if let Some(at) = prior.data().iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let found = format!("{} in row {}", shown(prior.data()[at]), at / classes);
-            return Err(Error::shape("prior", "probabilities from 0 to 1", found));
+            let entry = format!("{} in row {}", shown(prior.data()[at]), at / classes);
+            return Err(Error::shape("prior", "probabilities from 0 to 1", entry));
         }
         below("bias", bias, prior.rows())?;
         let logarithms =

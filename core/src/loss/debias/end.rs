@@ -92,8 +92,8 @@ impl Objective for End {
         let targets = targets(batch, self.name(), "labels", &logits)?;
         let [rows, _] = logits.dims();
         if features.rows().dims()[0] != rows {
-            let found = format!("{} rows", features.rows().dims()[0]);
-            return Err(Error::shape("view_a", format!("{rows} rows"), found));
+            let feature_rows = format!("{} rows", features.rows().dims()[0]);
+            return Err(Error::shape("view_a", format!("{rows} rows"), feature_rows));
         }
         let labels = batch.indices(self.name(), "labels", rows)?;
         let bias = batch.indices(self.name(), "bias", rows)?;

@@ -78,10 +78,10 @@ impl LffWeights {
     /// A sample is not in the training set, or the batch and its losses differ in length.
     pub fn update(&mut self, samples: &[usize], biased: Tensor<1>, debiased: Tensor<1>) -> Result<Tensor<2>> {
         below("samples", samples, self.labels.len())?;
-        let found = [biased.dims()[0], debiased.dims()[0]];
-        if found != [samples.len(); 2] {
+        let counts = [biased.dims()[0], debiased.dims()[0]];
+        if counts != [samples.len(); 2] {
             let expected = format!("{} of each network", samples.len());
-            return Err(Error::shape("losses", expected, format!("{} and {}", found[0], found[1])));
+            return Err(Error::shape("losses", expected, format!("{} and {}", counts[0], counts[1])));
         }
         for visits in rounds(samples) {
             let places: Vec<usize> = visits.iter().map(|&at| self.places[samples[at]]).collect();
@@ -126,8 +126,8 @@ impl LffWeights {
         for (stored, own) in averages.into_iter().zip([&mut self.biased, &mut self.debiased]) {
             let expected = [self.labels.len(), 1];
             if stored.dims() != expected {
-                let found = format!("{:?}", stored.dims());
-                return Err(Error::shape("averages", format!("{expected:?}"), found));
+                let shape = format!("{:?}", stored.dims());
+                return Err(Error::shape("averages", format!("{expected:?}"), shape));
             }
             let unseen = Tensor::full([1, 1], UNSEEN, (&own.device(), own.dtype()));
             let stored = stored.cast(own.dtype());

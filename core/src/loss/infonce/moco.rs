@@ -166,13 +166,13 @@ impl KeyQueue {
         if width != columns {
             return Err(Error::shape("view_b", format!("{width} columns"), format!("{columns} columns")));
         }
-        let kept = b.min(size);
-        let keys = UnitRows::normalise(keys.without_autodiff()).rows().slice(b - kept..b);
-        let places: Vec<usize> = (0..kept).map(|i| (self.next + i) % size).collect();
+        let key_count = b.min(size);
+        let keys = UnitRows::normalise(keys.without_autodiff()).rows().slice(b - key_count..b);
+        let places: Vec<usize> = (0..key_count).map(|i| (self.next + i) % size).collect();
         let at = indices(&places, &keys.device());
         let change = keys - self.rows.clone().select(0, at.clone());
         self.rows = self.rows.clone().select_assign(0, at, change, IndexingUpdateOp::Add);
-        self.next = (self.next + kept) % size;
+        self.next = (self.next + key_count) % size;
         Ok(())
     }
 }

@@ -89,7 +89,7 @@ impl Sorted {
 
     /// The weighted sums from which the means are computed.
     pub(super) fn target(&self) -> Target {
-        let (mut rows, mut masses, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut masses, mut tile_weights) = (Vec::new(), Vec::new(), Vec::new());
         let are_kept = self.blocks.iter().map(|block| block.len().pow(2)).sum::<usize>() <= KEPT_ENTRIES;
         for block in &self.blocks {
             let candidates = rows_of(&self.candidates, block.clone());
@@ -97,20 +97,20 @@ impl Sorted {
                 let weights = self.weights(&tile, block);
                 rows.push(weights.clone().matmul(candidates.clone()));
                 masses.push(weights.clone().sum_dim(1));
-                kept.extend(are_kept.then_some(weights));
+                tile_weights.extend(are_kept.then_some(weights));
             }
         }
         let restored = |parts| Tensor::cat(parts, 0).select(0, self.inverse.clone());
-        Target { rows: restored(rows), mass: Some(restored(masses).squeeze_dim(1)), weights: kept }
+        Target { rows: restored(rows), mass: Some(restored(masses).squeeze_dim(1)), weights: tile_weights }
     }
 
     /// `sum_i P_ij g_i`.
     pub(super) fn spread(&self, gradient: Tensor<2>, target: &Target) -> Tensor<2> {
         let gradient = gradient.select(0, self.order.clone());
-        let mut kept = target.weights.iter();
+        let mut tile_weights = target.weights.iter();
         let of_block = |block: &Range<usize>| {
             let of_tiles = self.tiles(block).map(|tile| {
-                let weights = kept.next().cloned().unwrap_or_else(|| self.weights(&tile, block));
+                let weights = tile_weights.next().cloned().unwrap_or_else(|| self.weights(&tile, block));
                 weights.transpose().matmul(rows_of(&gradient, tile))
             });
             of_tiles.reduce(|sum, tile| sum + tile)

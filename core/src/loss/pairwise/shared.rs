@@ -290,9 +290,12 @@ mod tests {
             .with_condition("z", condition(0.11))
             .with_peers(peers);
         let evaluation = loss::build(name, variant, parameters.clone()).unwrap().evaluate(&batch).unwrap();
-        let mut found = vec![evaluation.loss.into_data().iter::<f32>().next().unwrap()];
-        evaluation.gradients.into_values().for_each(|g| found.extend(g.into_data().iter::<f32>()));
-        found
+        let mut loss_and_gradients = vec![evaluation.loss.into_data().iter::<f32>().next().unwrap()];
+        evaluation
+            .gradients
+            .into_values()
+            .for_each(|g| loss_and_gradients.extend(g.into_data().iter::<f32>()));
+        loss_and_gradients
     }
 
     #[test]
@@ -313,13 +316,16 @@ mod tests {
                 for count in [2, 3, 5] {
                     let all = together(count, |peers| evaluated(name, variant, parameters, peers));
                     assert_eq!(all.len(), count, "{name}");
-                    for found in &all {
-                        assert_eq!(found.len(), expected.len());
+                    for loss_and_gradients in &all {
+                        assert_eq!(loss_and_gradients.len(), expected.len());
                         let bits =
                             |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-                        assert_eq!(bits(found), bits(&all[0]), "{name}");
+                        assert_eq!(bits(loss_and_gradients), bits(&all[0]), "{name}");
                         let largest = expected.iter().fold(1e-2_f32, |most, value| most.max(value.abs()));
-                        let off = found.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                        let off = loss_and_gradients
+                            .iter()
+                            .zip(&expected)
+                            .fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
                         assert!(
                             off < 2e-6 * largest,
                             "{name} {variant:?}, {count} processes: {off} of {largest}"
@@ -372,18 +378,22 @@ mod tests {
             };
             let sums = Sums::of(compared, peers).unwrap();
             let is_shared = matches!(sums, Sums::Shared(_));
-            let mut found: Vec<f32> = sums.values().into_data().iter::<f32>().collect();
+            let mut sums_and_gradients: Vec<f32> = sums.values().into_data().iter::<f32>().collect();
             let (anchors, candidates) = sums.pull_back(matrix(2 * SAMPLES, 1, 0.7)).unwrap();
             let whole = candidates.into_iter().fold(anchors, |sum, gradient| sum + gradient);
-            found.extend(whole.into_data().iter::<f32>());
-            (is_shared, found)
+            sums_and_gradients.extend(whole.into_data().iter::<f32>());
+            (is_shared, sums_and_gradients)
         };
         for views in [1, 2] {
             let (is_shared, expected) = evaluated(views, None);
             assert!(!is_shared && expected.len() == 2 * SAMPLES * 4);
             for count in [2, 3, 5] {
-                for (is_shared, found) in together(count, |peers| evaluated(views, Some(peers))) {
-                    let off = found.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                for (is_shared, sums_and_gradients) in together(count, |peers| evaluated(views, Some(peers)))
+                {
+                    let off = sums_and_gradients
+                        .iter()
+                        .zip(&expected)
+                        .fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
                     assert!(is_shared && off < 1e-5, "{views} views, {count} processes: {off}");
                 }
             }

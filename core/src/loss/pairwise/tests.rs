@@ -32,9 +32,9 @@ fn evaluate(name: &str, parameters: &Value, dtype: DType) -> Vec<f64> {
         batch = batch.with_condition("z_a", of(0.13)).with_condition("z_b", of(0.29));
     }
     let evaluation = loss::build(name, None, parameters.clone()).unwrap().evaluate(&batch).unwrap();
-    let mut found = vec![evaluation.loss.into_data().iter::<f64>().next().unwrap()];
-    evaluation.gradients.into_values().for_each(|g| found.extend(g.into_data().iter::<f64>()));
-    found
+    let mut loss_and_gradients = vec![evaluation.loss.into_data().iter::<f64>().next().unwrap()];
+    evaluation.gradients.into_values().for_each(|g| loss_and_gradients.extend(g.into_data().iter::<f64>()));
+    loss_and_gradients
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn single_precision_equals_double() {
             (evaluate(name, &parameters, DType::F32), evaluate(name, &parameters, DType::F64));
         assert_eq!(single.len(), double.len());
         let largest = double.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
-        for (found, expected) in single.iter().zip(&double) {
+        for (value, expected) in single.iter().zip(&double) {
             assert!(
-                (found - expected).abs() < tolerance * largest,
-                "{name} {parameters}: {found} {expected}"
+                (value - expected).abs() < tolerance * largest,
+                "{name} {parameters}: {value} {expected}"
             );
         }
     }

@@ -386,14 +386,14 @@ mod tests {
         });
         let evaluation = objective.evaluate(&queued).unwrap();
         for (name, expected) in [("assignments_a", &of_a), ("assignments_b", &of_b)] {
-            let Aux::Tensor(found) = evaluation.aux[name].clone() else { unreachable!() };
-            let off = (found - place(expected)).abs().max().into_scalar::<f64>();
+            let Aux::Tensor(assignments) = evaluation.aux[name].clone() else { unreachable!() };
+            let off = (assignments - place(expected)).abs().max().into_scalar::<f64>();
             assert!(off < 1e-12, "{name}: {off}");
         }
-        let found = read(evaluation.loss.unsqueeze())[(0, 0)];
-        assert!((found - loss([&a, &b], &p, [&of_a, &of_b], 0.4)).abs() < 1e-12);
+        let queued_loss = read(evaluation.loss.unsqueeze())[(0, 0)];
+        assert!((queued_loss - loss([&a, &b], &p, [&of_a, &of_b], 0.4)).abs() < 1e-12);
         let without = read(objective.evaluate(&batch).unwrap().loss.unsqueeze())[(0, 0)];
-        assert!((found - without).abs() > 1e-3, "{found} {without}");
+        assert!((queued_loss - without).abs() > 1e-3, "{queued_loss} {without}");
 
         for (at, name) in ["view_a", "view_b", "prototypes"].into_iter().enumerate() {
             let gradient = read(evaluation.gradients[name].clone());

@@ -79,8 +79,8 @@ pub(crate) fn sample_weights(
     if batch.tracked("weights").is_some() {
         let (weights, rows) = (batch.tensor(objective, "weights")?, logits.dims()[0]);
         if weights.dims() != [rows, 1] {
-            let found = format!("shape {:?}", weights.dims());
-            return Err(Error::shape("weights", format!("shape [{rows}, 1]"), found));
+            let shape = format!("shape {:?}", weights.dims());
+            return Err(Error::shape("weights", format!("shape [{rows}, 1]"), shape));
         }
         return Ok(Some(weights.cast(logits.dtype()).squeeze_dim(1)));
     }

@@ -156,10 +156,10 @@ impl Metadata {
 
     /// Fails if the network has more values than the file: a header of a few bytes can describe a network of
     /// gigabytes.
-    fn check_room(&self, found: u64) -> Result<()> {
+    fn check_room(&self, numbers: u64) -> Result<()> {
         let of_head = self.head.as_ref().map_or(0, |head| head.least_numbers(self.embedding_size));
         let expected = self.encoder.least_numbers() + of_head;
-        if found < expected { Err(CheckpointError::TooFew { found, expected }) } else { Ok(()) }
+        if numbers < expected { Err(CheckpointError::TooFew { found: numbers, expected }) } else { Ok(()) }
     }
 }
 
@@ -169,8 +169,8 @@ struct Version {
     version: u32,
 }
 
-fn field(name: &str, found: impl ToString, expected: impl ToString) -> CheckpointError {
-    CheckpointError::Field { field: name.into(), found: found.to_string(), expected: expected.to_string() }
+fn field(name: &str, value: impl ToString, expected: impl ToString) -> CheckpointError {
+    CheckpointError::Field { field: name.into(), found: value.to_string(), expected: expected.to_string() }
 }
 
 /// A trained encoder, with its projection head if kept.

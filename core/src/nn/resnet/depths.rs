@@ -29,31 +29,31 @@ impl Depth {
         let stem = settings.stem.unwrap_or_default();
         let mut side = stem.window().after(settings.side);
         let image = Activations::from_image(settings.channels, settings.side);
-        let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
+        let mut activations = image.and(2, WIDTHS[0] * side.pow(2));
         if stem == Stem::Imagenet {
             // Values and their sources.
             side = HALVING.after(side);
-            kept = kept.and(2, WIDTHS[0] * side.pow(2));
+            activations = activations.and(2, WIDTHS[0] * side.pow(2));
         }
         let mut inputs = WIDTHS[0];
         for (width, stride) in self.plan() {
             let outputs = width * self.kind().expansion();
             let after = Window { stride, ..THREE }.after(side);
-            kept = match self.kind() {
-                Kind::Basic => kept.and(4, width * after.pow(2)),
-                Kind::Bottleneck => kept
+            activations = match self.kind() {
+                Kind::Basic => activations.and(4, width * after.pow(2)),
+                Kind::Bottleneck => activations
                     .and(2, width * side.pow(2))
                     .and(2, width * after.pow(2))
                     .and(2, outputs * after.pow(2)),
             };
             if stride > 1 || inputs != outputs {
-                kept = kept.and(2, outputs * after.pow(2));
+                activations = activations.and(2, outputs * after.pow(2));
             }
-            kept = kept.and_between(inputs * side.pow(2));
+            activations = activations.and_between(inputs * side.pow(2));
             (side, inputs) = (after, outputs);
         }
-        kept = kept.and_between(inputs * side.pow(2));
-        kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
+        activations = activations.and_between(inputs * side.pow(2));
+        activations.and(1, self.features()).and(1, settings.output.unwrap_or(0))
     }
 
     fn work(self, settings: &Settings) -> Work {

@@ -461,7 +461,7 @@ mod tests {
             let features = Matrix::from_data(&imported.encoder.forward(images).into_data()).unwrap();
             for (row, (first, sum)) in features.iter_rows().zip(case.first.iter().zip(&case.sum)) {
                 let pairs = row.iter().zip(first);
-                let worst = pairs.map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max);
+                let worst = pairs.map(|(feature, expected)| (feature - expected).abs()).fold(0.0, f64::max);
                 assert!(worst < 1e-4 * case.largest, "{:?}: {worst}", case.encoder);
                 assert!((row.iter().sum::<f64>() - sum).abs() < 1e-4 * sum, "{:?}", case.encoder);
             }

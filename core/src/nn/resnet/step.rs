@@ -27,10 +27,10 @@ fn images(side: usize, device: &Device) -> Tensor<4> {
 }
 
 /// Length of the difference, relative to the length of the expected vector.
-fn error(found: &[f64], expected: &[f64]) -> f64 {
-    assert_eq!(found.len(), expected.len());
+fn error(vector: &[f64], expected: &[f64]) -> f64 {
+    assert_eq!(vector.len(), expected.len());
     let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
-    let difference = square(&mut found.iter().zip(expected).map(|(a, b)| a - b));
+    let difference = square(&mut vector.iter().zip(expected).map(|(a, b)| a - b));
     (difference / square(&mut expected.iter().copied()).max(1e-30)).sqrt()
 }
 
@@ -121,20 +121,20 @@ fn step(network: &ResNet, embedding: Tensor<2>) -> Vec<(String, Vec<f64>)> {
             }
         }
     }
-    let mut found = Vec::new();
+    let mut tensors = Vec::new();
     for (at, convolution) in convolutions.into_iter().enumerate() {
         let gradient = parameters.get::<4>(convolution.weight.id).unwrap();
-        found.push((format!("convolution {at}"), numbers(gradient)));
+        tensors.push((format!("convolution {at}"), numbers(gradient)));
     }
     for (at, norm) in norms.into_iter().enumerate() {
         for parameter in [&norm.weight, &norm.bias].into_iter().flatten() {
             let gradient = parameters.get::<1>(parameter.id).unwrap();
-            found.push((format!("norm {at}"), numbers(gradient)));
+            tensors.push((format!("norm {at}"), numbers(gradient)));
         }
     }
     let statistics = flattened("", network).into_iter().filter(|tensor| tensor.name.contains("running"));
-    found.extend(statistics.map(|tensor| (tensor.name, numbers(tensor.values))));
-    found
+    tensors.extend(statistics.map(|tensor| (tensor.name, numbers(tensor.values))));
+    tensors
 }
 
 const CASES: [(Depth, Stem, usize); 5] = [
@@ -165,9 +165,9 @@ fn a_training_step_equals_autodiff() {
         let case = format!("{depth:?} {stem:?} {side}");
         let worst = error(&numbers(embedding.clone()), &expected_embedding);
         assert!(worst < 1e-4, "{case}: {worst}");
-        let found = step(&ours, embedding);
-        for (((name, found), (_, expected)), (_, moved)) in found.iter().zip(&of_expected).zip(&moved) {
-            let (worst, unsure) = (error(found, expected), error(moved, expected));
+        let tensors = step(&ours, embedding);
+        for (((name, tensor), (_, expected)), (_, moved)) in tensors.iter().zip(&of_expected).zip(&moved) {
+            let (worst, unsure) = (error(tensor, expected), error(moved, expected));
             assert!(worst < 1e-4 + unsure, "{case} {name}: {worst}, unsure {unsure}");
         }
     }
@@ -184,9 +184,9 @@ fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
         }
         let trained = trained.valid();
         let plain = Plain { network: &trained, is_training: false };
-        let found = numbers(trained.forward(images(side, &Device::flex())));
+        let features = numbers(trained.forward(images(side, &Device::flex())));
         let expected = numbers(plain.forward(images(side, &Device::flex())));
-        assert!(error(&found, &expected) < 1e-4, "{depth:?} {stem:?}: {}", error(&found, &expected));
+        assert!(error(&features, &expected) < 1e-4, "{depth:?} {stem:?}: {}", error(&features, &expected));
 
         let gradient = |forward: &dyn Fn(Tensor<4>) -> Tensor<2>, moved: f32| {
             let images = images(side, &device);
@@ -208,9 +208,9 @@ fn a_network_without_gradients_sees_what_one_that_trains_does() {
     let trains = network(depth, stem, &device);
     let follows = network(depth, stem, &device).set_require_grad(false);
     let expected = trains.forward(images(side, &device));
-    let found = follows.forward(images(side, &device));
-    assert!(!found.is_tracked());
-    assert_eq!(numbers(found), numbers(expected));
+    let embedding = follows.forward(images(side, &device));
+    assert!(!embedding.is_tracked());
+    assert_eq!(numbers(embedding), numbers(expected));
     let running = |network: &ResNet| numbers(network.layer3[1].bn2.running_var.value_sync());
     assert_eq!(running(&follows), running(&trains));
 }

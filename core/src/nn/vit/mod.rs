@@ -116,7 +116,7 @@ impl Vit {
 
     /// One segment for the patches, one for each block, and one for the end. Without a batch norm, chunks do not depend on each other.
     fn segments(&self) -> Vec<Segment<'_>> {
-        let kept = |rows: Tensor<2>, n: usize| {
+        let to_flow = |rows: Tensor<2>, n: usize| {
             let [all, width] = rows.dims();
             Flow::from(rows.reshape([n, 1, all / n.max(1), width]))
         };
@@ -126,12 +126,12 @@ impl Vit {
         };
         let patches = Step::of(move |flow| {
             let n = flow.maps.dims()[0];
-            kept(self.tokens(flow.maps), n)
+            to_flow(self.tokens(flow.maps), n)
         });
         let blocks = self.blocks.iter().map(|block| {
             Step::of(move |flow| {
                 let (rows, n) = rows(flow.maps);
-                kept(block.forward(rows, n), n)
+                to_flow(block.forward(rows, n), n)
             })
         });
         let end = Step::of(move |flow| {

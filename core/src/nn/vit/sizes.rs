@@ -32,9 +32,9 @@ impl VitConfig {
         let Self { side, channels, width, blocks, heads } = *self;
         let tokens = self.tokens();
         let (rows, scores) = (tokens * width, heads * tokens.pow(2));
-        let mut kept = Activations::from_image(channels, side);
+        let mut activations = Activations::from_image(channels, side);
         for _ in 0..blocks {
-            kept = kept
+            activations = activations
                 // A norm: centred rows, those of unit variance, and its result.
                 .and(2 * 3, rows)
                 // Queries, keys and values; scores before and after their division by their sum; the mixed values.
@@ -44,7 +44,7 @@ impl VitConfig {
                 .and(4, HIDDEN * rows)
                 .and_between(rows);
         }
-        kept.and(3, width).and_between(rows)
+        activations.and(3, width).and_between(rows)
     }
 
     pub(super) fn work(&self) -> Work {
@@ -108,7 +108,7 @@ impl VitConfig {
 /// True if tensors of these shapes are those of a network with 12 blocks and tokens of `width` numbers.
 fn recognises(shapes: &Shapes<'_>, width: usize) -> bool {
     let has = |block: usize| shapes.contains_key(format!("blocks.{block}.attn.qkv.weight").as_str());
-    matches!(shapes.get("cls_token"), Some([1, 1, found]) if *found == width)
+    matches!(shapes.get("cls_token"), Some([1, 1, token_width]) if *token_width == width)
         && has(BLOCKS - 1)
         && !has(BLOCKS)
 }

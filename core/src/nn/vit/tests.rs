@@ -108,11 +108,11 @@ fn an_imported_network_gives_timms_features() {
 fn positions_of_another_side_are_timms() {
     for Positions { from, to, values } in reference().positions {
         let theirs: Vec<f32> = noise(2 * (1 + from * from), 1).into_iter().map(|v| v as f32).collect();
-        let (shape, found) = resampled(to, "pos_embed", &[1, 1 + from * from, 2], &theirs).unwrap();
+        let (shape, positions) = resampled(to, "pos_embed", &[1, 1 + from * from, 2], &theirs).unwrap();
         assert_eq!(shape, [1, 1 + to * to, 2]);
-        assert_eq!(found.len(), values.len());
-        for (found, expected) in found.iter().zip(&values) {
-            assert!((f64::from(*found) - expected).abs() < 1e-6, "{from} to {to}: {found} {expected}");
+        assert_eq!(positions.len(), values.len());
+        for (position, expected) in positions.iter().zip(&values) {
+            assert!((f64::from(*position) - expected).abs() < 1e-6, "{from} to {to}: {position} {expected}");
         }
         assert_eq!(resampled(from, "pos_embed", &[1, 1 + from * from, 2], &theirs), None);
         assert_eq!(resampled(to, "cls_token", &[1, 1 + from * from, 2], &theirs), None);
@@ -159,13 +159,13 @@ impl ModuleMapper for Nudge {
 /// The gradient of each parameter.
 struct Collect<'a> {
     gradients: &'a GradientsParams,
-    found: Vec<(ParamId, Vec<f64>)>,
+    values: Vec<(ParamId, Vec<f64>)>,
 }
 
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let gradient = self.gradients.get::<D>(param.id).unwrap();
-        self.found.push((param.id, gradient.into_data().iter::<f64>().collect()));
+        self.values.push((param.id, gradient.into_data().iter::<f64>().collect()));
     }
 }
 
@@ -192,14 +192,14 @@ fn gradients_are_finite_differences() {
     let network = tiny(&device);
     let mut gradients = loss(network.forward(images(2, &device, DType::F64))).backward();
     let gradients = GradientsParams::from_module(&mut gradients, &network);
-    let mut collect = Collect { gradients: &gradients, found: Vec::new() };
+    let mut collect = Collect { gradients: &gradients, values: Vec::new() };
     network.visit(&mut collect);
-    assert_eq!(collect.found.len(), 4 + 12 * TINY.blocks + 2);
+    assert_eq!(collect.values.len(), 4 + 12 * TINY.blocks + 2);
     let plain = Device::flex();
     let network = network.valid();
     let largest =
-        collect.found.iter().flat_map(|(_, gradient)| gradient).fold(0.0_f64, |a, b| a.max(b.abs()));
-    for (id, gradient) in collect.found {
+        collect.values.iter().flat_map(|(_, gradient)| gradient).fold(0.0_f64, |a, b| a.max(b.abs()));
+    for (id, gradient) in collect.values {
         let (at, expected) =
             gradient.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap();
         let by = 1.0 / 256.0;
@@ -207,11 +207,11 @@ fn gradients_are_finite_differences() {
             let network = network.clone().map(&mut Nudge { id, at, by });
             loss(network.forward(images(2, &plain, DType::F64))).into_scalar::<f64>()
         };
-        let found = (moved(by) - moved(-by)) / (2.0 * f64::from(by));
+        let numeric_gradient = (moved(by) - moved(-by)) / (2.0 * f64::from(by));
         assert!(expected.abs() > 1e-6 * largest, "{at}: {expected}");
         assert!(
-            (found - expected).abs() < 1e-3 * expected.abs() + 1e-5 * largest,
-            "{at}: {found} {expected}"
+            (numeric_gradient - expected).abs() < 1e-3 * expected.abs() + 1e-5 * largest,
+            "{at}: {numeric_gradient} {expected}"
         );
     }
 }
@@ -222,8 +222,8 @@ fn segments_are_the_network() {
     let network = tiny(&device);
     let images = images(3, &device, DType::F32);
     let steps = network.segments().into_iter().flatten();
-    let found = steps.fold(Flow::from(images.clone()), |flow, step| step.forward(flow, &[None, None]));
-    assert_eq!(found.rows().into_data(), network.forward(images).into_data());
+    let flow = steps.fold(Flow::from(images.clone()), |flow, step| step.forward(flow, &[None, None]));
+    assert_eq!(flow.rows().into_data(), network.forward(images).into_data());
 }
 
 /// Half precision keeps statistics in `f32`.

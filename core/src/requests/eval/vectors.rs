@@ -29,12 +29,12 @@ fn for_each(objective: &str, mut check: impl FnMut(&Value, &Outcome)) {
 }
 
 /// Compares numbers in any nesting within `1e-9` relative and absolute; everything else exactly.
-fn assert_close(found: &Value, expected: &Value, place: &str) {
-    assert_within(found, expected, 1e-9, place);
+fn assert_close(value: &Value, expected: &Value, place: &str) {
+    assert_within(value, expected, 1e-9, place);
 }
 
-fn assert_within(found: &Value, expected: &Value, tolerance: f64, place: &str) {
-    match (found, expected) {
+fn assert_within(value: &Value, expected: &Value, tolerance: f64, place: &str) {
+    match (value, expected) {
         (Value::Array(a), Value::Array(b)) => {
             assert_eq!(a.len(), b.len(), "{place}");
             a.iter()
@@ -46,7 +46,7 @@ fn assert_within(found: &Value, expected: &Value, tolerance: f64, place: &str) {
             let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
             assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{place}: {a} instead of {b}");
         }
-        _ => assert_eq!(found, expected, "{place}"),
+        _ => assert_eq!(value, expected, "{place}"),
     }
 }
 
@@ -130,28 +130,28 @@ fn class_centred(rows: &Value, classification: bool) -> Vec<Vec<f64>> {
 #[test]
 fn linear_probe_reaches_the_minimum() {
     for_each("linear-probe", |case, outcome| {
-        let (aux, found) = (&case["aux"], &outcome.aux);
+        let (aux, results) = (&case["aux"], &outcome.aux);
         let minimum = aux["minimum_found_by_bfgs"].as_f64().unwrap();
         assert!(outcome.loss.unwrap() <= minimum + 1e-5 * (1.0 + minimum.abs()));
         assert!((outcome.loss.unwrap() - minimum).abs() <= 1e-9 * (1.0 + minimum.abs()));
         let classification = case["params"]["criterion"] == "cross-entropy";
         for reference in ["weight", "optimum_weight"] {
-            let weights = class_centred(&found["weight"], classification);
+            let weights = class_centred(&results["weight"], classification);
             let expected = class_centred(&aux[reference], classification);
             assert_within(&json!(weights), &json!(expected), 1e-3, reference);
         }
-        assert_within(&found["bias_centred"], &aux["bias_centred"], 1e-3, "bias_centred");
-        assert_close(&found["loss_at_init"], &aux["loss_at_init"], "loss_at_init");
+        assert_within(&results["bias_centred"], &aux["bias_centred"], 1e-3, "bias_centred");
+        assert_close(&results["loss_at_init"], &aux["loss_at_init"], "loss_at_init");
         assert_close(
-            &found["init_weight_class_mean"],
+            &results["init_weight_class_mean"],
             &aux["init_weight_class_mean"],
             "init_weight_class_mean",
         );
         if classification {
             for key in ["train_accuracy", "test_accuracy", "test_predictions"] {
-                assert_close(&found[key], &aux[key], key);
+                assert_close(&results[key], &aux[key], key);
             }
-            assert_within(&found["test_min_margin"], &aux["test_min_margin"], 1e-4, "test_min_margin");
+            assert_within(&results["test_min_margin"], &aux["test_min_margin"], 1e-4, "test_min_margin");
         }
     });
 }

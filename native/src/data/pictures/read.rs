@@ -27,7 +27,7 @@ use crate::data::settings::{Broken, Fit};
 pub(crate) struct Pictures {
     pub(crate) images: ImageSet,
     /// Their places in the list of files, ascending.
-    pub(crate) kept: Vec<usize>,
+    pub(crate) places: Vec<usize>,
     /// The errors of the other pictures.
     pub(crate) broken: Vec<DataError>,
 }
@@ -78,15 +78,15 @@ pub(crate) fn read_pictures(
         let path = path_of(root, files, *at);
         return Err(DataError::Broken { path, reason: reason.clone(), others: others.len() });
     }
-    let kept: Vec<usize> =
+    let places: Vec<usize> =
         (0..files.len()).filter(|at| broken.binary_search_by_key(at, |(at, _)| *at).is_err()).collect();
-    let images = if broken.is_empty() { images } else { images.select(&kept) };
+    let images = if broken.is_empty() { images } else { images.select(&places) };
     let unreadable = |(at, reason): &(usize, String)| DataError::Unreadable {
         path: path_of(root, files, *at),
         reason: reason.clone(),
     };
     let broken = broken.iter().map(unreadable).collect();
-    Ok(Pictures { images, kept, broken })
+    Ok(Pictures { images, places, broken })
 }
 
 fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
@@ -238,7 +238,7 @@ fn decode(
 #[derive(Default)]
 struct Part {
     pixels: Vec<u8>,
-    found: Vec<Decoded>,
+    decoded: Vec<Decoded>,
 }
 
 impl Part {
@@ -248,7 +248,7 @@ impl Part {
         self.pixels.clear();
         self.pixels.resize(numbers.len() * size, 0);
         let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        self.found = pictures
+        self.decoded = pictures
             .map(|(&at, pixels)| read_into(&path_of(root, files, at), resize, pixels))
             .collect::<Result<_>>()?;
         Ok(())
@@ -256,10 +256,10 @@ impl Part {
 
     /// Hands the pictures over; returns their number.
     fn give(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<()>) -> Result<usize> {
-        let found = std::mem::take(&mut self.found);
-        let pictures = found.len();
+        let decoded = std::mem::take(&mut self.decoded);
+        let pictures = decoded.len();
         if pictures > 0 {
-            take(&self.pixels, found)?;
+            take(&self.pixels, decoded)?;
         }
         Ok(pictures)
     }
@@ -315,9 +315,9 @@ mod tests {
         let error = read(Broken::Refuse).unwrap_err().to_string();
         assert!(error.contains("3.png") && error.contains("1 other"), "{error}");
         let pictures = read(Broken::Skip).unwrap();
-        assert_eq!((pictures.images.len(), pictures.kept.len(), pictures.broken.len()), (298, 298, 2));
-        assert_eq!(pictures.kept[..5], [0, 1, 2, 4, 5]);
-        for (image, &at) in pictures.images.in_memory().unwrap().iter().zip(&pictures.kept) {
+        assert_eq!((pictures.images.len(), pictures.places.len(), pictures.broken.len()), (298, 298, 2));
+        assert_eq!(pictures.places[..5], [0, 1, 2, 4, 5]);
+        for (image, &at) in pictures.images.in_memory().unwrap().iter().zip(&pictures.places) {
             assert_eq!(image, [(at % 256) as u8; 48]);
         }
     }
@@ -371,7 +371,7 @@ mod tests {
         };
         assert!(refused().contains("3.png"));
         let skipped = [read(Broken::Skip), read(Broken::Skip)].map(|pictures| {
-            assert_eq!((pictures.broken.len(), pictures.kept[3]), (2, 4));
+            assert_eq!((pictures.broken.len(), pictures.places[3]), (2, 4));
             let reasons: Vec<String> = pictures.broken.iter().map(ToString::to_string).collect();
             (pixels(&pictures), reasons)
         });

@@ -31,7 +31,7 @@ pub(super) struct Writer<'a> {
     /// Entries of the last records before that, which are not written yet.
     entries: Vec<Entry>,
     /// Time of the last write of entries.
-    kept: Instant,
+    last_write: Instant,
     /// Released when the file is closed.
     _lock: File,
 }
@@ -69,8 +69,8 @@ impl<'a> Writer<'a> {
         let Found::Whole(index) = index else {
             return Err(io::Error::other("it is damaged as soon as it is written; check the disk"));
         };
-        let (next, kept) = (index.end, Instant::now());
-        Ok(Self { layout, file, index, next, entries: Vec::new(), kept, _lock: lock })
+        let (next, last_write) = (index.end, Instant::now());
+        Ok(Self { layout, file, index, next, entries: Vec::new(), last_write, _lock: lock })
     }
 
     /// Adds the records of further pictures.
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
             self.next = self.next.checked_add(1).ok_or_else(|| io::Error::other("it holds 2^32 pictures"))?;
         }
         self.write_records(&mut bytes)?;
-        if self.kept.elapsed() >= INTERVAL { self.keep() } else { Ok(()) }
+        if self.last_write.elapsed() >= INTERVAL { self.keep() } else { Ok(()) }
     }
 
     /// Writes the last records before the next one, which lie in one block.
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
             self.file.write_all(&bytes)?;
         }
         self.file.sync_data()?;
-        self.kept = Instant::now();
+        self.last_write = Instant::now();
         Ok(())
     }
 }

@@ -172,7 +172,10 @@ impl DataSection {
         if self.side.is_some_and(|side| !(1..=4096).contains(&side)) {
             return Err(Refused::new("side", "`data.side` must be from 1 to 4096"));
         }
-        if self.attributes.as_ref().is_some_and(|made| made.count == 0 || !(0.0..=0.5).contains(&made.noise))
+        if self
+            .attributes
+            .as_ref()
+            .is_some_and(|attributes| attributes.count == 0 || !(0.0..=0.5).contains(&attributes.noise))
         {
             let reason = "`data.attributes` needs a `count` of at least 1 and a `noise` from 0 to 0.5";
             return Err(Refused::new("attributes", reason));

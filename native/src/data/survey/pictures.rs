@@ -38,11 +38,11 @@ impl Faults {
     /// If there is no memory for them.
     pub(super) fn find(root: &Path, catalogue: &Catalogue) -> Result<Self> {
         let resize = ResizeSpec { side: SIDE, channels: 3, fit: Fit::Whole };
-        let Pictures { images, kept, broken } =
+        let Pictures { images, places, broken } =
             read_pictures(root, &catalogue.files, resize, Broken::Skip, None)?;
         let images = images.in_memory()?;
         let (mut blank, mut seen) = (Vec::new(), HashMap::<&[u8], Vec<usize>>::new());
-        for (pixels, &at) in images.iter().zip(&kept) {
+        for (pixels, &at) in images.iter().zip(&places) {
             let (low, high) =
                 pixels.iter().fold((u8::MAX, 0), |(low, high), &one| (low.min(one), high.max(one)));
             let by_channel = |channel: usize| {

@@ -199,8 +199,8 @@ mod tests {
     fn cramers_v_is_0_of_independent_and_1_of_equal_variables() {
         assert_eq!(cramers_v(&[vec![10, 20], vec![30, 60]]), Some(0.0));
         let near = |counts: &[Vec<usize>], expected: f64| {
-            let found = cramers_v(counts);
-            assert!(found.is_some_and(|found| (found - expected).abs() < 1e-12), "{found:?}");
+            let statistic = cramers_v(counts);
+            assert!(statistic.is_some_and(|statistic| (statistic - expected).abs() < 1e-12), "{statistic:?}");
         };
         near(&[vec![10, 0], vec![0, 60]], 1.0);
         assert_eq!(cramers_v(&[vec![10, 5]]), None);

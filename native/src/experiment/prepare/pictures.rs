@@ -69,7 +69,7 @@ fn one_part(
     features: Option<&(&FeaturesSection, Features)>,
 ) -> Result<Dataset> {
     let catalogue = annotations.catalogue.select(indices);
-    let Pictures { images, kept, broken } = read_pictures(
+    let Pictures { images, places, broken } = read_pictures(
         &annotations.root,
         &catalogue.files,
         resize,
@@ -82,8 +82,8 @@ fn one_part(
     if broken.len() > MOST_COMPLAINTS {
         line(format_args!("left out: {} pictures in all", broken.len()));
     }
-    anyhow::ensure!(!kept.is_empty(), "none of {} pictures can be read", catalogue.len());
-    let catalogue = if broken.is_empty() { catalogue } else { catalogue.select(&kept) };
+    anyhow::ensure!(!places.is_empty(), "none of {} pictures can be read", catalogue.len());
+    let catalogue = if broken.is_empty() { catalogue } else { catalogue.select(&places) };
     let features = match features {
         Some((section, features)) => features.of(&catalogue.files)?.map(|table| (&section.name, table)),
         None => None,

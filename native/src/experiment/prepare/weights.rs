@@ -70,5 +70,5 @@ pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
 /// True if a recipe names the same weights, byte by byte, as those at the start of the run.
 pub(crate) fn are_those_of(recipe: &Recipe, folder: &RunFolder) -> bool {
     let named = recipe.encoder.weights.as_ref().and_then(|path| fs::read(model::file(path)).ok());
-    named.is_some_and(|named| folder.read(WEIGHTS).is_ok_and(|kept| kept == named))
+    named.is_some_and(|named| folder.read(WEIGHTS).is_ok_and(|weights| weights == named))
 }

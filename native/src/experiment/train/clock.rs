@@ -95,19 +95,19 @@ mod tests {
 
     /// The steps after which a checkpoint is made, if a step takes a second and a checkpoint `cost` seconds.
     fn made(steps: u64, every: u64, cost: f64) -> Vec<u64> {
-        let (mut costs, mut elapsed, mut made) = (Costs::default(), Duration::ZERO, vec![]);
+        let (mut costs, mut elapsed, mut checkpoints) = (Costs::default(), Duration::ZERO, vec![]);
         for step in 1..=steps {
             elapsed += Duration::from_secs(1);
             if step % every == 0 && costs.allow_one_more(elapsed) {
                 let cost = Duration::from_secs_f64(cost);
                 costs.add(cost);
                 elapsed += cost;
-                made.push(step);
+                checkpoints.push(step);
             }
         }
         // The cost of the first checkpoint is not known before it is made.
         assert!(costs.all <= costs.last.max(NOTICED) || costs.excess(elapsed).is_none(), "{costs:?}");
-        made
+        checkpoints
     }
 
     #[test]

@@ -75,7 +75,7 @@ struct ArmTraining<'a> {
     /// True before the first step of this process on a GPU.
     tunes: bool,
     /// The state of the last checkpoint, until the other processes have it.
-    kept: Option<Vec<u8>>,
+    unshared_state: Option<Vec<u8>>,
 }
 
 impl<'a> ArmTraining<'a> {
@@ -104,7 +104,7 @@ impl<'a> ArmTraining<'a> {
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
         let following = (session.state.arms.len() - at - 1) as u64;
-        let (pace, kept, learning_rate) = (Pace::default(), None, trainer.learning_rate());
+        let (pace, unshared_state, learning_rate) = (Pace::default(), None, trainer.learning_rate());
         Ok(Self {
             session,
             arm,
@@ -118,7 +118,7 @@ impl<'a> ArmTraining<'a> {
             following,
             learning_rate,
             tunes,
-            kept,
+            unshared_state,
         })
     }
 
@@ -166,12 +166,12 @@ impl<'a> ArmTraining<'a> {
         let status = match (&batch, interrupt::signal()) {
             (Err(_), _) => Status::Failed,
             (Ok(_), Some(signal)) => Status::Interrupted(signal),
-            (Ok(_), None) if self.kept.is_some() => Status::Kept,
+            (Ok(_), None) if self.unshared_state.is_some() => Status::Kept,
             (Ok(_), None) => Status::Fine,
         };
         match processes.agree(status)? {
             Verdict::Keep => {
-                processes.give(self.kept.take().unwrap_or_default())?;
+                processes.give(self.unshared_state.take().unwrap_or_default())?;
                 batch
             }
             Verdict::Interrupt(signal) => {
@@ -313,7 +313,7 @@ impl<'a> ArmTraining<'a> {
         let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
         let result = self.session.checkpoint(self.at, &self.trainer, why);
         if result.is_ok() && !self.session.devices.processes.is_alone() {
-            self.kept = Some(pollster::block_on(self.trainer.to_bytes())?);
+            self.unshared_state = Some(pollster::block_on(self.trainer.to_bytes())?);
         }
         self.clock.rewind(began.elapsed());
         match result {
@@ -431,8 +431,8 @@ mod tests {
             assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
             session.log.flush().unwrap();
             let state = &session.state.arms[0];
-            let kept = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
-            assert!(kept == bytes && state.good == state.trainer);
+            let file = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
+            assert!(file == bytes && state.good == state.trainer);
             let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
             (bytes, stopped.message, lines, state.iteration)
         };

@@ -81,7 +81,7 @@ mod tests {
             "MEAN = [0.5,0.25,0.0]",
             "STD = [1.0,0.5,0.001]",
         ] {
-            assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
+            assert!(text.lines().any(|source_line| source_line == line), "{line}:\n{text}");
         }
     }
 }

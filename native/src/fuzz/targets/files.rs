@@ -114,7 +114,7 @@ fn run_archive(name: &str, bytes: &[u8]) {
     emptied(&inside);
     said(parsers::unpack(&archive, &inside));
     let beside: Vec<_> = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(beside.iter().all(|found| found == "in" || found == name), "{beside:?}");
+    assert!(beside.iter().all(|entry| entry == "in" || entry == name), "{beside:?}");
     said(parsers::members(&archive, &["a.txt", "labels.npy"]));
 }
 

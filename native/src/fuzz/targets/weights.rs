@@ -49,7 +49,7 @@ const HEADER: &[&[u8]] = &[
 /// The smallest encoder, with a head and without.
 fn checkpoint_seeds() -> Vec<Vec<u8>> {
     let device = Device::flex();
-    let made = |head: Option<HeadConfig>| {
+    let checkpoint = |head: Option<HeadConfig>| {
         let mut draw = ChaCha8Rng::seed_from_u64(1);
         let config =
             EncoderConfig { name: Architecture::SimpleConv1x1, channels: 1, ..EncoderConfig::default() };
@@ -59,7 +59,7 @@ fn checkpoint_seeds() -> Vec<Vec<u8>> {
         let checkpoint = Checkpoint { encoder: config.init(&device, &mut draw).unwrap(), head, metadata };
         pollster::block_on(checkpoint.to_bytes()).unwrap()
     };
-    vec![made(None), made(Some(HeadConfig { kind: HeadKind::Linear, hidden: None, output: 2 }))]
+    vec![checkpoint(None), checkpoint(Some(HeadConfig { kind: HeadKind::Linear, hidden: None, output: 2 }))]
 }
 
 fn run_safetensors(bytes: &[u8]) {

@@ -12,10 +12,10 @@ use crate::ops::convolution::{
 /// Passes each parent that needs one its gradient.
 fn register<B: Backend>(
     parents: &[Option<NodeId>],
-    found: impl IntoIterator<Item = Option<FloatTensor<B>>>,
+    gradients: impl IntoIterator<Item = Option<FloatTensor<B>>>,
     grads: &mut Gradients,
 ) {
-    for (parent, gradient) in parents.iter().zip(found) {
+    for (parent, gradient) in parents.iter().zip(gradients) {
         if let (Some(parent), Some(gradient)) = (parent, gradient) {
             grads.register::<B>(*parent, gradient);
         }
@@ -38,8 +38,8 @@ impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for Convolve {
         let upstream = grads.consume::<B>(&ops.node);
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let (maps, weight, windows) = ops.state;
-        let found = B::convolve_backward(maps, weight, upstream, windows, wanted(&parents));
-        register::<B>(&parents, [found.0, found.1, found.2], grads);
+        let gradients = B::convolve_backward(maps, weight, upstream, windows, wanted(&parents));
+        register::<B>(&parents, [gradients.0, gradients.1, gradients.2], grads);
     }
 }
 
@@ -53,9 +53,9 @@ impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for ConvolveNor
     fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = grads.consume::<B>(&ops.node);
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
-        let (kept, joined) = ops.state;
-        let found = B::convolve_normalised_backward(kept, upstream, joined, wanted(&parents));
-        register::<B>(&parents, [found.0, found.1, found.2, found.3, found.4], grads);
+        let (context, joined) = ops.state;
+        let gradients = B::convolve_normalised_backward(context, upstream, joined, wanted(&parents));
+        register::<B>(&parents, [gradients.0, gradients.1, gradients.2, gradients.3, gradients.4], grads);
     }
 }
 
@@ -70,8 +70,8 @@ impl<B: Backend + ConvolutionOps> Backward<B, 3> for ConvolveTanhPool {
         let upstream = grads.consume::<B>(&ops.node);
         let parents = ops.parents.map(|parent| parent.map(|node| node.id));
         let [maps, weight, tanh] = ops.state;
-        let found = B::convolve_tanh_pool_backward(maps, weight, tanh, upstream, wanted(&parents));
-        register::<B>(&parents, [found.0, found.1, found.2], grads);
+        let gradients = B::convolve_tanh_pool_backward(maps, weight, tanh, upstream, wanted(&parents));
+        register::<B>(&parents, [gradients.0, gradients.1, gradients.2], grads);
     }
 }
 
@@ -149,21 +149,21 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
         let is_added = identity_node.is_some();
-        let kept = |output| {
+        let state = |output| {
             (Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added }, joined)
         };
         let output = match identity_node {
             Some(identity_node) => {
                 let nodes = [maps_node, weight_node, gain_node, shift_node, identity_node];
                 match Backward::<B, 5>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
-                    OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
+                    OpsKind::Tracked(prepared) => prepared.finish(state(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }
             None => {
                 let nodes = [maps_node, weight_node, gain_node, shift_node];
                 match Backward::<B, 4>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
-                    OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
+                    OpsKind::Tracked(prepared) => prepared.finish(state(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }

@@ -39,11 +39,11 @@ impl<B: Backend + NormalisationOps, C: CheckpointStrategy> NormalisationOps for 
             Normalise.prepare::<C>([x.node(), gain.node(), shift.node()]).compute_bound().stateful();
         match prepared {
             OpsKind::Tracked(mut prepared) => {
-                let kept = prepared.checkpoint(&x);
+                let checkpoint = prepared.checkpoint(&x);
                 let (x, gain) = (x.into_primitive(), gain.into_primitive());
                 let (y, mean, variance) =
                     B::normalise_batch(x, gain.clone(), shift.into_primitive(), epsilon);
-                let state = (kept, gain, mean.clone(), variance.clone(), epsilon);
+                let state = (checkpoint, gain, mean.clone(), variance.clone(), epsilon);
                 (prepared.finish(state, y), constant(mean), constant(variance))
             }
             OpsKind::UnTracked(prepared) => {

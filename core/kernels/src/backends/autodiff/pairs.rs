@@ -25,7 +25,7 @@ struct Sums<B: Backend> {
     /// Anchors, and candidates if they are other rows.
     rows: [FloatTensor<B>; 2],
     weights: PairWeights<B>,
-    kept: FloatTensor<B>,
+    context: FloatTensor<B>,
     values: FloatTensor<B>,
     comparison: Comparison,
 }
@@ -43,13 +43,15 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
             type State = Sums<B>;
 
             fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-                let Sums { rows: [anchors, candidates], weights, kept, values, mut comparison } = ops.state;
+                let Sums { rows: [anchors, candidates], weights, context, values, mut comparison } =
+                    ops.state;
                 let [to_anchors, to_candidates] = ops.parents;
                 let gradient = grads.consume::<B>(&ops.node);
                 comparison.constant_candidates |= to_candidates.is_none();
                 let are_constant = comparison.constant_candidates;
-                let (grad_anchors, grad_candidates) =
-                    B::pair_sums_backward(anchors, candidates, weights, kept, values, gradient, comparison);
+                let (grad_anchors, grad_candidates) = B::pair_sums_backward(
+                    anchors, candidates, weights, context, values, gradient, comparison,
+                );
                 if let Some(node) = to_anchors {
                     grads.register::<B>(node.id, grad_anchors);
                 }
@@ -62,11 +64,11 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         let nodes = [anchors.node(), candidates.node()];
         let rows = [anchors.into_primitive(), candidates.into_primitive()];
         let (weights, [a, c]) = (constant(weights), rows.clone());
-        let (values, kept) = B::pair_sums(a, c, weights.clone(), comparison.clone());
-        let constant = Self::from_inner(kept.clone());
+        let (values, context) = B::pair_sums(a, c, weights.clone(), comparison.clone());
+        let constant = Self::from_inner(context.clone());
         let values = match Across.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
-                let state = Sums { rows, weights, kept, values: values.clone(), comparison };
+                let state = Sums { rows, weights, context, values: values.clone(), comparison };
                 prepared.finish(state, values)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(values),
@@ -78,7 +80,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
@@ -87,7 +89,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
             anchors.into_primitive(),
             candidates.into_primitive(),
             constant(weights),
-            kept.into_primitive(),
+            context.into_primitive(),
             sums.into_primitive(),
             gradient.into_primitive(),
             comparison,
@@ -106,21 +108,21 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
             type State = Sums<B>;
 
             fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-                let Sums { rows: [rows, _], weights, kept, values, comparison } = ops.state;
+                let Sums { rows: [rows, _], weights, context, values, comparison } = ops.state;
                 unary::<B, _>(ops.parents, ops.node, grads, |gradient| {
-                    B::own_pair_sums_backward(rows, weights, kept, values, gradient, comparison)
+                    B::own_pair_sums_backward(rows, weights, context, values, gradient, comparison)
                 });
             }
         }
 
         let node = rows.node();
         let (rows, weights) = (rows.into_primitive(), constant(weights));
-        let (values, kept) = B::own_pair_sums(rows.clone(), weights.clone(), comparison.clone());
-        let constant = Self::from_inner(kept.clone());
+        let (values, context) = B::own_pair_sums(rows.clone(), weights.clone(), comparison.clone());
+        let constant = Self::from_inner(context.clone());
         let values = match Within.prepare::<C>([node]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
                 let rows = [rows.clone(), rows];
-                let state = Sums { rows, weights, kept, values: values.clone(), comparison };
+                let state = Sums { rows, weights, context, values: values.clone(), comparison };
                 prepared.finish(state, values)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(values),
@@ -131,7 +133,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
@@ -139,7 +141,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         Self::from_inner(B::own_pair_sums_backward(
             rows.into_primitive(),
             constant(weights),
-            kept.into_primitive(),
+            context.into_primitive(),
             sums.into_primitive(),
             gradient.into_primitive(),
             comparison,

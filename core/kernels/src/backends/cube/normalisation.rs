@@ -32,7 +32,7 @@ impl NormalisationOps for CubeBackend {
         let plan = Plan::of(x.meta.shape());
         let client = x.client.clone();
         let dtype = dtype_to_elem_type(x.dtype);
-        let found = empty(&x, [2, plan.shares, plan.channels], DType::F32);
+        let partials = empty(&x, [2, plan.shares, plan.channels], DType::F32);
         let (mean, variance) =
             (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
         let y = empty(&x, x.meta.shape().clone(), x.dtype);
@@ -42,7 +42,7 @@ impl NormalisationOps for CubeBackend {
             cubes,
             units,
             x.clone().into_tensor_arg(),
-            found.clone().into_tensor_arg(),
+            partials.clone().into_tensor_arg(),
             plan.channels,
             plan.inner,
             plan.positions,
@@ -56,7 +56,7 @@ impl NormalisationOps for CubeBackend {
             &client,
             cubes,
             units,
-            found.into_tensor_arg(),
+            partials.into_tensor_arg(),
             mean.clone().into_tensor_arg(),
             variance.clone().into_tensor_arg(),
             plan.channels,
@@ -100,7 +100,7 @@ impl NormalisationOps for CubeBackend {
         let plan = Plan::of(x.meta.shape());
         let client = x.client.clone();
         let dtype = dtype_to_elem_type(x.dtype);
-        let found = empty(&x, [2, plan.shares, plan.channels], DType::F32);
+        let partials = empty(&x, [2, plan.shares, plan.channels], DType::F32);
         let constants = empty(&x, [4, plan.channels], DType::F32);
         let (grad_gain, grad_shift) =
             (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
@@ -113,7 +113,7 @@ impl NormalisationOps for CubeBackend {
             x.clone().into_tensor_arg(),
             gradient.clone().into_tensor_arg(),
             mean.clone().into_tensor_arg(),
-            found.clone().into_tensor_arg(),
+            partials.clone().into_tensor_arg(),
             plan.channels,
             plan.inner,
             plan.positions,
@@ -127,7 +127,7 @@ impl NormalisationOps for CubeBackend {
             &client,
             cubes,
             units,
-            found.into_tensor_arg(),
+            partials.into_tensor_arg(),
             gain.into_tensor_arg(),
             mean.into_tensor_arg(),
             variance.into_tensor_arg(),

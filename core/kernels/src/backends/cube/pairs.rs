@@ -36,18 +36,18 @@ impl PairOps for CubeBackend {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match Launches::of([&anchors, &candidates], &weights, &comparison) {
             Some(launches) => {
-                let (grad_anchors, grad_candidates) = launches.gradients(kept, sums, gradient, false);
+                let (grad_anchors, grad_candidates) = launches.gradients(context, sums, gradient, false);
                 (grad_anchors, grad_candidates.unwrap_or_else(|| launches.empty([1, 1])))
             }
             None => {
-                let known = plain::Known { kept, sums, gradient };
+                let known = plain::Known { similarities: context, sums, gradient };
                 plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
             }
         }
@@ -64,15 +64,15 @@ impl PairOps for CubeBackend {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
         match Launches::of([&rows, &rows], &weights, &comparison) {
-            Some(launches) => launches.gradients(kept, sums, gradient, true).0,
+            Some(launches) => launches.gradients(context, sums, gradient, true).0,
             None => {
-                let known = plain::Known { kept, sums, gradient };
+                let known = plain::Known { similarities: context, sums, gradient };
                 plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
             }
         }
@@ -154,7 +154,7 @@ impl<'l> Launches<'l> {
         let [n, m, _] = self.shape();
         let terms = self.comparison.terms.len();
         let sums = self.empty([n, terms]);
-        let mut kept = None;
+        let mut all_logits = None;
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
             let logits = self.logits(first, rows);
@@ -187,16 +187,16 @@ impl<'l> Launches<'l> {
                     );
                 }
             }
-            kept = are_kept(n, m).then_some(logits);
+            all_logits = are_kept(n, m).then_some(logits);
         }
-        let kept = kept.unwrap_or_else(|| self.empty(kept_shape(n, m)));
-        (sums, kept)
+        let all_logits = all_logits.unwrap_or_else(|| self.empty(kept_shape(n, m)));
+        (sums, all_logits)
     }
 
     /// The gradients of anchors and candidates; both in one tensor if they are the same rows.
     fn gradients(
         &self,
-        kept: CubeTensor,
+        all_logits: CubeTensor,
         sums: CubeTensor,
         gradient: CubeTensor,
         is_within: bool,
@@ -206,10 +206,10 @@ impl<'l> Launches<'l> {
         let grad_anchors = self.empty([n, width]);
         let with_candidates = !is_within && !self.comparison.constant_candidates;
         let grad_candidates = with_candidates.then(|| self.empty([m, width]));
-        let kept = are_kept(n, m).then(|| into_contiguous(kept));
+        let all_logits = are_kept(n, m).then(|| into_contiguous(all_logits));
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
-            let logits = kept.clone().unwrap_or_else(|| self.logits(first, rows));
+            let logits = all_logits.clone().unwrap_or_else(|| self.logits(first, rows));
             let grad_weights = self.grad_weights(&logits, [&sums, &gradient], [first, rows], is_within);
             self.add_products(&grad_weights, [first, rows], &grad_anchors, grad_candidates.as_ref());
         }

@@ -54,13 +54,13 @@ impl ConvolutionOps for Flex {
             return plain_convolve::<Self>(maps, weight, Optional::of(bias), windows);
         };
         let (maps, weight, bias) = (contiguous_maps(maps), contiguous(weight), bias.map(contiguous));
-        let mut found = parallel::zeros(geometry.results());
-        forward(floats(&maps), floats(&weight), &geometry, &mut found, |_, part| {
+        let mut output = parallel::zeros(geometry.results());
+        forward(floats(&maps), floats(&weight), &geometry, &mut output, |_, part| {
             if let Some(bias) = &bias {
                 add_bias(part, floats(bias));
             }
         });
-        tensor(found, geometry.shape())
+        tensor(output, geometry.shape())
     }
 
     fn convolve_backward(
@@ -77,8 +77,8 @@ impl ConvolutionOps for Flex {
         let maps = contiguous_maps(maps);
         let [grad_maps, grad_weight, grad_bias] = wanted;
         let upstream = &floats(&upstream);
-        let found = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
-        let [grad_maps, grad_weight] = gradient_tensors(found, &geometry);
+        let grads = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
+        let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
         let outputs = geometry.outputs;
         let grad_bias = grad_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
         (grad_maps, grad_weight, grad_bias)
@@ -121,18 +121,26 @@ impl ConvolutionOps for Flex {
     }
 
     fn convolve_normalised_backward(
-        kept: Kept<Self>,
+        context: Kept<Self>,
         upstream: FloatTensor<Self>,
         joined: Joined,
         wanted: [bool; 5],
     ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>)
     {
-        let others = [&upstream, &kept.gain, &kept.shift, &kept.convolution, &kept.mean, &kept.variance];
+        let others = [
+            &upstream,
+            &context.gain,
+            &context.shift,
+            &context.convolution,
+            &context.mean,
+            &context.variance,
+        ];
         let are_f32 = are_f32(others);
-        let Some(geometry) = geometry(&kept.maps, &kept.weight, joined.windows).filter(|_| are_f32) else {
-            return plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted);
+        let Some(geometry) = geometry(&context.maps, &context.weight, joined.windows).filter(|_| are_f32)
+        else {
+            return plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted);
         };
-        let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = kept;
+        let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = context;
         let [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity] = wanted;
         let [weight, convolution] = [weight, convolution].map(contiguous);
         let maps = contiguous_maps(maps);
@@ -157,8 +165,8 @@ impl ConvolutionOps for Flex {
         };
         let norm::Backward { grad_gain: gains, grad_shift: shifts, grad_maps: slope } =
             norm.backward(floats(&convolution), masked);
-        let found = backward(floats(&maps), floats(&weight), &geometry, &slope, [grad_maps, grad_weight]);
-        let [grad_maps, grad_weight] = gradient_tensors(found, &geometry);
+        let grads = backward(floats(&maps), floats(&weight), &geometry, &slope, [grad_maps, grad_weight]);
+        let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
         let vector =
             |values: Vec<f32>, is_wanted: bool| is_wanted.then(|| tensor(values, [geometry.outputs]));
         let (grad_gain, grad_shift) = (vector(gains, grad_gain), vector(shifts, grad_shift));
@@ -222,8 +230,8 @@ impl ConvolutionOps for Flex {
         wanted: [bool; 3],
     ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
         let is_ours = |block: &Block| dims(&tanh).is_some_and(|[.., last]: [usize; 3]| last == block.span());
-        let found = block(&maps, &weight).filter(|(_, block)| is_ours(block) && is_f32(&upstream));
-        let Some((n, block)) = found else {
+        let images_and_block = block(&maps, &weight).filter(|(_, block)| is_ours(block) && is_f32(&upstream));
+        let Some((n, block)) = images_and_block else {
             return plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted);
         };
         let [maps, upstream] = [maps, upstream].map(planes::<Self>);
@@ -244,9 +252,9 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry_of_pool(&maps, side, windows) else {
             return plain_max_pool::<Self>(maps, side, windows);
         };
-        let (found, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
+        let (maxima, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
         let shape = geometry.shape();
-        (tensor(found, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
+        (tensor(maxima, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
     }
 
     fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -264,8 +272,8 @@ impl ConvolutionOps for Flex {
         match dims(&upstream) {
             Some([n, channels]) if is_f32(&upstream) && n * height * width * channels > 0 => {
                 let upstream = contiguous(upstream);
-                let found = pool::grad_mean(floats(&upstream), height * width, channels);
-                tensor(found, [n, height, width, channels])
+                let grad_maps = pool::grad_mean(floats(&upstream), height * width, channels);
+                tensor(grad_maps, [n, height, width, channels])
             }
             _ => plain_mean_pool_backward::<Self>(upstream, sides),
         }
@@ -281,8 +289,8 @@ impl ConvolutionOps for Flex {
         let is_ours = sources.dtype() == DType::U8 && is_f32(&upstream);
         match (geometry_of_pool(&maps, side, windows), sources.as_slice::<u8>()) {
             (Some(geometry), Some(sources)) if is_ours => {
-                let found = pool::grad_maximum(floats(&contiguous(upstream)), sources, &geometry);
-                tensor(found, [geometry.n, geometry.height, geometry.width, geometry.inputs])
+                let grad_maps = pool::grad_maximum(floats(&contiguous(upstream)), sources, &geometry);
+                tensor(grad_maps, [geometry.n, geometry.height, geometry.width, geometry.inputs])
             }
             _ => plain_max_pool_backward::<Self>(maps, sources, upstream, side, windows),
         }
@@ -290,9 +298,9 @@ impl ConvolutionOps for Flex {
 }
 
 /// The gradients of maps and weight as tensors.
-fn gradient_tensors(found: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<FlexTensor>; 2] {
+fn gradient_tensors(grads: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<FlexTensor>; 2] {
     let Geometry { n, height, width, inputs, outputs, kernel, .. } = *geometry;
-    let [grad_maps, grad_weight] = found;
+    let [grad_maps, grad_weight] = grads;
     let grad_maps = grad_maps.map(|values| tensor(values, [n, height, width, inputs]));
     [grad_maps, grad_weight.map(|values| tensor(values, [outputs, inputs, kernel, kernel]))]
 }

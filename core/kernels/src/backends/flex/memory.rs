@@ -44,8 +44,8 @@ pub(super) fn into_floats(tensor: FlexTensor) -> Vec<f32> {
 /// without a copy if no other tensor shares them.
 pub(super) fn in_place<T>(tensor: FlexTensor, work: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
     let mut data = tensor.into_data();
-    let found = work(data.as_mut_slice().unwrap_or_default());
-    (FlexTensor::from_data(data), found)
+    let result = work(data.as_mut_slice().unwrap_or_default());
+    (FlexTensor::from_data(data), result)
 }
 
 /// Values as a tensor.

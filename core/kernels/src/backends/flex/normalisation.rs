@@ -18,12 +18,12 @@ impl NormalisationOps for Flex {
         }
         let (x, gain, shift) = (contiguous(x), contiguous(gain), contiguous(shift));
         let (layout, shape) = (channels(&x), x.layout().shape().clone());
-        let found = statistics(floats(&x), layout);
+        let statistics = statistics(floats(&x), layout);
         let mut y = vec![0.0; shape.num_elements()];
         let constants = (floats(&gain), floats(&shift));
-        normalise(floats(&x), layout, &found, constants, epsilon as f32, &mut y);
-        let length = [found.means.len()];
-        (tensor(y, shape), tensor(found.means, length), tensor(found.variances, length))
+        normalise(floats(&x), layout, &statistics, constants, epsilon as f32, &mut y);
+        let length = [statistics.means.len()];
+        (tensor(y, shape), tensor(statistics.means, length), tensor(statistics.variances, length))
     }
 
     fn normalise_batch_backward(
@@ -39,9 +39,9 @@ impl NormalisationOps for Flex {
         }
         let (x, gain) = (contiguous(x), contiguous(gain));
         let (layout, shape) = (channels(&x), x.layout().shape().clone());
-        let found = Statistics { means: into_floats(mean), variances: into_floats(variance) };
+        let statistics = Statistics { means: into_floats(mean), variances: into_floats(variance) };
         let mut gradient = into_floats(gradient);
-        let slopes = pull_back(floats(&x), layout, &found, floats(&gain), epsilon as f32, &mut gradient);
+        let slopes = pull_back(floats(&x), layout, &statistics, floats(&gain), epsilon as f32, &mut gradient);
         let length = [slopes.gains.len()];
         (tensor(gradient, shape), tensor(slopes.gains, length), tensor(slopes.shifts, length))
     }

@@ -26,13 +26,13 @@ impl PairOps for Flex {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let Some(held) = Held::of([&anchors, &candidates], &weights) else {
-            let known = plain::Known { kept, sums, gradient };
+            let known = plain::Known { similarities: context, sums, gradient };
             return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
         };
         let [grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
@@ -61,19 +61,19 @@ impl PairOps for Flex {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
         let Some(held) = Held::of([&rows, &rows], &weights) else {
-            let known = plain::Known { kept, sums, gradient };
+            let known = plain::Known { similarities: context, sums, gradient };
             return plain::own_gradient::<Self>(&rows, &weights, &known, &comparison);
         };
         let weights = held.weights();
         if let Some(half) = held.half(&weights, &comparison) {
-            let (kept, gradient) = (contiguous(kept), contiguous(gradient));
-            return tensor(half.gradient(floats(&kept), floats(&gradient)), held.shape(0));
+            let (divisors, gradient) = (contiguous(context), contiguous(gradient));
+            return tensor(half.gradient(floats(&divisors), floats(&gradient)), held.shape(0));
         }
         let comparison = Comparison { constant_candidates: false, ..comparison };
         let [mut grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);

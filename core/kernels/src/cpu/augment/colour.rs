@@ -55,14 +55,14 @@ impl Planes<'_> {
         }
     }
 
-    /// `kept` of each colour and `added` of its grey.
+    /// `factor` of each colour and `added` of its grey.
     #[inline(always)]
-    fn mix(&mut self, kept: f32, added: f32) {
+    fn mix(&mut self, factor: f32, added: f32) {
         self.each(
             #[inline(always)]
             |colour| {
                 let grey = added * grey(colour);
-                colour.map(|value| clamp(value * kept + grey))
+                colour.map(|value| clamp(value * factor + grey))
             },
         );
     }

@@ -124,20 +124,20 @@ impl<'h> Half<'h> {
     ) -> Vec<(Vec<f32>, Vec<f32>)> {
         let width = block.columns.len();
         let empty = |_: &BlockWeights| (Vec::new(), vec![0.0; width]);
-        let mut found: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
+        let mut sums: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
         for (power, mut exponentials) in self.exponentials(&self.powers, block, part.clone()) {
-            let terms = self.terms.iter().zip(weights).zip(&mut found);
+            let terms = self.terms.iter().zip(weights).zip(&mut sums);
             for ((term, weights), (by_row, by_column)) in terms.filter(|((term, _), _)| term.power == power) {
                 for (i, row) in part.clone().zip(exponentials.chunks_exact_mut(width)) {
                     let [own, other] = self.weights_of_row(weights, block, i);
                     let left_out = block.left_out(term, i);
-                    let kept = left_out.map(|at| std::mem::take(&mut row[at]));
+                    let exponential = left_out.map(|at| std::mem::take(&mut row[at]));
                     by_row.push(add_products(row, own, other, by_column));
-                    left_out.zip(kept).into_iter().for_each(|(at, kept)| row[at] = kept);
+                    left_out.zip(exponential).into_iter().for_each(|(at, exponential)| row[at] = exponential);
                 }
             }
         }
-        found
+        sums
     }
 
     /// The gradient with respect to the rows, from the second result of [`sums`](Self::sums) and the gradient of
@@ -157,16 +157,16 @@ impl<'h> Half<'h> {
             terms.flat_map(|(_, factors)| factors).any(|factor| *factor != 0.0)
         };
         let powers: Vec<f32> = self.powers.iter().copied().filter(moves).collect();
-        let mut found = vec![0.0; self.rows.len()];
+        let mut grad_rows = vec![0.0; self.rows.len()];
         if powers.is_empty() {
-            return found;
+            return grad_rows;
         }
         self.for_each_pair(&powers, |p, q, weights| {
             for block in self.blocks_of(p, q) {
-                self.add_gradient(&mut found, &block, weights, (&powers, &factors));
+                self.add_gradient(&mut grad_rows, &block, weights, (&powers, &factors));
             }
         });
-        found
+        grad_rows
     }
 
     /// Adds the contribution of a block, by rows and, unless the block contains its pairs twice, by columns.
@@ -218,10 +218,10 @@ impl<'h> Half<'h> {
                     let terms = self.terms.iter().zip(factors).zip(weights);
                     for ((term, factors), weights) in terms.filter(|((term, _), _)| term.power == power) {
                         let left_out = block.left_out(term, i);
-                        let kept = left_out.map(|at| heights[at]);
+                        let height = left_out.map(|at| heights[at]);
                         let weights = self.weights_of_row(weights, block, i);
                         add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
-                        left_out.zip(kept).into_iter().for_each(|(at, kept)| heights[at] = kept);
+                        left_out.zip(height).into_iter().for_each(|(at, height)| heights[at] = height);
                     }
                     vectorised!(row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
                 }
@@ -241,7 +241,7 @@ impl<'h> Half<'h> {
         let rows = matrix(&self.scaled[self.span(&part)], self.width);
         let mut similarities = gemm(rows, matrix(columns, self.width).transpose());
         let (limit, first) = (self.limit, part.start - block.rows.start);
-        let mut found = Vec::with_capacity(powers.len());
+        let mut of_powers = Vec::with_capacity(powers.len());
         for (k, &power) in powers.iter().enumerate() {
             let is_last = k + 1 == powers.len();
             let mut terms = if is_last { std::mem::take(&mut similarities) } else { similarities.clone() };
@@ -249,9 +249,9 @@ impl<'h> Half<'h> {
             if block.same {
                 terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
             }
-            found.push((power, terms));
+            of_powers.push((power, terms));
         }
-        found
+        of_powers
     }
 
     /// The weights of row `i` of a block as anchor, and of each column as the anchor of row `i`.

@@ -134,23 +134,23 @@ impl Weights<'_> {
     fn entries(&self, rows: &Range<usize>, columns: &Range<usize>, m: usize) -> Option<Vec<f32>> {
         let width = columns.len();
         if let Self::Pairs(entries) = self {
-            let mut found = Vec::with_capacity(rows.len() * width);
-            rows.clone().for_each(|i| found.extend_from_slice(&entries[i * m..][columns.clone()]));
-            return Some(found);
+            let mut submatrix = Vec::with_capacity(rows.len() * width);
+            rows.clone().for_each(|i| submatrix.extend_from_slice(&entries[i * m..][columns.clone()]));
+            return Some(submatrix);
         }
         let samples = self.samples().filter(|samples| *samples > 0)?;
-        let mut found = vec![0.0; rows.len() * width];
+        let mut submatrix = vec![0.0; rows.len() * width];
         let mut block = Vec::new();
         for (view, of_rows, top) in by_view(rows, samples) {
             for (_, of_columns, left) in by_view(columns, samples) {
                 block.resize(of_rows.len() * of_columns.len(), 0.0);
                 self.write(&mut block, view % self.matrices().max(1), &of_rows, &of_columns);
                 for (k, values) in block.chunks_exact(of_columns.len()).enumerate() {
-                    found[(top + k) * width + left..][..values.len()].copy_from_slice(values);
+                    submatrix[(top + k) * width + left..][..values.len()].copy_from_slice(values);
                 }
             }
         }
-        Some(found)
+        Some(submatrix)
     }
 }
 

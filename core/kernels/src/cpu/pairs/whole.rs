@@ -316,8 +316,8 @@ fn exp_or_zero(x: f32) -> f32 {
     // `x` of a pair that does not count can be above all others. Comparisons with NaN are false, so NaN passes
     // through.
     let x = if x > -SMALLEST { -SMALLEST } else { x };
-    let kept = exp(if x < SMALLEST { SMALLEST } else { x });
-    if x < SMALLEST { 0.0 } else { kept }
+    let exponential = exp(if x < SMALLEST { SMALLEST } else { x });
+    if x < SMALLEST { 0.0 } else { exponential }
 }
 
 #[cfg(test)]
@@ -417,7 +417,7 @@ mod tests {
         [sums, grad_anchors, grad_candidates]
     }
 
-    fn found(whole: &Whole<'_>) -> [Vec<f32>; 3] {
+    fn tiled(whole: &Whole<'_>) -> [Vec<f32>; 3] {
         let sums = whole.sums();
         let [grad_anchors, grad_candidates] = whole.gradients(&sums, &vec![1.0; sums.len()]);
         [sums, grad_anchors, grad_candidates]
@@ -461,12 +461,12 @@ mod tests {
     #[test]
     fn tiles_give_what_all_pairs_at_once_give() {
         for_each_comparison(|name, whole| {
-            for (found, expected) in found(whole).iter().zip(direct(whole)) {
+            for (values, expected) in tiled(whole).iter().zip(direct(whole)) {
                 let largest = expected.iter().fold(1.0_f64, |largest, x| largest.max(x.abs()));
-                for (found, expected) in found.iter().zip(expected) {
+                for (value, expected) in values.iter().zip(expected) {
                     assert!(
-                        (f64::from(*found) - expected).abs() < 2e-4 * largest,
-                        "{name}: {found} {expected}"
+                        (f64::from(*value) - expected).abs() < 2e-4 * largest,
+                        "{name}: {value} {expected}"
                     );
                 }
             }
@@ -487,11 +487,11 @@ mod tests {
             weights,
             comparison: &comparison,
         };
-        let [sums, grad_anchors, grad_candidates] = found(&whole);
+        let [sums, grad_anchors, grad_candidates] = tiled(&whole);
         let last = &candidates[candidates.len() - WIDTH..];
         let expected = 3.0_f32.ln() + last.iter().zip(&anchors).map(|(c, a)| c * a).sum::<f32>();
         assert!((sums[0] - expected).abs() < 1e-5 && sums[1] == EMPTY as f32, "{sums:?}");
-        assert!(grad_anchors.iter().zip(last).all(|(found, c)| (found - c).abs() < 1e-5));
+        assert!(grad_anchors.iter().zip(last).all(|(gradient, c)| (gradient - c).abs() < 1e-5));
         assert!(grad_anchors[WIDTH..].iter().all(|x| *x == 0.0));
         assert!(grad_candidates[..candidates.len() - WIDTH].iter().all(|x| *x == 0.0));
     }
@@ -519,7 +519,7 @@ mod tests {
         for_each_comparison(|name, whole| {
             let on = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-                Some(pool.install(|| found(whole)))
+                Some(pool.install(|| tiled(whole)))
             };
             let one = on(1);
             assert!(one.is_some() && one == on(3), "{name}");

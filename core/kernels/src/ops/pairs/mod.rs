@@ -80,19 +80,19 @@ pub trait PairOps: Backend {
 
     /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums; that of constant candidates is a
     /// single 0.
-    #[fusion(meta = |anchors, candidates, _weights, _kept, _sums, _gradient, comparison| {
+    #[fusion(meta = |anchors, candidates, _weights, _context, _sums, _gradient, comparison| {
         fused::gradients(anchors, candidates, comparison)
     })]
     fn pair_sums_backward(
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         #[extension_type] weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let known = plain::Known { kept, sums, gradient };
+        let known = plain::Known { similarities: context, sums, gradient };
         plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
     }
 
@@ -111,12 +111,12 @@ pub trait PairOps: Backend {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         #[extension_type] weights: PairWeights<Self>,
-        kept: FloatTensor<Self>,
+        context: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let known = plain::Known { kept, sums, gradient };
+        let known = plain::Known { similarities: context, sums, gradient };
         plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
     }
 }
@@ -159,7 +159,7 @@ pub struct PairSums {
     weights: PairWeights<Dispatch>,
     comparison: Comparison,
     values: Tensor<2>,
-    kept: Tensor<2>,
+    context: Tensor<2>,
 }
 
 impl PairSums {
@@ -171,17 +171,17 @@ impl PairSums {
         comparison: Comparison,
     ) -> Self {
         let (a, c) = (anchors.clone().into_dispatch(), candidates.clone().into_dispatch());
-        let (values, kept) = <Dispatch as PairOps>::pair_sums(a, c, weights.clone(), comparison.clone());
-        let (values, kept) = (Tensor::from_dispatch(values), Tensor::from_dispatch(kept));
-        Self { anchors, candidates: Some(candidates), weights, comparison, values, kept }
+        let (values, context) = <Dispatch as PairOps>::pair_sums(a, c, weights.clone(), comparison.clone());
+        let (values, context) = (Tensor::from_dispatch(values), Tensor::from_dispatch(context));
+        Self { anchors, candidates: Some(candidates), weights, comparison, values, context }
     }
 
     /// The sums of rows `[n, d]` over the same rows.
     pub fn within(rows: Tensor<2>, weights: PairWeights<Dispatch>, comparison: Comparison) -> Self {
         let (a, of) = (rows.clone().into_dispatch(), comparison.clone());
-        let (values, kept) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
-        let (values, kept) = (Tensor::from_dispatch(values), Tensor::from_dispatch(kept));
-        Self { anchors: rows, candidates: None, weights, comparison, values, kept }
+        let (values, context) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
+        let (values, context) = (Tensor::from_dispatch(values), Tensor::from_dispatch(context));
+        Self { anchors: rows, candidates: None, weights, comparison, values, context }
     }
 
     /// The sums, `[n, terms]`; [`EMPTY`] if an anchor has no pair.
@@ -192,12 +192,12 @@ impl PairSums {
     /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums. Candidates that are
     /// constant, or equal to the anchors, have no separate gradient.
     pub fn pull_back(self, gradient: Tensor<2>) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Self { anchors, candidates, weights, comparison, values, kept } = self;
-        let (anchors, kept) = (anchors.into_dispatch(), kept.into_dispatch());
+        let Self { anchors, candidates, weights, comparison, values, context } = self;
+        let (anchors, context) = (anchors.into_dispatch(), context.into_dispatch());
         let (values, gradient) = (values.into_dispatch(), gradient.into_dispatch());
         let Some(candidates) = candidates else {
             let of_rows = <Dispatch as PairOps>::own_pair_sums_backward(
-                anchors, weights, kept, values, gradient, comparison,
+                anchors, weights, context, values, gradient, comparison,
             );
             return (Tensor::from_dispatch(of_rows), None);
         };
@@ -206,7 +206,7 @@ impl PairSums {
             anchors,
             candidates.into_dispatch(),
             weights,
-            kept,
+            context,
             values,
             gradient,
             comparison,

@@ -11,7 +11,7 @@ use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
 
 /// The inputs of the gradients.
 pub(crate) struct Known<B: Backend> {
-    pub(crate) kept: FloatTensor<B>,
+    pub(crate) similarities: FloatTensor<B>,
     pub(crate) sums: FloatTensor<B>,
     pub(crate) gradient: FloatTensor<B>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn sums<B: Backend>(
     comparison: &Comparison,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
-    let (mut sums, mut kept) = (Vec::new(), Vec::new());
+    let (mut sums, mut tiles) = (Vec::new(), Vec::new());
     for tile in comparison.tiles(n, m) {
         let similarities = similarities::<B>(anchors, candidates, &tile, comparison.scale);
         let of_term = |term: &LogSumExp| {
@@ -34,10 +34,10 @@ pub(crate) fn sums<B: Backend>(
             B::float_add(B::float_log(B::float_sum_dim(terms, 1)), largest)
         };
         sums.push(joined::<B>(comparison.terms.iter().map(of_term).collect(), 1));
-        kept.push(similarities);
+        tiles.push(similarities);
     }
-    let kept = if are_kept(n, m) { joined::<B>(kept, 0) } else { nothing::<B>(anchors) };
-    (joined::<B>(sums, 0), kept)
+    let similarities = if are_kept(n, m) { joined::<B>(tiles, 0) } else { nothing::<B>(anchors) };
+    (joined::<B>(sums, 0), similarities)
 }
 
 /// [`PairOps::pair_sums_backward`](super::PairOps::pair_sums_backward).
@@ -52,7 +52,7 @@ pub(crate) fn gradients<B: Backend>(
     let (mut grad_anchors, mut grad_candidates) = (Vec::new(), None);
     for tile in comparison.tiles(n, m) {
         let similarities = match are_kept(n, m) {
-            true => part::<B>(&known.kept, &tile),
+            true => part::<B>(&known.similarities, &tile),
             false => similarities::<B>(anchors, candidates, &tile, comparison.scale),
         };
         let terms = comparison.terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
@@ -72,15 +72,15 @@ pub(crate) fn gradients<B: Backend>(
         };
         grad_anchors.push(B::float_matmul(grad_weights.clone(), candidates.clone()));
         if !comparison.constant_candidates {
-            let found = B::float_matmul(B::float_transpose(grad_weights), own);
+            let partial = B::float_matmul(B::float_transpose(grad_weights), own);
             grad_candidates = Some(match grad_candidates {
-                Some(sum) => B::float_add(sum, found),
-                None => found,
+                Some(sum) => B::float_add(sum, partial),
+                None => partial,
             });
         }
     }
     let grad_candidates = match grad_candidates {
-        Some(found) => found,
+        Some(sum) => sum,
         None if comparison.constant_candidates => nothing::<B>(candidates),
         None => B::float_mul_scalar(candidates.clone(), 0.0.into()),
     };

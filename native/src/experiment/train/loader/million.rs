@@ -53,11 +53,11 @@ fn peak() -> u64 {
 }
 
 /// Reads a set twice: pictures are decoded for the first time, and come from the cache for the second.
-fn measure(made: &Made) {
+fn measure(scale: &Made) {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("imagenet");
-    picture_folders(&root, made);
-    let &Made { each, side, batch, steps, most } = made;
+    picture_folders(&root, scale);
+    let &Made { each, side, batch, steps, most } = scale;
     let Some(Kind::Pictures(set)) = sets::find("imagenet").map(|set| set.kind()) else { unreachable!() };
     let cache = Cache::new(place.path().join("cache"));
     let resize = ResizeSpec { side, channels: 3, fit: Fit::Middle };
