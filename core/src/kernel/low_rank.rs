@@ -15,11 +15,15 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::parallel;
 
 use super::Kernel;
 use super::values::KernelValues;
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
+
+/// Rows of a column that a thread fills at once.
+const ROWS: usize = 1024;
 
 /// The stopping rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -115,12 +119,21 @@ impl Kernel {
             let root = remaining[pivot].sqrt();
             columns.resize(columns.len() + n, 0.0);
             let (earlier, column) = columns.split_at_mut(n * pivots.len());
-            values.with(z.row(pivot), 0..n, column);
             let of_pivot: Vec<f64> = earlier.iter().skip(pivot).step_by(n).copied().collect();
             let of_pivot = MatRef::from_column_major_slice(&of_pivot, pivots.len(), 1);
             let earlier = MatRef::from_column_major_slice(earlier, n, pivots.len());
-            let out = MatMut::from_column_major_slice_mut(&mut *column, n, 1);
-            matmul(out, Accum::Add, earlier, of_pivot, -1.0, Par::Seq);
+            let fill = |(part, column): (usize, &mut [f64])| {
+                let rows = part * ROWS..part * ROWS + column.len();
+                values.with(z.row(pivot), rows.clone(), column);
+                let earlier = earlier.subrows(rows.start, rows.len());
+                let out = MatMut::from_column_major_slice_mut(column, rows.len(), 1);
+                matmul(out, Accum::Add, earlier, of_pivot, -1.0, Par::Seq);
+            };
+            match n {
+                // A column of one part is filled faster than another thread begins.
+                0..=ROWS => fill((0, &mut *column)),
+                _ => drop(parallel::map(column.chunks_mut(ROWS).enumerate(), fill)),
+            }
             for (value, rest) in column.iter_mut().zip(&mut remaining) {
                 *value /= root;
                 *rest = (*rest - *value * *value).max(0.0);

@@ -45,6 +45,9 @@ use crate::numeric::matrix::Matrix;
 /// Number of rows that are eliminated in `f64`.
 const PIVOTS: usize = 128;
 
+/// Columns of a system with the pivots that a thread solves for at once.
+const COLUMNS: usize = 512;
+
 /// Rows of `W` that a thread writes at once.
 const ROWS: usize = 64;
 
@@ -90,7 +93,7 @@ struct Elimination {
     /// `A_PP^-1`.
     inverse: Mat<f64>,
     /// `G`, `[R, P]` in row order.
-    shares: Matrix,
+    shares: Vec<f64>,
     remainder: SymmetricTiles,
 }
 
@@ -107,19 +110,24 @@ impl Elimination {
         let leading = Mat::from_fn(p, p, |i, j| among[i * p + j] + if i == j { ridge } else { 0.0 });
         let values = KernelValues::new(kernel, z, z.select(&others));
         let mut across = vec![0.0; p * r];
-        for (&pivot, row) in pivots.iter().zip(across.chunks_mut(r)) {
-            values.with(z.row(pivot), 0..r, row);
-        }
+        parallel::map(pivots.iter().zip(across.chunks_mut(r)), |(&pivot, row)| {
+            values.with(z.row(pivot), 0..r, row)
+        });
         let across = MatRef::from_row_major_slice(&across, p, r);
         let leading = leading.llt(Side::Lower).ok()?;
-        let solved = leading.solve(across);
-        let shares = Matrix::from_fn(r, p, |i, j| solved[(j, i)]);
+        let parts = (0..r.div_ceil(COLUMNS))
+            .map(|part| across.subcols(part * COLUMNS, COLUMNS.min(r - part * COLUMNS)));
+        // The columns of `A_PP^-1 A_PR` are the rows of `G`.
+        let solved = parallel::map(parts, |part| leading.solve(part));
+        let columns = solved.iter().flat_map(|part| part.col_iter());
+        let shares: Vec<f64> = columns.flat_map(|column| column.iter().copied()).collect();
+        let all_shares = MatRef::from_row_major_slice(&shares, r, p);
 
         let remainder = SymmetricTiles::new(r, |i, j| {
             let mut tile = values.between(i.clone(), j.clone());
             let out = MatMut::from_row_major_slice_mut(&mut tile, i.len(), j.len());
             let left = across.subcols(i.start, i.len()).transpose();
-            let right = solved.as_ref().subcols(j.start, j.len());
+            let right = all_shares.subrows(j.start, j.len()).transpose();
             matmul(out, Accum::Add, left, right, -1.0, Par::Seq);
             if i.start == j.start {
                 (0..i.len()).for_each(|at| tile[at * j.len() + at] += ridge);
@@ -147,7 +155,7 @@ impl Elimination {
         let mut rng = ChaCha8Rng::seed_from_u64((p + r) as u64);
         let mut probes = |rows| Mat::from_fn(rows, PROBES, |_, _| rng.sample::<f64, _>(StandardNormal));
         let (of_pivots, of_others) = (probes(p), probes(r));
-        let shares = MatRef::from_row_major_slice(self.shares.data(), r, p);
+        let shares = MatRef::from_row_major_slice(&self.shares, r, p);
         // Each product is with `-X`, so that two of them cancel their signs.
         let seen = &of_others - shares * &of_pivots;
         let rest = &seen + self.remainder.times(&negative.times(&seen));
@@ -163,13 +171,19 @@ impl Elimination {
     fn assemble(&self, negative: &SymmetricTiles) -> Vec<f32> {
         let (p, r) = (self.pivots.len(), self.others.len());
         let (n, ridge) = (p + r, self.ridge as f32);
-        let shares: Vec<f32> = self.shares.data().iter().map(|&value| value as f32).collect();
+        let shares: Vec<f32> = self.shares.iter().map(|&value| value as f32).collect();
         // `-X G`.
         let across = negative.times_f32(&shares, p);
         let of_pivots = {
-            let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
-            let shares = MatRef::from_row_major_slice(self.shares.data(), r, p);
-            let product = shares.transpose() * MatRef::from_row_major_slice(&across, r, p);
+            let size = (COLUMNS * p).max(1);
+            let parts = self.shares.chunks(size).zip(across.chunks(size));
+            let products = parallel::map(parts, |(shares, across)| {
+                let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
+                let [shares, across] =
+                    [shares, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
+                shares.transpose() * across
+            });
+            let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
             let identity = |i, j| if i == j { 1.0 } else { 0.0 };
             Mat::from_fn(p, p, |i, j| {
                 identity(i, j)
