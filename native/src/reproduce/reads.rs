@@ -3,6 +3,7 @@
 //! all recipes run with LeNet-5. One of each kind of network but transformers, of blurred views and of accumulated gradients runs there too.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use burn::tensor::Device;
 use simile_core::algorithm::AlgorithmConfig;
@@ -28,7 +29,7 @@ const SAMPLES: usize = 24;
 const STEPS: usize = 2;
 
 /// The recipes that ship, and those of the rows of all tables that can run.
-fn recipes() -> Vec<(String, Recipe)> {
+static RECIPES: LazyLock<Vec<(String, Recipe)>> = LazyLock::new(|| {
     let changes = Changes { set: &[], arms: &[], seed: None, smoke: true };
     let shipped = SHIPPED
         .iter()
@@ -42,7 +43,7 @@ fn recipes() -> Vec<(String, Recipe)> {
         }
     }
     recipes
-}
+});
 
 /// The parts that a small run keeps from its recipe, beside objective and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +197,7 @@ impl Case {
 /// The arms of all recipes of which some text is new.
 fn different(parts: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
-    for (name, recipe) in recipes() {
+    for (name, recipe) in RECIPES.iter() {
         for mut arm in recipe.arms() {
             let recipe = small(recipe.clone(), &mut arm, parts);
             let case = Case { name: format!("{name}, {}", arm.name), recipe, arm };
