@@ -295,9 +295,7 @@ mod tests {
             }
             let (losses, parameters, _) = &all[0];
             let (of_losses, of_parameters) = (off(losses, &expected_losses), off(parameters, &expected));
-            // Rounding depends on the processor's vectors: 1.0e-5 with AVX2, less with AVX-512. An anchor that is lost changes a loss by
-            // more than a hundredth.
-            assert!(of_losses < 1e-4, "{count} processes: losses differ by {of_losses}");
+            assert!(of_losses < 1e-5, "{count} processes: losses differ by {of_losses}");
             assert!(of_parameters < 1e-6, "{count} processes: parameters differ by {of_parameters}");
             // If a part of the gradient were lost or counted twice, a parameter would change by about as much as in a step.
             assert!(moved > 20.0 * of_parameters, "{count} processes: {of_parameters} of steps of {moved}");
@@ -349,9 +347,12 @@ mod tests {
 
     #[test]
     fn processes_train_a_residual_network_as_one_does() {
+        // Batch norm over few pictures enlarges the rounding of similarities, which the temperature divides: at 0.5, losses differ by
+        // up to 1.0e-5 with AVX2.
+        const TEMPERATURE: f64 = 2.0;
         for (statistics, processes) in [(BatchStatistics::Chunk, 2), (BatchStatistics::Batch, 4)] {
             let networks = networks(Architecture::ResNet18, HeadKind::Released);
-            let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent::default());
+            let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent { temperature: TEMPERATURE });
             let setup = Setup { networks, objective, statistics, chunk: 4, samples: 14, devices: 1 };
             agree(&setup, &[processes]);
         }
