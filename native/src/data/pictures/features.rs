@@ -31,3 +31,23 @@ fn whole(path: &Path) -> Result<Vec<u8>> {
         error => error,
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn packed_features_that_are_too_large_are_to_be_unpacked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clip.npy.gz");
+        // A member of the archive is a mebibyte of zeros; 257 are more than the 256 that are unpacked.
+        let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        member.write_all(&vec![0; 1 << 20]).unwrap();
+        fs::write(&path, member.finish().unwrap().repeat(257)).unwrap();
+        let error = whole(&path).unwrap_err().to_string();
+        assert!(error.contains("clip.npy.gz") && error.contains("unpack it"), "{error}");
+    }
+}
