@@ -197,6 +197,8 @@ fn a_run_tells_its_pace_its_memory_and_the_time_left() {
             && of("pace/images_per_second").iter().all(|&rate| rate > 0.0)
     );
     assert!(of("pace/waiting_for_data").iter().all(|share| (0.0..=1.0).contains(share)));
+    let held_up = of("pace/checkpoints");
+    assert!(held_up.len() == 4 && held_up.iter().all(|share| (0.0..1.0).contains(share)), "{held_up:?}");
     let left = of("pace/seconds_left");
     assert!(left.len() == 4 && left[0] > 0.0 && left[3] == 0.0, "{left:?}");
     let memory = of("memory/host_gb");

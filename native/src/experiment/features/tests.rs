@@ -68,31 +68,59 @@ fn features_that_are_missing_are_said() {
     assert!(collector.finish().unwrap_err().to_string().contains("4 features of 3x2"));
 }
 
-/// Features of as many images as ImageNet has by a ResNet-50, with 1000 classes, made: seconds of the parts of a fit, and the
-/// largest memory. `SIMILE_PROBE` is rows, columns, classes, the decrease at which the fit ends, and `held` or `filed`.
+/// What `SIMILE_PROBE` asks for: rows, columns and classes of made features, the decrease at which a fit ends, and whether the
+/// features are `held` in memory or `filed`. By default as many images as ImageNet has, by a ResNet-50.
+struct Asked {
+    rows: usize,
+    columns: usize,
+    classes: usize,
+    decrease: f64,
+    is_held: bool,
+}
+
+impl Asked {
+    fn read() -> Self {
+        let asked = std::env::var("SIMILE_PROBE").unwrap_or_else(|_| "1281167,2048,1000,1e-3,filed".into());
+        let parts: Vec<&str> = asked.split(',').collect();
+        let [rows, columns, classes] = [0, 1, 2].map(|at: usize| parts[at].parse().unwrap());
+        Self { rows, columns, classes, decrease: parts[3].parse().unwrap(), is_held: parts[4] == "held" }
+    }
+
+    fn labels(&self) -> Vec<usize> {
+        (0..self.rows).map(|row| row * 7 % self.classes).collect()
+    }
+
+    fn features(&self) -> Features {
+        let Self { rows, columns, .. } = *self;
+        let mut collector = if self.is_held {
+            Collector { rows, columns, place: Place::Memory(Vec::with_capacity(rows * columns)) }
+        } else {
+            Collector::in_file(rows, columns).unwrap()
+        };
+        let of = made(rows, columns, self.classes);
+        let begun = Instant::now();
+        (0..rows).for_each(|row| collector.push(&of(row)).unwrap());
+        let features = collector.finish().unwrap();
+        say("features made", begun);
+        features
+    }
+}
+
+/// Seconds of the parts of a linear probe, and the largest memory.
 #[test]
 #[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
 fn a_probe_of_millions() {
-    let given = std::env::var("SIMILE_PROBE").unwrap_or_else(|_| "1281167,2048,1000,1e-3,filed".into());
-    let parts: Vec<&str> = given.split(',').collect();
-    let [rows, columns, classes] = [0, 1, 2].map(|at: usize| parts[at].parse::<usize>().unwrap());
-    let mut collector = match parts[4] {
-        "held" => Collector { rows, columns, place: Place::Memory(Vec::with_capacity(rows * columns)) },
-        _ => Collector::in_file(rows, columns).unwrap(),
-    };
-    let of = made(rows, columns, classes);
-    let begun = Instant::now();
-    (0..rows).for_each(|row| collector.push(&of(row)).unwrap());
-    let features = collector.finish().unwrap();
-    say("features made", begun);
+    let asked = Asked::read();
+    let classes = asked.classes;
+    let features = asked.features();
     let begun = Instant::now();
     let seen = Standardise::fit(&features).unwrap().of(&features).unwrap();
     say("mean and deviation, two passes", begun);
-    let labels: Vec<usize> = (0..rows).map(|row| row * 7 % classes).collect();
+    let labels = asked.labels();
     let target = Target::Classes { labels: &labels, classes };
     let of = |steps: usize| LinearProbeConfig {
         steps,
-        decrease_tolerance: parts[3].parse().unwrap(),
+        decrease_tolerance: asked.decrease,
         ..LinearProbeConfig::default()
     };
     let watched = Watched { rows: &seen, first_double: Mutex::new(None) };
@@ -109,6 +137,29 @@ fn a_probe_of_millions() {
     let begun = Instant::now();
     let probe = of(500).fit(&seen, target).unwrap();
     say(&format!("{} iterations, J = {:.9}, {:?}", probe.iterations, probe.objective, probe.stop), begun);
+}
+
+/// Seconds in which 1000 and 10,000 new images find their neighbours, and the largest memory.
+#[test]
+#[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
+fn neighbours_of_millions() {
+    let asked = Asked::read();
+    let bank = asked.features();
+    let labels = asked.labels();
+    let of = made(asked.rows, asked.columns, asked.classes);
+    for count in [1000, 10_000] {
+        let queries: Vec<f32> = (asked.rows..asked.rows + count).flat_map(&of).collect();
+        let mut collector =
+            Collector { rows: count, columns: asked.columns, place: Place::Memory(Vec::new()) };
+        collector.push(&queries).unwrap();
+        let queries = collector.finish().unwrap();
+        let begun = Instant::now();
+        let votes = KnnConfig::default().vote(&Unit(&bank), &labels, asked.classes, &Unit(&queries)).unwrap();
+        let predictions = votes.predictions().unwrap();
+        let right =
+            predictions.iter().zip(asked.rows..).filter(|(class, row)| **class == row * 7 % asked.classes);
+        say(&format!("{count} queries, {} of their class", right.count()), begun);
+    }
 }
 
 /// Rows that note when they are first read in `f64`.

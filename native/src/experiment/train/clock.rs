@@ -34,10 +34,14 @@ impl Costs {
         all <= NOTICED || all.as_secs_f64() <= SHARE * elapsed.as_secs_f64()
     }
 
-    /// The share of `elapsed` that checkpoints took, if it is too large.
+    /// The share of `elapsed` that checkpoints took.
+    fn share(self, elapsed: Duration) -> f64 {
+        self.all.as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// The same, if it is too large.
     fn excess(self, elapsed: Duration) -> Option<f64> {
-        let share = self.all.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-        (self.all > NOTICED && share > SHARE).then_some(share)
+        Some(self.share(elapsed)).filter(|&share| self.all > NOTICED && share > SHARE)
     }
 
     fn add(&mut self, cost: Duration) {
@@ -65,6 +69,11 @@ impl Clock {
     /// True if another checkpoint now would keep checkpoints within their share of the time.
     pub(super) fn affords_checkpoint(&self) -> bool {
         self.costs.allow_one_more(self.started.elapsed())
+    }
+
+    /// The share of the time since the start of this process's training that checkpoints held it up.
+    pub(super) fn checkpoint_share(&self) -> f64 {
+        self.costs.share(self.started.elapsed())
     }
 
     /// Restarts the time until the next checkpoint, after one that has delayed the run by `cost`.
@@ -137,7 +146,8 @@ mod tests {
         assert!(!clock.is_due() && clock.affords_checkpoint());
         clock.minutes = 1e-9;
         assert!(clock.is_due());
+        assert_eq!(clock.checkpoint_share(), 0.0);
         clock.rewind(Duration::from_secs(2));
-        assert!(!clock.affords_checkpoint());
+        assert!(!clock.affords_checkpoint() && clock.checkpoint_share() > SHARE);
     }
 }

@@ -270,7 +270,8 @@ impl<'a> ArmTraining<'a> {
         let left = (steps - iteration, self.following * steps);
         let memory = Used::now(&self.session.devices.first.device);
         let note = self.pace.note(self.loader.take_waited().sum(), left, memory);
-        let scalars = [("loss", loss), ("learning_rate", learning_rate)];
+        let share = self.clock.checkpoint_share();
+        let scalars = [("loss", loss), ("learning_rate", learning_rate), ("pace/checkpoints", share)];
         self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
         self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
         self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
