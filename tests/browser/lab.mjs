@@ -201,7 +201,7 @@ try {
   const names = await valuesOf(select);
   for (const name of names) {
     await choose(0, name);
-    for (const variant of await valuesOf(variants)) {
+    for (const variant of ["", ...(await valuesOf(variants))]) {
       if (variant) await choose(1, variant);
       await page.waitForTimeout(150);
       await collect();
@@ -213,6 +213,7 @@ try {
     }
   }
   await choose(0, "fair-cclk");
+  result.variants = await variants.locator("option").allTextContents();
   for (const kernel of await valuesOf(page.locator("#kernel"))) {
     await page.selectOption("#kernel", kernel);
     await settled();

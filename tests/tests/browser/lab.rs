@@ -70,6 +70,9 @@ fn a_visitor_can_use_the_loss_lab() {
     let clipped = numbers(&presets["What clipping does"]["gradient"]);
     assert!(clipped[0] < clipped[1] / 2.0, "{clipped:?}");
 
+    let own = result["variants"][0].as_str().unwrap();
+    assert!(own == "as normalised (default)", "the form that is evaluated is named: {}", result["variants"]);
+
     let objectives: Vec<String> = serde_json::from_value(result["objectives"].clone()).unwrap();
     assert!(objectives.len() >= 18, "{objectives:?}");
     let refused = result["refused"].as_array().unwrap().len();

@@ -40,9 +40,10 @@ export class Panel {
 
   choose({ objective, variant }: Choice): void {
     this.#objective.value = objective;
-    const variants = this.catalogue.offered.get(objective)?.variants ?? [];
-    this.#variant.replaceChildren(new Option("default", ""), ...variants.map((name) => new Option(`as ${name}`, name)));
-    this.#variant.value = variant;
+    const { variants = [], variant: own } = this.catalogue.offered.get(objective) ?? {};
+    const option = (name: string) => new Option(name === own ? `as ${name} (default)` : `as ${name}`, name);
+    this.#variant.replaceChildren(...variants.map(option));
+    this.#variant.value = variant || (own ?? "");
     this.#variant.hidden = variants.length === 0;
   }
 
