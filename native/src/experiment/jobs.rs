@@ -162,6 +162,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -214,6 +215,25 @@ mod tests {
             assert_eq!(error.unwrap_err().to_string(), "disk full");
             assert!(begun.load(Ordering::SeqCst) <= limit);
         }
+    }
+
+    #[test]
+    fn a_panic_of_an_item_keeps_nothing_waiting_and_begins_nothing_more() {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let begun = AtomicUsize::new(0);
+            let work = |after: &Option<usize>, _| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                assert!(after.is_some(), "the first item panics in this test");
+                Ok(())
+            };
+            let items = [None, Some(0), Some(1)];
+            let all = || side_by_side(3, &items, |&after| after, |_| String::new(), work);
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(all)).is_err();
+            sender.send((panicked, begun.into_inner())).unwrap();
+        });
+        let ended = receiver.recv_timeout(Duration::from_secs(60));
+        assert_eq!(ended, Ok((true, 1)), "whether the panic is passed on, and the items that began");
     }
 
     #[test]
