@@ -40,7 +40,8 @@ export async function serve(folders, headers = { "Content-Security-Policy": POLI
     response.setHeader("Content-Type", TYPES[extname(file)] ?? "application/octet-stream");
     response.setHeader("Content-Length", stats.size);
     response.setHeader("Last-Modified", stats.mtime.toUTCString());
-    createReadStream(file).pipe(response);
+    // Parts of a MiB: WebAssembly files have dozens.
+    createReadStream(file, { highWaterMark: 1 << 20 }).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };

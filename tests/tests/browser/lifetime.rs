@@ -18,7 +18,7 @@ fn lifetime(place: Where) -> Option<Value> {
             "image": data.images[0],
             "run": {
                 "objective": "fair-cclk", "kernel": { "name": "rbf", "sigma": 20.0 }, "temperature": 0.5,
-                "iterations": STEPS, "lostAfter": STEPS - 8, "batch": 16, "images": 64, "testImages": 16, "seed": 3,
+                "iterations": STEPS, "lostAfter": STEPS - 8, "batch": 8, "images": 64, "testImages": 16, "seed": 3,
                 // With a larger rate the rounding of a device would grow to a visible difference.
                 "learningRate": 5e-4,
             },

@@ -91,9 +91,7 @@ fn run() -> Result<()> {
 fn build(workspace: &Workspace, options: &BuildOptions) -> Result<()> {
     wasm::check_target(workspace)?;
     npm::install(&workspace.path("web"))?;
-    for bundle in [wasm::Bundle::Cpu, wasm::Bundle::WebGpu] {
-        wasm::build(workspace, bundle, options.quick)?;
-    }
+    wasm::build(workspace, options.quick)?;
     package::write(workspace)?;
     if !options.package_only {
         npm::install(&workspace.path("www"))?;

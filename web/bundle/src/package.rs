@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 
-use crate::wasm::{Bundle, GENERATED};
+use crate::wasm::{BUNDLES, GENERATED};
 use crate::{Workspace, npm};
 
 /// The modules whose types a user of the package can meet.
@@ -26,7 +26,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
         fs::copy(workspace.path("target/web/types").join(&file), package.join(&file))?;
     }
     npm::run(&web, &["run", "bundle"])?;
-    for bundle in [Bundle::Cpu, Bundle::WebGpu] {
+    for bundle in BUNDLES {
         let file = format!("{}.wasm", bundle.name());
         fs::copy(workspace.path(GENERATED).join(&file), package.join(&file))?;
     }

@@ -27,6 +27,11 @@ impl Bundle {
         }
     }
 
+    /// The file that wasm-bindgen writes.
+    fn bound_wasm(self) -> String {
+        format!("{}_bg.wasm", self.name())
+    }
+
     fn features(self) -> &'static [&'static str] {
         match self {
             Self::Cpu => &[],
@@ -34,6 +39,8 @@ impl Bundle {
         }
     }
 }
+
+pub(crate) const BUNDLES: [Bundle; 2] = [Bundle::Cpu, Bundle::WebGpu];
 
 /// The folder of the glue, its types and the WebAssembly files, which the TypeScript of the package imports.
 pub(crate) const GENERATED: &str = "web/js/generated";
@@ -52,24 +59,33 @@ pub(crate) fn check_target(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Compiles one bundle into [`GENERATED`]. A quick build uses the larger one as both: it has all the functions of the
-/// smaller, and two feature sets would compile Burn twice.
-pub(crate) fn build(workspace: &Workspace, bundle: Bundle, quick: bool) -> Result<()> {
-    let (features, profile) = if quick { (Bundle::WebGpu, "web-quick") } else { (bundle, "web") };
-    let compiled = compile(workspace, features, profile)?;
+/// Compiles both bundles into [`GENERATED`]. A quick build compiles the larger one alone and takes it as both: it has all the
+/// functions of the smaller, and two feature sets would compile Burn twice.
+pub(crate) fn build(workspace: &Workspace, quick: bool) -> Result<()> {
+    fs::create_dir_all(workspace.path(GENERATED))?;
     let bound = workspace.path("target/web/bound");
-    bind(&compiled, bundle, &bound)?;
-
-    let wasm = bound.join(format!("{}_bg.wasm", bundle.name()));
-    let wasm = if quick { wasm } else { optimise(workspace, &wasm)? };
-
-    let generated = workspace.path(GENERATED);
-    fs::create_dir_all(&generated)?;
-    for extension in ["js", "d.ts"] {
-        let file = format!("{}.{extension}", bundle.name());
-        fs::copy(bound.join(&file), generated.join(&file))?;
+    if quick {
+        let larger = Bundle::WebGpu;
+        bind(&compile(workspace, larger, "web-quick")?, larger, &bound)?;
+        let wasm = bound.join(larger.bound_wasm());
+        return BUNDLES.into_iter().try_for_each(|bundle| place(workspace, larger, &wasm, bundle));
     }
-    fs::copy(&wasm, generated.join(format!("{}.wasm", bundle.name())))?;
+    for bundle in BUNDLES {
+        bind(&compile(workspace, bundle, "web")?, bundle, &bound)?;
+        let wasm = optimise(workspace, &bound.join(bundle.bound_wasm()))?;
+        place(workspace, bundle, &wasm, bundle)?;
+    }
+    Ok(())
+}
+
+/// Copies the glue of the bundle `source` and its WebAssembly file to where the TypeScript imports `bundle` from.
+fn place(workspace: &Workspace, source: Bundle, wasm: &Path, bundle: Bundle) -> Result<()> {
+    let (bound, generated) = (workspace.path("target/web/bound"), workspace.path(GENERATED));
+    for extension in ["js", "d.ts"] {
+        let file = |bundle: Bundle| format!("{}.{extension}", bundle.name());
+        fs::copy(bound.join(file(source)), generated.join(file(bundle)))?;
+    }
+    fs::copy(wasm, generated.join(format!("{}.wasm", bundle.name())))?;
     Ok(())
 }
 
@@ -102,6 +118,9 @@ fn bind(compiled: &Path, bundle: Bundle, folder: &Path) -> Result<()> {
         .typescript(true)
         // The package passes the address of the file itself, in a form that bundlers recognise.
         .omit_default_module_path(true)
+        // Two fifths of the file of a quick build.
+        .remove_name_section(true)
+        .demangle(false)
         .generate(folder)
 }
 
