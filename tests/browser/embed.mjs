@@ -37,6 +37,14 @@ try {
   await shot("light");
   result.violations.push(...(await audit(page, "embed")));
 
+  // A checkpoint and images in one drop: it embeds them. A shipped encoder can be chosen again, and takes them over.
+  await drop(page, [job.checkpoint, ...job.images.slice(0, 3)].map((name) => join(job.data, name)));
+  await says("3 images were embedded");
+  result.together = [await textOf("encoder"), await textOf("size"), await page.inputValue("#shipped")];
+  await page.selectOption("#shipped", { index: 0 });
+  await page.locator("#encoder", { hasText: "Fair-CCLK" }).waitFor();
+  await says("3 images were embedded");
+
   // A folder, one file of which is no image; then another encoder, by its address.
   const pictures = join(job.folder, "pictures");
   await mkdir(pictures);

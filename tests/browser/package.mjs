@@ -59,6 +59,10 @@ async function use({ device, checkpoint, images, cases, example }) {
   const aborted = await messageOf(encoder.embed(blobs[0], { signal: AbortSignal.abort(new Error("taken back")) }));
   const corrupt = await messageOf(Encoder.load(new Uint8Array(100), { device }));
   const missing = await messageOf(Encoder.load("/data/none.safetensors", { device }));
+  const [channels, height, width] = encoder.info.inputSize;
+  const floats = (length, dims) => messageOf(encoder.embedBatch({ data: new Float32Array(length), dims }));
+  const halved = await floats((channels * height * width) / 2, [1, channels, height, width / 2]);
+  const cut = await floats(10, [1, channels, height, width]);
   const again = await encoder.embed(blobs[0]);
   window.encoder = encoder;
 
@@ -86,7 +90,7 @@ async function use({ device, checkpoint, images, cases, example }) {
     differences,
     example: [...vector],
     repeated: again.every((value, at) => value === single[0][at]),
-    messages: { aborted, corrupt, missing },
+    messages: { aborted, corrupt, missing, halved, cut },
     evaluations,
   };
 }

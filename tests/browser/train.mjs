@@ -115,6 +115,15 @@ try {
   await page.locator("#run").click();
   await status("error").filter({ hasText: "broken" }).waitFor();
   result.broken = await status("error").textContent();
+
+  // Back to the digits; a reset ends the preparation too.
+  await enters("idle");
+  await page.locator("#drawn").click();
+  result.drawn = await page.locator("#source").textContent();
+  await page.locator("#run").click();
+  await page.locator("#reset").click();
+  await enters("idle");
+  result.unprepared = await workersLeft(page);
   console.log(JSON.stringify(result));
 } finally {
   await browser.close();

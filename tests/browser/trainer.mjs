@@ -34,20 +34,22 @@ async function use({ device, options }) {
     await new Promise((resolve) => setTimeout(resolve, 300));
     controller.abort(new Error("taken back"));
     const aborted = await call;
+    const counted = long.iteration;
     const { step: stepsAfterAbort } = await long.step();
     long.dispose();
     const disposed = await messageOf(long.step());
 
     const unknown = await messageOf(Trainer.create({ ...options, objective: "no-such" }));
     const batch = await messageOf(Trainer.create({ ...options, batch: 0 }));
-    return { messages: { unknown, batch, early, aborted, disposed }, stepsAfterAbort };
+    return { messages: { unknown, batch, early, aborted, disposed }, counted, stepsAfterAbort };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 
   const trainer = await Trainer.create({ ...options, device });
-  // Calls made at once are queued.
-  const calls = await Promise.all([trainer.step(3), trainer.step(), trainer.step(4)]);
+  // Calls made at once are queued; the last one does the steps that are left.
+  const calls = await Promise.all([trainer.step(3), trainer.step(), trainer.step(10)]);
   const losses = calls.flatMap((call) => [...call.losses]);
+  const lengths = [...calls.map((call) => call.losses.length), trainer.iteration];
   const ended = await messageOf(trainer.step());
   const reading = await trainer.probe();
   const file = await trainer.checkpoint();
@@ -60,6 +62,7 @@ async function use({ device, options }) {
   return {
     device: trainer.device,
     losses,
+    lengths,
     reading: { accuracy: reading.accuracy, leak: reading.leak },
     shapes: {
       map: reading.map.length,

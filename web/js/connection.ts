@@ -23,7 +23,8 @@ export class Connection {
 
   readonly #pending = new Map<number, Pending>();
   #next = 0;
-  #closed = false;
+  /** Why no call can be answered any more. */
+  #failure: Error | undefined;
 
   private constructor(
     private readonly port: Port,
@@ -58,8 +59,8 @@ export class Connection {
     { signal, transfer = [] }: CallOptions = {},
   ): Promise<Methods[M]["output"]> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) {
-        reject(new Error("this object was disposed"));
+      if (this.#failure) {
+        reject(this.#failure);
         return;
       }
       if (signal?.aborted) {
@@ -113,8 +114,8 @@ export class Connection {
   }
 
   #fail(error: Error): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#failure) return;
+    this.#failure = error;
     this.stop();
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();

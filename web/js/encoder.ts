@@ -93,9 +93,9 @@ export class Encoder {
     return (await this.embedBatch([image], options)).data;
   }
 
-  /** The vectors of several images, each of any size. */
+  /** The vectors of several images, each of any size; as floats, of the size that the encoder takes. */
   async embedBatch(images: readonly ImageSource[] | FloatImages, { signal }: CallOptions = {}): Promise<Vectors> {
-    const parcel = await pack(images, signal);
+    const parcel = await pack(images, this.info, signal);
     return this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });
   }
 

@@ -1,5 +1,5 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
-import type { FloatImages, Pictures, RgbaPixels } from "./protocol.js";
+import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
 /** The types of images that can be embedded. */
 export type ImageSource =
@@ -24,8 +24,14 @@ export interface Parcel {
 /** Decodes the values as stored: no colour management and no premultiplied alpha. */
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
-export async function pack(images: readonly ImageSource[] | FloatImages, signal?: AbortSignal): Promise<Parcel> {
+/** Packs images for an encoder; throws if floats are not of the size that it takes. */
+export async function pack(
+  images: readonly ImageSource[] | FloatImages,
+  { inputSize }: EncoderInfo,
+  signal?: AbortSignal,
+): Promise<Parcel> {
   if (isFloatImages(images)) {
+    checkSize(images, inputSize);
     const data = new Float32Array(images.data);
     return { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
   }
@@ -44,6 +50,17 @@ function isFloatImages(images: readonly ImageSource[] | FloatImages): images is 
   return "dims" in images;
 }
 
+function checkSize({ data, dims }: FloatImages, inputSize: EncoderInfo["inputSize"]): void {
+  const [count, ...size] = dims;
+  if (size.join() !== inputSize.join()) {
+    throw new RangeError(`the encoder takes images of ${inputSize.join(" x ")} numbers, not ${size.join(" x ")}`);
+  }
+  const length = size.reduce((product, side) => product * side, count);
+  if (data.length !== length) {
+    throw new RangeError(`images of ${dims.join(" x ")} need ${length} numbers, and ${data.length} are given`);
+  }
+}
+
 async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBitmap | RgbaPixels> {
   if (typeof image === "string" || image instanceof URL) {
     const response = await fetch(image, signal ? { signal } : {});
@@ -57,7 +74,8 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
     }
     return { data: new Uint8ClampedArray(image.data), width, height };
   }
-  if (image instanceof HTMLImageElement) await image.decode();
+  // A worker has no such class.
+  if (typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement) await image.decode();
   try {
     return await createImageBitmap(image, AS_STORED);
   } catch (cause) {

@@ -8,7 +8,9 @@ import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js
 const CHUNK = 64;
 
 /**
- * The objective, the number of digits and the device of a run. Omitted settings are those of the recipe `fair-digits`.
+ * The objective, the number of digits and the device of a run. Omitted settings are those of the recipe `fair-digits`,
+ * except that crops are from 0.3 of the area, and that the objective's own are its defaults: temperature 0.5 and the
+ * cosine kernel for `fair-cclk`.
  */
 export interface TrainerOptions extends Setting {
   /** Seed of the digits (or of the choice of held-out images), of the network and of the views. Default: 0. */
@@ -149,18 +151,25 @@ export class Trainer {
   }
 
   /**
-   * Does one step, or several; rejects at the end of the run. A cancelled call ends after the current step; finished
-   * steps are kept.
+   * Does one step, or several: fewer where fewer are left. Rejects at the end of the run. A cancelled call ends after
+   * the current step, and rejects then; finished steps are kept, and `iteration` counts them.
    */
   async step(count = 1, { signal }: CallOptions = {}): Promise<Steps> {
-    const steps = await this.#connection.call("train", { steps: count }, { signal });
-    this.#iteration = steps.step;
-    return steps;
+    signal?.throwIfAborted();
+    try {
+      return await this.#train(count, signal);
+    } catch (error) {
+      // The call may have done steps, of which it gives no account. A failure of the worker has been reported already.
+      await this.#train(0).catch(() => {});
+      throw error;
+    }
   }
 
   /** Fits the probes of digit and colour, and measures them on the representation of the test images. */
   async probe({ images, signal }: ProbeOptions = {}): Promise<Reading> {
-    return this.#connection.call("probe", { images }, { signal });
+    const reading = await this.#connection.call("probe", { images }, { signal });
+    this.#iteration = reading.step;
+    return reading;
   }
 
   /** The current encoder: a `.safetensors` file for `Encoder.load`, `simile evaluate` and PyTorch. */
@@ -175,6 +184,12 @@ export class Trainer {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  async #train(steps: number, signal?: AbortSignal): Promise<Steps> {
+    const done = await this.#connection.call("train", { steps }, { signal });
+    this.#iteration = done.step;
+    return done;
   }
 }
 

@@ -14,6 +14,8 @@ type Run = cpu.Trainer | webgpu.Trainer;
 export class Training implements Movable<Run> {
   readonly onCpu: cpu.Trainer;
   readonly #placement: Placement<Run>;
+  /** Steps of the whole run. */
+  readonly #iterations: number;
   /** Finished steps, on any device. */
   #step = 0;
   /** The last copy of the state, from which the run resumes when a device is lost. */
@@ -26,6 +28,7 @@ export class Training implements Movable<Run> {
     onDevice: (device: DeviceInfo) => void,
   ) {
     this.onCpu = begin(cpu.Trainer, input, cpu.Device.cpu());
+    this.#iterations = (JSON.parse(input.settings) as { iterations: number }).iterations;
     this.#placement = new Placement(this, onDevice);
   }
 
@@ -53,10 +56,14 @@ export class Training implements Movable<Run> {
     return { recipe, labels, colours };
   }
 
-  /** Runs `steps` steps, or fewer where the call is cancelled. */
+  /** Runs `steps` steps, or fewer where fewer are left or the call is cancelled; throws at the end of the run. */
   async train(steps: number, isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
+    const left = this.#iterations - this.#step;
+    // An error of the run itself would be taken for a lost device, and steps repeated on the CPU.
+    if (steps > 0 && left === 0) throw new Error("the run is at its end; create another one to train longer");
+    const count = Math.min(steps, left);
     const losses: number[] = [];
-    while (losses.length < steps && !isCancelled()) {
+    while (losses.length < count && !isCancelled()) {
       losses.push(await this.#placement.run((run) => run.step()));
       this.#step++;
       if (this.#placement.isOnGpu && this.#step % COPY_EVERY === 0) {

@@ -105,6 +105,7 @@ function span([low, high]: readonly [number, number], values: readonly number[])
   return from < to ? [from, to] : [from - 1, to + 1];
 }
 
+/** A number at the end of an axis: a count of steps in full. */
 function tick(value: number): string {
-  return `${Number(value.toPrecision(2))}`;
+  return `${Number.isInteger(value) ? value : Number(value.toPrecision(2))}`;
 }

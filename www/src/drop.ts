@@ -1,4 +1,5 @@
 // Files that are dropped anywhere on the page, alone or in folders, or pasted into it.
+import { messageOf, say } from "./words.js";
 
 /** Calls `onFiles` with the files of each drop and paste. */
 export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
@@ -13,7 +14,10 @@ export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
   addEventListener("drop", (event) => {
     event.preventDefault();
     mark(0);
-    if (event.dataTransfer) void filesOf(event.dataTransfer).then(onFiles);
+    if (!event.dataTransfer) return;
+    filesOf(event.dataTransfer).then(onFiles, (error: unknown) => {
+      say(`What was dropped cannot be read: ${messageOf(error)}`, "error");
+    });
   });
   addEventListener("paste", (event) => onFiles([...(event.clipboardData?.files ?? [])]));
 }

@@ -67,21 +67,29 @@ impl Algorithm for Byol {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let b = views.samples();
-        let (a, other) = passes::project(&self.trained.model, views);
-        let predicted = self.trained.predictor.forward(Tensor::cat(vec![a, other], 0));
+        let predictor = &self.trained.predictor;
+        let (a, b) = passes::project(&self.trained.model, views);
+        let (predicted_a, predicted_b) = match views.apart {
+            true => (predictor.forward(a), predictor.forward(b)),
+            false => passes::halves(predictor.forward(Tensor::cat(vec![a, b], 0))),
+        };
         let (target_a, target_b) = project_constant(&self.target, views);
         let batch = context
-            .with_tensor("view_a", predicted.clone().slice([0..b]))
-            .with_tensor("view_b", predicted.slice([b..2 * b]))
+            .with_tensor("view_a", predicted_a)
+            .with_tensor("view_b", predicted_b)
             .with_tensor("target_a", target_a)
             .with_tensor("target_b", target_b);
         loss::loss(&loss::Byol::default(), &batch)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        let updates = optimizer.steps();
         passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
-        self.target = self.average.follow(self.target.clone(), &self.trained.model);
+        // While gradients are accumulated, the network that is followed stands still.
+        match optimizer.steps() > updates {
+            true => self.target = self.average.follow(self.target.clone(), &self.trained.model),
+            false => self.average.done += 1,
+        }
         Ok(())
     }
 

@@ -273,11 +273,19 @@ impl AlgorithmConfig {
     fn objectives(&self) -> Vec<&'static str> {
         let name = self.name();
         match self {
-            Self::Single {} | Self::Cached { .. } => Vec::new(),
+            Self::Single {} => Vec::new(),
             _ => loss::specs()
                 .filter(|spec| spec.methods.contains(&name.as_str()))
                 .map(|spec| spec.name)
                 .collect(),
+        }
+    }
+
+    /// The steps of the first of two stages, if the algorithm has two.
+    pub fn first_steps(&self) -> Option<u64> {
+        match self {
+            Self::Jtt { first_steps } | Self::BiasNetwork { first_steps, .. } => Some(*first_steps),
+            _ => None,
         }
     }
 
@@ -530,6 +538,11 @@ mod tests {
     fn an_objective_of_another_method_is_named() {
         let error = init(r#"{"name": "moco", "queue": 12}"#, "byol").unwrap_err().to_string();
         assert!(error.contains("`byol`") && error.contains("moco"), "{error}");
+        // Of one network's projections these would be another loss.
+        for objective in ["end", "rebias-hsic"] {
+            let error = init(r#"{"name": "cached", "chunk": 4}"#, objective).unwrap_err().to_string();
+            assert!(error.contains(&format!("of this method `{objective}`")), "{error}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::error::{Result, within};
 pub struct MovingAverage {
     momentum: f64,
     steps: Option<u64>,
-    /// Number of averaged steps.
+    /// Number of steps, by which the momentum rises.
     #[serde(skip)]
     pub(super) done: u64,
 }

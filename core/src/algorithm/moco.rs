@@ -82,8 +82,13 @@ impl Algorithm for MomentumContrast {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        let updates = optimizer.steps();
         passes::descend(&mut self.model, loss, optimizer, learning_rate)?;
-        self.target = self.average.follow(self.target.clone(), &self.model);
+        // While gradients are accumulated, the network that is followed stands still.
+        match optimizer.steps() > updates {
+            true => self.target = self.average.follow(self.target.clone(), &self.model),
+            false => self.average.done += 1,
+        }
         self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
     }
 
@@ -141,6 +146,28 @@ mod tests {
         };
         let losses: Vec<f32> = (0..4).map(step).collect();
         assert!(falls(&losses), "{losses:?}");
+    }
+
+    #[test]
+    fn the_target_waits_for_an_update() {
+        let weight = |model: &Model| -> f32 {
+            let values = crate::nn::checkpoint::flattened("", model).remove(0).values;
+            values.slice([0..1]).into_scalar()
+        };
+        let mut algorithm = algorithm(16, 0.75);
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap().accumulating(2);
+        let before = weight(&algorithm.target);
+        for _ in 0..2 {
+            let first = weight(&algorithm.target);
+            for updated in [false, true] {
+                let loss = algorithm.loss(&views(6, 7), Batch::default()).unwrap();
+                algorithm.descend(loss, &mut optimizer, 1e-2).unwrap();
+                let online = weight(&algorithm.model);
+                let expected = if updated { 0.75 * first + 0.25 * online } else { first };
+                assert!((weight(&algorithm.target) - expected).abs() < 1e-7, "{updated}");
+            }
+        }
+        assert!((weight(&algorithm.target) - before).abs() > 1e-4);
     }
 
     #[test]

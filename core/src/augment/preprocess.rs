@@ -32,6 +32,15 @@ pub fn fit_middle(picture: &Images, resize: Option<usize>, side: usize, channels
     middle(&fit(picture, larger, larger, channels)?, side)
 }
 
+/// As [`fit_middle`], but of the whole picture: [`squeeze`] to `resize`, then the middle `side`.
+///
+/// # Errors
+/// As [`fit_middle`].
+pub fn fit_whole(picture: &Images, resize: Option<usize>, side: usize, channels: usize) -> Result<Images> {
+    let larger = resize.unwrap_or(side);
+    middle(&squeeze(picture, larger, larger, channels)?, side)
+}
+
 /// The middle `side` x `side` pixels of each image.
 ///
 /// # Errors
@@ -159,6 +168,8 @@ mod tests {
         assert_eq!(squeezed, resize(&wide, 1, 2, Interpolation::Bilinear).unwrap());
         assert_ne!(squeezed, fit(&wide, 1, 2, 1).unwrap());
         assert!(squeeze(&wide, 0, 2, 1).is_err());
+        let whole = fit_whole(&wide, Some(3), 1, 1).unwrap();
+        assert_eq!(whole, middle(&squeeze(&wide, 3, 3, 1).unwrap(), 1).unwrap());
     }
 
     #[test]

@@ -233,7 +233,10 @@ impl Group {
     fn search(&mut self, block: &Shared, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
         let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
         let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
-        self.error = error.max(self.error);
+        // Refused so far was what is farther by twice the error of earlier blocks; these products may be wrong by more.
+        let grown = (error - self.error).max(0.0);
+        self.nearest.iter_mut().for_each(|nearest| nearest.threshold -= 2.0 * grown);
+        self.error += grown;
         let others: Vec<Tile<'_, { near::OTHERS }>> = block.tiles.iter().collect();
         let cached = (CACHED / (near::OTHERS * bank.columns().max(1))).max(1);
         for (part, others) in others.chunks(cached).enumerate() {
@@ -458,6 +461,24 @@ mod tests {
         let votes = config.vote(&Unit(&bank), &labels, 3, &Unit(&queries)).unwrap();
         let unit = |table: &FeatureTable| unit_rows(&to_matrix(table).unwrap());
         assert_eq!(votes, config.vote(&unit(&bank), &labels, 3, &unit(&queries)).unwrap());
+    }
+
+    #[test]
+    fn a_long_row_in_a_later_block_hides_no_nearer_one() {
+        // Beside the long row, which points away, the last row of the second block is rounded to nothing.
+        let bank = Matrix::from_fn(6000, 2, |i, j| match (i, j) {
+            (5000, 0) => -1e5,
+            (5999, 0) => 0.95,
+            (..5000, 0) => 0.9 - 1e-6 * i as f64,
+            (_, 0) => 0.1,
+            _ => 0.0,
+        });
+        let labels: Vec<usize> = (0..6000).map(|i| usize::from(i == 5999)).collect();
+        let votes = KnnConfig { k: 1, temperature: 1.0 }
+            .vote(&bank, &labels, 2, &Matrix::new(1, 2, vec![1.0, 0.0]).unwrap())
+            .unwrap();
+        assert_eq!(votes.predictions().unwrap(), [1]);
+        assert!((votes.gap[0].unwrap() - 0.05).abs() < 1e-12, "{:?}", votes.gap);
     }
 
     #[test]

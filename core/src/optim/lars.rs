@@ -14,8 +14,8 @@
 //!
 //! * Released: a tensor that starts at zero (a batch-norm shift) has rate 0 and never changes. If the gradient is
 //!   zero too, the released code divides 0 by 0 and turns the weights into NaN; here the tensor keeps its value.
-//! * SimCLR excludes by name (`bias`, `batch_normalization`); all those tensors, and no others, have one dimension,
-//!   so the number of dimensions is tested here. Without a list of names the released code excludes nothing:
+//! * SimCLR excludes by name (`bias`, `batch_normalization`); those tensors have one dimension, which is tested here, or
+//!   are called `bias`. Without a list of names the released code excludes nothing:
 //!   `excluded = "none"`.
 
 use burn::tensor::Tensor;
@@ -92,7 +92,7 @@ impl Lars {
         within("optimizer.eta", self.eta, 0.0, f64::MAX).map(drop)
     }
 
-    /// The new velocity. `vector` is true if the tensor has one dimension.
+    /// The new velocity. `vector` is true of biases and normalisation.
     pub(super) fn velocity(
         &self,
         learning_rate: f64,

@@ -308,8 +308,10 @@ impl ModuleMapper for Update<'_> {
         let weight = tensor.without_autodiff().reshape([count]);
         let name = self.path.name();
         let learning_rate = (self.rate_of)(&name);
+        // One bias is a row of two dimensions.
+        let vector = D == 1 || name.ends_with("bias");
         let updated: Tensor<D> =
-            self.optimizer.updated(&name, learning_rate, weight, gradient, D == 1).reshape(shape);
+            self.optimizer.updated(&name, learning_rate, weight, gradient, vector).reshape(shape);
 
         let updated = if tracked { updated.autodiff() } else { updated };
         let updated = match strategy {

@@ -93,6 +93,9 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
 
 /// Writes the images that the model was trained and tested on, with their attributes.
 fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
+    if arguments.shard.is_some() {
+        return Err(usage("--shard divides images that are named, or a list of them with --list"));
+    }
     let (file, model) = match &arguments.out {
         Some(file) if Format::of(file)? == Format::Parquet => (file.clone(), &arguments.model),
         _ => {
@@ -146,7 +149,8 @@ impl Embedder {
     fn rows(&self, files: &[PathBuf]) -> Result<Matrix> {
         let metadata = &self.checkpoint.metadata;
         let (side, channels) = (metadata.input_size, metadata.encoder.channels);
-        let resize = ResizeSpec { side: metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
+        let fit = if metadata.sees_whole_pictures() { Fit::Whole } else { Fit::Middle };
+        let resize = ResizeSpec { side: metadata.resize.unwrap_or(side), channels, fit };
         let one =
             |path: &PathBuf| -> Result<Vec<u8>> { Ok(middle(&read_picture(path, resize)?, side)?.pixels) };
         let pixels = files.par_iter().map(one).collect::<Vec<_>>();

@@ -8,6 +8,7 @@ use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::augment::Augmentation;
+use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
@@ -17,6 +18,7 @@ use crate::cli::Evaluate;
 use crate::config::measured::MeasuredObjective;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
+use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure};
 use crate::experiment::prepare::images::PreparedImages;
@@ -58,6 +60,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
         label: arguments.label.as_deref(),
         condition: arguments.condition.as_deref(),
     })?;
+    variables_for(arguments.condition.as_deref(), &train.dataset)?;
     let mut also: Vec<String> = train.dataset.conditions.keys().cloned().collect();
     let condition = match &arguments.condition {
         Some(condition) => condition.clone(),
@@ -141,6 +144,16 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     Ok(answer)
 }
 
+/// Refuses `--condition` for data without variables, of which no leak would be measured.
+fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
+    match condition {
+        Some(name) if train.conditions.is_empty() => {
+            Err(usage(format_args!("--condition {name}: these data have no variables; leave it out")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The data and settings for evaluating a model.
 struct Judging {
     splits: Splits,
@@ -175,6 +188,7 @@ fn judging(
             (splits, probe.unwrap_or_default(), is_chosen, data.judged(), augmentation)
         }
     };
+    variables_for(arguments.condition.as_deref(), &splits.train)?;
     match (&arguments.condition, splits.train.conditions.keys().next()) {
         (Some(condition), _) => probe.condition.clone_from(condition),
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),

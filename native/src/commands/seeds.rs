@@ -1,6 +1,7 @@
 //! `simile train --seeds N`: runs that differ in the seed alone, judged together.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
@@ -15,7 +16,7 @@ use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{MSE, R2, TOP1};
 use crate::report::{RunRecord, page, smoke};
-use crate::run_folder::folder::{self, REPORT, RESULT};
+use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
 use crate::run_folder::record::RunResult;
 
 /// Metrics of the answer, where they were measured.
@@ -29,6 +30,25 @@ struct Answer {
     runs: Vec<RunResult>,
 }
 
+/// The folder of the runs.
+fn root(recipe: &Recipe, arguments: &Train) -> PathBuf {
+    let usual = || PathBuf::from("runs").join(format!("{}-seeds", recipe.folder_name()));
+    arguments.out.clone().unwrap_or_else(usual)
+}
+
+/// The number of iterations of the runs that were begun before, which go on with the same command. A draft that measures the
+/// machine again may find another number.
+pub(super) fn begun_iterations(recipe: &Recipe, arguments: &Train) -> Option<usize> {
+    iterations_in(&root(recipe, arguments))
+}
+
+fn iterations_in(root: &Path) -> Option<usize> {
+    let runs = fs::read_dir(root).ok()?.filter_map(Result::ok);
+    let mut recipes = runs.map(|run| run.path().join(RECIPE)).filter(|path| path.is_file());
+    let path = recipes.next()?;
+    Recipe::resolved(&fs::read_to_string(&path).ok()?, &path).ok().map(|recipe| recipe.train.iterations)
+}
+
 /// Runs a recipe with `count` seeds, from the recipe's on.
 pub(super) fn run(
     recipe: Recipe,
@@ -40,10 +60,7 @@ pub(super) fn run(
     let [device] = arguments.devices.device[..] else {
         return Err(usage("several devices share one run; with --seeds, name one device"));
     };
-    let root = match &arguments.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from("runs").join(format!("{}-seeds", recipe.folder_name())),
-    };
+    let root = root(&recipe, arguments);
     let first = recipe.train.seed;
     let mut diverged = Vec::new();
     let mut records = Vec::new();
@@ -104,4 +121,24 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let verdict: String = verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
     let smoke = smoke(first).map(|words| format!("\n{words}")).unwrap_or_default();
     format!("{verdict}{table}\nmean ± standard deviation of {} seeds, {}{smoke}", runs.len(), first.device)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Changes;
+
+    #[test]
+    fn runs_that_were_begun_say_their_length() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(iterations_in(&place.path().join("absent")), None);
+        assert_eq!(iterations_in(place.path()), None);
+        let set = ["train.iterations=700".to_owned()];
+        let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
+        let folder = place.path().join("seed-0");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(RECIPE), recipe.to_toml().unwrap()).unwrap();
+        assert_eq!(iterations_in(place.path()), Some(700));
+    }
 }

@@ -8,6 +8,7 @@ use super::runs;
 use crate::cli::Sweep as Arguments;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line};
+use crate::data::settings::JudgedBy;
 use crate::exit::usage;
 use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
@@ -109,33 +110,43 @@ fn command(arguments: &Arguments) -> String {
     let grid = arguments.grid.iter().map(|grid| format!(" --grid {}", quoted(grid)));
     let random = arguments.random.map(|count| format!(" --random {count}"));
     let rest = [format!(" --by {}", arguments.by), format!(" --seeds {}", arguments.seeds)];
-    let words = grid.chain(random).chain(common(arguments)).chain(rest);
+    let given = [
+        arguments.seed.map(|seed| format!(" --seed {seed}")),
+        arguments.lowest.then(|| " --lowest".to_owned()),
+        arguments.leak_at_most.map(|most| format!(" --leak-at-most {most}")),
+        arguments.smoke.then(|| " --smoke".to_owned()),
+    ];
+    let words = grid.chain(random).chain(common(arguments)).chain(rest).chain(given.into_iter().flatten());
     format!("simile sweep {}{}", arguments.recipe, words.collect::<String>())
 }
 
 /// The command that trains the best point on all training images and evaluates it on the test images, as it can be pasted: a
-/// setting that a later one replaces is left out, and so is the number of held-out images unless the recipe has one.
+/// setting that a later one replaces is left out, and so are those by which the sweep held images out, unless the recipe has
+/// them too.
 fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
     let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
     let replaced = |at: usize, setting: &str| {
         let later = arguments.set.iter().skip(at + 1).map(|later| key(later));
         later.chain(axes.iter().map(|axis| axis.key.clone())).any(|later| later == key(setting))
     };
-    let unchanged = arguments
-        .set
-        .iter()
-        .enumerate()
-        .filter(|(at, setting)| key(setting) != HELD_OUT && !replaced(*at, setting));
+    let unchanged = arguments.set.iter().enumerate().filter(|(at, setting)| {
+        ![HELD_OUT, JUDGED_BY].contains(&key(setting).as_str()) && !replaced(*at, setting)
+    });
     let settings = unchanged.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
-    let own = Recipe::load(&arguments.recipe, &Changes::default()).map_or(0, |recipe| recipe.data.validation);
-    let settings = settings.chain((own > 0).then(|| format!("{HELD_OUT}=0")));
+    let own = Recipe::load(&arguments.recipe, &Changes::default()).map(|recipe| recipe.data).ok();
+    let holds_out = own.as_ref().is_some_and(|data| data.validation > 0);
+    let judges = own.is_some_and(|data| data.judged_by == JudgedBy::Validation);
+    let undone = [(holds_out, format!("{HELD_OUT}=0")), (judges, format!("{JUDGED_BY}=test"))];
+    let settings =
+        settings.chain(undone.into_iter().filter(|(is_own, _)| *is_own).map(|(_, setting)| setting));
     let words = arm_and_data(arguments, |data| quoted(&data.display().to_string()));
     let words = words.chain(settings.map(|setting| format!(" --set {}", quoted(&setting))));
     format!("simile train {}{}", quoted(&arguments.recipe), words.collect::<String>())
 }
 
-/// The key of the number of held-out images.
+/// The keys by which images of a sweep are held out: their number, and the part that judges.
 const HELD_OUT: &str = "data.validation";
+const JUDGED_BY: &str = "data.judged_by";
 
 fn common(arguments: &Arguments) -> impl Iterator<Item = String> + '_ {
     let set = arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting)));
@@ -148,4 +159,66 @@ fn arm_and_data(
 ) -> impl Iterator<Item = String> + '_ {
     let arm = arguments.arm.iter().map(|arm| format!(" --variant {}", quoted(arm)));
     arm.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        sweep: Arguments,
+    }
+
+    fn parsed(words: &str) -> Arguments {
+        Line::try_parse_from(format!("sweep {words} --grid train.batch=16,32").split(' ')).unwrap().sweep
+    }
+
+    fn best() -> Outcome {
+        let point = points(&Axis::all(&["train.batch=16,32".to_owned()]).unwrap(), None, 0)[1].clone();
+        Outcome {
+            settings: [].into(),
+            metrics: [].into(),
+            diverged: Vec::new(),
+            folder: String::new(),
+            front: None,
+            point,
+        }
+    }
+
+    #[test]
+    fn the_best_point_is_judged_on_the_test_images() {
+        let trained = |words: &str| {
+            let arguments = parsed(words);
+            train(&arguments, &Axis::all(&arguments.grid).unwrap(), &best())
+        };
+        assert_eq!(
+            trained("waterbirds"),
+            "simile train waterbirds --set train.batch=32 --set data.judged_by=test"
+        );
+        assert_eq!(
+            trained("fair-digits --set data.judged_by=validation --set data.validation=100"),
+            "simile train fair-digits --set train.batch=32"
+        );
+    }
+
+    #[test]
+    fn the_command_of_a_sweep_says_all_that_decides() {
+        let words = "fair-digits --random 1 --seed 3 --by condition_r2 --lowest --leak-at-most 0.5 --smoke";
+        let command = command(&parsed(words));
+        for part in [
+            "--random 1",
+            "--seed 3",
+            "--by condition_r2 --seeds",
+            "--lowest",
+            "--leak-at-most 0.5",
+            "--smoke",
+        ] {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+    }
 }

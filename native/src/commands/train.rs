@@ -42,6 +42,11 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
     let devices = &arguments.devices.device;
     let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
+        (Some(_), _) if !arguments.own.is_empty() => {
+            return Err(usage(
+                "--hide, --keep, --label and --csv are for a new run; leave them out with --resume",
+            ));
+        }
         (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes })?,
         (None, Some(name)) => {
             let Asked { recipe, data } = asked(name, arguments, &changes)?;
@@ -77,9 +82,19 @@ struct Asked {
 fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> {
     let (folder, own) = (Path::new(name), &arguments.own);
     if folder.is_dir() && Shipped::find(name).is_none() {
+        if let Some(data) = &arguments.data {
+            return Err(usage(format_args!(
+                "`{name}` is a folder of pictures, and --data names another one, {}; name one of them",
+                data.display()
+            )));
+        }
         let draft = draft(folder, own, &DeviceSet::open(&arguments.devices.device)?)?;
         draft.notes().iter().for_each(line);
-        let recipe = draft.load(changes)?;
+        let mut recipe = draft.load(changes)?;
+        if arguments.seeds.is_some() && !changes.set.iter().any(|set| set.starts_with("train.iterations")) {
+            let begun = seeds::begun_iterations(&recipe, arguments);
+            recipe.train.iterations = begun.unwrap_or(recipe.train.iterations);
+        }
         return Ok(Asked { recipe, data: Some(folder.to_owned()) });
     }
     if !own.is_empty() {

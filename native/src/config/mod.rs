@@ -251,6 +251,15 @@ impl Recipe {
                 "two variants have the same name, or differ in no letter or digit; files are named by them";
             return Err(Fault::new(ARMS, "", reason));
         }
+        // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
+        let last =
+            |name: &String| name == "last" || name.strip_suffix("-last").is_some_and(|of| files.contains(of));
+        if let Some(name) = files.iter().find(|name| last(name)) {
+            let reason = format!(
+                "`{name}` names the file of the last encoder of a run or of another variant; name the variant in another way"
+            );
+            return Err(Fault::new(ARMS, "", reason));
+        }
         for arm in self.arms() {
             arm.check(self.train.iterations as u64).map_err(|reason| {
                 let of_arm =
@@ -258,6 +267,11 @@ impl Recipe {
                 let section = if reason.contains("method") { "method" } else { "objective" };
                 Fault::new(section, "", format!("{of_arm}{reason}"))
             })?;
+            let first = arm.method().first_steps();
+            if first.is_some_and(|first| !first.is_multiple_of(self.train.accumulate as u64)) {
+                let reason = "`method.first_steps` must be a multiple of `train.accumulate`; gradients would be left over between the stages";
+                return Err(Fault::new("method", "first_steps", reason));
+            }
         }
         self.encoder.config.validate().map_err(|error| core("encoder", error))?;
         self.head.of(None).validate().map_err(|error| core("head", error))?;

@@ -36,6 +36,7 @@ impl Recipe {
                 method
             {
                 *first_steps = 1;
+                self.train.accumulate = 1;
             }
         }
     }

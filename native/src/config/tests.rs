@@ -69,6 +69,21 @@ fn an_unknown_key_names_its_line_and_the_nearest() {
     assert!(text.contains("did you mean `train`?"), "{text}");
 }
 
+#[test]
+fn names_of_variants_leave_the_file_of_the_last_encoder_alone() {
+    let (rest, _) = SMALL.split_once("[objective]").unwrap();
+    let of = |names: [&str; 2]| {
+        let variants = names
+            .map(|name| format!("[[variant]]\nname = \"{name}\"\nobjective = {{ name = \"nt-xent\" }}\n"));
+        load(&format!("{rest}{}", variants.concat()), &[])
+    };
+    assert!(of(["plain", "the-last"]).is_ok());
+    for names in [["Last", "plain"], ["plain", "plain last"]] {
+        let text = usage_error(of(names));
+        assert!(text.contains("the last encoder"), "{names:?}: {text}");
+    }
+}
+
 /// Keys of `[data]` that belong to one data set are as any others.
 #[test]
 fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
@@ -224,6 +239,12 @@ fn settings_that_need_each_other_are_made_together() {
     }
     let text = usage_error(load(SMALL, &["train.accumulate=3", "train.batch=8"]));
     assert!(text.contains("--set train.accumulate=3") && text.contains("multiple"), "{text}");
+    let jtt = SMALL.replace("fair-cclk\"\ntemperature = 0.5", "jtt\"");
+    let staged = |first: u64| {
+        load(&jtt, &["train.accumulate=2", &format!("method={{ name = 'jtt', first_steps = {first} }}")])
+    };
+    assert!(staged(4).is_ok());
+    assert!(usage_error(staged(5)).contains("`method.first_steps` must be a multiple"));
     let folders = SMALL.replace("\"digits\"", "\"folders\"");
     let features = load(&folders, &["data.features.file=a.npy", "data.features.paths=a.txt"]).unwrap();
     assert_eq!(features.data.features.unwrap().paths, Path::new("a.txt"));

@@ -67,7 +67,9 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         .with_context(|| format!("{} cannot go on now, and keeps its state", run.display()))?;
     same_data(&folder, &state, &splits)?;
     if is_longer {
-        // The state is written first: it alone determines the length of the run.
+        // That of the earlier end would be taken for that of the whole run.
+        folder.remove(&[RESULT, REPORT])?;
+        // The state is written before the recipe: it alone determines the length of the run.
         state.write(&folder)?;
     }
     if !options.set.is_empty() {

@@ -1,5 +1,6 @@
 //! Brings one of several runs to its result: begins it, resumes it, or reads a finished one.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -101,6 +102,11 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
     .1)
 }
 
+/// The last two folders of a path, `ROW/seed-N` of a run of `reproduce`.
+fn row_and_seed(path: &Path) -> [Option<&OsStr>; 2] {
+    [path.parent().and_then(Path::file_name), path.file_name()]
+}
+
 /// Refuses a folder with a run of another recipe.
 fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     let (mut asked, begun) = (recipe, recipe_of(run_folder)?);
@@ -115,6 +121,12 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);
+    }
+    if let (Some(asked), Some(begun)) = (&mut asked.data.prior, &begun.data.prior) {
+        // So may that of a prior, the run of an earlier row: its folder was moved, or is named in another way.
+        if row_and_seed(&asked.model) == row_and_seed(&begun.model) {
+            asked.model.clone_from(&begun.model);
+        }
     }
     match decisive(&begun, &asked)?.first() {
         Some(difference) => Err(usage(format_args!(

@@ -87,6 +87,22 @@ impl RunFolder {
         Ok(Self { lock: Some(lock), ..self })
     }
 
+    /// Removes files, if they are there.
+    ///
+    /// # Errors
+    /// If one of them cannot be removed.
+    pub(crate) fn remove(&self, names: &[&str]) -> Result<()> {
+        for path in names.iter().map(|name| self.path(name)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The folder itself.
     pub(crate) fn root(&self) -> &Path {
         &self.root

@@ -114,7 +114,7 @@ impl RunState {
         let data = data.filter(|data| data.to_str().is_some());
         let arms = recipe.arms().into_iter().map(arm).collect();
         let recipe = recipe.to_toml()?;
-        let words = std::env::args().skip(1).map(|word| quoted(&word));
+        let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
         let command = std::iter::once("simile".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
         Ok(Self { version: VERSION, recipe, device, data, arms, command, ..Self::default() })
     }

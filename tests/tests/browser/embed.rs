@@ -32,6 +32,10 @@ fn a_visitor_can_embed_a_folder() {
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
+    let together = &result["together"];
+    assert!(together[0].as_str().unwrap().starts_with("model: lenet5"), "{together}");
+    assert!(together[1].as_str().unwrap().starts_with("3 vectors"), "{together}");
+    assert_eq!(together[2], "", "no shipped encoder is in use");
     assert_eq!(result["dropped"], result["chosen"], "a folder that is dropped is one that is chosen");
     let pictures: Vec<String> = data.images.iter().map(|name| format!("pictures/{name}")).collect();
     assert_eq!(result["second"], json!([pictures[1], format!("to {}", pictures[1])]));

@@ -98,7 +98,13 @@ fn embeds_as_the_command_line_does(place: Where) {
     let example: Vec<f64> = serde_json::from_value(result["example"].clone()).unwrap();
     assert!(largest_difference(&[example], &expected[..1]) < 1e-4, "the README's example");
     assert_eq!(result["repeated"], true);
-    for (what, expected) in [("aborted", "taken back"), ("missing", "404"), ("corrupt", "checkpoint")] {
+    for (what, expected) in [
+        ("aborted", "taken back"),
+        ("missing", "404"),
+        ("corrupt", "checkpoint"),
+        ("halved", "3 x 32 x 32 numbers, not 3 x 32 x 16"),
+        ("cut", "need 3072 numbers"),
+    ] {
         let message = result["messages"][what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");
     }

@@ -78,6 +78,8 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
     assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
     assert!(result["broken"].as_str().unwrap().contains("0/broken.png"), "{}", result["broken"]);
+    assert!(result["drawn"].as_str().unwrap().contains("digits that this page draws"), "{}", result["drawn"]);
+    assert_eq!(result["unprepared"], 0, "a reset ends the preparation");
     let mut command = Command::new(program());
     let vectors = folder.path().join("own.npy");
     command.arg("embed").arg(folder.path().join("own.safetensors"));
@@ -158,6 +160,7 @@ fn runs_as_the_command_line_does(place: Where) {
     let expected: Vec<f64> = lines.lines().map(loss).collect();
     let losses: Vec<f64> = serde_json::from_value(result["losses"].clone()).unwrap();
     assert_eq!(losses.len(), expected.len());
+    assert_eq!(result["lengths"], json!([3, 1, 4, 8]), "a call does the steps that are left");
     for (step, (browser_loss, expected)) in losses.iter().zip(&expected).enumerate() {
         assert!(
             (browser_loss - expected).abs() < 1e-3 * expected.abs(),
@@ -188,5 +191,6 @@ fn runs_as_the_command_line_does(place: Where) {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
+    assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
 }

@@ -153,6 +153,34 @@ fn pictures_of_ones_own_are_trained_on() {
     let told = String::from_utf8_lossy(&run.get_output().stderr);
     assert!(told.contains("images/s") && told.contains("% waiting for data"), "{told}");
 
+    // Two pictures with the same middle and other edges: a network that was judged on middles sees no difference, one that was
+    // judged on whole pictures does.
+    let edged = |shade| {
+        image::RgbImage::from_fn(30, 20, |x, _| {
+            image::Rgb([if (5..25).contains(&x) { 90 } else { shade }; 3])
+        })
+    };
+    for (file, shade) in [("dark.png", 0), ("light.png", 250)] {
+        edged(shade).save(place.path().join(file)).unwrap();
+    }
+    let whole = ["train", "mine.toml", "--data", ".", "--smoke", "--set", "data.fit=whole", "--out", "whole"];
+    stdout(place.path(), &whole);
+    for (run, is_same) in [("run", true), ("whole", false)] {
+        let vectors = json(place.path(), &["embed", run, "dark.png", "light.png", "--json"]);
+        let [dark, light] = [0, 1].map(|row| &vectors["vectors"][row]);
+        assert!(dark.is_array() && (dark == light) == is_same, "{run}: {vectors}");
+    }
+
+    // What would be left unheeded is refused.
+    for (words, reason) in [
+        ("embed run --shard 0/2 --out own.parquet", "--shard"),
+        ("train . --data elsewhere", "--data"),
+        ("train --resume run --hide site", "--resume"),
+    ] {
+        let text = complaint(place.path(), &words.split(' ').collect::<Vec<_>>(), 2);
+        assert!(text.contains(reason), "{words}: {text}");
+    }
+
     std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
     let refused = complaint(place.path(), &["train", "mine.toml", "--data", ".", "--out", "other"], 1);
     assert!(refused.contains("7.png"), "{refused}");

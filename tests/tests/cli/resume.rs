@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::newcomer::scans;
 use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
+#[cfg(unix)]
+use crate::runs::{end, iterations, start, wait_until};
 use crate::{complaint, json, place, simile, stdout};
 
 /// One arm, whose learning rate does not depend on the length of the run.
@@ -175,6 +177,24 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     let two = result(&place.path().join("two"));
     assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
     assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
+}
+
+/// What it had at its earlier end would be taken for the result of the longer run.
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--seeds", "1", "--out", "seeds"]);
+    let run = place.path().join("seeds/seed-0");
+    let arm = result(&run)["arms"][0]["name"].as_str().unwrap().to_owned();
+    let longer = ["train", "--resume", "seeds/seed-0", "--set", "train.iterations=4000"];
+    let mut child = start(place.path(), &longer);
+    wait_until(&mut child, "a checkpoint beyond the earlier end", || iterations(&run, &arm) > 6);
+    let (code, text) = end(child, "-INT");
+    assert_eq!(code, Some(130), "{text}");
+    assert!(!run.join("result.json").exists() && !run.join("report.html").exists(), "{text}");
+    let text = complaint(place.path(), &["report", "seeds/seed-0"], 1);
+    assert!(text.contains("has not finished"), "{text}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The settings of a run in a page, and the equivalent recipe of the command line. Settings that a page does not offer
-//! are those of the recipe `fair-digits`.
+//! are those of the recipe `fair-digits`, except for the crops; omitted settings of the objective are its defaults.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -26,12 +26,22 @@ const map = new ImageMap(canvas);
 const nearest = new Nearest(element("nearest", HTMLElement), (index) => choose(index));
 
 let encoder: Encoder | undefined;
+/** The address of the encoder, if it is a shipped one. */
+let encoderAddress = "";
+let isLoading = false;
+/** The images that the next encoder embeds: those shown, or newer ones. */
+let images: readonly Named[] = [];
+/** Vectors of the current encoder. */
 let shown: { readonly collection: Collection; readonly space: Space } | undefined;
 let chosen = -1;
 /** Cancels the current loading or embedding when a newer request arrives. */
 let work = new AbortController();
 
 for (const [title, address] of SHIPPED) shipped.append(new Option(title, address));
+// What the list shows for an encoder that is not among the shipped ones.
+const none = new Option("none of these", "");
+none.hidden = true;
+shipped.append(none);
 shipped.addEventListener("change", () => void loadEncoder(titleOf(shipped.value), shipped.value));
 element("remote", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
@@ -43,7 +53,9 @@ onFiles("images", take);
 onFiles("folder", take);
 onFiles("query", ([file]) => file && void ask(file));
 acceptFiles(take);
-element("drawn", HTMLButtonElement).addEventListener("click", () => void takeDrawn());
+element("drawn", HTMLButtonElement).addEventListener("click", () => {
+  takeDrawn().catch((error: unknown) => say(messageOf(error), "error"));
+});
 stop.addEventListener("click", () => work.abort(new Error("stopped")));
 element("save-npy", HTMLButtonElement).addEventListener("click", () => {
   if (shown) saveFile("vectors.npy", "application/octet-stream", toNpy(shown.collection.vectors));
@@ -68,14 +80,17 @@ void loadEncoder(given ? nameOf(given) : titleOf(shipped.value), given ?? shippe
 function take(files: readonly File[]): void {
   const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
   if (checkpoint) void loadEncoder(nameOf(checkpoint.name), checkpoint);
-  const images = files.filter(({ type }) => type.startsWith("image/"));
-  const named = sorted(images).map((source) => ({ name: pathOf(source), source }));
+  const pictures = files.filter(({ type }) => type.startsWith("image/"));
+  const named = sorted(pictures).map((source) => ({ name: pathOf(source), source }));
   if (named.length > 0) void embed(named);
   else if (!checkpoint && files.length > 0) say("There is neither image nor checkpoint among these files.", "error");
 }
 
 async function loadEncoder(title: string, source: string | File): Promise<void> {
   const { signal } = begin();
+  const address = SHIPPED.find(([, shippedAddress]) => shippedAddress === source)?.[1] ?? "";
+  shipped.value = address;
+  isLoading = true;
   try {
     say(`Loading ${title}…`);
     const loaded = await Encoder.load(source, {
@@ -84,48 +99,63 @@ async function loadEncoder(title: string, source: string | File): Promise<void> 
       onProgress: ({ loaded, total }) => say(`Loading ${title}… ${amount(loaded, total)}`),
       signal,
     });
+    if (signal.aborted) {
+      loaded.dispose();
+      return;
+    }
     encoder?.dispose();
-    encoder = loaded;
+    [encoder, encoderAddress] = [loaded, address];
+    // Vectors of two encoders cannot be compared.
+    shown = undefined;
+    element("result", HTMLElement).hidden = true;
     const { info } = loaded;
     element("encoder", HTMLElement).textContent =
       `${title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
     showDevice();
     say("");
   } catch (error) {
-    if (!signal.aborted) say(messageOf(error), "error");
+    if (signal.aborted) return;
+    isLoading = false;
+    shipped.value = encoderAddress;
+    say(messageOf(error), "error");
     return;
   }
-  // The new encoder embeds the images that are already on the page.
-  if (shown) await embed(shown.collection.sources);
+  isLoading = false;
+  if (images.length > 0) await embed(images);
 }
 
 async function takeDrawn(): Promise<void> {
   const { width, height, pixels, labels } = await drawDigits(DRAWN);
   const size = width * height * 4;
-  const images = Array.from(labels, (label, at) => {
+  const digits = Array.from(labels, (label, at) => {
     const data = new Uint8ClampedArray(pixels.subarray(at * size, (at + 1) * size));
     return { name: `digit ${at + 1}: ${label}`, source: new ImageData(data, width, height) };
   });
-  await embed(images);
+  await embed(digits);
 }
 
-async function embed(images: readonly Named[]): Promise<void> {
+/** Embeds images, once the encoder that is being loaded is there. */
+async function embed(named: readonly Named[]): Promise<void> {
+  images = named;
+  if (isLoading) return;
   if (!encoder) {
-    say("The encoder is still being loaded; drop the images again in a moment.", "error");
+    say("There is no encoder; the images are embedded when one is loaded.", "error");
     return;
   }
   const { signal } = begin();
   stop.hidden = false;
   try {
-    const progress = (done: number) => say(`Embedding ${done} of ${images.length}…`);
-    const collection = await Collection.embed(images, encoder, progress, signal);
+    const progress = (done: number) => say(`Embedding ${done} of ${named.length}…`);
+    const collection = await Collection.embed(named, encoder, progress, signal);
     if (collection.names.length === 0) throw new Error("None of these files could be read as an image.");
     await show(collection, signal);
     const skipped = collection.unreadable;
     if (skipped.length > 0) say(`No image could be read from ${skipped.join(", ")}.`, "error");
     else say(`${collection.names.length} images were embedded.`);
   } catch (error) {
-    if (!signal.aborted || signal === work.signal) say(messageOf(error), "error");
+    if (signal !== work.signal) return;
+    images = shown?.collection.sources ?? images;
+    say(messageOf(error), "error");
   } finally {
     if (signal === work.signal) stop.hidden = true;
   }
@@ -135,6 +165,7 @@ async function show(collection: Collection, signal: AbortSignal): Promise<void> 
   const space = await inSlices(Space.fit(collection.vectors));
   signal.throwIfAborted();
   shown = { collection, space };
+  images = collection.sources;
   element("result", HTMLElement).hidden = false;
   element("size", HTMLElement).textContent =
     `${collection.vectors.length} vectors of ${collection.vectors[0]?.length ?? 0} numbers.`;
@@ -153,13 +184,16 @@ function choose(index: number): void {
 
 /** Searches with an image that is not among the others. */
 async function ask(source: File): Promise<void> {
-  if (!encoder || !shown) return;
+  const searched = shown;
+  if (!encoder || !searched) return;
   try {
-    const query = shown.space.place(await encoder.embed(source));
+    const vector = await encoder.embed(source);
+    // Other images may be shown by now, or those of another encoder.
+    if (shown !== searched) return;
     chosen = -1;
-    search(query, source.name);
+    search(searched.space.place(vector), source.name);
   } catch (error) {
-    say(messageOf(error), "error");
+    if (shown === searched) say(messageOf(error), "error");
   }
 }
 
@@ -181,6 +215,7 @@ function describe(index: number): void {
 function begin(): AbortController {
   work.abort(new Error("something else was asked for"));
   work = new AbortController();
+  stop.hidden = true;
   return work;
 }
 

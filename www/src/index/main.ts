@@ -41,6 +41,8 @@ const entries: Entry[] = [];
 let gallery: Gallery | undefined;
 let onMap: Entry | undefined;
 let loading: Promise<void> = Promise.resolve();
+/** Why an encoder could not be loaded, until the visitor asks for others. */
+let failure = "";
 let isBusy = false;
 let isStale = false;
 
@@ -53,6 +55,7 @@ map.onChoose = (index) => chooseFromGallery(index);
 choice.addEventListener("change", () => {
   parameters.set("device", choice.value);
   history.replaceState(null, "", `?${parameters}`);
+  failure = "";
   for (const entry of entries) load(entry);
 });
 element("clear", HTMLButtonElement).addEventListener("click", () => pad.clear());
@@ -125,12 +128,14 @@ function load(entry: Entry, onLoaded = () => {}): void {
       entry.model = model;
       entry.radio.disabled = false;
       entry.panel.introduce(model, gallery);
-      say("");
+      // The failure of another one stays on the page.
+      say(failure, failure === "" ? "info" : "error");
       await query();
       if (!onMap || onMap === entry) await showOnMap(entry);
     } catch (error) {
       if (!entry.model) entry.panel.wait("Could not be loaded.");
-      say(messageOf(error), "error");
+      failure = `${title}: ${messageOf(error)}`;
+      say(failure, "error");
     }
   });
 }
@@ -218,6 +223,7 @@ function takeFiles(files: readonly File[]): void {
 
 /** Loads a checkpoint of the visitor; one that cannot be used leaves the page unchanged. */
 function loadYours(file: File): void {
+  failure = "";
   const entry = prepare(yours(file.name, file));
   load(entry, () => {
     for (const other of entries.filter(({ origin }) => !SHIPPED.includes(origin))) detach(other);

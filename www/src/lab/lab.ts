@@ -70,7 +70,10 @@ export class Lab {
     this.#controls = new ParameterControls((name, value) =>
       this.change({ settings: { ...this.state.settings, [name]: value } }),
     );
-    this.#draws = new DrawControls((change) => this.redraw(change));
+    this.#draws = new DrawControls((change) => {
+      this.onLeave();
+      this.redraw(change);
+    });
   }
 
   /** Starts the engines and applies the state in the address. */
@@ -138,13 +141,13 @@ export class Lab {
 
   /** Evaluates both sides and shows them. While that runs, only the newest of the other requests waits. */
   refresh(): Promise<void> {
+    this.#remember();
     this.#isStale = true;
     this.#busy ??= this.#evaluate().finally(() => (this.#busy = undefined));
     return this.#busy;
   }
 
   async #evaluate(): Promise<void> {
-    this.#remember();
     try {
       while (this.#isStale) {
         this.#isStale = false;

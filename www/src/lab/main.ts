@@ -1,4 +1,5 @@
 import { element } from "../element.js";
+import { messageOf, say } from "../words.js";
 import { Lab } from "./lab.js";
 import { PRESETS, type Preset } from "./presets.js";
 import { toHash } from "./state.js";
@@ -10,7 +11,11 @@ const isEmbedded = new URLSearchParams(location.search).get("embed") === "1";
 document.documentElement.classList.toggle("embedded", isEmbedded);
 
 const first = PRESETS[0] as Preset;
-const lab = await Lab.open(first.state, location.hash);
+const lab = await Lab.open(first.state, location.hash).catch((error: unknown) => {
+  element("lab", HTMLElement).removeAttribute("aria-busy");
+  say(messageOf(error), "error");
+  throw error;
+});
 element("charts", HTMLElement).append(...lab.history.elements);
 new TakeAway(lab);
 
@@ -32,7 +37,11 @@ onClick("shuffle", () => lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGE
 
 const outside = element("outside", HTMLAnchorElement);
 outside.addEventListener("click", () => (outside.href = `./lab.html${toHash(lab.snapshot)}`));
-window.addEventListener("hashchange", () => lab.follow(location.hash));
+window.addEventListener("hashchange", () => {
+  story.textContent = "";
+  press(undefined);
+  lab.follow(location.hash);
+});
 
 element("refused", HTMLElement).append(
   ...lab.catalogue.refused.map(({ name, reason }) => {

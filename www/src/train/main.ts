@@ -21,6 +21,7 @@ const form = element("settings", HTMLFormElement);
 const choices = element("choices", HTMLFieldSetElement);
 const runButton = element("run", HTMLButtonElement);
 const resetButton = element("reset", HTMLButtonElement);
+const drawnButton = element("drawn", HTMLButtonElement);
 const device = element("device", HTMLSelectElement);
 
 const panels = [
@@ -35,6 +36,8 @@ let curves = showCurves(numberOf("iterations"));
 let learners: readonly Learner[] = [];
 /** Counts the runs, so that late results of an earlier one are not shown. */
 let generation = 0;
+/** Stops the preparation of the current run. */
+let preparation = new AbortController();
 let [views, seconds] = [0, 0];
 
 follow(new URLSearchParams(location.search));
@@ -51,6 +54,11 @@ const folder = element("folder", HTMLInputElement);
 folder.addEventListener("change", () => {
   take([...(folder.files ?? [])]);
   folder.value = "";
+});
+drawnButton.addEventListener("click", () => {
+  learnFrom(DRAWN);
+  say("");
+  folder.focus();
 });
 acceptFiles(take);
 element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
@@ -73,6 +81,7 @@ function learnFrom(chosen: Source): void {
   source = chosen;
   element("source", HTMLElement).textContent = source.description;
   for (const panel of panels) panel.subject = source.subject;
+  drawnButton.hidden = source === DRAWN;
 }
 
 /** Applies the settings in an address. */
@@ -94,6 +103,7 @@ function share(): void {
 async function start(): Promise<void> {
   const steps = numberOf("iterations");
   const mine = ++generation;
+  preparation = new AbortController();
   curves = showCurves(steps);
   share();
   enter("preparing");
@@ -151,6 +161,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
     seed: numberOf("seed"),
     ...source.options,
     device: device.value as DeviceChoice,
+    signal: preparation.signal,
   };
 }
 
@@ -183,6 +194,7 @@ async function pause(): Promise<void> {
 
 function reset(): void {
   generation++;
+  preparation.abort();
   for (const learner of learners) learner.dispose();
   learners = [];
   for (const panel of panels) panel.clear();
@@ -222,6 +234,7 @@ function enter(next: State): void {
   resetButton.disabled = next === "idle";
   choices.disabled = next !== "idle";
   folder.disabled = next !== "idle";
+  drawnButton.disabled = next !== "idle";
   document.body.dataset["run"] = next;
 }
 

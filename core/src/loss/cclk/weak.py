@@ -15,7 +15,8 @@ def weaksup_cclk(
         for anchors, candidates in ways:
             s, estimate, sizes = as_printed(anchors, candidates, z, temperature, lambda_, kernel)
             others = s.exp().sum(1) - s.diagonal().exp()
-            positives = torch.maximum(estimate, 1e-7 * torch.stack([*sizes, others]).amax(0))
+            # The last one is for anchors without positives.
+            positives = torch.maximum(estimate, 1e-7 * torch.stack([*sizes, 1e-26 * others]).amax(0))
             losses.append(((positives + others).log() - positives.log()).mean())
         return sum(losses) / len(losses)
     s, own = cosines(view_a, view_b, temperature)

@@ -17,8 +17,8 @@
 //! feature that its partners lack, such as a colour, the own pair can be that positive, and a form that keeps it
 //! then learns little from the partners.
 //!
-//! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times the anchor's
-//! largest term, and takes the gradient of that term.
+//! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times its own largest
+//! term, and takes the gradient of that term.
 //!
 //! In `f32` a `P_i` near 0 loses digits, because it is a difference of sums: rounding errors grow by the factor
 //! `sum_j |w_ji| exp s_ij / |P_i|`. For 37 samples without structure, a cosine kernel, `lambda` from 0.01 to 1 and
@@ -41,6 +41,9 @@ use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
 use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
+
+/// Terms of `P_i` below `exp(-SPAN)` of the negatives count as that: an anchor without positives has a finite loss.
+const SPAN: f64 = 60.0;
 
 /// Smallest total weight of the positives in the released code.
 const RELEASED_FLOOR: f64 = 1e-7;
@@ -114,9 +117,9 @@ fn as_printed(
         sums.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let negatives = rows.sums[2].clone();
-            let shift = estimate.largest().max_pair(negatives.clone());
-            let positive = estimate.relative_to(&shift).clamp_min(FLOOR);
-            (positive.clone() + (negatives - shift).exp()).log() - positive.log()
+            let own = estimate.largest().max_pair(negatives.clone() - SPAN);
+            let positive = estimate.relative_to(&own).clamp_min(FLOOR).log() + own;
+            log_add(positive.clone(), negatives) - positive
         })
     })?;
     super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
@@ -188,4 +191,46 @@ fn normalised(
 fn log_or_empty(weights: Tensor<1>) -> Tensor<1> {
     let empty = weights.clone().lower_equal_elem(0.0);
     weights.mask_fill(empty.clone(), 1.0).log().mask_fill(empty, EMPTY)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, place, value};
+    use crate::numeric::matrix::Matrix;
+
+    /// As printed, an anchor whose negatives are `e^17` times its positives is attracted with all of its gradient.
+    #[test]
+    fn a_hard_anchor_is_attracted() {
+        let at = |degrees: &[f64]| {
+            Matrix::from_fn(degrees.len(), 2, |i, j| {
+                let radians = degrees[i].to_radians();
+                if j == 0 { radians.cos() } else { radians.sin() }
+            })
+        };
+        let batch = Batch::default()
+            .with_tensor("view_a", place(&at(&[0.0, 140.0, 250.0])))
+            .with_tensor("view_b", place(&at(&[150.0, 10.0, 240.0])))
+            .with_condition(
+                "z",
+                Matrix::new(3, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap(),
+            );
+        let settings =
+            KernelWeights { temperature: 0.1, variant: WeightScheme::Paper, ..KernelWeights::default() };
+        let objective = WeakSupCclk(settings);
+        let loss = value(&objective, &batch);
+        // With K = I, P_i is w exp s_ii, w = 1 / 1.01.
+        let cosine = |a: f64, b: f64| ((a - b).to_radians().cos() / 0.1).exp();
+        let anchors =
+            [(0.0, [150.0, 10.0, 240.0]), (140.0, [10.0, 150.0, 240.0]), (250.0, [240.0, 150.0, 10.0])];
+        let of = |(a, [own, other, another]): (f64, [f64; 3])| {
+            let positive = cosine(a, own) / 1.01;
+            ((positive + cosine(a, other) + cosine(a, another)) / positive).ln()
+        };
+        let expected = anchors.into_iter().map(of).sum::<f64>() / 3.0;
+        assert!((loss - expected).abs() < 1e-9 * expected, "{loss} {expected}");
+        assert!(of(anchors[0]) > 17.0);
+        assert!(gradient_error(&objective, &batch) < 1e-6);
+    }
 }

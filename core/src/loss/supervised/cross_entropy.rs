@@ -88,9 +88,10 @@ pub(crate) fn sample_weights(
         return Ok(None);
     }
     let weights = batch.condition(objective, "weights", logits.dims()[0])?;
-    Ok(Some(
-        weights.to_tensor(&logits.device(), logits.dtype()).slice([0..weights.rows(), 0..1]).squeeze_dim(1),
-    ))
+    if weights.columns() != 1 {
+        return Err(Error::shape("weights", "1 column", format!("{} columns", weights.columns())));
+    }
+    Ok(Some(weights.to_tensor(&logits.device(), logits.dtype()).squeeze_dim(1)))
 }
 
 #[cfg(test)]
@@ -107,7 +108,13 @@ mod tests {
             .with_indices("labels", vec![0, 3, 1, 1, 2]);
         assert!(gradient_error(&CrossEntropy::default(), &batch) < 1e-6);
         let weights = Matrix::column(&[0.0, 2.0, 0.5, 1.0, 3.0]);
-        assert!(gradient_error(&CrossEntropy::default(), &batch.with_condition("weights", weights)) < 1e-6);
+        let weighted = |weights| batch.clone().with_condition("weights", weights);
+        assert!(gradient_error(&CrossEntropy::default(), &weighted(weights)) < 1e-6);
+        for columns in [0, 2] {
+            let refused =
+                CrossEntropy::default().evaluate(&weighted(Matrix::from_fn(5, columns, |_, _| 1.0)));
+            assert!(refused.unwrap_err().to_string().contains("weights"), "{columns} columns");
+        }
     }
 
     #[test]

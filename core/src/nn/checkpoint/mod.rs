@@ -99,6 +99,12 @@ impl Metadata {
         }
     }
 
+    /// True if the network was trained and judged on whole pictures, squeezed into squares (`data.fit = "whole"` of the recipe), and
+    /// not on their middle.
+    pub fn sees_whole_pictures(&self) -> bool {
+        self.recipe.pointer("/data/fit").is_some_and(|fit| fit == "whole")
+    }
+
     /// Reads the header of a file, but no tensor.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The preprocessing of pictures in ONNX, equal to `fit_middle` and `Normalisation` of core.
+//! The preprocessing of pictures in ONNX, equal to `fit_middle` or `fit_whole`, and `Normalisation`, of core.
 
 use simile_core::nn::checkpoint::Metadata;
 
@@ -8,7 +8,7 @@ use super::builder::{Builder, Setting};
 /// `[n, channels, side, side]`; returns the name of that.
 pub(super) fn prepared(graph: &mut Builder, pictures: &str, metadata: &Metadata) -> String {
     let planes = graph.node("Transpose", &[pictures], [("perm", Setting::Integers(vec![0, 3, 1, 2]))]);
-    let square = middle_square(graph, &planes);
+    let square = if metadata.sees_whole_pictures() { planes } else { middle_square(graph, &planes) };
     let larger = metadata.resize.unwrap_or(metadata.input_size);
     let resized = resized(graph, &square, larger);
     let middle = middle(graph, &resized, larger, metadata.input_size);

@@ -46,12 +46,13 @@ def preprocess(picture):
         pixels = np.asarray(picture.convert("RGBA")).astype(np.uint32)
         colour, alpha = pixels[..., :3], pixels[..., 3:]
         picture = Image.fromarray(((colour * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
-    width, height = picture.size
-    side = min(width, height)
-    left, top = (width - side) // 2, (height - side) // 2
-    picture = picture.crop((left, top, left + side, top + side))
+    if not WHOLE:
+        width, height = picture.size
+        side = min(width, height)
+        left, top = (width - side) // 2, (height - side) // 2
+        picture = picture.crop((left, top, left + side, top + side))
     larger = RESIZE or SIDE
-    if side != larger:
+    if picture.size != (larger, larger):
         picture = picture.resize((larger, larger), Image.BILINEAR)
     picture = picture.convert({1: "L", 3: "RGB"}[ENCODER["channels"]])
     start = round((larger - SIDE) / 2)

@@ -44,7 +44,8 @@ from torch import nn
 # Which network it is, as the file of the weights says it.
 ENCODER = {encoder}
 FEATURES = {features}
-# Pictures: their middle square to RESIZE (or SIDE), of that the middle SIDE, then (pixel / 255 - MEAN) / STD.
+# Pictures: their middle square, or all of them where WHOLE, to RESIZE (or SIDE), of that the middle SIDE, then (pixel / 255 - MEAN) / STD.
+WHOLE = {whole}
 SIDE = {side}
 RESIZE = {resize}
 MEAN = {mean}
@@ -52,6 +53,7 @@ STD = {std}
 
 {body}
 {COMMON}"#,
+        whole = if metadata.sees_whole_pictures() { "True" } else { "False" },
         features = metadata.embedding_size,
         encoder = serde_json::to_string(encoder)?,
         mean = literal(&metadata.mean)?,
@@ -72,12 +74,14 @@ mod tests {
             EncoderConfig { name: Architecture::SimpleConv1x1, input_size: 28, ..Default::default() };
         let mut metadata = Metadata::new(config, vec![0.5, 0.25, 0.0], vec![1.0, 0.5, 1e-3]);
         metadata.resize = Some(40);
+        metadata.recipe = serde_json::json!({ "data": { "fit": "whole" } });
         let text = source(&metadata).unwrap();
         for line in [
             r#"ENCODER = {"name":"simple-conv-1x1","input_size":28,"channels":3}"#,
             "FEATURES = 128",
             "SIDE = 28",
             "RESIZE = 40",
+            "WHOLE = True",
             "MEAN = [0.5,0.25,0.0]",
             "STD = [1.0,0.5,0.001]",
         ] {

@@ -11,6 +11,7 @@ use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
+use super::leak::prefix_of;
 use super::{Hits, Measured, Metrics, Split};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::TOP1;
@@ -60,7 +61,7 @@ pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> 
     for name in &section.also {
         if let Some(Condition::Categorical { values, names }) = test.conditions.get(name) {
             let groups = GroupAccuracy::new(&guesses, labels, values, classes, names.len())?;
-            metrics.insert(format!("{name}_worst_group"), groups.worst().2);
+            metrics.insert(format!("{}_worst_group", prefix_of(name)), groups.worst().2);
         }
     }
     Ok(metrics)

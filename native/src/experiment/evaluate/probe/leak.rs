@@ -34,7 +34,7 @@ pub(super) struct Leaks {
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
-    for (name, variable) in variables(section, train.dataset) {
+    for Predicted { prefix, variable, is_condition } in variables(section, train.dataset) {
         let (answers, truth) = answers_and_truth(variable, train.dataset, test.dataset)?;
         if !can_vary(&answers) {
             continue;
@@ -42,8 +42,8 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
         let plain = linear(section, &train.rows, &answers)?;
         let scores = plain.reader.scores(&test.rows)?;
         let of_plain = judged(&scores, &truth)?;
-        metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, name), value)));
-        if name == CONDITION {
+        metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, &prefix), value)));
+        if is_condition {
             if let Condition::Categorical { values, .. } = &truth {
                 hits = Some(right(&predictions(&scores)?, values));
             }
@@ -54,9 +54,9 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
             };
             metrics.extend(nonlinear(of_lifted));
             let fit = lifted.map_or_else(|| plain.fit.clone(), |lifted| lifted.fit);
-            fits.insert(format!("{name}{NONLINEAR}"), fit);
+            fits.insert(format!("{prefix}{NONLINEAR}"), fit);
         }
-        fits.insert(name.to_owned(), plain.fit);
+        fits.insert(prefix, plain.fit);
     }
     Ok(Leaks { metrics, fits, hits })
 }
@@ -67,7 +67,7 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
 /// If a variable is missing.
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
-    for (name, variable) in variables(section, train) {
+    for Predicted { prefix, variable, is_condition } in variables(section, train) {
         let (seen, truth) = answers_and_truth(variable, train, test)?;
         let rates = match (&seen, &truth) {
             _ if !can_vary(&seen) => continue,
@@ -77,10 +77,10 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
             (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
             _ => continue,
         };
-        if name == CONDITION {
+        if is_condition {
             metrics.extend(nonlinear(rates.clone()));
         }
-        metrics.extend(rates.into_iter().map(|(metric, value)| (named(&metric, name), value)));
+        metrics.extend(rates.into_iter().map(|(metric, value)| (named(&metric, &prefix), value)));
     }
     Ok(metrics)
 }
@@ -96,13 +96,30 @@ pub(super) fn most_frequent(labels: &[usize], classes: usize, images: usize) -> 
     Matrix::from_fn(images, classes, |_, class| counts[class])
 }
 
-/// Every predicted variable: the prefix of its metrics, and its name in the data set.
-fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'a str)> {
+/// A variable that probes predict.
+struct Predicted<'a> {
+    /// The first part of the names of its metrics.
+    prefix: String,
+    /// Its name in the data set.
+    variable: &'a str,
+    /// True of `probe.condition`, false of those in `probe.also`.
+    is_condition: bool,
+}
+
+fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a>> {
     if train.conditions.is_empty() {
         return Vec::new();
     }
-    let also = section.also.iter().map(|name| (name.as_str(), name.as_str()));
-    std::iter::once((CONDITION, section.condition.as_str())).chain(also).collect()
+    let condition = Predicted { prefix: CONDITION.into(), variable: &section.condition, is_condition: true };
+    let also = section.also.iter();
+    let also = also.map(|name| Predicted { prefix: prefix_of(name), variable: name, is_condition: false });
+    std::iter::once(condition).chain(also).collect()
+}
+
+/// The first part of the names of metrics of a variable in `probe.also`. One that is called `condition` has another, because
+/// metrics of `probe.condition` have that.
+pub(super) fn prefix_of(variable: &str) -> String {
+    if variable == CONDITION { format!("attribute_{variable}") } else { variable.to_owned() }
 }
 
 /// False for a categorical variable with a single value. It is not probed, and a run warns of it.
@@ -277,6 +294,26 @@ mod tests {
         let share = of_value["condition_top1"];
         assert!(share == high || (share - (1.0 - high)).abs() < 1e-12, "{share} of {high}");
         assert_eq!((of_value["condition_roc_auc"], of_value["side_top1"]), (0.5, share));
+    }
+
+    #[test]
+    fn a_variable_that_is_called_condition_leaves_the_metrics_of_the_condition_alone() {
+        let called_condition = |(features, set): (Features, Dataset)| {
+            let age = set.conditions["age"].clone();
+            (features, set.with_condition("condition", age).unwrap())
+        };
+        let (train, test) = (set([400, MANY], 1, linear_value), set([1000, MANY], 2, linear_value));
+        let (train, test) = (called_condition(train), called_condition(test));
+        let both = ProbeSection { also: vec!["condition".into()], ..section("side") };
+        let of = |(features, dataset)| Represented { features, dataset };
+        let measured =
+            measure(&both, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap();
+        let rates = base_rates(&both, &train.1, &test.1).unwrap();
+        for metrics in [&measured.metrics, &rates] {
+            assert!(metrics.contains_key("condition_top1") && !metrics.contains_key("condition_r2"));
+            assert!(metrics.contains_key("attribute_condition_r2"), "{metrics:?}");
+        }
+        assert!(measured.probes.contains_key("attribute_condition"), "{:?}", measured.probes);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! | `condition_top1` | accuracy of a linear classifier of a categorical condition on the test images |
 //! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
 //! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
-//! | `NAME_...` | the same of the variables in `probe.also`, `NAME_worst_group` among them |
+//! | `NAME_...` | the same of the variables in `probe.also`, `NAME_worst_group` among them; `attribute_condition_...` of one that is called `condition` |
 //! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
 //! | `effective_rank` | of the test features |
 //! | `uniformity` | of the test features on the unit sphere |
