@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -216,9 +218,20 @@ fn signalled(place: &Path, run: &str, signal: &str) -> (Option<i32>, String) {
     let begin = [&["train", "lenet.toml", "--out", run], &LONG[..]].concat();
     let mut child = mpirun(place, 2, &begin).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until(&mut child, "a checkpoint", || taken(&place.join(run)) > 0);
-    let second = started_by(child.id()).into_iter().max().unwrap();
+    let started = started_by(child.id());
+    let second = started.iter().max().unwrap();
     assert!(Command::new("kill").args([signal, &second.to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
+    // `mpirun` ends what it started, and does not always wait for that.
+    let works = |process: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z"))
+    };
+    let begun = Instant::now();
+    while started.iter().any(works) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{started:?} go on");
+        sleep(Duration::from_millis(20));
+    }
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
