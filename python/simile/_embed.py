@@ -17,7 +17,8 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
     """The vectors of pictures, `[n, dimensions]` in `float32`: those that `simile embed` gives.
 
     Each picture is brought to the encoder's input as in evaluation: transparency over white, the middle in the aspect
-    ratio of the input, an antialiased bilinear filter, and the mean and deviation that the checkpoint holds.
+    ratio of the input (all of it, squeezed, where the encoder learned from whole pictures), an antialiased bilinear
+    filter, and the mean and deviation that the checkpoint holds.
 
     Args:
         checkpoint: a `.safetensors` file of Simile, or the folder of a run that has one variant.

@@ -9,7 +9,6 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-use simile_core::augment::preprocess::{fit_middle, fit_whole};
 use simile_core::augment::{ByteForm, HostPlanes, Normalisation};
 use simile_core::data::Images;
 use simile_core::data::formats::picture::decode;
@@ -94,10 +93,7 @@ impl Encoder {
 
     /// A picture at the size of the encoder's input.
     fn fitted(&self, picture: &Images) -> Result<Vec<u8>, Fault> {
-        let metadata = &self.checkpoint.metadata;
-        let channels = metadata.encoder.channels;
-        let fit = if metadata.sees_whole_pictures() { fit_whole } else { fit_middle };
-        Ok(fit(picture, metadata.resize, metadata.input_size, channels)?.pixels)
+        Ok(self.checkpoint.metadata.fitted(picture)?.pixels)
     }
 
     /// The vectors of pictures that `read` brings to the size of the input, pass by pass.

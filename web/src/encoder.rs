@@ -3,7 +3,6 @@
 use burn::tensor::{DType, Tensor, TensorData};
 use serde_json::json;
 use simile_core::augment::Normalisation;
-use simile_core::augment::preprocess::{fit_middle, fit_whole};
 use simile_core::data::Images;
 use simile_core::nn::checkpoint::Checkpoint;
 use wasm_bindgen::JsError;
@@ -70,10 +69,8 @@ impl Encoder {
     /// # Errors
     /// The number of bytes is not four for each pixel.
     pub fn prepare(&self, rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<f32>, JsError> {
-        let [channels, side, _] = self.input_size();
-        let metadata = &self.checkpoint.metadata;
-        let fit = if metadata.sees_whole_pictures() { fit_whole } else { fit_middle };
-        let fitted = fit(&Images::new(height, width, 4, rgba)?, metadata.resize, side, channels)?;
+        let fitted = self.checkpoint.metadata.fitted(&Images::new(height, width, 4, rgba)?)?;
+        let channels = fitted.channels;
         let plane = |channel| fitted.pixels.iter().skip(channel).step_by(channels);
         Ok((0..channels).flat_map(plane).map(|&value| f32::from(value) / 255.0).collect())
     }

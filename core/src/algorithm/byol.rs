@@ -85,11 +85,8 @@ impl Algorithm for Byol {
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
         let updates = optimizer.steps();
         passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
-        // While gradients are accumulated, the network that is followed stands still.
-        match optimizer.steps() > updates {
-            true => self.target = self.average.follow(self.target.clone(), &self.trained.model),
-            false => self.average.done += 1,
-        }
+        let is_updated = optimizer.steps() > updates;
+        self.target = self.average.follow_update(self.target.clone(), &self.trained.model, is_updated);
         Ok(())
     }
 

@@ -61,6 +61,16 @@ impl MovingAverage {
         online.valid().train().no_grad()
     }
 
+    /// [`follow`](Self::follow) after a step of the optimiser that updated `online`. While it only accumulates gradients, the
+    /// network that is followed stands still: then the step counts for the momentum alone.
+    pub(super) fn follow_update<M: Module>(&mut self, target: M, online: &M, is_updated: bool) -> M {
+        if is_updated {
+            return self.follow(target, online);
+        }
+        self.done += 1;
+        target
+    }
+
     /// One step of `target` towards `online`, which must have been [its origin](Self::target).
     pub fn follow<M: Module>(&mut self, target: M, online: &M) -> M {
         let momentum = self.momentum();

@@ -84,11 +84,8 @@ impl Algorithm for MomentumContrast {
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
         let updates = optimizer.steps();
         passes::descend(&mut self.model, loss, optimizer, learning_rate)?;
-        // While gradients are accumulated, the network that is followed stands still.
-        match optimizer.steps() > updates {
-            true => self.target = self.average.follow(self.target.clone(), &self.model),
-            false => self.average.done += 1,
-        }
+        let is_updated = optimizer.steps() > updates;
+        self.target = self.average.follow_update(self.target.clone(), &self.model, is_updated);
         self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
     }
 

@@ -367,6 +367,25 @@ mod tests {
         weight.iter::<f64>().chain(layer.bias.val().into_data().iter::<f64>()).collect()
     }
 
+    #[derive(Module, Debug)]
+    struct Row {
+        bias: Param<Tensor<2>>,
+    }
+
+    /// LARS in SimCLR's form neither adapts nor decays a bias, whatever its shape.
+    #[test]
+    fn a_bias_that_is_a_row_moves_as_others_do() {
+        let (options, config) = ((&Device::flex(), DType::F64), OptimizerConfig::Lars(Lars::default()));
+        let mut optimizer = Optimizer::new(config.clone()).unwrap();
+        let moved = step(&mut optimizer, layer(), 0).bias.val().into_data();
+        let bias = Param::from_tensor(Tensor::from_data([[0.25, -1.0]], options));
+        let mut gradients = GradientsParams::new();
+        gradients.register(bias.id, Tensor::<2>::from_data([[2.0, -0.7]], options));
+        let rate = config.learning_rate();
+        let row = Optimizer::new(config).unwrap().step(rate, Row { bias }, gradients).bias.val().into_data();
+        assert_eq!(row.iter::<f64>().collect::<Vec<_>>(), moved.iter::<f64>().collect::<Vec<_>>());
+    }
+
     /*
     Equivalent PyTorch, float64: w = [[1, -2], [0.5, 3]], b = [0.25, -1], four steps with
     w.grad = [[0.3, -0.1], [0.2, 1.5]] * (t + 1) * (-1)**t, b.grad = [2, -0.7] * (1 + 0.5 * t); the last one calls

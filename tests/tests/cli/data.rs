@@ -171,6 +171,17 @@ fn pictures_of_ones_own_are_trained_on() {
         assert!(dark.is_array() && (dark == light) == is_same, "{run}: {vectors}");
     }
 
+    // Names of folders need not be Unicode.
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = std::ffi::OsStr::from_bytes(b"m\xfcnster");
+        std::fs::create_dir(place.path().join(folder)).unwrap();
+        pictures(&place.path().join(folder));
+        let begin = ["train", "mine.toml", "--smoke", "--out", "latin", "--data"];
+        crate::simile(place.path(), &begin).arg(folder).assert().success();
+    }
+
     // What would be left unheeded is refused.
     for (words, reason) in [
         ("embed run --shard 0/2 --out own.parquet", "--shard"),

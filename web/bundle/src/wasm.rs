@@ -40,6 +40,7 @@ impl Bundle {
     }
 }
 
+/// Both, in the order in which they are built.
 pub(crate) const BUNDLES: [Bundle; 2] = [Bundle::Cpu, Bundle::WebGpu];
 
 /// The folder of the glue, its types and the WebAssembly files, which the TypeScript of the package imports.

@@ -27,6 +27,8 @@ pub(crate) use archive::{Archive, Flat, flattened, metadata};
 pub use error::{CheckpointError, Result};
 pub use weights::{Imported, Weights};
 
+use crate::augment::preprocess::{fit_middle, fit_whole};
+use crate::data::{DatasetError, Images};
 use crate::nn::head::{HeadConfig, ProjectionHead};
 use crate::nn::{Encoder, EncoderConfig};
 
@@ -103,6 +105,15 @@ impl Metadata {
     /// not on their middle.
     pub fn sees_whole_pictures(&self) -> bool {
         self.recipe.pointer("/data/fit").is_some_and(|fit| fit == "whole")
+    }
+
+    /// A picture as the network takes it: its middle, or all of it, at the size of its input.
+    ///
+    /// # Errors
+    /// As [`fit_middle`].
+    pub fn fitted(&self, picture: &Images) -> Result<Images, DatasetError> {
+        let fit = if self.sees_whole_pictures() { fit_whole } else { fit_middle };
+        fit(picture, self.resize, self.input_size, self.encoder.channels)
     }
 
     /// Reads the header of a file, but no tensor.
