@@ -9,6 +9,8 @@ pub const EMPTY: f64 = -1e30;
 const TILE_ENTRIES: usize = 1 << 22;
 /// Number of similarities that are stored for the backward pass, 64 MiB in `f32`; more are computed twice.
 const KEPT_ENTRIES: usize = 1 << 24;
+/// Number of anchors of which they are stored: a GPU starts a workgroup for each, and WebGPU allows no more in a row.
+const KEPT_ANCHORS: usize = 65_535;
 
 /// `log sum_j W_ij exp(power * s_ij)` for each anchor `i`. With power 0 it is the logarithm of the weights' sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,12 +135,13 @@ pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usiz
 /// of a tile.
 pub fn similarities_at_once(anchors: u64, candidates: u64) -> u64 {
     let all = anchors.saturating_mul(candidates);
-    if all <= KEPT_ENTRIES as u64 { all } else { TILE_ENTRIES as u64 }
+    let are_kept = anchors <= KEPT_ANCHORS as u64 && all <= KEPT_ENTRIES as u64;
+    if are_kept { all } else { all.min(TILE_ENTRIES as u64) }
 }
 
 /// True if the similarities of that many anchors and candidates are stored for the backward pass.
 pub(crate) fn are_kept(anchors: usize, candidates: usize) -> bool {
-    anchors.saturating_mul(candidates) <= KEPT_ENTRIES
+    anchors <= KEPT_ANCHORS && anchors.saturating_mul(candidates) <= KEPT_ENTRIES
 }
 
 /// The shape of the stored data: a single number if nothing is stored.

@@ -103,7 +103,6 @@ impl AlgorithmConfig {
             Self::Cached { chunk, .. } => {
                 let chunk = samples.min(*chunk as u64);
                 load.pass(2 * chunk, own);
-                load.waiting = 2 * samples;
                 // Every other chunk goes forward twice.
                 let others = samples - chunk;
                 for start in (0..others).step_by(chunk.max(1) as usize) {

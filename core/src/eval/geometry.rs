@@ -1,5 +1,6 @@
 //! The shape of a representation: alignment, uniformity, effective rank, silhouette.
 
+use super::cluster::rename_by_occurrence;
 use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
@@ -81,14 +82,14 @@ pub fn effective_rank(features: &Matrix) -> Result<f64> {
 /// `n - 1` classes occur.
 pub fn silhouette(features: &Matrix, labels: &[usize]) -> Result<f64> {
     check_matrix("features", features)?;
-    let classes = labels.iter().max().map_or(0, |&most| most + 1);
-    check_labels("labels", labels, features.rows(), classes)?;
+    let mut labels = labels.to_vec();
+    let classes = rename_by_occurrence(&mut labels);
+    check_labels("labels", &labels, features.rows(), classes)?;
     let mut counts = vec![0_usize; classes];
     labels.iter().for_each(|&label| counts[label] += 1);
-    let occurring = counts.iter().filter(|&&count| count > 0).count();
-    if occurring < 2 || occurring >= labels.len() {
+    if classes < 2 || classes >= labels.len() {
         return Err(Error::Degenerate {
-            reason: format!("{occurring} classes in {} samples have no silhouette", labels.len()),
+            reason: format!("{classes} classes in {} samples have no silhouette", labels.len()),
             remedy: "evaluate at least 2 classes, fewer than samples".into(),
         });
     }
@@ -96,12 +97,12 @@ pub fn silhouette(features: &Matrix, labels: &[usize]) -> Result<f64> {
     let centred = dense::centred(features, &dense::column_means(features));
     dense::for_each_distance_row(&centred, |i, distances| {
         let mut sums = vec![0.0; classes];
-        distances.iter().zip(labels).for_each(|(d, &label)| sums[label] += d.sqrt());
+        distances.iter().zip(&labels).for_each(|(d, &label)| sums[label] += d.sqrt());
         let own = labels[i];
         if counts[own] > 1 {
             let inner = sums[own] / (counts[own] - 1) as f64;
             let outer = (0..classes)
-                .filter(|&c| c != own && counts[c] > 0)
+                .filter(|&c| c != own)
                 .map(|c| sums[c] / counts[c] as f64)
                 .fold(f64::INFINITY, f64::min);
             let larger = inner.max(outer);
@@ -183,6 +184,13 @@ mod tests {
         }
         assert!(matches!(silhouette(&points, &[0, 1]), Err(Error::Shape { .. })));
         assert_eq!(silhouette(&Matrix::column(&[1.0, 1.0, 1.0]), &[0, 0, 1]).unwrap(), 0.0);
+    }
+
+    #[test]
+    fn a_silhouette_does_not_depend_on_the_numbers_of_the_classes() {
+        let points = Matrix::column(&[1.0, 2.0, 7.0, 9.0]);
+        let far_apart = silhouette(&points, &[usize::MAX, usize::MAX, 3, 3]).unwrap();
+        assert_eq!(far_apart, silhouette(&points, &[0, 0, 1, 1]).unwrap());
     }
 
     #[test]

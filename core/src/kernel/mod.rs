@@ -23,6 +23,8 @@ mod features;
 mod low_rank;
 mod values;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
@@ -40,6 +42,9 @@ const COSINE_EPSILON: f64 = 1e-8;
 
 /// A kernel value below this adds nothing to the weights of a pair, for any ridge.
 const ALIKE: f64 = 1e-12;
+
+/// Most rows whose distances give a median.
+const MEDIAN_ROWS: usize = 1000;
 
 /// A positive semi-definite function of two conditioning values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -234,15 +239,26 @@ impl Factor {
     }
 }
 
-/// The median of the pairwise Euclidean distances of the rows of `z`: a bandwidth `sigma` for data of any unit.
+/// The rows of so many whose distances give the median: all, or from each of 1,000 equal parts one drawn at random, always the
+/// same. At regular steps, rows that come in turn from two groups would all be of one.
+fn median_rows(rows: usize) -> Vec<usize> {
+    if rows <= MEDIAN_ROWS {
+        return (0..rows).collect();
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(rows as u64);
+    let start = |part: usize| part * rows / MEDIAN_ROWS;
+    (0..MEDIAN_ROWS).map(|part| rng.random_range(start(part)..start(part + 1))).collect()
+}
+
+/// The median of the pairwise Euclidean distances of the rows of `z`, without those of equal rows; of an even number the upper one
+/// of the two in the middle. A bandwidth `sigma` for data of any unit.
 ///
-/// Beyond 1,000 rows every n-th row is used, so that at most about half a million distances are formed.
+/// Beyond 1,000 rows it is that of 1,000 of them, so that at most half a million distances are formed.
 ///
 /// # Errors
 /// [`Error::Degenerate`] if fewer than two rows differ.
 pub fn median_distance(z: &Matrix) -> Result<f64> {
-    let step = z.rows().div_ceil(1000).max(1);
-    let rows: Vec<&[f64]> = z.iter_rows().step_by(step).collect();
+    let rows: Vec<&[f64]> = median_rows(z.rows()).into_iter().map(|row| z.row(row)).collect();
     let mut distances: Vec<f64> = (rows.iter().enumerate())
         .flat_map(|(i, a)| rows[..i].iter().map(move |b| squared_distance(a, b)))
         .filter(|&d| d > 0.0)
@@ -324,6 +340,15 @@ mod tests {
         let backwards =
             r#"{"name": "product", "factors": [{"start": 2, "end": 2, "kernel": {"name": "cosine"}}]}"#;
         assert!(kernel(backwards).unwrap_err().contains("factors"));
+    }
+
+    #[test]
+    fn the_median_of_many_rows_sees_groups_that_come_in_turn() {
+        let in_turn = Matrix::from_fn(1200, 1, |i, _| 100.0 * (i % 2) as f64);
+        assert_eq!(median_distance(&in_turn).unwrap(), 100.0);
+        let rows = median_rows(4096);
+        assert_eq!(rows.len(), MEDIAN_ROWS);
+        assert!(rows.is_sorted_by(|a, b| a < b) && *rows.last().unwrap() < 4096);
     }
 
     #[test]

@@ -17,13 +17,21 @@ pub(crate) fn targets(
     input: &str,
     logits: &Tensor<2>,
 ) -> Result<Tensor<2, Int>> {
+    check_scores("logits", logits)?;
     let [rows, classes] = logits.dims();
-    if rows == 0 || classes == 0 {
-        return Err(Error::shape("logits", "at least one row and one class", format!("{rows}x{classes}")));
-    }
     let labels = batch.indices(objective, input, rows)?;
     below(input, labels, classes)?;
     Ok(indices(labels, &logits.device()).unsqueeze_dim(1))
+}
+
+/// Checks that there is a score.
+pub(crate) fn check_scores(input: &str, scores: &Tensor<2>) -> Result<()> {
+    match scores.dims() {
+        [rows, classes] if rows == 0 || classes == 0 => {
+            Err(Error::shape(input, "at least one row and one class", format!("{rows}x{classes}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that every entry of an integer input is below `count`.

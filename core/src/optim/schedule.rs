@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, within};
 
 /// The learning-rate schedule of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
     /// Linear from 0 over `warm_up` of the run, then half a cosine to 0, changing at each step (SimCLR).
@@ -16,10 +16,9 @@ pub enum Schedule {
     },
     /// As CCLK released it, changing once an epoch: `min(½(1 + cos(π epoch / epochs)), (1 + epoch) / 10)`,
     /// a linear ramp over ten epochs under a cosine.
-    Released,
+    Released {},
     /// The base rate throughout.
-    #[default]
-    Constant,
+    Constant {},
     /// The base rate, multiplied by `factor` at each of `milestones`.
     Step {
         /// Fractions of the run, 0 to 1, in rising order.
@@ -28,6 +27,12 @@ pub enum Schedule {
         #[serde(default = "default_factor")]
         factor: f64,
     },
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self::Constant {}
+    }
 }
 
 fn default_factor() -> f64 {
@@ -53,7 +58,7 @@ impl Schedule {
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Cosine { warm_up } => within("schedule.warm_up", *warm_up, 0.0, 1.0).map(drop),
-            Self::Released | Self::Constant => Ok(()),
+            Self::Released {} | Self::Constant {} => Ok(()),
             Self::Step { milestones, factor } => {
                 within("schedule.factor", *factor, 0.0, 1.0)?;
                 for milestone in milestones {
@@ -77,7 +82,7 @@ impl Schedule {
         let steps = at.steps.max(1) as f64;
         let step = at.step as f64;
         match self {
-            Self::Constant => 1.0,
+            Self::Constant {} => 1.0,
             Self::Cosine { warm_up } => {
                 let warm = (warm_up * steps).round();
                 if step < warm {
@@ -86,7 +91,7 @@ impl Schedule {
                     half_cosine((step - warm) / (steps - warm).max(1.0))
                 }
             }
-            Self::Released => {
+            Self::Released {} => {
                 let per_epoch = at.steps_per_epoch.max(1);
                 let epoch = (at.step / per_epoch) as f64;
                 let epochs = at.steps.div_ceil(per_epoch).max(1) as f64;
@@ -128,7 +133,7 @@ mod tests {
     #[test]
     fn released_is_a_ten_epoch_ramp_under_a_cosine_that_changes_once_an_epoch() {
         // [min(0.5 * (1 + math.cos(math.pi * e / 20)), (1 + e) / 10) for e in (0, 4, 9, 10, 19)]
-        let factors = factors(&Schedule::Released, 60, 3);
+        let factors = factors(&Schedule::Released {}, 60, 3);
         for (epoch, expected) in
             [(0, 0.1), (4, 0.5), (9, 0.578_217_232_520_115_4), (10, 0.5), (19, 0.006_155_829_702_431_115)]
         {
@@ -159,5 +164,12 @@ mod tests {
         let schedule: Schedule = serde_json::from_str(r#"{"name":"cosine","warm_up":0.05}"#).unwrap();
         assert_eq!(schedule, Schedule::Cosine { warm_up: 0.05 });
         assert!(serde_json::from_str::<Schedule>(r#"{"name":"cosine","warmup":0.05}"#).is_err());
+        for (name, schedule) in [("constant", Schedule::Constant {}), ("released", Schedule::Released {})] {
+            let text = format!(r#"{{"name":"{name}"}}"#);
+            assert_eq!(serde_json::to_string(&schedule).expect("written"), text);
+            assert_eq!(serde_json::from_str::<Schedule>(&text).expect("read"), schedule);
+            let error = serde_json::from_str::<Schedule>(&format!(r#"{{"name":"{name}","warm_up":0.05}}"#));
+            assert!(error.unwrap_err().to_string().contains("unknown field `warm_up`"), "{name}");
+        }
     }
 }

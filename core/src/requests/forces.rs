@@ -17,6 +17,8 @@ use super::Request;
 use super::input::parse_rows;
 use super::outcome::rows;
 use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::spec::Conditioning;
 use crate::numeric::matrix::Matrix;
 
 /// Small enough that squared lengths stay at 1 in `f32`, approximately.
@@ -38,12 +40,22 @@ impl Request {
         let views = [self.unit_view(VIEWS[0])?, self.unit_view(VIEWS[1])?];
         let [of_a, of_b] = [views[0].rows(), views[1].rows()];
         let (n, width) = (of_a + of_b, views[0].columns());
+        if views[1].columns() != width {
+            let columns = |view: &Matrix| format!("{} columns", view.columns());
+            return Err(Error::shape(VIEWS[1], columns(&views[0]), columns(&views[1])));
+        }
         let mut probe = self.clone();
+        self.condition_on_views(&mut probe)?;
         for ((name, view), first) in VIEWS.into_iter().zip(&views).zip([0, of_a]) {
             let own = |i: usize, j: usize| if j == width + first + i { LENGTH } else { 0.0 };
-            let extended = Matrix::from_fn(view.rows(), width + n, |i, j| {
-                if j < width { view.row(i).get(j).copied().unwrap_or(0.0) } else { own(i, j) }
-            });
+            let extended =
+                Matrix::from_fn(
+                    view.rows(),
+                    width + n,
+                    |i, j| {
+                        if j < width { view[(i, j)] } else { own(i, j) }
+                    },
+                );
             probe.inputs.insert(name.into(), rows(&extended));
         }
         probe.inputs.insert("inputs_normalised".into(), true.into());
@@ -60,8 +72,7 @@ impl Request {
         let largest = gradient.data().iter().fold(1e-6_f64, |most, v| most.max(v.abs()));
         for i in 0..n {
             for k in 0..width {
-                let product: f64 =
-                    (0..n).map(|j| forces[(i, j)] * stacked[j].get(k).copied().unwrap_or(0.0)).sum();
+                let product: f64 = (0..n).map(|j| forces[(i, j)] * stacked[j][k]).sum();
                 let scale = largest.max((0..n).fold(0.0, |most: f64, j| most.max(forces[(i, j)].abs())));
                 if (product - gradient[(i, k)]).abs() > TOLERANCE * scale {
                     return Err(
@@ -71,6 +82,19 @@ impl Request {
             }
         }
         Ok(forces)
+    }
+
+    /// An objective that takes the representation for a missing condition gets the views as they are: those of the probe are
+    /// of another length, and have more columns.
+    fn condition_on_views(&self, probe: &mut Self) -> Result<()> {
+        let is_given = ["z", "z_a"].into_iter().any(|name| self.inputs.contains_key(name));
+        if is_given || loss::spec(&self.objective)?.conditioning() != Conditioning::Representation {
+            return Ok(());
+        }
+        for (view, condition) in VIEWS.into_iter().zip(["z_a", "z_b"]) {
+            probe.inputs.extend(self.inputs.get(view).map(|rows| (condition.to_owned(), rows.clone())));
+        }
+        Ok(())
     }
 
     fn unit_view(&self, name: &str) -> Result<Matrix> {
@@ -116,6 +140,29 @@ mod tests {
 
     fn forces(objective: &str, dtype: DType) -> Result<Matrix> {
         pollster::block_on(case(objective).forces(&Device::flex(), dtype))
+    }
+
+    #[test]
+    fn an_objective_conditioned_on_the_views_takes_them_at_their_length() {
+        let mut alone = case("hardneg-cclk");
+        alone.params = serde_json::json!({ "kernel": { "name": "rbf" } });
+        for (name, length) in VIEWS.into_iter().zip([3.0, 0.5]) {
+            let view = parse_rows(name, &alone.inputs[name]).unwrap();
+            let longer = Matrix::from_fn(view.rows(), view.columns(), |i, j| length * view[(i, j)]);
+            alone.inputs.insert(name.into(), rows(&longer));
+        }
+        alone.inputs.remove("inputs_normalised");
+        let mut given = alone.clone();
+        for (view, condition) in VIEWS.into_iter().zip(["z_a", "z_b"]) {
+            given.inputs.insert(condition.into(), alone.inputs[view].clone());
+        }
+        let forces = |case: &Request| pollster::block_on(case.forces(&Device::flex(), DType::F64)).unwrap();
+        let difference = (forces(&alone).data().iter().zip(forces(&given).data()))
+            .fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+        assert!(difference < 1e-12, "{difference}");
+        given.inputs.insert("view_b".into(), serde_json::json!([[1], [1], [1], [1]]));
+        let error = pollster::block_on(given.forces(&Device::flex(), DType::F64)).unwrap_err();
+        assert!(error.to_string().contains("`view_b` has 1 columns, expected 2 columns"), "{error}");
     }
 
     /// `dL/ds_ij = (p_ij - [j = i]) / (b temperature)` with the softmax `p` of anchor `i`.

@@ -40,6 +40,7 @@ pub(super) fn gram(params: &Value, inputs: &Value) -> Result<Outcome> {
         let reason = "expected named kernels, such as { \"narrow\": { \"name\": \"rbf\", \"sigma\": 0.5 } }";
         return Err(Error::parameter("kernels", "empty", reason));
     }
+    params.kernels.values().try_for_each(|kernel| kernel.fits(&z))?;
     let grams: Map<String, Value> = (params.kernels.iter())
         .map(|(name, kernel)| (name.clone(), json!({ "gram": kernel.gram(&z) })))
         .collect();
@@ -97,19 +98,22 @@ pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
     let margin = (0..z.rows())
         .flat_map(|i| (0..z.rows()).filter(move |&j| j != i).map(move |j| (i, j)))
         .map(|pair| (unclipped[pair] - clip_threshold).abs())
-        .fold(f64::INFINITY, f64::min);
+        .min_by(f64::total_cmp);
     let eigenvalues = eigenvalues(&kernel, &z, lambda)?;
     let magnitudes = eigenvalues.iter().map(|v| v.abs());
     let condition = magnitudes.clone().fold(0.0, f64::max) / magnitudes.fold(f64::INFINITY, f64::min);
-    let aux = json!({
+    let mut aux = json!({
         "K": kernel.gram(&z),
         "W_paper": weights(WeightScheme::Paper, clip_threshold)?,
         "W_released": weights(WeightScheme::Released, clip_threshold)?,
         "W_normalised": weights(WeightScheme::Normalised, clip_threshold)?,
-        "clip_margin": margin,
         "cond_K_plus_lambda": condition,
         "min_eig_K_plus_lambda": eigenvalues.iter().copied().fold(f64::INFINITY, f64::min),
     });
+    // A single row has no pair.
+    if let Some(margin) = margin {
+        aux["clip_margin"] = margin.into();
+    }
     Ok(Outcome { aux, ..Outcome::default() })
 }
 

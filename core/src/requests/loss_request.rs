@@ -163,6 +163,21 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_for_each_view_is_one_input() {
+        let rows = |shift: f64| match view(shift) {
+            InputValues::Rows(rows) => rows,
+            _ => unreachable!(),
+        };
+        let views = [("view_a", view(0.0)), ("view_b", view(0.4)), ("prototypes", view(0.9))];
+        let queues = ("queue", InputValues::Queues(vec![rows(1.3), rows(2.1)]));
+        let loss = |inputs: &[(&str, InputValues)]| {
+            let request = LossRequest { params: Value::Null, ..loss_request("swav", inputs) };
+            run(&request, DType::F64).unwrap().loss
+        };
+        assert_ne!(loss(&views), loss(&[views.as_slice(), &[queues]].concat()));
+    }
+
+    #[test]
     fn integers_and_rows_are_not_taken_for_each_other() {
         let (a, b) = (("view_a", view(0.0)), ("view_b", view(0.4)));
         let rows = run(&loss_request("supcon", &[a.clone(), b.clone(), ("labels", view(0.0))]), DType::F64);

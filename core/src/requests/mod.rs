@@ -24,6 +24,7 @@ use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 
 use self::input::parse_condition;
 pub use self::input_values::InputValues;
@@ -45,6 +46,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 fn runner(name: &str) -> Option<Runner> {
     RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
 }
+
+/// The input that says that embeddings are unit rows.
+const UNIT_ROWS: &str = "inputs_normalised";
 
 /// A case, as parsed from JSON.
 #[derive(Debug, Clone, Deserialize)]
@@ -134,8 +138,19 @@ impl Request {
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; the error names it.
     pub fn evaluate(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Evaluation> {
         let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
+        self.check_names(objective.spec())?;
         let batch = self.batch(device, dtype)?.with_tile(tile).with_details(true);
         objective.evaluate(&batch)
+    }
+
+    /// Checks that the objective, or another one, reads every input: a document may serve several objectives, but a misspelt name
+    /// would be an input that is left out.
+    fn check_names(&self, spec: &Spec) -> Result<()> {
+        let is_read = |name: &str| name == UNIT_ROWS || loss::specs().any(|spec| spec.reads(name));
+        match self.inputs.keys().find(|name| !is_read(name)) {
+            Some(name) => Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name))),
+            None => Ok(()),
+        }
     }
 
     /// The inputs as a batch.
@@ -146,7 +161,10 @@ impl Request {
         let mut batch = Batch::default();
         for (name, value) in &self.inputs {
             batch = match name.as_str() {
-                "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
+                UNIT_ROWS => {
+                    let is_flag = || Error::shape(UNIT_ROWS, "true or false", value.to_string());
+                    batch.with_unit_rows(value.as_bool().ok_or_else(is_flag)?)
+                }
                 name => InputValues::parse(name, value)?.add_to(batch, name, device, dtype)?,
             };
         }
@@ -174,6 +192,44 @@ mod tests {
                 .to_string()
                 .contains("lff-weights")
         );
+    }
+
+    #[test]
+    fn an_input_that_no_objective_reads_and_a_gap_between_views_are_named() {
+        let views = r#""view_a": [[1, 0], [0, 1]], "view_b": [[1, 1], [0, 1]]"#;
+        let refused = |objective: &str, more: &str| {
+            let case = format!(r#"{{"objective": "{objective}", "inputs": {{{views}, {more}}}}}"#);
+            run(&case).unwrap_err().to_string()
+        };
+        let text = refused("contex", r#""labels": [0, 1], "biass": [0, 1]"#);
+        assert!(text.contains("unknown input `biass`; known: bias"), "{text}");
+        let text = refused("decoupled-uniformity", r#""view_d": [[1, 0], [0, 1]]"#);
+        assert!(text.contains("`view_c`"), "{text}");
+        let text = refused("nt-xent", r#""inputs_normalised": 1"#);
+        assert!(text.contains("`inputs_normalised`") && text.contains("true or false"), "{text}");
+        let with_others = format!(r#"{{"objective": "nt-xent", "inputs": {{{views}, "z": [1, 2]}}}}"#);
+        assert!(run(&with_others).is_ok(), "a document may serve several objectives");
+    }
+
+    #[test]
+    fn shapes_and_columns_that_do_not_fit_are_named() {
+        let text = |json: &str| run(json).unwrap_err().to_string();
+        let lars = text(
+            r#"{"objective": "lars-cclk", "params": {"lr_per_step": [0.1], "momentum": 0.9, "weight_decay": 0, "eta": 0.001},
+                "inputs": {"weight": [[1, 2, 3], [4, 5, 6]], "bias": [0], "grad_weight": [[[1, 2], [3, 4], [5, 6]]], "grad_bias": [[0]]}}"#,
+        );
+        assert!(lars.contains("`grad_weight`") && lars.contains("2x3") && lars.contains("3x2"), "{lars}");
+        let gram = text(
+            r#"{"objective": "kernel-gram", "inputs": {"z": [[0, 1], [2, 3]]}, "params": {"kernels": {"wide":
+                {"name": "product", "factors": [{"start": 0, "end": 4, "kernel": {"name": "linear"}}]}}}}"#,
+        );
+        assert!(gram.contains("has 2 columns"), "{gram}");
+        let lnl = text(
+            r#"{"objective": "lnl", "inputs": {"logits": [[0.1, 0.9]], "labels": [0], "bias_logits": [[], []]}}"#,
+        );
+        assert!(lnl.contains("bias_logits"), "{lnl}");
+        let alone = r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": [[0.5]]}}"#;
+        assert!(run(alone).unwrap().aux.get("clip_margin").is_none(), "one row has no pair");
     }
 
     #[test]

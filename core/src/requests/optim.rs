@@ -94,8 +94,9 @@ pub(super) async fn run(
     };
     let mut trajectory = vec![];
     for ((rate, weight), bias) in params.lr_per_step.iter().zip(&inputs.grad_weight).zip(&inputs.grad_bias) {
-        same_size("grad_weight", inputs.weight.data().len(), weight.data().len())?;
-        same_size("grad_bias", inputs.bias.len(), bias.len())?;
+        let shape = |weight: &Matrix| format!("{}x{}", weight.rows(), weight.columns());
+        same_shape("grad_weight", shape(&inputs.weight), shape(weight))?;
+        same_shape("grad_bias", format!("{} values", inputs.bias.len()), format!("{} values", bias.len()))?;
         let mut gradients = GradientsParams::new();
         gradients.register(weight_id, weight.to_tensor(device, dtype));
         gradients.register(bias_id, vector(bias));
@@ -112,12 +113,8 @@ fn parse<T: serde::de::DeserializeOwned>(name: &str, value: &Value) -> Result<T>
     T::deserialize(value).map_err(|e| Error::parameter(name, "not understood", &e.to_string()))
 }
 
-fn same_size(name: &str, expected: usize, size: usize) -> Result<()> {
-    if expected == size {
-        Ok(())
-    } else {
-        Err(Error::shape(name, format!("{expected} values"), format!("{size}")))
-    }
+fn same_shape(name: &str, expected: String, found: String) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::shape(name, expected, found)) }
 }
 
 #[cfg(test)]

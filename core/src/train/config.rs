@@ -60,7 +60,8 @@ pub struct TrainerConfig {
     /// The precision of encoders in training. Default: `f32`.
     #[serde(default, skip_serializing_if = "Precision::is_default")]
     pub precision: Precision,
-    /// Initial weights of the encoder; random if absent. Not part of the state: a resumed run no longer needs them.
+    /// Initial weights of the encoder; random if absent. Not part of the state: a resumed run no longer needs them, but for `jtt`,
+    /// whose second network also begins with them.
     #[serde(skip)]
     pub weights: Option<Arc<Weights>>,
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   4 p (2 + slots)           parameters p, their gradients, the optimiser's state; 4 p for each network that follows
-//! + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side; a batches of pictures of r pixels wait
+//! + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side, twice for `cached` with the statistics of the
+//!                             batch; a batches of pictures of r pixels wait
 //! + the larger one of
 //!     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
 //!     4 Σ n k + 4 (b² + m)    then n images through each network at once, of which it keeps k numbers (2 Σ n k in bf16);
@@ -60,10 +61,11 @@ impl StepMemory {
 }
 
 impl TrainerConfig {
-    /// The least memory of a step of a size. Only objective, algorithm, network, head, optimiser, average, accumulation and
-    /// precision count.
-    pub fn step_memory(&self, size: StepSize, stored: StoredPictures) -> StepMemory {
-        let Load { trained, fixed, activations, largest, waiting, pairs, .. } = self.load(size);
+    /// The least memory of a step of a size on the first of `devices` that share it. Only objective, algorithm, network, head,
+    /// optimiser, average, accumulation and precision count.
+    pub fn step_memory(&self, size: StepSize, stored: StoredPictures, devices: usize) -> StepMemory {
+        let Load { trained, fixed, waiting, pairs, .. } = self.load(size);
+        let Load { activations, largest, .. } = self.load(self.share(size, devices));
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
         let number = self.number();
@@ -83,9 +85,9 @@ impl TrainerConfig {
 
     /// The least memory of a step on a further device that shares it: a copy of the network with its gradients, and a chunk
     /// of the batch. `None` for an algorithm that computes on one device.
-    pub fn helper_memory(&self, size: StepSize) -> Option<StepMemory> {
+    pub fn helper_memory(&self, size: StepSize, devices: usize) -> Option<StepMemory> {
         let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return None };
-        let Load { trained, activations, largest, .. } = self.load(size);
+        let Load { trained, activations, largest, .. } = self.load(self.share(size, devices));
         let number = self.number();
         Some(StepMemory {
             parameters: NUMBER * 2 * trained,
@@ -95,6 +97,13 @@ impl TrainerConfig {
             pictures: 0,
             largest: number.saturating_mul(largest),
         })
+    }
+
+    /// The part of a batch that is on each of `devices` in turn, chunk by chunk: all of it but for `cached`.
+    fn share(&self, size: StepSize, devices: usize) -> StepSize {
+        let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return size };
+        let chunks = size.samples.div_ceil(chunk.max(1)).div_ceil(devices.max(1));
+        StepSize { samples: size.samples.min(chunk.saturating_mul(chunks)), ..size }
     }
 
     /// Bytes of `count` images in the form that the network reads.
@@ -134,7 +143,7 @@ mod tests {
     /// LeNet-5 sees three channels of 32 pixels.
     fn memory(objective: ObjectiveConfig, samples: usize, stored: StoredPictures) -> StepMemory {
         let config = TrainerConfig { objective, ..TrainerConfig::default() };
-        config.step_memory(StepSize { samples, classified: None }, stored)
+        config.step_memory(StepSize { samples, classified: None }, stored, 1)
     }
 
     #[test]
@@ -177,12 +186,22 @@ mod tests {
         let cached = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Chunk };
         let size = StepSize { samples: 64, classified: None };
         let single = TrainerConfig::default();
-        assert_eq!(single.helper_memory(size), None);
+        assert_eq!(single.helper_memory(size, 2), None);
         let config = TrainerConfig { algorithm: cached, ..single };
         let stored = StoredPictures { side: config.encoder.input_size, ahead: 0 };
-        let (first, helper) = (config.step_memory(size, stored), config.helper_memory(size));
+        let (first, helper) = (config.step_memory(size, stored, 2), config.helper_memory(size, 2));
         let Some(helper) = helper else { unreachable!("the method shares its steps") };
         assert_eq!((helper.activations, helper.images), (first.activations, 4 * 8 * 3 * 32 * 32));
         assert!(helper.parameters < first.parameters && helper.total() < first.total());
+        // The views of the whole batch are not copied; each device has a part of what statistics of the whole batch keep.
+        assert_eq!(first.images, 64 * 8 * 3 * 32 * 32);
+        let statistics = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Batch };
+        let config = TrainerConfig { algorithm: statistics, ..config };
+        let alone = config.step_memory(size, stored, 1).activations;
+        let [first, helper] = [
+            config.step_memory(size, stored, 2).activations,
+            config.helper_memory(size, 2).map_or(0, |helper| helper.activations),
+        ];
+        assert!(first == helper && first < alone && 2 * first > alone, "{first} {helper} {alone}");
     }
 }

@@ -339,7 +339,7 @@ fn a_seed_gives_the_same_run() {
 fn a_run_that_diverges_says_between_which_steps() {
     let config = TrainerConfig {
         optimizer: OptimizerConfig::Sgd(Sgd { learning_rate: 1e38, ..Sgd::default() }),
-        schedule: Schedule::Constant,
+        schedule: Schedule::Constant {},
         ..config(OptimizerConfig::default())
     };
     let mut trainer = new(config);

@@ -98,6 +98,7 @@ impl Case {
 }
 
 /// Tensors on one device.
+#[derive(Clone)]
 struct On {
     maps: Tensor<4>,
     weight: Tensor<4>,
@@ -220,6 +221,26 @@ fn convolutions() {
             case,
             |on| on.plain(Some(on.bias.clone()), windows),
             |on| convolve(on.maps.clone(), on.weight.clone(), Some(on.bias.clone()), windows),
+        );
+    }
+}
+
+/// Maps that repeat a column, a row or an image take the memory of one.
+#[test]
+fn convolutions_of_repeated_maps() {
+    let case = &CASES[0];
+    let [n, height, width, inputs] = case.maps();
+    for once in [[n, height, 1, inputs], [n, 1, width, inputs], [1, height, width, inputs]] {
+        let maps = |on: &On| {
+            let [images, rows, columns, channels] = once;
+            let part = on.maps.clone().slice([0..images, 0..rows, 0..columns, 0..channels]);
+            part.expand([n, height, width, inputs])
+        };
+        check(
+            "repeated",
+            case,
+            |on| On { maps: maps(on), ..on.clone() }.plain(None, case.windows),
+            |on| convolve(maps(on), on.weight.clone(), None, case.windows),
         );
     }
 }

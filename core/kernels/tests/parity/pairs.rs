@@ -221,6 +221,30 @@ fn sums_over_pairs() {
     }
 }
 
+/// WebGPU starts at most 65,535 workgroups in a row.
+#[test]
+fn sums_of_more_anchors_than_workgroups_in_a_row() {
+    let case = Case {
+        name: "many anchors",
+        shape: [66_000, 3],
+        width: 2,
+        given: Given::Nothing,
+        terms: vec![LogSumExp::over_all()],
+        scale: 2.0,
+    };
+    let device = Device::flex().autodiff();
+    let expected = run(&case, (&device, DType::F64), None, |anchors, candidates, comparison, _| {
+        reference(anchors, candidates, &comparison, &case.given)
+    });
+    for target in targets() {
+        let of = (&target.device, target.dtype);
+        let results = run(&case, of, None, |anchors, candidates, comparison, weights| {
+            log_sum_exps(anchors, candidates, weights, comparison)
+        });
+        assert_equal(&results, &expected, &target, case.name);
+    }
+}
+
 /// Rows in groups of one have no pair of the same group.
 #[test]
 fn an_anchor_without_pairs_has_no_gradient() {

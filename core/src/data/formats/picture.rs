@@ -43,9 +43,18 @@ pub enum PictureError {
 pub fn decode(bytes: &[u8]) -> Result<Images, PictureError> {
     let mut reader =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(ImageError::IoError)?;
-    if reader.format() == Some(ImageFormat::Png) && !has_whole_palette(bytes) {
-        let reason = "its palette ends in the middle of a colour";
-        return Err(ImageError::Decoding(DecodingError::new(ImageFormat::Png.into(), reason)).into());
+    let damage = match reader.format() {
+        Some(format @ ImageFormat::Png) if !has_whole_palette(bytes) => {
+            Some((format, "its palette ends in the middle of a colour"))
+        }
+        Some(format @ ImageFormat::Jpeg) if !has_end(bytes) => Some((
+            format,
+            "it is cut off: its pixels are not followed by the marker of the end; get it again",
+        )),
+        _ => None,
+    };
+    if let Some((format, reason)) = damage {
+        return Err(ImageError::Decoding(DecodingError::new(format.into(), reason)).into());
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(SCRATCH);
@@ -76,6 +85,27 @@ fn has_whole_palette(bytes: &[u8]) -> bool {
             b"PLTE" => return length.is_multiple_of(3),
             b"IDAT" | b"IEND" => break,
             _ => rest = after.get(length as usize + 4..).unwrap_or_default(),
+        }
+    }
+    true
+}
+
+/// True if the first scan of a JPEG is followed by the marker of the end. zune-jpeg 0.5.15, as image 0.25.10 calls it, takes one
+/// that ends earlier for whole, and fills the rest with grey. Pillow refuses it, except for some that lack the marker alone.
+fn has_end(bytes: &[u8]) -> bool {
+    const MARK: u8 = 0xff;
+    const SCAN: u8 = 0xda;
+    const END: [u8; 2] = [MARK, 0xd9];
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    // Segments before the scan are passed over, because a thumbnail in one of them is a JPEG with an end of its own. The decoder
+    // reports a file that ends in them, or bytes that are no segment.
+    while let Some(at) = rest.windows(2).position(|pair| pair[0] == MARK && !matches!(pair[1], 0 | MARK)) {
+        let Some(([_, marker, high, low], _)) = rest[at..].split_first_chunk::<4>() else { break };
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        rest = rest.get(at + 2 + length..).unwrap_or_default();
+        if *marker == SCAN {
+            // Other bytes may follow the end, so that it is not always the last.
+            return rest.windows(2).rev().any(|pair| pair == END);
         }
     }
     true

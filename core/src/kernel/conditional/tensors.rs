@@ -17,7 +17,7 @@
 use burn::tensor::{DType, Tensor};
 
 use super::DeviceEmbedding;
-use crate::kernel::{COSINE_EPSILON, Kernel};
+use crate::kernel::{COSINE_EPSILON, Kernel, median_rows};
 use crate::numeric::matrix::indices;
 
 /// Steps of the iteration beyond which nothing changes in `f32`.
@@ -30,8 +30,6 @@ const DIFFERENCES: usize = 1 << 24;
 const HALVINGS: usize = 40;
 /// Squared distances below this part of the largest are those of equal rows.
 const NEARLY_EQUAL: f64 = 1e-5;
-/// Rows whose median distance is taken, at most.
-const MEDIAN_ROWS: usize = 1000;
 
 impl DeviceEmbedding {
     /// `(K + ridge I)^-1 K` of the rows of `z`, `[b, k]`, or that of `K` with its diagonal set to 1. The ridge is above 0, and the
@@ -141,8 +139,7 @@ fn absolute_distances(z: Tensor<2>) -> Tensor<2> {
 /// all rows are equal. A sort would read from the device; the range in which it lies is halved instead.
 fn median_square(z: Tensor<2>) -> Tensor<2> {
     let (b, device) = (z.dims()[0], z.device());
-    let some: Vec<usize> = (0..b).step_by(b.div_ceil(MEDIAN_ROWS).max(1)).collect();
-    let squares = squared_distances(z.select(0, indices(&some, &device)));
+    let squares = squared_distances(z.select(0, indices(&median_rows(b), &device)));
     let largest = squares.clone().max().reshape([1, 1]);
     // Rounding leaves a small distance between equal rows.
     let nearly_equal = squares.clone().lower(largest.clone() * NEARLY_EQUAL);

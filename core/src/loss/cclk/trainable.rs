@@ -74,7 +74,8 @@ impl Default for TrainableFairCclk {
 }
 
 impl TrainableFairCclk {
-    /// `W` and its derivative with respect to `log sigma`.
+    /// `W` and its derivative with respect to `log sigma`, each row divided by the largest weight of another sample: that changes
+    /// no share, and the backward step of the division into shares squares a sum that may be below the least float.
     fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
         let (n, sigma) = (z.rows(), log_sigma.exp());
         if !sigma.is_normal() {
@@ -101,8 +102,12 @@ impl TrainableFairCclk {
         let inverse = inverse.inverse();
         let change = &inverse * slope * &inverse;
         let identity = |i, j| f64::from(u8::from(i == j));
-        let weights = Matrix::from_fn(n, n, |i, j| identity(i, j) - self.lambda * inverse[(i, j)]);
-        Ok((weights, Matrix::from_fn(n, n, |i, j| self.lambda * change[(i, j)])))
+        let weight = |i, j| identity(i, j) - self.lambda * inverse[(i, j)];
+        let largest = |i| (0..n).filter(|&j| j != i).map(|j| weight(i, j)).fold(0.0, f64::max);
+        let scales: Vec<f64> =
+            (0..n).map(|i| Some(largest(i)).filter(|&most| most > 0.0).unwrap_or(1.0)).collect();
+        let weights = Matrix::from_fn(n, n, |i, j| weight(i, j) / scales[i]);
+        Ok((weights, Matrix::from_fn(n, n, |i, j| self.lambda * change[(i, j)] / scales[i])))
     }
 
     /// The loss from unit rows of both views, stacked, and `W`.
@@ -184,6 +189,8 @@ impl Objective for TrainableFairCclk {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::DType;
+
     use super::super::super::FairCclk;
     use super::super::super::finite_difference::{gradient_error, place, random, read, value};
     use super::super::KernelWeights;
@@ -211,6 +218,25 @@ mod tests {
         let fair = FairCclk(KernelWeights { kernel: Kernel::rbf(0.8), ..KernelWeights::default() });
         let batch = batch(0.8_f64.ln());
         assert!((value(&TrainableFairCclk::default(), &batch) - value(&fair, &batch)).abs() < 1e-9);
+    }
+
+    /// Its weights are 1e-31 and less, of which single precision has no square.
+    #[test]
+    fn a_sample_far_from_the_others_has_a_finite_gradient() {
+        let objective = TrainableFairCclk::default();
+        for (far, dtype) in [(12.0, DType::F32), (12.0, DType::F64), (30.0, DType::F64)] {
+            let view = |seed| random(3, 4, seed).cast(dtype);
+            let batch = Batch::views(view(1), view(2))
+                .with_condition("z", Matrix::column(&[0.0, 0.5, far]))
+                .with_condition("log_sigma", Matrix::column(&[0.0]));
+            let gradient = read(objective.evaluate(&batch).unwrap().gradients["log_sigma"].clone());
+            assert!(gradient[(0, 0)].is_finite(), "{far}, {dtype:?}: {gradient:?}");
+        }
+        let error = gradient_error(&objective, &{
+            let z = Matrix::column(&[0.0, 0.5, 0.2, 0.9, 1.1, 0.4, 0.7, 9.0]);
+            batch(0.0).with_condition("z", z)
+        });
+        assert!(error < 1e-6, "{error}");
     }
 
     #[test]

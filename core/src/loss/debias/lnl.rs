@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::logits::{CrossEntropies, entropy, targets};
+use crate::loss::logits::{CrossEntropies, check_scores, entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{
     BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
@@ -82,6 +82,7 @@ impl Objective for Lnl {
         let (logits, bias_logits) =
             (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
         let targets = targets(batch, self.name(), "labels", &logits)?;
+        check_scores("bias_logits", &bias_logits)?;
         let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
         let [rows, _] = bias_logits.dims();
         let (undecided, to_bias_logits) = entropy(bias_logits);

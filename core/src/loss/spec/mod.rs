@@ -291,11 +291,15 @@ impl Spec {
         self.inputs.iter().filter(|input| input.needed == Needed::Always)
     }
 
-    /// True if it has an input of that name. An objective with a `view_c` also accepts `view_d` to `view_z`.
+    /// True if it has an input of that name. An objective with a `view_c` also accepts `view_d` to `view_z`, one with a `queue_0`
+    /// also `queue_1` and so on, or `queue` for all of them.
     pub fn reads(&self, name: &str) -> bool {
         let has = |name: &str| self.input(name).is_some();
         let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
-        has(name) || letter.is_some_and(|letter| ("d"..="z").contains(&letter) && has(FURTHER_VIEWS.name))
+        let is_view = letter.is_some_and(|letter| ("d"..="z").contains(&letter));
+        let is_queue =
+            name == "queue" || name.strip_prefix("queue_").is_some_and(|at| at.parse::<usize>().is_ok());
+        has(name) || is_view && has(FURTHER_VIEWS.name) || is_queue && has("queue_0")
     }
 
     /// The input of that name.

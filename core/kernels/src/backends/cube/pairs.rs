@@ -18,6 +18,8 @@ use crate::{Comparison, PairOps, PairWeights};
 
 /// Number of logits computed at once if they are not stored.
 const ROUND: usize = 1 << 22;
+/// Most anchors of a round, each with a workgroup: a multiple of [`ROWS`] within the 65,535 that WebGPU allows in a row.
+const ROUND_ANCHORS: usize = 1 << 15;
 
 impl PairOps for CubeBackend {
     fn pair_sums(
@@ -138,7 +140,10 @@ impl<'l> Launches<'l> {
     /// Number of anchors whose logits are stored at once.
     fn round(&self) -> usize {
         let [n, m, _] = self.shape();
-        if are_kept(n, m) { n } else { (ROUND / m.max(1) / ROWS).max(1) * ROWS }
+        match are_kept(n, m) {
+            true => n.max(1),
+            false => ((ROUND / m.max(1) / ROWS).max(1) * ROWS).min(ROUND_ANCHORS),
+        }
     }
 
     /// The logits of some anchors.

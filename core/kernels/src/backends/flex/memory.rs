@@ -15,12 +15,13 @@ pub(super) fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 
-/// As [`contiguous`] for maps `[n, height, width, channels]` of `f32`, by all threads.
+/// As [`contiguous`] for maps `[n, height, width, channels]` of `f32`, by all threads unless values are repeated along a dimension.
 pub(super) fn contiguous_maps(maps: FlexTensor) -> FlexTensor {
     let layout = maps.layout();
     let offset = layout.start_offset();
     let sides: Option<[usize; 4]> = layout.shape().as_slice().try_into().ok();
-    let strides: Option<Vec<usize>> = layout.strides().iter().map(|&stride| stride.try_into().ok()).collect();
+    let forward = |&stride: &isize| usize::try_from(stride).ok().filter(|&stride| stride > 0);
+    let strides: Option<Vec<usize>> = layout.strides().iter().map(forward).collect();
     let strides: Option<[usize; 4]> = strides.and_then(|strides| strides.try_into().ok());
     match (sides, strides) {
         (Some(sides), Some(strides)) if is_f32(&maps) && !maps.is_contiguous() => {
