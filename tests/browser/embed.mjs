@@ -45,6 +45,13 @@ try {
   await page.locator("#encoder", { hasText: "Fair-CCLK" }).waitFor();
   await says("3 images were embedded");
 
+  // A checkpoint that cannot be loaded, dropped with images: the encoder that is there embeds them, and the error stays.
+  const wrong = join(job.folder, "wrong.safetensors");
+  await writeFile(wrong, Buffer.alloc(64));
+  await drop(page, [wrong, ...job.images.slice(0, 2).map((name) => join(job.data, name))]);
+  await page.locator("#status[data-kind=error]", { hasText: "2 images were embedded" }).waitFor();
+  result.kept = [await textOf("encoder"), await textOf("size"), await textOf("status")];
+
   // A folder, one file of which is no image; then another encoder, by its address.
   const pictures = join(job.folder, "pictures");
   await mkdir(pictures);
@@ -76,6 +83,7 @@ try {
   result.second = [await textOf("pointed"), await textOf("asked")];
   await page.locator("#nearest button").first().click();
   result.neighbour = await textOf("asked");
+  result.focused = await page.locator("#nearest li:first-child button:focus").count();
   const box = await map.boundingBox();
   const named = new Set();
   for (let at = 0; at < 100; at++) {

@@ -68,11 +68,14 @@ try {
     await preset("Set a colour aside");
     await settled();
     await page.evaluate(() => {
-      window.shown = 0;
+      [window.shown, window.spoken] = [0, 0];
       new MutationObserver(() => window.shown++).observe(document.querySelector("dl.numbers"), { childList: true });
+      const spoken = new MutationObserver(() => window.spoken++);
+      spoken.observe(document.querySelector("#focus"), { childList: true, characterData: true, subtree: true });
     });
     await page.locator("#run").click();
     await page.waitForTimeout(2500);
+    result.spoken = await page.evaluate(() => window.spoken);
     await page.locator("#run").press("Enter");
     const count = await page.evaluate(() => window.shown);
     await settled();
@@ -127,7 +130,7 @@ try {
   await pairs.scrollIntoViewIfNeeded();
   await pairs.focus();
   for (const key of ["ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
-  await settled();
+  await page.locator("#pair", { hasText: /left [-\d]/ }).waitFor();
   result.pair = await page.locator("#pair").textContent();
   await shot("pairs");
   await page.locator("#pairs summary").click();

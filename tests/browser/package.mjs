@@ -3,6 +3,7 @@
 // `example` a module for a page with a picture, which exports a `vector`.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
+import { turned } from "./exif.mjs";
 import { serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
@@ -18,6 +19,7 @@ try {
   });
   await page.goto(server.address);
   const result = await page.evaluate(use, job);
+  result.turned = await page.evaluate(turned);
   if (job.webgpu) await (await browser.newBrowserCDPSession()).send("Browser.crashGpuProcess");
   result.afterwards = await page.evaluate(finish, job);
   console.log(JSON.stringify({ ...result, complaints }));
@@ -80,6 +82,14 @@ async function use({ device, checkpoint, images, cases, example }) {
     evaluations.push({ ...evaluation, far: Math.max(...far) });
     lab.dispose();
   }
+
+  // Products of such rows are not finite in 32 bits.
+  const large = Array.from({ length: 4 }, (_, at) => [2 ** 80, at]);
+  const flat = { data: Float32Array.from(large.flat()), dims: [4, 2] };
+  const lab = await LossLab.create({ objective: "info-nce" });
+  const infinite = await messageOf(lab.evaluate(large, large, { normalised: true }));
+  const differentiated = await messageOf(lab.differentiate(flat, flat, { normalised: true }));
+  lab.dispose();
   return {
     device: encoder.device,
     info: encoder.info,
@@ -90,7 +100,7 @@ async function use({ device, checkpoint, images, cases, example }) {
     differences,
     example: [...vector],
     repeated: again.every((value, at) => value === single[0][at]),
-    messages: { aborted, corrupt, missing, halved, cut },
+    messages: { aborted, corrupt, missing, halved, cut, infinite, differentiated },
     evaluations,
   };
 }

@@ -54,6 +54,7 @@ try {
   await answerAfter(fair, onAnotherGround);
   await fair.locator("li button").nth(1).press("Enter");
   await fair.locator(".value").first().filter({ hasText: "1.00" }).waitFor();
+  const focused = await fair.locator("li:nth-child(2) button:focus").count();
 
   // The map of the other encoder.
   await page.locator("#switch label", { hasText: "SimCLR (NT-Xent)" }).click();
@@ -78,7 +79,7 @@ try {
   const textOf = (id) => page.locator(`#${id}`).textContent();
   const [encoder, device] = [await textOf("encoder"), await textOf("device")];
 
-  console.log(JSON.stringify({ encoder, device, asked, tallies, refusal, overflow, violations, complaints }));
+  console.log(JSON.stringify({ encoder, device, asked, focused, tallies, refusal, overflow, violations, complaints }));
 } finally {
   await browser.close();
   server.close();

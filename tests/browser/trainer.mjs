@@ -41,7 +41,10 @@ async function use({ device, options }) {
 
     const unknown = await messageOf(Trainer.create({ ...options, objective: "no-such" }));
     const batch = await messageOf(Trainer.create({ ...options, batch: 0 }));
-    return { messages: { unknown, batch, early, aborted, disposed }, counted, stepsAfterAbort };
+    const labelled = (label) => ({ image: new ImageData(32, 32), label });
+    const refused = [-1, 1.5, 65536, Number.NaN].map((label) => ({ images: [labelled(0), labelled(label)] }));
+    const labels = await Promise.all(refused.map((images) => messageOf(Trainer.create({ ...options, ...images }))));
+    return { messages: { unknown, batch, early, aborted, disposed }, labels, counted, stepsAfterAbort };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

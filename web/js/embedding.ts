@@ -2,13 +2,10 @@
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, type Gpu, reasonForCpu } from "./gpu.js";
-import { pixelsOf } from "./image.js";
+import { AT_ONCE, pixelsOf } from "./image.js";
 import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, Pictures, Vectors } from "./protocol.js";
-
-/** Images between two checks for cancellation. */
-const CHUNK = 16;
 
 type Network = cpu.Encoder | webgpu.Encoder;
 
@@ -38,8 +35,8 @@ export class Embedding implements Movable<Network> {
     const { image_size: size, embedding_size: length } = this.onCpu;
     const count = "floats" in input ? input.floats.dims[0] : input.pictures.length;
     const data = new Float32Array(count * length);
-    for (let at = 0; at < count && !isCancelled(); at += CHUNK) {
-      const end = Math.min(at + CHUNK, count);
+    for (let at = 0; at < count && !isCancelled(); at += AT_ONCE) {
+      const end = Math.min(at + AT_ONCE, count);
       const images =
         "floats" in input
           ? input.floats.data.slice(at * size, end * size)

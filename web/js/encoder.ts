@@ -93,10 +93,17 @@ export class Encoder {
     return (await this.embedBatch([image], options)).data;
   }
 
-  /** The vectors of several images, each of any size; as floats, of the size that the encoder takes. */
+  /**
+   * The vectors of several images, each of any size; as floats, of the size that the encoder takes. Images are read 16
+   * at a time while the call runs, and must not be changed or closed before it ends.
+   */
   async embedBatch(images: readonly ImageSource[] | FloatImages, { signal }: CallOptions = {}): Promise<Vectors> {
-    const parcel = await pack(images, this.info, signal);
-    return this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });
+    const parts: Float32Array[] = [];
+    for await (const parcel of pack(images, this.info, signal)) {
+      const { data } = await this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });
+      parts.push(data);
+    }
+    return this.#rows(parts);
   }
 
   /** Stops the worker and frees what the encoder holds, on the GPU too. */
@@ -106,5 +113,17 @@ export class Encoder {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  /** The rows of all parts, one below the other. */
+  #rows(parts: readonly Float32Array[]): Vectors {
+    const columns = this.info.embeddingSize;
+    const data = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      data.set(part, at);
+      at += part.length;
+    }
+    return { data, dims: [data.length / columns, columns] };
   }
 }

@@ -51,9 +51,14 @@ export class Engine implements Handlers {
   }
 
   async drawDigits({ count, seed }: Methods["drawDigits"]["input"]): Promise<Methods["drawDigits"]["output"]> {
-    using digits = cpu.draw_digits(count, seed);
-    const { width, height, pixels, labels, grounds } = digits;
-    return { width, height, pixels, labels, grounds };
+    const digits = cpu.draw_digits(count, seed);
+    // Not `using`: esbuild's substitute for it throws where the browser has no `Symbol.dispose`, such as Safari.
+    try {
+      const { width, height, pixels, labels, grounds } = digits;
+      return { width, height, pixels, labels, grounds };
+    } finally {
+      digits.free();
+    }
   }
 
   async openLab({ device }: Methods["openLab"]["input"]): Promise<Methods["openLab"]["output"]> {

@@ -1,7 +1,11 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
+import { withoutExif } from "./exif.js";
 import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
-/** The types of images that can be embedded. */
+/**
+ * The types of images that can be embedded. Encoded ones (`Blob`, `File`, addresses) are decoded as stored, without the
+ * orientation in their Exif, as by `simile embed`; elements and bitmaps are taken as they are shown.
+ */
 export type ImageSource =
   | HTMLImageElement
   | HTMLVideoElement
@@ -15,6 +19,9 @@ export type ImageSource =
   | URL
   | string;
 
+/** Images that are decoded, sent and embedded at once: a cancelled call stops within so many. */
+export const AT_ONCE = 16;
+
 /** Images for the worker, with the buffers that are transferred and not copied. */
 export interface Parcel {
   readonly images: Pictures;
@@ -24,19 +31,26 @@ export interface Parcel {
 /** Decodes the values as stored: no colour management and no premultiplied alpha. */
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
-/** Packs images for an encoder; throws if floats are not of the size that it takes. */
-export async function pack(
+/**
+ * Packs images for an encoder, `AT_ONCE` in a parcel, or all floats in one; throws if floats are not of the size that it
+ * takes.
+ */
+export async function* pack(
   images: readonly ImageSource[] | FloatImages,
   { inputSize }: EncoderInfo,
   signal?: AbortSignal,
-): Promise<Parcel> {
+): AsyncGenerator<Parcel, void> {
   if (isFloatImages(images)) {
     checkSize(images, inputSize);
     const data = new Float32Array(images.data);
-    return { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
+    yield { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
+    return;
   }
-  const { pictures, transfer } = await packPictures(images, signal);
-  return { images: { pictures }, transfer };
+  for (let at = 0; at < images.length; at += AT_ONCE) {
+    signal?.throwIfAborted();
+    const { pictures, transfer } = await packPictures(images.slice(at, at + AT_ONCE), signal);
+    yield { images: { pictures }, transfer };
+  }
 }
 
 /** Packs pictures for the worker, with the buffers that are transferred. */
@@ -65,7 +79,7 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   if (typeof image === "string" || image instanceof URL) {
     const response = await fetch(image, signal ? { signal } : {});
     if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
-    return createImageBitmap(await response.blob(), AS_STORED);
+    return createImageBitmap(await withoutExif(await response.blob()), AS_STORED);
   }
   if (isPixels(image)) {
     const { width, height } = image;
@@ -77,7 +91,7 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   // A worker has no such class.
   if (typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement) await image.decode();
   try {
-    return await createImageBitmap(image, AS_STORED);
+    return await createImageBitmap(image instanceof Blob ? await withoutExif(image) : image, AS_STORED);
   } catch (cause) {
     if (!(image instanceof File)) throw cause;
     throw new Error(`${image.webkitRelativePath || image.name} cannot be decoded as an image`, { cause });

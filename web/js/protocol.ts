@@ -69,7 +69,7 @@ export interface OwnImages {
   /** All images one after the other, `[n, side, side, 3]`. */
   readonly pixels: Uint8Array;
   /** The class of each. */
-  readonly labels: Uint32Array;
+  readonly labels: Uint16Array;
 }
 
 /** The methods of the worker: the input and the output of each. */
@@ -90,7 +90,7 @@ export interface Methods {
   fitToTrain: { input: { pictures: readonly (ImageBitmap | RgbaPixels)[] }; output: { pixels: Uint8Array } };
   openTrainer: {
     input: { settings: string; own: OwnImages | undefined; device: DeviceChoice };
-    output: { device: DeviceInfo; recipe: string; labels: Uint8Array; colours: Uint8Array };
+    output: { device: DeviceInfo; recipe: string; labels: Uint16Array; colours: Uint8Array };
   };
   train: { input: { steps: number }; output: { step: number; losses: Float32Array } };
   probe: {

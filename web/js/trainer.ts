@@ -7,6 +7,9 @@ import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js
 /** Images that are decoded at once. */
 const CHUNK = 64;
 
+/** Largest number of a class: 16 bits hold it. */
+const MAX_LABEL = 0xffff;
+
 /**
  * The objective, the number of digits and the device of a run. Omitted settings are those of the recipe `fair-digits`,
  * except that crops are from 0.3 of the area, and that the objective's own are its defaults: temperature 0.5 and the
@@ -41,7 +44,7 @@ export interface TrainerOptions extends Setting {
 /** An image to train on. */
 export interface LabelledImage {
   readonly image: ImageSource;
-  /** Its class, counted from 0: the target of the probe, and the label for objectives with labels. */
+  /** Its class, an integer from 0 to 65535: the target of the probe, and the label for objectives with labels. */
   readonly label: number;
 }
 
@@ -76,8 +79,8 @@ export interface Reading {
 
 /** The test images that a map shows. */
 export interface MappedImages {
-  /** The digit of each. */
-  readonly labels: Uint8Array;
+  /** The digit of each, or the class of an image of your own. */
+  readonly labels: Uint16Array;
   /** The colour of each ground, three bytes of RGB. */
   readonly colours: Uint8Array;
 }
@@ -128,6 +131,7 @@ export class Trainer {
     const parameters = { name: objective, variant, kernel, temperature, lambda, ...params };
     const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
     signal?.throwIfAborted();
+    if (typeof images !== "number") checkLabels(images);
     const connection = await Connection.open(worker);
     try {
       const own = typeof images === "number" ? undefined : await fitted(images, connection, signal);
@@ -193,6 +197,14 @@ export class Trainer {
   }
 }
 
+function checkLabels(images: readonly LabelledImage[]): void {
+  images.forEach(({ label }, at) => {
+    if (!Number.isInteger(label) || label < 0 || label > MAX_LABEL) {
+      throw new RangeError(`the label of image ${at} is ${label}, expected an integer from 0 to ${MAX_LABEL}`);
+    }
+  });
+}
+
 /** Images scaled to the size that a trainer takes; the number decoded at once is bounded. */
 async function fitted(
   images: readonly LabelledImage[],
@@ -205,5 +217,5 @@ async function fitted(
     const { pictures, transfer } = await packPictures(sources, signal);
     parts.push((await connection.call("fitToTrain", { pictures }, { signal, transfer })).pixels);
   }
-  return { pixels: joined(parts), labels: Uint32Array.from(images, ({ label }) => label) };
+  return { pixels: joined(parts), labels: Uint16Array.from(images, ({ label }) => label) };
 }

@@ -112,7 +112,7 @@ export class Training implements Movable<Run> {
 /** The trainer class of either bundle. */
 interface Trainers<Device, Trainer> {
   new (settings: string, device: Device): Trainer;
-  on_images(settings: string, pixels: Uint8Array, labels: Uint32Array, device: Device): Trainer;
+  on_images(settings: string, pixels: Uint8Array, labels: Uint16Array, device: Device): Trainer;
 }
 
 /** Starts a run on drawn digits or on images of the page. */

@@ -63,7 +63,7 @@ impl Differentiated {
 /// `document` is a case without the views.
 ///
 /// # Errors
-/// Core rejects the document or the views, or the device failed.
+/// Core rejects the document or the views, or a result is not a finite number, or the device failed.
 #[wasm_bindgen]
 pub async fn differentiate(
     document: String,
@@ -73,11 +73,13 @@ pub async fn differentiate(
     device: &Device,
 ) -> Result<Differentiated, JsError> {
     let device = device.inner.clone();
-    let case = Request::parse(&document)?;
+    let mut case = Request::parse(&document)?;
     let objective = loss::build(&case.objective, case.variant.as_deref(), case.params.clone())?;
     let mut batch = case.batch(&device, DType::F32)?;
-    for (name, view) in [("view_a", view_a), ("view_b", view_b)] {
-        batch = batch.with_matrix(name, rows(name, &view, columns)?, &device, DType::F32);
+    let views =
+        [("view_a", rows("view_a", &view_a, columns)?), ("view_b", rows("view_b", &view_b, columns)?)];
+    for (name, view) in &views {
+        batch = batch.with_matrix(name, view.clone(), &device, DType::F32);
     }
     let Evaluation { loss, mut gradients, .. } = objective.evaluate(&batch)?;
     let mut by = |name: &str| {
@@ -86,11 +88,23 @@ pub async fn differentiate(
     };
     let (by_a, by_b) = (by("view_a")?, by("view_b")?);
     let read = requests::read(vec![loss.unsqueeze(), by_a, by_b]).await?;
+    if read.iter().any(|matrix| matrix.first_not_finite().is_some()) {
+        case.inputs.extend(views.map(|(name, view)| (name.to_owned(), json!(view))));
+        return Err(refusal(&case, &device).await);
+    }
     let [loss, by_a, by_b] = read.as_slice() else {
         return Err(JsError::new("the device returned too few results"));
     };
     let values = |matrix: &Matrix| matrix.data().iter().map(|&value| value as f32).collect();
     Ok(Differentiated { loss: loss[(0, 0)], by_a: values(by_a), by_b: values(by_b) })
+}
+
+/// Why a case whose result is not finite is refused: `evaluate` says which of its numbers most likely causes that.
+async fn refusal(case: &Request, device: &burn::tensor::Device) -> JsError {
+    match case.run(device, DType::F32, None).await {
+        Err(error) => error.into(),
+        Ok(_) => JsError::new(&format!("`{}`: its result is not a finite number", case.objective)),
+    }
 }
 
 fn rows(name: &str, view: &[f32], columns: usize) -> CoreResult<Matrix> {

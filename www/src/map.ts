@@ -3,6 +3,7 @@ import { emptied } from "./canvas.js";
 import { Projection } from "./projection.js";
 import { inSlices } from "./slices.js";
 import type { Neighbour } from "./space.js";
+import { onThemeChange, readTheme } from "./theme.js";
 
 const THUMBNAIL = 20;
 const MARGIN = 26;
@@ -25,7 +26,7 @@ export class ImageMap {
 
   constructor(private readonly canvas: HTMLCanvasElement) {
     new ResizeObserver(() => this.#paint()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
+    onThemeChange(() => this.#paint());
     canvas.addEventListener("click", ({ offsetX, offsetY }) => {
       const index = this.#at([offsetX, offsetY]);
       if (index !== undefined) this.onChoose(index);
@@ -79,7 +80,6 @@ export class ImageMap {
     if (!context || this.#images.length === 0) return;
 
     const toCanvas = this.#scale();
-    const accent = getComputedStyle(this.canvas).getPropertyValue("--accent");
     const far = [...this.#points.keys()].filter((index) => !this.#near.has(index));
     for (const index of [...far, ...this.#near]) {
       const [image, point] = [this.#images[index], this.#points[index]];
@@ -95,7 +95,8 @@ export class ImageMap {
     context.globalAlpha = 1;
     if (!this.#query || !this.#projection) return;
     const [x, y] = toCanvas(this.#projection.project(this.#query));
-    context.strokeStyle = accent;
+    // The custom property itself would be the text `light-dark(...)`, which a canvas ignores.
+    context.strokeStyle = readTheme().accent;
     context.lineWidth = 3;
     context.beginPath();
     context.arc(x, y, THUMBNAIL * 0.8, 0, 2 * Math.PI);

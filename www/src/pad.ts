@@ -111,7 +111,8 @@ export class Pad {
   #extend(event: PointerEvent): void {
     if (!this.canvas.hasPointerCapture(event.pointerId)) return;
     const stroke = this.#strokes.at(-1);
-    for (const part of event.getCoalescedEvents()) stroke?.push(this.#pointOf(part));
+    // Pages without HTTPS and older versions of Safari do not have the function; the event itself follows in any case.
+    for (const part of event.getCoalescedEvents?.() ?? []) stroke?.push(this.#pointOf(part));
     stroke?.push(this.#pointOf(event));
     this.#change();
   }

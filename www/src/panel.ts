@@ -3,6 +3,7 @@ import type { Answer, Model, Origin } from "./model.js";
 import type { Gallery } from "./gallery.js";
 import { BACKGROUNDS } from "./background.js";
 import { createElement } from "./create-element.js";
+import { replaceItems } from "./replace-items.js";
 import type { Neighbour } from "./space.js";
 
 /** The labels of the query; unknown ones are `undefined`. */
@@ -43,7 +44,8 @@ export class Panel {
   }
 
   show({ neighbours }: Answer, gallery: Gallery, query: Query): void {
-    this.#neighbours.replaceChildren(...neighbours.map((neighbour) => this.#item(neighbour, gallery)));
+    const items = neighbours.map((neighbour) => this.#item(neighbour, gallery));
+    replaceItems(this.#neighbours, items);
     this.#verdict.textContent = verdict(neighbours, gallery, query);
   }
 

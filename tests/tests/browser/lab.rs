@@ -30,6 +30,7 @@ fn a_visitor_can_use_the_loss_lab() {
     let shown = |motion: &str| result["shown"][motion].as_u64().unwrap();
     assert!(shown("still") >= 1 && shown("still") * 3 < shown("moving"), "{}", result["shown"]);
 
+    assert_eq!(result["spoken"], 0, "a screen reader is told of the steps of a run");
     assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
     assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
     let loss = numbers(&result["drag"]["loss"]);

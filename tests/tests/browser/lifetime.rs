@@ -43,6 +43,7 @@ fn encoders_are_freed_taken_back_and_kept() {
     assert_eq!(aborted["message"], "taken back");
     assert_eq!(aborted["load"], "taken back too");
     assert_eq!(aborted["length"], 84);
+    assert_eq!(aborted["decoded"], 32, "a call that was taken back decodes the pictures that it had begun");
     assert!(aborted["share"].as_f64().unwrap() < 0.5, "a call that was taken back went on: {aborted}");
 
     // First load of a version: GET. Second load: none. Another version: GET. The server's own version: HEAD and GET, then HEAD

@@ -104,9 +104,18 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("corrupt", "checkpoint"),
         ("halved", "3 x 32 x 32 numbers, not 3 x 32 x 16"),
         ("cut", "need 3072 numbers"),
+        ("infinite", "is not a finite number"),
     ] {
         let message = result["messages"][what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");
+    }
+
+    assert_eq!(result["messages"]["differentiated"], result["messages"]["infinite"]);
+
+    // A camera's orientation turns the picture that a page shows, and not its vector.
+    assert_eq!(result["turned"]["jpeg"]["isTurned"], true, "{}", result["turned"]);
+    for (format, turned) in result["turned"].as_object().unwrap() {
+        assert_eq!(turned["difference"], 0.0, "{format}: {turned}");
     }
 
     // After the loss of a WebGPU device the encoder still works, on the CPU.

@@ -35,6 +35,7 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert!(result["refusal"].as_str().unwrap().contains("safetensors"), "{}", result["refusal"]);
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
+    assert_eq!(result["focused"], 1, "a neighbour that was pressed keeps the focus");
     assert_eq!(result["asked"], json!(["model", "Fair-CCLK", "SimCLR (NT-Xent)"]));
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
     let device = result["device"].as_str().unwrap();

@@ -190,6 +190,10 @@ fn runs_as_the_command_line_does(place: Where) {
     ] {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }
+    for (message, label) in result["labels"].as_array().unwrap().iter().zip(["-1", "1.5", "65536", "NaN"]) {
+        let expected = format!("the label of image 1 is {label}, expected an integer from 0 to 65535");
+        assert_eq!(message, &json!(expected));
+    }
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
     assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");

@@ -59,11 +59,11 @@ impl Trainer {
     pub fn on_images(
         settings: &str,
         pixels: Vec<u8>,
-        labels: Vec<u32>,
+        labels: Vec<u16>,
         device: &Device,
     ) -> Result<Self, JsError> {
         let mut settings = read(settings)?;
-        let labels = labels.into_iter().map(|label| label as usize).collect();
+        let labels = labels.into_iter().map(usize::from).collect();
         let (train, test) =
             part::own(pixels, SIDE, labels)?.split(settings.test_images, settings.seed.into())?;
         settings.images = train.len();
@@ -83,10 +83,10 @@ impl Trainer {
         self.recipe.to_string()
     }
 
-    /// The digits of the images that maps show.
+    /// The digits, or classes, of the images that maps show.
     #[wasm_bindgen(getter)]
-    pub fn mapped_labels(&self) -> Vec<u8> {
-        self.test.labels.iter().take(probe::MAPPED).map(|&label| label as u8).collect()
+    pub fn mapped_labels(&self) -> Vec<u16> {
+        self.test.labels.iter().take(probe::MAPPED).map(|&label| label as u16).collect()
     }
 
     /// The colours of their grounds, RGB.
@@ -264,18 +264,31 @@ mod tests {
         assert_eq!(recipe["train"], json!({ "batch": 16, "iterations": 3, "seed": 7 }));
     }
 
-    #[test]
-    fn images_of_the_page_are_conditioned_on_their_mean_colour() {
-        // Squares of ten colours and two brightnesses, which are the classes.
-        let shade = |at: usize, channel: usize| ((at % 10 * 25 + channel * 40) / (1 + at % 2)) as u8;
-        let pixels: Vec<u8> =
-            (0..24).flat_map(|at| (0..SIDE * SIDE * 3).map(move |k| shade(at, k % 3))).collect();
-        let labels = (0..24).map(|at| at % 2).collect();
+    /// A channel of a square of the page: ten colours and two brightnesses, which are the classes.
+    fn shade(at: usize, channel: usize) -> u8 {
+        ((at % 10 * 25 + channel * 40) / (1 + at % 2)) as u8
+    }
+
+    fn trainer_on_squares(classes: [u16; 2]) -> Trainer {
+        let pixels = (0..24).flat_map(|at| (0..SIDE * SIDE * 3).map(move |k| shade(at, k % 3))).collect();
+        let labels = (0..24).map(|at| classes[at % 2]).collect();
         let settings = json!({
             "objective": { "name": "fair-cclk" }, "seed": 1, "batch": 8, "iterations": 2, "learningRate": 4e-3,
             "images": 24, "testImages": 6,
         });
-        let mut trainer = Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap();
+        Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap()
+    }
+
+    #[test]
+    fn a_map_gives_classes_above_255_their_numbers() {
+        let labels = trainer_on_squares([1, 300]).mapped_labels();
+        assert!(labels.len() == 6 && labels.iter().all(|label| [1, 300].contains(label)), "{labels:?}");
+        assert!(labels.contains(&300), "{labels:?}");
+    }
+
+    #[test]
+    fn images_of_the_page_are_conditioned_on_their_mean_colour() {
+        let mut trainer = trainer_on_squares([0, 1]);
         assert_eq!((trainer.train.labels.len(), trainer.test.labels.len()), (18, 6));
         let colours = [&trainer.train.colours, &trainer.test.colours];
         let expected = |row: &[f64]| (0..24).any(|at| (0..3).all(|c| row[c] == f64::from(shade(at, c))));

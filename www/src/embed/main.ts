@@ -117,7 +117,11 @@ async function loadEncoder(title: string, source: string | File): Promise<void> 
     if (signal.aborted) return;
     isLoading = false;
     shipped.value = encoderAddress;
-    say(messageOf(error), "error");
+    const failure = messageOf(error);
+    say(failure, "error");
+    // Images that wait, because they came with the file or were being embedded, go to the encoder that is still there.
+    const isWaiting = images.length > 0 && images !== shown?.collection.sources;
+    if (encoder && isWaiting) await embed(images, failure);
     return;
   }
   isLoading = false;
@@ -134,8 +138,8 @@ async function takeDrawn(): Promise<void> {
   await embed(digits);
 }
 
-/** Embeds images, once the encoder that is being loaded is there. */
-async function embed(named: readonly Named[]): Promise<void> {
+/** Embeds images, once the encoder that is being loaded is there; a `failure` before that stays on the page. */
+async function embed(named: readonly Named[], failure?: string): Promise<void> {
   images = named;
   if (isLoading) return;
   if (!encoder) {
@@ -144,18 +148,20 @@ async function embed(named: readonly Named[]): Promise<void> {
   }
   const { signal } = begin();
   stop.hidden = false;
+  const tell = (text: string, kind: "info" | "error" = "info") =>
+    failure === undefined ? say(text, kind) : say(`${failure} · ${text}`, "error");
   try {
-    const progress = (done: number) => say(`Embedding ${done} of ${named.length}…`);
+    const progress = (done: number) => tell(`Embedding ${done} of ${named.length}…`);
     const collection = await Collection.embed(named, encoder, progress, signal);
     if (collection.names.length === 0) throw new Error("None of these files could be read as an image.");
     await show(collection, signal);
     const skipped = collection.unreadable;
-    if (skipped.length > 0) say(`No image could be read from ${skipped.join(", ")}.`, "error");
-    else say(`${collection.names.length} images were embedded.`);
+    if (skipped.length > 0) tell(`No image could be read from ${skipped.join(", ")}.`, "error");
+    else tell(`${collection.names.length} images were embedded.`);
   } catch (error) {
     if (signal !== work.signal) return;
     images = shown?.collection.sources ?? images;
-    say(messageOf(error), "error");
+    tell(messageOf(error), "error");
   } finally {
     if (signal === work.signal) stop.hidden = true;
   }

@@ -1,5 +1,6 @@
 // The images nearest to the query, as a list of buttons.
 import { createElement } from "../create-element.js";
+import { replaceItems } from "../replace-items.js";
 import type { Neighbour } from "../space.js";
 import type { Collection } from "./collection.js";
 
@@ -10,7 +11,8 @@ export class Nearest {
   ) {}
 
   show(neighbours: readonly Neighbour[], collection: Collection): void {
-    this.list.replaceChildren(...neighbours.map((neighbour) => this.#item(neighbour, collection)));
+    const items = neighbours.map((neighbour) => this.#item(neighbour, collection));
+    replaceItems(this.list, items);
   }
 
   #item({ index, similarity }: Neighbour, { names, thumbnails }: Collection): HTMLElement {

@@ -177,7 +177,13 @@ export class Lab {
       yield;
     }
     this.#pairs.show(this.sides);
-    element("focus", HTMLElement).textContent = this.#describeFocus();
+    // A screen reader speaks each change: a run writes once, at its end.
+    if (!this.#isRunning) this.#showFocus();
+  }
+
+  #showFocus(): void {
+    const [line, text] = [element("focus", HTMLElement), this.#describeFocus()];
+    if (line.textContent !== text) line.textContent = text;
   }
 
   async step(): Promise<void> {

@@ -24,7 +24,11 @@ export class PairPanel {
       element(`${name}-pairs`, HTMLElement).append(map.canvas);
       return map;
     });
-    this.#details.addEventListener("toggle", () => this.isOpen && onOpen());
+    this.#details.addEventListener("toggle", () => {
+      // The maps answer to the keyboard before their forces are there.
+      this.#show();
+      if (this.isOpen) onOpen();
+    });
   }
 
   get isOpen(): boolean {

@@ -66,7 +66,7 @@ export const PRESETS: readonly Preset[] = [
   {
     title: "Uncouple the pair",
     story:
-      "In NT-Xent a pair stands in its own denominator: drag its two views together, and their pull weakens, that of sample 1 to 0.33; drag them apart, and it grows to 1/bτ = 0.625, however the others lie. Decoupled Uniformity has no term for the pair. It spreads the middles of the pairs, and a middle is the longer the closer its views are: the pull is half of all the pushes, at any distance. Point at a sample to read both.",
+      "In NT-Xent a pair stands in its own denominator: drag its two views together, and their pull weakens, that of sample 1 to 0.33; drag them apart, and it grows to 1/bτ = 0.625, however the others lie. Decoupled Uniformity has no term for the pair. It spreads the means of the pairs, and the mean of two views is longer when the views are close: the pull is half of all the pushes, at any distance. Point at a sample to read both.",
     state: state({ left: "nt-xent", right: "decoupled-uniformity", settings: { temperature: 0.1 } }),
   },
   {
