@@ -39,6 +39,11 @@ pub(crate) fn slug(name: &str) -> String {
     if slug.contains(|c: char| c.is_ascii_alphanumeric()) { slug } else { String::new() }
 }
 
+/// The beginning of a name, of at most `most` bytes, that ends between letters.
+pub(crate) fn cut(name: &str, most: usize) -> &str {
+    name.get(..name.floor_char_boundary(most)).unwrap_or_default()
+}
+
 /// A word quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "=.,+-_/:%@".contains(c);
@@ -90,6 +95,11 @@ mod tests {
         for nothing in ["..", "- ..", "ρ"] {
             assert_eq!(slug(nothing), "", "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_name_is_cut_between_letters() {
+        assert_eq!([cut("病院", 4), cut("病院", 9), cut("ab", 1), cut("", 1)], ["病", "病院", "a", ""]);
     }
 
     #[test]

@@ -21,15 +21,18 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
     filter, and the mean and deviation that the checkpoint holds.
 
     Args:
-        checkpoint: a `.safetensors` file of Simile, or the folder of a run that has one variant.
+        checkpoint: a `.safetensors` file of Simile, or the folder of a finished run: of several variants its last one.
         images: paths of PNG, JPEG or WebP files; or arrays of `uint8`, `[height, width]` (grey) or
             `[height, width, channels]` with 1, 3 (RGB) or 4 (RGBA) channels, of any sizes; or one such array
             `[n, height, width, channels]`.
 
     Raises:
+        TypeError: `images` is one path; a list holds it.
         OSError: a file cannot be read.
-        ValueError: a file is no checkpoint or no picture, or an array has another form.
+        ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form.
     """
+    if isinstance(images, str | PathLike):
+        raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
     encoder = _native.Encoder(_model(Path(checkpoint)))
     images = list(images)
     arrays = [isinstance(image, np.ndarray) for image in images]
@@ -51,11 +54,12 @@ def _pixels(image: np.ndarray) -> np.ndarray:
 def _model(path: Path) -> Path:
     if not path.is_dir():
         return path
+    # That of the last variant, written once it is done.
     single = path / "model.safetensors"
     if single.is_file():
         return single
-    # The model of each variant of a run; `-last` is that of the last step beside the selected one.
+    # The models of the variants that are done; `-last` is that of the last step beside the selected one.
     models = [of.name for of in sorted(path.glob("model-*.safetensors")) if not of.stem.endswith("-last")]
     if not models:
         raise ValueError(f"{path} holds no model.safetensors; name the folder of a finished run, or a checkpoint")
-    raise ValueError(f"{path} holds a model for each variant; name the file of one: {', '.join(models)}")
+    raise ValueError(f"the run in {path} has not finished; of the variants that are done name one: {', '.join(models)}")

@@ -74,6 +74,13 @@ def test_a_folder_of_a_run_stands_for_its_model(tmp_path):
     assert simile.embed(tmp_path, picture).shape[0] == 1
 
 
+def test_one_path_is_no_list_of_paths():
+    model = FOLDER / "colour.safetensors"
+    for one in ["cat.png", Path("cat.png")]:
+        with pytest.raises(TypeError, match="images is one path, expected a list of pictures: .*cat.png"):
+            simile.embed(model, one)
+
+
 def test_nothing_gives_nothing():
     vectors = simile.embed(FOLDER / "colour.safetensors", [])
     assert vectors.shape[0] == 0 and vectors.shape[1] > 1

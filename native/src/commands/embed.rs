@@ -19,10 +19,11 @@ use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
 use crate::data::settings::Fit;
 use crate::data::{ResizeSpec, read_picture};
-use crate::exit::usage;
+use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::export::annotated;
 use crate::export::vectors::{Format, csv};
+use crate::interrupt;
 use crate::run_folder::model;
 
 /// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
@@ -59,6 +60,8 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     };
     let range = arguments.shard.unwrap_or(Shard::WHOLE).of(listing.count(), PASS);
     let (images, dimensions) = (range.len(), checkpoint.metadata.encoder.embedding_size());
+    // Before there is a temporary file, which a signal would leave behind.
+    interrupt::listen()?;
     let files = listing.files(range);
     let embedder = Embedder { normalisation: model::normalisation(&checkpoint), checkpoint, device };
     match (&arguments.out, format) {
@@ -112,11 +115,27 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     let normalisation = model::normalisation(checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images: &ImageSet| {
-        PreparedImages::new(images, sides, &normalisation, &device).features(&checkpoint.encoder)
+        let prepared = PreparedImages::new(images, sides, &normalisation, &device);
+        prepared.features_while(&checkpoint.encoder, &uninterrupted)
     };
-    let [images, dimensions] = annotated::write(&file, &splits, features)
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    interrupt::listen()?;
+    let [images, dimensions] =
+        annotated::write(&file, &splits, features).map_err(|error| match error.is::<Interrupted>() {
+            true => error,
+            false => error.context(format!("cannot write {}", file.display())),
+        })?;
     Ok(Written { file, images, dimensions })
+}
+
+/// Fails once the user, or the system, has asked to stop.
+///
+/// # Errors
+/// [`Interrupted`].
+fn uninterrupted() -> Result<()> {
+    if interrupt::asked() {
+        return Err(Interrupted("nothing is kept; the same command begins again".into()).into());
+    }
+    Ok(())
 }
 
 /// An encoder and the form of its images.
@@ -130,7 +149,7 @@ impl Embedder {
     /// Gives the names and the rows of each pass of [`PASS`] files to `keep`, in order.
     ///
     /// # Errors
-    /// If a file cannot be read or is no picture, and as `keep`.
+    /// If a file cannot be read or is no picture, and as `keep`; [`Interrupted`] between passes if the user requests it.
     fn each(
         &self,
         mut files: impl Iterator<Item = Result<PathBuf>>,
@@ -141,6 +160,7 @@ impl Embedder {
             if pass.is_empty() {
                 return Ok(());
             }
+            uninterrupted()?;
             let names: Vec<String> = pass.iter().map(|path| path.display().to_string()).collect();
             keep(&names, &self.rows(&pass)?)?;
         }

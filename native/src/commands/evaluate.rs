@@ -114,7 +114,11 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let (file, said) = model::chosen(model, arguments.arm.as_deref())?;
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device.device)?;
-    let folder = own_data::folder(model, arguments.data.as_deref())?;
+    let folder = match arguments.on {
+        None => own_data::folder(model, arguments.data.as_deref())?,
+        // The folder of the run has its own data, which would be judged under the name of the others.
+        Some(_) => arguments.data.clone(),
+    };
     let Judging { splits, probe, judged, augmentation } =
         judging(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);

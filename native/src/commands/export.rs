@@ -10,7 +10,7 @@ use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 
 use crate::cli::{Export, Target};
-use crate::console::Console;
+use crate::console::{Console, line};
 use crate::exit::usage;
 use crate::export::{onnx, pytorch};
 use crate::run_folder::folder;
@@ -30,6 +30,7 @@ pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
+    model::taken(&arguments.model, &metadata).iter().for_each(line);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));
     let (folder, files, use_it) = match arguments.to {

@@ -12,7 +12,7 @@ use crate::console::{Console, line};
 use crate::data::DataSection;
 use crate::exit::usage;
 use crate::experiment::prepare::missing::missing_inputs;
-use crate::experiment::several::{Several, devices_of, nothing_missing};
+use crate::experiment::several::{Several, Task, devices_of, nothing_missing};
 use crate::names::slug;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
@@ -64,7 +64,10 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         }
     }
     let rows = rows(&table, &arguments.rows)?;
-    something_runs(&shipped, &table, &rows)?;
+    let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.row);
+    if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
+        something_runs(&shipped, &table, &rows)?;
+    }
     let settled = several.all()?;
     let (absent, count) = (several.missing(&settled), several.tasks.len());
     if absent.len() == count {
@@ -124,7 +127,7 @@ fn draw(
     console.answer(&drawn, || drawn.text())
 }
 
-/// Marks rows whose data or weights are missing, unless they were run before.
+/// Marks rows whose data or weights are missing, unless they were run before with all seeds.
 fn name_missing_inputs(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
     let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
     let needed: BTreeSet<String> = table

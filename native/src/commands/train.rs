@@ -120,7 +120,8 @@ fn text(result: &RunResult) -> String {
     for arm in &result.arms {
         let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
         for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
-            let rest = [format!("{:.4}", arm.final_loss), time(arm.training_seconds)];
+            let loss = arm.final_loss.map_or_else(|| "–".into(), |loss| format!("{loss:.4}"));
+            let rest = [loss, time(arm.training_seconds)];
             table.add_row([name].into_iter().chain(numbers(metrics)).chain(rest));
         }
     }

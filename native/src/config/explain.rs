@@ -2,6 +2,11 @@
 
 use std::fmt::Write as _;
 
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{ARMS, FORMER_ARMS};
+
 /// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
 
@@ -51,34 +56,69 @@ pub(crate) fn unknown_key(message: &str) -> Option<&str> {
 
 /// The error with its line of `source`.
 pub(crate) fn explain(error: &toml::de::Error, source: &str) -> String {
+    let place = error.span().map(|span| line(source, span.start));
     // Sections that choose among kinds by `name` report the section's place, not the key's.
-    let of_key = unknown_key(error.message()).and_then(|key| line_of_key(source, key));
-    match of_key.or(error.span().map(|span| line(source, span.start))) {
+    let of_key =
+        unknown_key(error.message()).zip(place).and_then(|(key, from)| line_of_key(source, key, from));
+    match of_key.or(place) {
         Some(line) => format!("line {line}: {}", reword(error.message())),
         None => reword(error.message()),
     }
 }
 
 /// The line of `source` where the key or section named by `path` is set, to point at a value that TOML accepts and
-/// its reader does not.
-pub(crate) fn line_of(source: &str, path: &[&str]) -> Option<usize> {
-    let document = toml::de::DeTable::parse(source).ok()?;
+/// its reader does not. A variant is named by its name, after the key of all.
+pub(crate) fn line_of(source: &str, path: &[impl AsRef<str>]) -> Option<usize> {
+    let document = DeTable::parse(source).ok()?;
     let mut table = document.get_ref();
-    let (last, parents) = path.split_last()?;
-    for parent in parents {
-        table = table.get(*parent)?.get_ref().as_table()?;
+    let mut path = path.iter().map(|part| part.as_ref());
+    let mut name: &str = path.next()?;
+    loop {
+        let entry = |name: &str| table.iter().find(|(key, _)| key.get_ref() == name);
+        let (key, value) = entry(name).or_else(|| entry(FORMER_ARMS).filter(|_| name == ARMS))?;
+        let Some(next) = path.next() else { return Some(line(source, key.span().start)) };
+        let DeValue::Array(variants) = value.get_ref() else {
+            (table, name) = (value.get_ref().as_table()?, next);
+            continue;
+        };
+        let is_named = |variant: &&Spanned<DeValue<'_>>| {
+            variant.get_ref().get("name").and_then(|name| name.get_ref().as_str()) == Some(next)
+        };
+        let variant = variants.iter().find(is_named)?;
+        let Some(key) = path.next() else { return Some(line(source, variant.span().start)) };
+        (table, name) = (variant.get_ref().as_table()?, key);
     }
-    table.iter().find(|(key, _)| key.get_ref() == last).map(|(key, _)| line(source, key.span().start))
 }
 
-/// The first line of `source` that sets a key of that name, in any section.
-pub(crate) fn line_of_key(source: &str, name: &str) -> Option<usize> {
-    let sets = |line: &str| {
-        let rest = line.trim_start().trim_start_matches('"').strip_prefix(name)?;
-        rest.trim_start_matches('"').trim_start().starts_with(['=', '.']).then_some(())
+/// The first line of `source` that sets a key of that name, from line `from` to the end of the section there: the one whose header
+/// this is, with those below it, or the one in which it lies.
+pub(crate) fn line_of_key(source: &str, name: &str, from: usize) -> Option<usize> {
+    let mut lines = (1..).zip(source.lines()).skip(from.saturating_sub(1));
+    let (first, text) = lines.next()?;
+    let section = header(text);
+    let is_below = |other: &str| {
+        section.is_some_and(|section| other.strip_prefix(section).is_some_and(|rest| rest.starts_with('.')))
     };
-    let inline = |line: &str| line.contains(&format!("{{ {name} =")) || line.contains(&format!(", {name} ="));
-    source.lines().position(|line| sets(line).is_some() || inline(line)).map(|at| at + 1)
+    let rest = lines.take_while(|(_, text)| header(text).is_none_or(is_below));
+    [(first, text)].into_iter().chain(rest).find(|(_, text)| sets(text, name)).map(|(line, _)| line)
+}
+
+/// The path in the header of a section, `[data.split]` or `[[variant]]`.
+fn header(text: &str) -> Option<&str> {
+    let inner = text.trim_start().strip_prefix('[')?;
+    inner.trim_start_matches('[').split(']').next().map(str::trim)
+}
+
+/// True if a line sets a key of that name, by itself, in an inline table or in a header.
+fn sets(text: &str, name: &str) -> bool {
+    if let Some(path) = header(text) {
+        return path.split('.').any(|part| part.trim().trim_matches('"') == name);
+    }
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].trim_end_matches('"').trim_end();
+        let after = text[at + name.len()..].trim_start_matches('"').trim_start();
+        (before.is_empty() || before.ends_with(['{', ',', '.'])) && after.starts_with(['=', '.'])
+    })
 }
 
 fn line(source: &str, offset: usize) -> usize {
@@ -119,5 +159,21 @@ mod tests {
         assert_eq!(line_of(source, &["objective", "temprature"]), Some(4));
         assert_eq!(line_of(source, &["a"]), Some(1));
         assert_eq!(line_of(source, &["objective", "other"]), None);
+        let variants = "[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b.c\"\n[arm.objective]\nlambda = 1\n";
+        assert_eq!(line_of(variants, &["variant", "b.c", "objective", "lambda"]), Some(6));
+        assert_eq!(line_of(variants, &["variant", "b.c"]), Some(3));
+        assert_eq!(line_of(variants, &["variant", "c"]), None);
+    }
+
+    #[test]
+    fn a_key_is_sought_in_its_section() {
+        let source = "[train]\nbatch = 8\n[optimizer]\nname = \"adam\"\nbatch = 3\n[augment]\ncrop = { \"size\"=1, batch = 2 }\n\
+                      [augment.batch]\n[probe]\nsgd.batch=3\n";
+        let line = |from: usize| line_of_key(source, "batch", from);
+        assert_eq!([1, 2, 3, 4, 6, 8, 9].map(line), [2, 2, 5, 5, 7, 8, 10].map(Some));
+        assert_eq!(line_of_key(source, "size", 6), Some(7));
+        assert_eq!(line_of_key(source, "size", 3), None, "not that of another section");
+        assert_eq!(line_of_key(source, "atch", 1), None, "no part of a word");
+        assert_eq!(line_of_key(source, "batch", 99), None);
     }
 }

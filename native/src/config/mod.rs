@@ -99,34 +99,25 @@ pub(crate) struct Changes<'a> {
 /// An error in a recipe that is valid TOML.
 #[derive(Debug)]
 struct Fault {
-    section: &'static str,
-    key: &'static str,
-    /// The key, of any section, where it is not known at compile time.
-    named: Option<String>,
+    /// The path of its key, or of the section; a variant is named by its name.
+    path: Vec<String>,
     reason: String,
 }
 
 impl Fault {
-    fn new(section: &'static str, key: &'static str, reason: impl Into<String>) -> Self {
-        Self { section, key, named: None, reason: reason.into() }
-    }
-
-    /// An error of a key of any section.
-    fn named(key: String, reason: String) -> Self {
-        Self { section: "", key: "", named: Some(key), reason }
+    /// An error of a key in a section, or without a key of the section.
+    fn new(section: &str, key: &str, reason: impl Into<String>) -> Self {
+        let path = [section, key].into_iter().filter(|part| !part.is_empty());
+        Self { path: path.map(str::to_owned).collect(), reason: reason.into() }
     }
 
     /// The reason with the number of its line in `text`, if that can be found.
     fn placed(&self, text: &str) -> String {
-        let line = self
-            .named
-            .as_deref()
-            .or_else(|| unknown_key(&self.reason))
-            .and_then(|key| line_of_key(text, key))
-            .or_else(|| line_of(text, &[self.section, self.key]))
-            .or_else(|| line_of(text, &[self.section]))
-            .or_else(|| line_of(text, &[FORMER_ARMS]).filter(|_| self.section == ARMS));
-        let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+        // That of the section, if its key is a default.
+        let place = (1..=self.path.len()).rev().find_map(|parts| line_of(text, &self.path[..parts]));
+        let of_key =
+            unknown_key(&self.reason).zip(place).and_then(|(key, from)| line_of_key(text, key, from));
+        let line = of_key.or(place).map(|line| format!(", line {line}")).unwrap_or_default();
         format!("{line}: {}", self.reason)
     }
 }
@@ -225,8 +216,8 @@ impl Recipe {
     /// Checks the rules that concern several keys.
     fn check(&self) -> Result<(), Fault> {
         let core = |section, error: simile_core::error::Error| Fault::new(section, "", error.to_string());
-        if let Some(numbers::Refused { key, reason }) = numbers::refused(self) {
-            return Err(Fault::named(key, reason));
+        if let Some(numbers::Refused { path, reason }) = numbers::refused(self) {
+            return Err(Fault { path, reason });
         }
         match (&self.objective, self.arms.is_empty()) {
             (None, true) => {
@@ -262,10 +253,16 @@ impl Recipe {
         }
         for arm in self.arms() {
             arm.check(self.train.iterations as u64).map_err(|reason| {
-                let of_arm =
-                    if self.arms.is_empty() { String::new() } else { format!("variant `{}`: ", arm.name) };
                 let section = if reason.contains("method") { "method" } else { "objective" };
-                Fault::new(section, "", format!("{of_arm}{reason}"))
+                match self.arms.iter().find(|own| own.name == arm.name) {
+                    None => Fault::new(section, "", reason),
+                    Some(own) => {
+                        let of_recipe = section == "method" && own.method.is_none();
+                        let place = if of_recipe { vec![] } else { vec![ARMS.to_owned(), arm.name.clone()] };
+                        let path = place.into_iter().chain([section.to_owned()]).collect();
+                        Fault { path, reason: format!("variant `{}`: {reason}", arm.name) }
+                    }
+                }
             })?;
             let first = arm.method().first_steps();
             if first.is_some_and(|first| !first.is_multiple_of(self.train.accumulate as u64)) {

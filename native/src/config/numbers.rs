@@ -11,31 +11,37 @@ const SEEDS: &str = "seed";
 
 /// A number that is refused.
 pub(super) struct Refused {
-    /// The last part of the key.
-    pub(super) key: String,
+    /// The path of its key, in which a variant is named by its name.
+    pub(super) path: Vec<String>,
     pub(super) reason: String,
 }
 
 /// The first number of a recipe that is not finite, or is too large a count.
 pub(super) fn refused(recipe: &Recipe) -> Option<Refused> {
     let table = Table::try_from(recipe).ok()?;
-    visit("", "", &Value::Table(table))
+    visit(&[], &Value::Table(table))
 }
 
-fn visit(path: &str, key: &str, value: &Value) -> Option<Refused> {
-    let refuse = |reason: String| Some(Refused { key: key.into(), reason: format!("`{path}` is {reason}") });
+fn visit(path: &[String], value: &Value) -> Option<Refused> {
+    let refuse = |reason: String| {
+        let reason = format!("`{}` is {reason}", path.join("."));
+        Some(Refused { path: path.to_vec(), reason })
+    };
+    let within = |name: Option<&str>, value: &Value| {
+        let path: Vec<String> = path.iter().cloned().chain(name.map(str::to_owned)).collect();
+        visit(&path, value)
+    };
     match value {
         Value::Float(number) if !number.is_finite() => refuse(format!("{number}, expected a finite number")),
-        Value::Integer(count) if !(-MOST..=MOST).contains(count) && key != SEEDS => {
+        Value::Integer(count)
+            if !(-MOST..=MOST).contains(count) && path.last().is_none_or(|key| key != SEEDS) =>
+        {
             refuse(format!("{count}, expected at most {MOST}"))
         }
-        Value::Table(table) => table.iter().find_map(|(key, value)| {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            visit(&path, key, value)
-        }),
+        Value::Table(table) => table.iter().find_map(|(key, value)| within(Some(key), value)),
         Value::Array(values) => values.iter().find_map(|value| {
-            let named = value.get("name").and_then(Value::as_str).filter(|_| path == ARMS);
-            visit(&named.map_or_else(|| path.into(), |name| format!("{path}.{name}")), key, value)
+            let name = value.get("name").and_then(Value::as_str).filter(|_| *path == [ARMS]);
+            within(name, value)
         }),
         _ => None,
     }

@@ -55,17 +55,72 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     // In a copy, because a variant whose name is removed cannot be found again.
     let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
+    let kind = Kind::named(&table, &path, old.as_ref());
     let read = |value: Value| {
         let mut table = table.clone();
         place(&mut table, &path, value)?;
         others.iter().try_for_each(|other| put_as_read(&mut table, other))?;
-        Recipe::from_table(table)
+        kind.read(table)
     };
     let placed = |reason: String| match (unknown_key(&reason), path.as_slice()) {
         (Some(key), [only]) if key == *only => within(&table, only).unwrap_or(reason),
+        (Some(key), _) if kind.has(&table, key) => format!(
+            "{reason}; it is a key of the former `{}`: set the whole section, as in --set '{}={{ name = \"{}\" }}'",
+            old.as_ref().and_then(Value::as_str).unwrap_or_default(),
+            kind.section.join("."),
+            text.trim().trim_matches('"')
+        ),
         _ => reason,
     };
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
+}
+
+/// A section whose kind, and so its keys, are chosen by its `name`, which a setting replaces.
+struct Kind<'a> {
+    /// The path of the section.
+    section: &'a [&'a str],
+    /// The keys of the kind that it was, with their defaults, as far as the kind alone has any.
+    defaults: Table,
+}
+
+impl<'a> Kind<'a> {
+    /// The section of the path of a setting; none that has a kind if that is not its `name`.
+    fn named(recipe: &Table, path: &'a [&'a str], former: Option<&Value>) -> Self {
+        let (section, former) = match (path, former) {
+            ([section @ .., "name"], Some(former)) if !section.is_empty() => (section, former.clone()),
+            _ => return Self { section: &[], defaults: Table::new() },
+        };
+        let alone = Table::from_iter([("name".to_owned(), former)]);
+        let mut table = recipe.clone();
+        let of_kind = place(&mut table, section, Value::Table(alone)).and_then(|_| Recipe::from_table(table));
+        let mut written = of_kind.ok().and_then(|of_kind| Table::try_from(&of_kind).ok()).unwrap_or_default();
+        let defaults = self::section(&mut written, section).cloned();
+        Self { section, defaults: defaults.unwrap_or_default() }
+    }
+
+    /// The recipe of a table. Keys of the section that its kind does not know are left out if they have the defaults of the former
+    /// one: they are in the table because a recipe is written with all of its keys.
+    fn read(&self, mut table: Table) -> Result<Recipe, String> {
+        loop {
+            let reason = match Recipe::from_table(table.clone()) {
+                Ok(recipe) => return Ok(recipe),
+                Err(reason) => reason,
+            };
+            let default = unknown_key(&reason).and_then(|key| self.defaults.get_key_value(key));
+            match (default, section(&mut table, self.section)) {
+                (Some((key, default)), Ok(section)) if section.get(key) == Some(default) => {
+                    section.remove(key);
+                }
+                _ => return Err(reason),
+            }
+        }
+    }
+
+    /// True if the section has a key.
+    fn has(&self, recipe: &Table, key: &str) -> bool {
+        !self.section.is_empty()
+            && section(&mut recipe.clone(), self.section).is_ok_and(|section| section.contains_key(key))
+    }
 }
 
 /// The sections that have a key which was given without one, in words.
@@ -96,37 +151,47 @@ fn put_as_read(table: &mut Table, setting: &str) -> Result<(), String> {
 /// Sets the value at a path; returns the previous one. Missing sections are created: the reader of the recipe refuses
 /// unknown ones.
 fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
-    let Some((&last, parents)) = path.split_last().filter(|(last, _)| !last.is_empty()) else {
-        return Err("the key is empty".into());
-    };
-    let mut table = table;
-    let mut at = 0;
-    while let Some(&parent) = parents.get(at) {
-        if parent == ARMS && !table.contains_key(parent) {
-            return Err("the recipe has no variants; its objective is `objective`".into());
+    match path.split_last() {
+        Some((&last, parents)) if !last.is_empty() => {
+            Ok(section(table, parents)?.insert(last.to_owned(), value))
         }
-        let entry = table.entry(parent).or_insert_with(|| Value::Table(Table::new()));
-        table = match entry {
-            Value::Table(inner) => inner,
-            Value::Array(arms) => {
-                at += 1;
-                let name = parents.get(at).copied().unwrap_or_default();
-                arm(arms, name)?
-            }
-            _ => return Err(format!("`{parent}` is a value, not a section")),
-        };
-        at += 1;
+        _ => Err("the key is empty".into()),
     }
-    Ok(table.insert(last.to_owned(), value))
 }
 
-fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
+/// The section at a path, which is created if it is missing.
+fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, String> {
+    let (mut table, mut rest) = (table, path);
+    while let [name, inner @ ..] = rest {
+        if *name == ARMS && !table.contains_key(*name) {
+            return Err("the recipe has no variants; its objective is `objective`".into());
+        }
+        let entry = table.entry(*name).or_insert_with(|| Value::Table(Table::new()));
+        (table, rest) = match entry {
+            Value::Table(section) => (section, inner),
+            Value::Array(arms) => arm(arms, inner)?,
+            _ => return Err(format!("`{name}` is a value, not a section")),
+        };
+    }
+    Ok(table)
+}
+
+/// The variant whose name a path begins with, and the rest of the path. A name may have points, so that the longest one counts.
+fn arm<'a, 'p>(arms: &'a mut [Value], path: &'p [&'p str]) -> Result<(&'a mut Table, &'p [&'p str]), String> {
     let named = |arm: &Value| arm.get("name").and_then(Value::as_str).map(str::to_owned);
-    let known: Vec<String> = arms.iter().filter_map(named).collect();
-    arms.iter_mut()
-        .find(|arm| named(arm).as_deref() == Some(name))
-        .and_then(Value::as_table_mut)
-        .ok_or_else(|| format!("no variant is named `{name}`; known: {}", known.join(", ")))
+    let names: Vec<Option<String>> = arms.iter().map(named).collect();
+    let found = (1..=path.len()).rev().find_map(|parts| {
+        let name = Some(path[..parts].join("."));
+        Some((names.iter().position(|known| *known == name)?, parts))
+    });
+    if let Some((at, parts)) = found
+        && let Some(variant) = arms.get_mut(at).and_then(Value::as_table_mut)
+    {
+        return Ok((variant, &path[parts..]));
+    }
+    let known: Vec<String> = names.into_iter().flatten().collect();
+    let name = path.first().copied().unwrap_or_default();
+    Err(format!("no variant is named `{name}`; known: {}", known.join(", ")))
 }
 
 /// A value in TOML, or a bare word, which is a string. If it replaces a string but looks like a number, it has a second

@@ -70,6 +70,28 @@ fn an_unknown_key_names_its_line_and_the_nearest() {
 }
 
 #[test]
+fn an_unknown_key_is_not_taken_for_that_of_another_section() {
+    let optimizer = "[optimizer]\nname = \"adam\"\n\n[schedule]\nname = \"cosine\"\nbatch = 3\n";
+    let text = usage_error(load(&format!("{SMALL}\n{optimizer}"), &[]));
+    assert!(text.contains("line 20: unknown key `batch`"), "{text}");
+    let variant = |name: &str, line: &str| {
+        format!("[[variant]]\nname = \"{name}\"\n[variant.objective]\nname = \"nt-xent\"\n{line}\n")
+    };
+    let (rest, _) = SMALL.split_once("[objective]").unwrap();
+    let of = |line: &str| {
+        let variants = [variant("a", "temperature = 0.5"), variant("b", line)].concat();
+        usage_error(load(&format!("{rest}{variants}"), &[]))
+    };
+    let text = of("iterations = 3");
+    assert!(text.contains("line 20") && text.contains("unknown key `iterations`"), "{text}");
+    let text = of("temperature = nan");
+    assert!(text.contains("line 20: `variant.b.objective.temperature` is NaN"), "{text}");
+    let constant = "[schedule]\nname = \"constant\"\nwarm_up = 0.05\n";
+    let text = usage_error(load(&format!("{SMALL}\n{constant}"), &[]));
+    assert!(text.contains("line 17: unknown key `warm_up`"), "{text}");
+}
+
+#[test]
 fn names_of_variants_leave_the_file_of_the_last_encoder_alone() {
     let (rest, _) = SMALL.split_once("[objective]").unwrap();
     let of = |names: [&str; 2]| {
@@ -115,6 +137,30 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     assert!(text.contains("line 15: `data.split` belongs to `") && text.contains("`utkface`"), "{text}");
     let text = usage_error(load(SMALL, &["data.correlation=0.5"]));
     assert!(text.contains("`data.correlation` belongs to `biased-mnist`"), "{text}");
+    for setting in ["data.dataset=mnist", "data.dataset=chexpert"] {
+        let text = usage_error(load(SMALL, &["data.colours=uniform", setting]));
+        assert!(text.contains("`data.colours` says nothing about this data set"), "{setting}: {text}");
+    }
+    assert!(load(SMALL, &["data.colours=uniform"]).is_ok());
+    let faces = |dataset: &str, set: &[&str]| {
+        let text = SMALL.replace("\"digits\"", &format!("\"{dataset}\""));
+        load(&text, set)
+    };
+    let text = usage_error(faces("utkface", &["data.split.test=0.2"]));
+    assert!(text.contains("`data.split`") && text.contains("data.faces.sampling"), "{text}");
+    assert!(faces("utkface", &["data.split.test=0.2", "data.faces.sampling=all"]).is_ok());
+    assert!(faces("utkface", &["data.faces.correlation=0.8"]).is_ok());
+    let text = usage_error(faces("celeba", &["data.faces.correlation=0.8"]));
+    assert!(text.contains("`data.faces.correlation` says nothing about this data set"), "{text}");
+    let codes = "[data.table]\ncsv = \"a.csv\"\nsplit = \"split\"\ncategories = [\"site\"]\n";
+    let of_table = |conditions: &str| {
+        load(&format!("{}\n{codes}{conditions}", SMALL.replace("\"digits\"", "\"table\"")), &[])
+    };
+    assert!(of_table("conditions = { site = [\"site\"] }").is_ok());
+    for conditions in ["", "conditions = { site = [\"a\", \"b\"] }"] {
+        let text = usage_error(of_table(conditions));
+        assert!(text.contains("`data.table.categories` names `site`"), "{conditions}: {text}");
+    }
     let wrong = ["data.correlation=2".to_owned()];
     let text = usage_error(Recipe::load("biased-mnist", &Changes { set: &wrong, ..Changes::default() }));
     assert!(text.contains("`data.correlation` must be from 0 to 1"), "{text}");
@@ -146,6 +192,41 @@ fn settings_change_what_they_name() {
     let objective = recipe.objective.unwrap();
     assert_eq!(objective.parameters["lambda"].as_float(), Some(0.1));
     assert_eq!(objective.parameters["kernel"]["name"].as_str(), Some("rbf"));
+}
+
+#[test]
+fn another_kind_of_a_section_drops_the_defaults_of_the_former_one() {
+    let adam = |line: &str| format!("{SMALL}\n[optimizer]\nname = \"adam\"\nlearning_rate = 0.02\n{line}\n");
+    for text in [SMALL.to_owned(), adam("")] {
+        let changed = load(&text, &["optimizer.name=sgd"]).unwrap();
+        assert!(matches!(changed.optimizer, OptimizerConfig::Sgd(_)), "{:?}", changed.optimizer);
+        assert!(load(&text, &["optimizer.name=lars", "optimizer.name=adamw"]).is_ok());
+    }
+    assert_eq!(load(&adam(""), &["optimizer.name=sgd"]).unwrap().optimizer.learning_rate(), 0.02);
+    let text = usage_error(load(&adam("beta1 = 0.5"), &["optimizer.name=sgd"]));
+    assert!(text.contains("unknown key `beta1`"), "{text}");
+    assert!(text.contains("--set 'optimizer={ name = \"sgd\" }'"), "{text}");
+    let cosine = |line: &str| format!("{SMALL}\n[schedule]\nname = \"cosine\"\n{line}\n");
+    let changed = load(&cosine(""), &["schedule.name=constant"]).unwrap();
+    assert_eq!(changed.schedule, Schedule::default());
+    assert!(usage_error(load(&cosine("warm_up = 0.1"), &["schedule.name=constant"])).contains("`warm_up`"));
+    let text = usage_error(load(SMALL, &["optimizer.name=sdg"]));
+    assert!(text.contains("unknown value `sdg`; known: sgd"), "{text}");
+}
+
+#[test]
+fn a_variant_whose_name_has_points_is_reached() {
+    let (rest, _) = SMALL.split_once("[objective]").unwrap();
+    let variants = ["v1", "v1.5"]
+        .map(|name| format!("[[variant]]\nname = \"{name}\"\nobjective = {{ name = \"nt-xent\" }}\n"));
+    let text = format!("{rest}{}", variants.concat());
+    for (at, name) in ["v1", "v1.5"].into_iter().enumerate() {
+        let recipe = load(&text, &[&format!("variant.{name}.objective.temperature=0.25")]).unwrap();
+        let changed = |arm: &Arm| arm.objective.parameters.contains_key("temperature");
+        assert_eq!(recipe.arms.iter().position(changed), Some(at), "{name}");
+    }
+    let text = usage_error(load(&text, &["variant.v2.5.objective.temperature=1"]));
+    assert!(text.contains("no variant is named `v2`; known: v1, v1.5"), "{text}");
 }
 
 #[test]

@@ -31,6 +31,11 @@ pub(crate) trait Source: Sync {
         &[]
     }
 
+    /// True if its images stand on coloured grounds, whose colours `data.colours` chooses.
+    fn has_grounds(&self) -> bool {
+        false
+    }
+
     /// The default settings.
     fn defaults(&self) -> Options {
         Options::default()

@@ -26,6 +26,8 @@ pub(crate) struct DeviceChoice {
 pub(crate) struct DeviceSet {
     pub(crate) first: Present,
     helpers: Vec<Present>,
+    /// The names that the user gave them; empty by `auto`.
+    named: Vec<DeviceChoice>,
     /// The processes that share the steps, each with as many devices.
     pub(crate) processes: ProcessGroup,
 }
@@ -136,7 +138,8 @@ impl DeviceSet {
             choice => choice.open(),
         };
         let opened = choices.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        Self::of(opened, processes)
+        let named = if choices == [DeviceChoice::AUTO] { Vec::new() } else { choices.to_vec() };
+        Ok(Self { named, ..Self::of(opened, processes)? })
     }
 
     /// The devices that an earlier run recorded, among those present.
@@ -153,6 +156,23 @@ impl DeviceSet {
             })
         };
         Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?, processes)
+    }
+
+    /// The option that names the devices that a run recorded.
+    pub(crate) fn option(written: &str) -> String {
+        let names: Vec<&str> =
+            written.split(", ").map(|one| one.split(" (").next().unwrap_or_default()).collect();
+        format!("--device {}", names.join(","))
+    }
+
+    /// What follows the command that resumes a run on these devices: the option that named them, if several processes each need it.
+    /// One process finds the devices in the run.
+    pub(crate) fn to_resume(&self) -> String {
+        if self.processes.is_alone() || self.named.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = self.named.iter().map(DeviceChoice::to_string).collect();
+        format!(" --device {}", names.join(","))
     }
 
     /// True if one of them is a GPU, or a software adapter that behaves as one.
@@ -180,7 +200,7 @@ impl DeviceSet {
         }
         let mut devices = opened.into_iter();
         let first = devices.next().map_or_else(|| automatic(processes.local_rank()), Ok)?;
-        Ok(Self { first, helpers: devices.collect(), processes: processes.clone() })
+        Ok(Self { first, helpers: devices.collect(), named: Vec::new(), processes: processes.clone() })
     }
 }
 
@@ -194,7 +214,12 @@ impl fmt::Display for DeviceSet {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    #[cfg(feature = "flex")]
+    use std::sync::Arc;
+
     use super::*;
+    #[cfg(feature = "flex")]
+    use crate::peers::{Status, testing::Others};
 
     #[test]
     fn a_device_is_a_backend_and_a_number() {
@@ -232,6 +257,19 @@ mod tests {
         assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");
         let error = DeviceChoice { name: DeviceName::Cpu, index: 1 }.open().unwrap_err();
         assert!(error.to_string().contains("counted from 0"), "{error}");
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn several_processes_are_told_their_device_again_and_one_is_not() {
+        assert_eq!(DeviceSet::option("cpu (CPU), vulkan:1 (software adapter)"), "--device cpu,vulkan:1");
+        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Fine])), 0);
+        let cpu = DeviceChoice::from(DeviceName::Cpu);
+        let of =
+            |processes: &ProcessGroup, choice| DeviceSet::open_in(processes, &[choice]).unwrap().to_resume();
+        assert_eq!(of(&several, cpu), " --device cpu");
+        assert_eq!(of(&several, DeviceChoice::AUTO), "");
+        assert_eq!(of(&ProcessGroup::alone(), cpu), "");
     }
 
     #[cfg(not(feature = "cuda"))]

@@ -1,7 +1,9 @@
-//! The columns of a user's table: which one names the picture, the class and the part, and the type of the others.
+//! The columns of a user's table: which one names the picture and the class, and the type of the others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
+
+use crate::data::is_unusable;
 
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
@@ -13,7 +15,7 @@ const MOST_NAMES: f64 = 0.5;
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Number of empty cells.
+    /// Number of cells without a value: empty ones, and among numbers those that are none to reckon with, such as `NaN`.
     pub(super) missing: usize,
 }
 
@@ -39,7 +41,8 @@ pub(super) enum Kind {
 impl Column {
     /// The type of the cells of a column.
     pub(super) fn of<'a>(name: &str, cells: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let filled = cells.clone().filter(|cell| !cell.is_empty());
+        let has_words = cells.clone().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err());
+        let filled = cells.clone().filter(move |cell| !cell.is_empty() && (has_words || !is_unusable(cell)));
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         filled.clone().for_each(|cell| *counts.entry(cell).or_default() += 1);
         let rows = filled.clone().count();
@@ -129,13 +132,6 @@ pub(super) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a Stri
     known.iter().find_map(|name| header.iter().find(|column| column.eq_ignore_ascii_case(name)))
 }
 
-/// True if all cells name a part of the data, one of them training.
-pub(super) fn are_parts<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
-    let values: BTreeSet<&str> = cells.collect();
-    let known = ["train", "validation", "val", "test"];
-    values.contains("train") && values.contains("test") && values.iter().all(|value| known.contains(value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,11 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_by_their_words() {
-        assert!(are_parts(["train", "test", "val"].into_iter()));
+    fn a_number_to_reckon_with_is_missing_where_there_is_none() {
+        let ages = of(&["20", "nan", "40.5", "inf", ""]);
+        assert!(matches!(ages.kind, Kind::Numbers { high: 40.5, .. }) && ages.missing == 3, "{ages:?}");
+        let codes = of(&["1", "0", "NaN", "1"]);
         assert!(
-            !are_parts(["train", "train"].into_iter()) && !are_parts(["train", "test", "left"].into_iter())
+            matches!(codes.kind, Kind::Categories { are_codes: true, .. }) && codes.missing == 1,
+            "{codes:?}"
         );
+        // Among words it is one of them, as for the reader of tables.
+        assert_eq!(of(&["north", "NaN", "south"]).missing, 0);
+        assert!(!of(&["NaN", "NaN"]).is_attribute());
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use image::ImageReader;
+use simile_core::data::{Catalogue, Part};
 
 use super::Wishes;
-use super::columns::{Column, Kind, are_parts, named};
+use super::columns::{Column, Kind, named};
+use super::split::{self, Split};
 use crate::config::explain::suggestion;
 use crate::data::{DataSection, DatasetName, catalogue};
 use crate::exit::usage;
@@ -17,7 +19,6 @@ use crate::run_folder::folder::entries;
 pub(super) const FILES: [&str; 9] =
     ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
 pub(super) const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
-pub(super) const PARTS: [&str; 5] = ["split", "part", "subset", "set", "fold"];
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
 /// Endings of pictures that can be decoded.
@@ -50,7 +51,7 @@ pub(super) struct Table {
     pub(super) csv: PathBuf,
     pub(super) file: String,
     pub(super) label: String,
-    pub(super) split: Option<String>,
+    pub(super) split: Option<Split>,
     /// The other columns that can be variables.
     pub(super) attributes: Vec<Column>,
     /// The other columns that cannot.
@@ -113,7 +114,8 @@ impl Contents {
             None => named(&header, &LABELS)
                 .ok_or_else(|| wrong("no column is named as a class; name it with --label COLUMN".into()))?,
         };
-        let split = named(&header, &PARTS).filter(|name| are_parts(cells(name)));
+        let split = split::find(&header, &rows, label)
+            .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
         let first = cells(file).find(|cell| !cell.is_empty());
         let Some(first) = first else {
             return Err(wrong("it has no row with a picture".into()));
@@ -126,23 +128,17 @@ impl Contents {
                 folder.display()
             )));
         }
-        let of_role = |name: &String| [Some(file), Some(label), split].contains(&Some(name));
+        let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
+        let of_role = |name: &String| roles.contains(&Some(name));
         let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
         let (attributes, others) = columns.partition(Column::is_attribute);
-        let missing = [Some(file), Some(label), split].into_iter().flatten();
-        let missing = missing.map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
+        let missing =
+            roles.into_iter().flatten().map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
         let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
-        let table = Table {
-            csv,
-            file: file.clone(),
-            label: label.clone(),
-            split: split.cloned(),
-            attributes,
-            others,
-            missing,
-        };
+        let table =
+            Table { csv, file: file.clone(), label: label.clone(), split, attributes, others, missing };
         Ok(Self { pictures: rows.len(), classes, side, layout: Layout::Table(table) })
     }
 
@@ -158,13 +154,11 @@ impl Contents {
         let catalogue = catalogue(&section, folder).map_err(usage)?;
         let labels = catalogue.labels.iter().filter_map(|&label| catalogue.classes.get(label));
         let some = spread(catalogue.len()).filter_map(|at| Some(folder.join(catalogue.files.get(at)?)));
-        let inner = |name: &str| folder.join(name).is_dir();
-        let split = inner("train") && (inner("val") || inner("test"));
         Ok(Self {
             pictures: catalogue.len(),
             classes: counted(labels.map(String::as_str)),
             side: side(some),
-            layout: Layout::Folders { split },
+            layout: Layout::Folders { split: has_parts(&catalogue) },
         })
     }
 
@@ -198,6 +192,18 @@ impl Contents {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// True if the folders say which pictures are not for training. Otherwise the reader has held some out: of the folders of the
+/// classes, or of those in `train`.
+fn has_parts(catalogue: &Catalogue) -> bool {
+    (0..catalogue.len()).any(|at| {
+        let top = catalogue.files.get(at).and_then(|file| file.split('/').next());
+        let class = catalogue.labels.get(at).and_then(|&label| catalogue.classes.get(label));
+        catalogue.parts.get(at) != Some(&Part::Train)
+            && top != Some("train")
+            && top != class.map(String::as_str)
+    })
 }
 
 fn is_picture(cell: &str) -> bool {

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::columns::{Column, Kind, are_parts, named};
-use super::folder::{FILES, LABELS, PARTS};
+use super::columns::{Column, Kind, named};
+use super::folder::{FILES, LABELS};
+use super::split;
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::settings::Broken;
@@ -53,15 +54,17 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         of_name(wanted)?;
     }
     let file = named(&header, &FILES);
-    let split = named(&header, &PARTS).filter(|name| are_parts(cells(name)));
-    let of_role = |name: &String| [file, Some(class), split].contains(&Some(name));
+    let split = split::find(&header, &rows, class)
+        .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?
+        .map(|split| split.column);
+    let of_role = |name: &String| [file, Some(class), split.as_ref()].contains(&Some(name));
     let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
     let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
     let (attributes, incomplete): (Vec<Column>, Vec<Column>) = columns
         .filter(|column| column.is_attribute() || is_wanted(column))
         .partition(|column| column.missing == 0 || is_wanted(column));
     for column in incomplete {
-        line(format_args!("`{}` is left out: {} of its cells are empty", column.name, column.missing));
+        line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
     }
     let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
@@ -69,7 +72,7 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         csv: csv.file_name().map(Into::into).unwrap_or_default(),
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
-        split: split.cloned(),
+        split,
         conditions: attributes
             .iter()
             .map(|column| (column.name.clone(), vec![column.name.clone()]))

@@ -4,7 +4,9 @@ mod budget;
 mod columns;
 mod folder;
 pub(crate) mod labels;
+mod split;
 mod text;
+mod variants;
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,11 @@ use crate::draft::budget::Budget;
 use crate::draft::columns::Column;
 use crate::draft::folder::{Contents, Layout};
 use crate::exit::usage;
-use crate::names::slug;
+use crate::names::{cut, slug};
 use crate::run_folder::folder::RECIPE;
+
+/// Most bytes of the name of a recipe.
+const LONGEST: usize = 80;
 
 /// The wishes of the user for a recipe.
 #[derive(Debug, Clone, Copy, Default)]
@@ -136,7 +141,7 @@ fn some(words: &[String]) -> String {
 fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = slug(&whole.file_name().unwrap_or_default().to_string_lossy());
-    if name.is_empty() { "pictures".into() } else { name }
+    if name.is_empty() { "pictures".into() } else { cut(&name, LONGEST).to_owned() }
 }
 
 /// The wishes as arguments.
@@ -150,4 +155,92 @@ fn wished(wishes: Wishes<'_>) -> String {
         .chain(label.map(|name| of("label", name)))
         .chain(csv)
         .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::data::catalogue;
+    use crate::data::settings::JudgedBy;
+    use std::fs;
+
+    /// A folder with pictures of these paths.
+    fn pictures(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            image::RgbImage::new(2, 2).save(path).unwrap();
+        }
+        folder
+    }
+
+    /// A folder with four pictures of two classes and a table of further columns.
+    fn scans(columns: &str, rows: [&str; 4]) -> tempfile::TempDir {
+        let folder = pictures(&["0.png", "1.png", "2.png", "3.png"]);
+        let row = |(at, row): (usize, &str)| format!("{at}.png,{},{row}\n", ["ill", "well"][at % 2]);
+        let rows: String = rows.into_iter().enumerate().map(row).collect();
+        fs::write(folder.path().join("images.csv"), format!("file,label,{columns}\n{rows}")).unwrap();
+        folder
+    }
+
+    /// The text of the recipe for a folder, and the recipe, whose data can be read.
+    fn drafted(folder: &Path, hide: &[&str], keep: &[&str]) -> (String, Recipe) {
+        let [hide, keep] =
+            [hide, keep].map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let wishes = Wishes { hide: &hide, keep: &keep, ..Wishes::default() };
+        let draft = Draft::new(folder, wishes, false).unwrap();
+        let recipe = draft.load(&Changes::default()).unwrap();
+        catalogue(&recipe.data, folder).unwrap();
+        (draft.text("recipe.toml"), recipe)
+    }
+
+    #[test]
+    fn a_column_of_parts_is_taken_or_refused() {
+        let rows = ["train,a", "validation,b", "train,b", "validation,a"];
+        let folder = scans("split,site", rows);
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert_eq!(recipe.data.judged_by, JudgedBy::Validation);
+        assert!(text.contains("split = \"split\"") && !text.contains("test ="), "{text}");
+        let folder = scans("split,site", ["train,a", "test,b", ",b", "train,a"]);
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert_eq!(recipe.data.judged_by, JudgedBy::Test);
+        assert!(text.contains("split = \"split\"") && text.contains("missing = \"skip\""), "{text}");
+        let folder = scans("split,site", ["Train,a", "Test,b", "Train,b", "Test,a"]);
+        let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+        assert!(error.contains("images.csv: line 2: column `split` is `Train`"), "{error}");
+    }
+
+    #[test]
+    fn columns_of_any_letters_have_variants_of_their_own() {
+        let folder = scans("病院,年齢,a/b,a-b", ["x,y,x,y", "y,x,x,y", "x,x,y,x", "y,y,y,x"]);
+        let (_, recipe) = drafted(folder.path(), &["病院", "年齢"], &["a/b", "a-b"]);
+        let names: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
+        assert_eq!(names, ["plain", "hide 病院", "hide 年齢 2", "keep a-b", "keep a-b 2"]);
+    }
+
+    #[test]
+    fn a_column_with_a_number_that_is_none_is_left_alone() {
+        let folder = scans("site,age", ["a,61", "b,NaN", "a,47", "b,50"]);
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("\"site\"") && !text.contains("\"age\""), "{text}");
+    }
+
+    #[test]
+    fn folders_that_say_the_parts_are_not_split_again() {
+        let of = |files: &[&str]| drafted(pictures(files).path(), &[], &[]).0;
+        for part in ["val", "valid", "validation", "test"] {
+            let held_out = ["a", "b"].map(|class| format!("{part}/{class}/2.png"));
+            let text = of(&["train/a/0.png", "train/b/1.png", &held_out[0], &held_out[1]]);
+            assert!(!text.contains("[data.split]"), "{part}: {text}");
+        }
+        let in_train: Vec<String> =
+            (0..8).map(|at| format!("train/{}/{at}.png", ["a", "b"][at % 2])).collect();
+        let in_train: Vec<&str> = in_train.iter().map(String::as_str).collect();
+        let flat: Vec<&str> = in_train.iter().filter_map(|file| file.strip_prefix("train/")).collect();
+        for files in [in_train.as_slice(), &flat] {
+            assert!(of(files).contains("[data.split]"), "{files:?}");
+        }
+    }
 }

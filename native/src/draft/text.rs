@@ -6,7 +6,9 @@ use toml::Value;
 
 use super::columns::{Column, Kind};
 use super::folder::{Layout, Table};
+use super::variants::{self, PLAIN};
 use super::{Draft, some};
+use crate::data::settings::JudgedBy;
 use crate::names::quoted;
 
 /// The parameters that worked on coloured digits and on tinted pictures.
@@ -65,11 +67,15 @@ fn data(draft: &Draft) -> String {
         Layout::Table(table) => {
             text += "dataset = \"table\"              # pictures with a CSV file\n";
             text += BROKEN;
-            if table.split.is_none() {
-                let _ = writeln!(
-                    text,
-                    "test = {held_out:<25} # pictures to test on, drawn at random: no column says which"
-                );
+            match &table.split {
+                None => {
+                    let _ = writeln!(
+                        text,
+                        "test = {held_out:<25} # pictures to test on, drawn at random: no column says which"
+                    );
+                }
+                Some(split) if split.judged_by == JudgedBy::Validation => text += JUDGED_BY_VALIDATION,
+                Some(_) => {}
             }
             text += &columns(draft, table);
         }
@@ -77,6 +83,7 @@ fn data(draft: &Draft) -> String {
     text + "\n"
 }
 
+const JUDGED_BY_VALIDATION: &str = "judged_by = \"validation\"       # no row is of the part `test`\n";
 const BROKEN: &str = "broken = \"skip\"                # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
 
 fn columns(draft: &Draft, table: &Table) -> String {
@@ -91,7 +98,7 @@ fn columns(draft: &Draft, table: &Table) -> String {
         draft.contents.classes.iter().map(|(name, count)| format!("{name} {count}")).collect();
     let _ = writeln!(text, "# {} classes: {}", classes.len(), comment(&some(&classes)));
     if let Some(split) = &table.split {
-        let _ = writeln!(text, "split = {}", value(split));
+        let _ = writeln!(text, "split = {}", value(&split.column));
     }
     // Columns with empty cells would cost rows, so that only those are used that somebody asked for.
     let is_asked = |column: &Column| draft.hide.iter().chain(&draft.keep).any(|one| one.name == column.name);
@@ -119,7 +126,7 @@ fn columns(draft: &Draft, table: &Table) -> String {
     for column in used {
         let missing = match column.missing {
             0 => String::new(),
-            missing => format!("; {missing} cells are empty"),
+            missing => format!("; {missing} cells have no value"),
         };
         let kind = comment(&column.kind.to_string());
         let _ = writeln!(text, "# {kind}{missing}\n{} = [{}]", value(&column.name), value(&column.name));
@@ -179,19 +186,20 @@ fn probe(draft: &Draft) -> String {
 
 fn arms(draft: &Draft) -> String {
     let mut text = format!(
-        "# The variants that are trained one after the other, from the same first weights.\n[[variant]]\nname = \"plain\"                   \
+        "# The variants that are trained one after the other, from the same first weights.\n[[variant]]\nname = \"{PLAIN}\"                   \
          # SimCLR: knows no attribute\nobjective = {{ name = \"nt-xent\", temperature = {TEMPERATURE} }}\n"
     );
-    for column in &draft.hide {
-        text += &hiding(column, "");
+    let mut names = variants::names(&draft.hide, &draft.keep).into_iter();
+    for (column, variant) in draft.hide.iter().zip(names.by_ref()) {
+        text += &hiding(column, &variant, "");
     }
-    for column in &draft.keep {
+    for (column, variant) in draft.keep.iter().zip(names) {
         let (name, kernel, why) = (&column.name, column.kernel(), column.why());
         let _ = write!(
             text,
             "\n[[variant]]\nname = {}\n[variant.objective]              # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
              \"released\"\ncondition = {}\ntemperature = {TEMPERATURE}\nlambda = 0.01\nkernel = {kernel}      # {why}\n",
-            Value::from(format!("keep {}", file_name(name))),
+            Value::from(variant),
             comment(name),
             Value::from(name.as_str())
         );
@@ -201,28 +209,23 @@ fn arms(draft: &Draft) -> String {
         && let Some(column) = table.attributes.iter().find(|column| column.missing == 0)
     {
         text += "\n# Without the marks, a variant that hides an attribute:";
-        let commented = hiding(column, "# ");
-        text += &commented;
+        let variant = variants::names(std::slice::from_ref(column), &[]).concat();
+        text += &hiding(column, &variant, "# ");
     }
     text
 }
 
-/// The variant that hides an attribute, with a mark before each line.
-fn hiding(column: &Column, mark: &str) -> String {
+/// The variant of a name that hides an attribute, with a mark before each line.
+fn hiding(column: &Column, variant: &str, mark: &str) -> String {
     let (name, kernel, why) = (&column.name, column.kernel(), column.why());
     let arm = format!(
         "[[variant]]\nname = {}\n[variant.objective]              # compares pictures of like {} alone, so that it is of no use to \
          tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
          {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
-        Value::from(format!("hide {}", file_name(name))),
+        Value::from(variant),
         comment(name),
         Value::from(name.as_str())
     );
     let lines: String = arm.lines().map(|line| format!("{mark}{line}\n")).collect();
     format!("\n{lines}")
-}
-
-/// The name of a column without the characters that a file name cannot have.
-fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '-' } else { c }).take(80).collect()
 }

@@ -142,17 +142,59 @@ pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
     Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
 }
 
-/// The devices on which the run was begun, unless the user names others, which change the results from here on.
+/// The devices on which the run was begun, unless the user names others, which change the results from here on. Several processes
+/// open theirs each by itself, so that all of them take what `auto` takes, or what all are told.
+///
+/// # Errors
+/// A usage error if `auto` takes another device in several processes; a failure if a device is not there.
 fn same_devices(state: &RunState, options: &ResumeOptions<'_>) -> Result<DeviceSet> {
-    if options.devices == [DeviceChoice::AUTO] {
+    let is_auto = options.devices == [DeviceChoice::AUTO];
+    if is_auto && options.processes.is_alone() {
         return DeviceSet::again(&state.device, options.processes);
     }
     let devices = DeviceSet::open_in(options.processes, options.devices)?;
     if devices.to_string() != state.device {
+        if is_auto {
+            return Err(usage(format_args!(
+                "the run was begun on {}, and these processes would go on on {devices}; name the device for all of them with `{}`, \
+                 or another one",
+                state.device,
+                DeviceSet::option(&state.device)
+            )));
+        }
         line(format_args!(
             "the run was begun on {} and goes on on {devices}; its numbers will differ",
             state.device
         ));
     }
     Ok(devices)
+}
+
+#[cfg(all(test, feature = "flex"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Changes;
+    use crate::devices::DeviceName;
+    use crate::exit::Usage;
+    use crate::peers::Status;
+    use crate::peers::testing::Others;
+
+    #[test]
+    fn several_processes_go_on_on_a_device_that_all_of_them_know() {
+        let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Fine])), 0);
+        let opened = |begun_on: &str, choice: DeviceChoice| {
+            let state = RunState::at_start(&recipe, begun_on.into(), None).unwrap();
+            let options = ResumeOptions { data: None, devices: &[choice], set: &[], processes: &several };
+            same_devices(&state, &options).map(|devices| devices.to_string())
+        };
+        let auto = DeviceSet::open(&[DeviceChoice::AUTO]).unwrap().to_string();
+        assert_eq!(opened(&auto, DeviceChoice::AUTO).unwrap(), auto);
+        let error = opened("tpu:1 (GPU)", DeviceChoice::AUTO).unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("`--device tpu:1`"), "{error}");
+        assert_eq!(opened("tpu:1 (GPU)", DeviceName::Cpu.into()).unwrap(), "cpu (CPU)");
+    }
 }

@@ -140,7 +140,12 @@ impl Session {
 
     /// The interruption that the user requested, with the command that resumes.
     pub(super) fn interrupted(&self) -> anyhow::Error {
-        Interrupted(format!("continue with `{}`", resuming(self.folder.root()))).into()
+        Interrupted(format!("continue with `{}`", self.resuming())).into()
+    }
+
+    /// The command that resumes the run.
+    pub(super) fn resuming(&self) -> String {
+        resuming(self.folder.root()) + &self.devices.to_resume()
     }
 }
 

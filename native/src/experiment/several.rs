@@ -73,12 +73,20 @@ pub(crate) struct Several<'a> {
     pub(crate) recipe: &'a (dyn Fn(usize) -> Result<Recipe> + Sync),
 }
 
+impl Task {
+    /// True if it has a result, which needs nothing that is missing.
+    pub(crate) fn has_ended(&self) -> bool {
+        outcome(&self.folder).is_some()
+    }
+}
+
 impl Several<'_> {
     /// All runs, in order.
     pub(crate) fn list(&self) -> Vec<Listed<'_>> {
         let mut listed = Vec::with_capacity(self.tasks.len());
-        for (index, Task { row, seed, folder, after, .. }) in self.tasks.iter().enumerate() {
-            let (done, folder) = (outcome(folder).is_some(), folder.display().to_string());
+        for (index, task) in self.tasks.iter().enumerate() {
+            let Task { row, seed, folder, after, .. } = task;
+            let (done, folder) = (task.has_ended(), folder.display().to_string());
             listed.push(Listed { index, folder, row, seed: *seed, after: *after, done });
         }
         listed
@@ -166,10 +174,12 @@ impl Several<'_> {
 
     fn run(&self, index: usize, device: DeviceChoice) -> Result<Settled> {
         let task = &self.tasks[index];
-        match (&task.missing, self.before(index)) {
-            (Some(missing), _) => Ok(Settled::Missing(missing.clone())),
-            (None, Some(settled)) => Ok(settled),
-            (None, None) => settle(&task.folder, (self.recipe)(index)?, self.data, device),
+        if let Some(missing) = task.missing.as_ref().filter(|_| !task.has_ended()) {
+            return Ok(Settled::Missing(missing.clone()));
+        }
+        match self.before(index) {
+            Some(settled) => Ok(settled),
+            None => settle(&task.folder, (self.recipe)(index)?, self.data, device),
         }
     }
 

@@ -50,7 +50,8 @@ pub(super) fn models(
     last.map_or(Ok(()), |last| write_model(session, LAST_MODEL, at, &last.model.encoder))
 }
 
-/// Writes an encoder under a name, and also under that of the arm if there are several.
+/// Writes an encoder under the name of its arm if there are several, and that of the last arm under the plain name: until then,
+/// no arm stands for the whole run.
 fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) -> Result<()> {
     let checkpoint = Checkpoint { metadata: session.metadata(at)?, encoder: encoder.clone(), head: None };
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
@@ -58,12 +59,10 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     if arms.len() > 1 {
         session.state.keep(&session.folder, &arm_file(name, &arms[at].name), &bytes)?;
     }
-    // The model of an earlier arm is replaced by that of the next one.
     if at + 1 == arms.len() {
-        session.state.keep(&session.folder, name, &bytes)
-    } else {
-        session.folder.write(name, &bytes)
+        session.state.keep(&session.folder, name, &bytes)?;
     }
+    Ok(())
 }
 
 /// The protocol of the metrics of an arm, with the iteration of its encoder.
@@ -82,18 +81,22 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     )
 }
 
-/// Mean of the losses in the last tenth of the iterations; the last loss before if that has none.
-pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> f64 {
-    let losses: BTreeMap<usize, f64> = measurements
-        .iter()
-        .filter(|line| line.arm == arm.name && line.iteration <= iterations)
+/// Mean of the losses in the last tenth of the iterations; the last loss before if that has none. If there is no loss up to there,
+/// because the arm diverged, the first one after it.
+pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> Option<f64> {
+    let of_arm = || measurements.iter().filter(|line| line.arm == arm.name);
+    let losses: BTreeMap<usize, f64> = of_arm()
+        .filter(|line| line.iteration <= iterations)
         .map(|line| (line.iteration, line.loss))
         .collect();
     let last: Vec<f64> =
         losses.range(iterations - iterations.div_ceil(10) + 1..).map(|(_, loss)| *loss).collect();
     match last.as_slice() {
-        [] => losses.last_key_value().map_or(0.0, |(_, loss)| *loss),
-        last => last.iter().sum::<f64>() / last.len() as f64,
+        [] => {
+            let before = losses.last_key_value().map(|(_, loss)| *loss);
+            before.or_else(|| of_arm().next().map(|line| line.loss))
+        }
+        last => Some(last.iter().sum::<f64>() / last.len() as f64),
     }
 }
 

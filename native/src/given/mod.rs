@@ -71,17 +71,20 @@ impl Given {
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;
         let rows = catalogue.len();
-        let (catalogue, judged) = match has_split {
-            true => (catalogue, "test"),
+        let has = |part: Part| catalogue.parts.contains(&part);
+        let is_validated = has(Part::Validation) && !has(Part::Test);
+        let (catalogue, part, judged) = match has_split {
+            true if is_validated => (catalogue, Part::Validation, "validation"),
+            true => (catalogue, Part::Test, "test"),
             false => {
                 let held_out = (rows / HELD_OUT).max(1);
                 let chosen = catalogue.hold_out(Part::Train, Part::Test, held_out, HOLD_OUT_SEED)?;
-                (chosen, "held-out (no column says which)")
+                (chosen, Part::Test, "held-out (no column says which)")
             }
         };
         Ok(Self {
             train: split(&catalogue, &all, Part::Train)?,
-            test: split(&catalogue, &all, Part::Test)?,
+            test: split(&catalogue, &all, part)?,
             judged,
         })
     }
@@ -131,9 +134,9 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
 fn split(catalogue: &Catalogue, all: &Features, part: Part) -> Result<Split> {
     let rows = catalogue.of(part);
     if rows.is_empty() {
-        let name = if part == Part::Train { "train" } else { "test" };
         return Err(usage(format_args!(
-            "no row is of the split `{name}`; both are needed to fit and to measure probes"
+            "no row is of the split `{}`; rows to train on and rows to test on are needed to fit and to measure probes",
+            part.name()
         )));
     }
     let columns = all.columns();

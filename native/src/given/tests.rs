@@ -93,3 +93,19 @@ fn without_a_split_a_fifth_is_held_out() {
     assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
     assert!(given.judged.contains("held-out"), "{}", given.judged);
 }
+
+#[test]
+fn without_a_test_part_the_validation_part_is_measured_on() {
+    let place = folder();
+    let table = |validation: &str| {
+        let part = |row: usize| if row.is_multiple_of(5) { validation } else { "train" };
+        (0..ROWS).map(|row| format!("{},{}\n", row % 3, part(row))).collect::<String>()
+    };
+    fs::write(place.path().join("two.csv"), format!("class,split\n{}", table("validation"))).unwrap();
+    let given = read(place.path(), &["whole.csv"], "two.csv").unwrap();
+    assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
+    assert_eq!(given.judged, "validation");
+    fs::write(place.path().join("capitals.csv"), format!("class,split\n{}", table("Test"))).unwrap();
+    let error = read(place.path(), &["whole.csv"], "capitals.csv").err().unwrap().to_string();
+    assert!(error.contains("capitals.csv: line 2: column `split` is `Test`"), "{error}");
+}

@@ -53,6 +53,11 @@ impl TwoSampleTest {
         }))
     }
 
+    /// The smallest p that groups of these numbers of runs can give; none if a group has no spread.
+    pub(crate) fn least(runs: usize, others: usize) -> Option<f64> {
+        (runs.min(others) > 1).then(|| least_p_value(runs, others, DRAWS))
+    }
+
     /// `+1.2 [0.3, 2.1], p 0.100`
     pub(crate) fn text(&self, digits: usize) -> String {
         let Self { difference, low, high, p_value, .. } = self;
@@ -60,23 +65,42 @@ impl TwoSampleTest {
     }
 }
 
-/// An explanation of the numbers in [`TwoSampleTest::text`], for the given comparisons.
+/// An explanation of the numbers in [`TwoSampleTest::text`], for the given comparisons, whose numbers of runs may differ.
 pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>) -> Option<String> {
-    let first = compared.into_iter().next()?;
-    let splits = if first.exact {
-        format!("all {} splits of the runs into two groups are counted", first.splits)
-    } else {
-        format!(
-            "{} splits of the runs into two groups are drawn with seed {SEED}, p = (1 + as far apart) / (1 + drawn)",
-            first.splits
-        )
+    let compared: Vec<&TwoSampleTest> = compared.into_iter().collect();
+    let least = least_in_words(compared.iter().map(|test| test.least_p_value))?;
+    let splits = |exact: bool| {
+        let of_kind = compared.iter().filter(move |test| test.exact == exact);
+        from_to(of_kind.map(|test| test.splits as f64), 0)
     };
+    let counted =
+        splits(true).map(|count| format!("all {count} splits of the runs into two groups are counted"));
+    let drawn = splits(false).map(|count| {
+        format!(
+            "{count} splits of the runs into two groups are drawn with seed {SEED}, p = (1 + as far apart) / (1 + drawn)"
+        )
+    });
+    let splits = counted.into_iter().chain(drawn).collect::<Vec<_>>().join("; where there are more, ");
     Some(format!(
         "the difference of the means, its 95 % percentile bootstrap interval (each group resampled on its own; too narrow \
          with few seeds), and p of a two-sided permutation test of that difference: the share of splits whose means lie at \
-         least as far apart; {splits}, so that p cannot fall below {:.3}. Seeds are not paired",
-        first.least_p_value
+         least as far apart; {splits}, so that p cannot fall below {least}. Seeds are not paired"
     ))
+}
+
+/// The smallest p of comparisons, in words; none if there are none.
+pub(crate) fn least_in_words(least: impl Iterator<Item = f64>) -> Option<String> {
+    let range = from_to(least, 3)?;
+    Some(if range.contains(' ') { format!("{range}, by the number of seeds") } else { range })
+}
+
+/// The smallest of some values and the largest, if that is written differently; none if there are none.
+fn from_to(values: impl Iterator<Item = f64>, digits: usize) -> Option<String> {
+    let (low, high) = values
+        .map(|value| (value, value))
+        .reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
+    let [low, high] = [low, high].map(|value| format!("{value:.digits$}"));
+    Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
 #[cfg(test)]
@@ -94,6 +118,16 @@ mod tests {
         assert!(8.0 <= test.low && test.low < 11.0 && 11.0 < test.high && test.high <= 14.0);
         let words = in_words([&test]).unwrap();
         assert!(words.contains("all 20 splits") && words.contains("below 0.100"), "{words}");
+    }
+
+    #[test]
+    fn comparisons_of_fewer_seeds_have_their_own_least_p() {
+        let of = |runs: &[f64], others: &[f64]| TwoSampleTest::of(runs, others).unwrap().unwrap();
+        let (three, two) = (of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]), of(&[80.0, 82.0], &[70.0, 71.0]));
+        let words = in_words([&three, &two]).unwrap();
+        assert!(words.contains("all 6 to 20 splits"), "{words}");
+        assert!(words.contains("below 0.100 to 0.333, by the number of seeds"), "{words}");
+        assert_eq!((TwoSampleTest::least(3, 3), TwoSampleTest::least(3, 1)), (Some(0.1), None));
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod process_group;
 use anyhow::Result;
 
 pub(crate) use launch::is_from_launcher;
+#[cfg(test)]
+pub(crate) use process_group::testing;
 pub(crate) use process_group::{Message, ProcessGroup, Status, Verdict};
 
 use crate::exit::{self, usage};

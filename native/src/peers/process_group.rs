@@ -197,16 +197,17 @@ impl ProcessGroup {
     }
 }
 
+/// A group without other processes, for tests.
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use simile_core::error::Result as CoreResult;
+pub(crate) mod testing {
+    use simile_core::error::Result;
+    use simile_core::peers::Peers;
 
-    use super::*;
+    use super::Status;
 
-    /// Peers that report the same each time.
+    /// The peers of the leader, who report the same each time.
     #[derive(Debug)]
-    struct Others(Vec<Status>);
+    pub(crate) struct Others(pub(crate) Vec<Status>);
 
     impl Peers for Others {
         fn rank(&self) -> usize {
@@ -217,19 +218,28 @@ mod tests {
             1 + self.0.len()
         }
 
-        fn all_gather(&self, own: &[f32], _: &[usize]) -> CoreResult<Vec<f32>> {
+        fn all_gather(&self, own: &[f32], _: &[usize]) -> Result<Vec<f32>> {
             let others = self.0.iter().map(|status| f32::from(status.number()));
             Ok(own.iter().copied().chain(others).collect())
         }
 
-        fn sum(&self, _: &mut [f32]) -> CoreResult<()> {
+        fn sum(&self, _: &mut [f32]) -> Result<()> {
             Ok(())
         }
 
-        fn broadcast(&self, _: &mut Vec<u8>) -> CoreResult<()> {
+        fn broadcast(&self, _: &mut Vec<u8>) -> Result<()> {
             Ok(())
         }
     }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::error::Result as CoreResult;
+
+    use super::testing::Others;
+    use super::*;
 
     #[test]
     fn the_worst_that_one_says_is_what_all_do() {

@@ -59,16 +59,13 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
     if number("temperature").is_some_and(|temperature| temperature != TEMPERATURE) {
         steps.push(format!("another temperature: {}", set(&of_arm("temperature"), &TEMPERATURE.to_string())));
     }
-    let kernel = arm.objective.parameters.get("kernel").and_then(toml::Value::as_table);
-    match kernel.and_then(|kernel| kernel.get("name")).and_then(toml::Value::as_str) {
-        Some("exact-match") | None => {}
-        Some(_) => {
-            let sigma = kernel
-                .and_then(|kernel| kernel.get("sigma"))
-                .and_then(|sigma| sigma.as_float().or_else(|| sigma.as_integer().map(|sigma| sigma as f64)));
-            let narrower = sigma.map_or_else(|| "median".into(), |sigma| (sigma / 2.0).to_string());
-            steps.push(format!("a narrower kernel: {}", set(&of_arm("kernel.sigma"), &narrower)));
-        }
+    // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
+    let sigma = arm.objective.parameters.get("kernel").and_then(|kernel| kernel.get("sigma"));
+    let sigma =
+        sigma.and_then(|sigma| sigma.as_float().or_else(|| sigma.as_integer().map(|sigma| sigma as f64)));
+    if let Some(sigma) = sigma {
+        let narrower = (sigma / 2.0).to_string();
+        steps.push(format!("a narrower kernel: {}", set(&of_arm("kernel.sigma"), &narrower)));
     }
     match number("lambda") {
         Some(lambda) if lambda > LAMBDA => {
@@ -82,10 +79,12 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
     if recipe.train.batch < BATCH && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
         steps.push(format!("larger batches: {}", set("train.batch", &BATCH.to_string())));
     }
-    steps.push(format!(
-        "batches in which each picture has others of its {condition}: {}",
-        set(&of_arm("neighbourhoods"), "4")
-    ));
+    if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
+        steps.push(format!(
+            "batches in which each picture has others of its {condition}: {}",
+            set(&of_arm("neighbourhoods"), "4")
+        ));
+    }
     let optimizer = toml::Table::try_from(&recipe.optimizer).unwrap_or_default();
     if optimizer.get("learning_rate").and_then(toml::Value::as_float) != Some(LEARNING_RATE) {
         let rate = LEARNING_RATE.to_string();
@@ -98,4 +97,42 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
     std::iter::once(format!("{name}: {condition} leaks as before. To try, in this order:"))
         .chain(steps.into_iter().enumerate().map(|(at, step)| format!("{}. {step}", at + 1)))
         .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The advice for an objective that hides no colour.
+    fn said(objective: &str) -> String {
+        let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
+        let text = format!("{head}[objective]\n{objective}\n");
+        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        let name = recipe.arms().remove(0).name;
+        advice(&recipe, &name, Leak::Unmoved, "colour").join("\n")
+    }
+
+    #[test]
+    fn a_kernel_gets_half_its_width_if_it_has_one() {
+        let of =
+            |kernel: &str| said(&format!("name = \"fair-cclk\"\ntemperature = 0.5\nkernel = {{ {kernel} }}"));
+        assert!(of("name = \"rbf\", sigma = 20.0").contains("`--set objective.kernel.sigma=10`"));
+        for kernel in ["name = \"rbf\", sigma = \"median\"", "name = \"cosine\"", "name = \"exact-match\""] {
+            assert!(!of(kernel).contains("kernel"), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn batches_are_chosen_in_one_way() {
+        assert!(said("name = \"nt-xent\"").contains("neighbourhoods=4"));
+        for objective in [
+            "name = \"nt-xent\"\nneighbourhoods = 8",
+            "name = \"nt-xent\"\nbias = \"colour\"\noversample = 10.0",
+        ] {
+            assert!(!said(objective).contains("neighbourhoods"), "{objective}");
+        }
+    }
 }

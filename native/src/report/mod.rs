@@ -42,12 +42,13 @@ pub(crate) struct RunRecord {
 }
 
 impl RunRecord {
-    /// The verdict on runs of one recipe that differ in the seed alone; none on others.
+    /// The verdict on runs of one recipe that differ in the seed alone; none on others. A variant that diverged is in none of its
+    /// numbers.
     ///
     /// # Errors
     /// If a metric is not finite.
     pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
-        let is_repeat = |pool: &pool::Pool<'_>| pool.runs.len() == runs.len();
+        let is_repeat = |pool: &pool::Pool<'_>| pool.runs.len() + pool.diverged.len() == runs.len();
         let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
         match recipe.filter(|_| pool::pools(runs).iter().all(is_repeat)) {
             Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),

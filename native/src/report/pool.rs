@@ -23,7 +23,8 @@ const OF_UNTRAINED: [&str; 5] = ["data", "encoder", "probe", "device", "version"
 /// Most keys that are named; more are counted.
 const NAMED: usize = 6;
 
-/// An arm in the runs that are equal but for the seed.
+/// An arm in the runs that are equal but for the seed. Where it diverged, its numbers are those of a network before that, and are
+/// not counted.
 pub(super) struct Pool<'a> {
     pub(super) arm: &'a str,
     /// Name of the recipe of the first of them.
@@ -32,6 +33,8 @@ pub(super) struct Pool<'a> {
     pub(super) runs: Vec<(&'a RunRecord, &'a ArmResult)>,
     /// Runs with a seed that occurred already, with that seed: they are not repeats, because they can only be equal.
     pub(super) again: Vec<(&'a RunRecord, u64)>,
+    /// Runs in which it diverged.
+    pub(super) diverged: Vec<&'a RunRecord>,
     /// The settings that determine it, by dotted key.
     keys: BTreeMap<String, String>,
     /// The keys that differ among the compared pools, with the values of this pool.
@@ -48,7 +51,32 @@ pub(super) struct Reference<'a> {
     keys: BTreeMap<String, String>,
 }
 
-impl Pool<'_> {
+impl<'a> Pool<'a> {
+    /// A pool without a run.
+    fn new(run: &'a RunRecord, arm: &'a ArmResult, keys: BTreeMap<String, String>) -> Self {
+        Self {
+            arm: &arm.name,
+            recipe: &run.result.recipe,
+            condition: &run.result.condition,
+            runs: Vec::new(),
+            again: Vec::new(),
+            diverged: Vec::new(),
+            keys,
+            differs: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, run: &'a RunRecord, arm: &'a ArmResult) {
+        let seed = run.result.seed;
+        if arm.diverged().is_some() {
+            self.diverged.push(run);
+        } else if self.runs.iter().any(|(before, _)| before.result.seed == seed) {
+            self.again.push((run, seed));
+        } else {
+            self.runs.push((run, arm));
+        }
+    }
+
     /// The values of a metric, one a run.
     pub(super) fn values(&self, metric: &str) -> Vec<f64> {
         self.runs.iter().filter_map(|(_, arm)| arm.metric(metric)).collect()
@@ -68,24 +96,14 @@ pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
     let mut pools: Vec<Pool<'_>> = Vec::new();
     for (run, arm) in runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm))) {
         let keys = keys(run, Some(&arm.name));
-        match pools.iter_mut().find(|pool| pool.arm == arm.name && pool.keys == keys) {
-            None => pools.push(Pool {
-                arm: &arm.name,
-                recipe: &run.result.recipe,
-                condition: &run.result.condition,
-                runs: vec![(run, arm)],
-                again: Vec::new(),
-                keys,
-                differs: Vec::new(),
-            }),
-            Some(pool) => {
-                let seed = run.result.seed;
-                match pool.runs.iter().any(|(before, _)| before.result.seed == seed) {
-                    true => pool.again.push((run, seed)),
-                    false => pool.runs.push((run, arm)),
-                }
+        let at = match pools.iter().position(|pool| pool.arm == arm.name && pool.keys == keys) {
+            Some(at) => at,
+            None => {
+                pools.push(Pool::new(run, arm, keys));
+                pools.len() - 1
             }
-        }
+        };
+        pools[at].add(run, arm);
     }
     let differs: Vec<Vec<(String, String)>> = pools.iter().map(|pool| differences(pool, &pools)).collect();
     pools.iter_mut().zip(differs).for_each(|(pool, differs)| pool.differs = differs);
@@ -182,7 +200,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{arm, run};
+    use super::super::testing::{arm, diverged, run};
     use super::*;
 
     #[test]
@@ -215,6 +233,17 @@ mod tests {
         let again: Vec<(&str, u64)> =
             pooled[0].again.iter().map(|(run, seed)| (run.place.as_str(), *seed)).collect();
         assert_eq!(again, [("b", 0)]);
+    }
+
+    #[test]
+    fn a_variant_that_diverged_is_in_no_number() {
+        let runs = [
+            run("a", 0, "", vec![diverged("x", 0.1), arm("y", 0.8)]),
+            run("b", 1, "", vec![arm("x", 0.7), arm("y", 0.9)]),
+        ];
+        let pooled = pools(&runs);
+        assert_eq!((pooled.len(), pooled[0].values("top1"), pooled[0].diverged.len()), (2, vec![0.7], 1));
+        assert_eq!((pooled[0].diverged[0].place.as_str(), pooled[1].values("top1")), ("a", vec![0.8, 0.9]));
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
     // A name breaks between its words alone; columns that would be narrower than a word make the table scroll.
     let width = format!("min-width: {}rem", 6 + 4 * (arms.len() + references.len()));
     let of_training: [(&str, OfTraining); 3] = [
-        ("Final loss", |arm| number(Some(arm.final_loss), 4)),
+        ("Final loss", |arm| number(arm.final_loss, 4)),
         ("Iterations", |arm| arm.iterations.to_string()),
         ("Training", |arm| time(arm.training_seconds)),
     ];
@@ -160,7 +160,7 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
                 td { b { (arm.name) } " " span.soft { (arm.objective) } }
                 td { (run.place) } td { (run.result.seed) }
                 @for column in shown { td { (column.number(&run.result.condition, &arm.metrics)) } }
-                td { (number(Some(arm.final_loss), 4)) }
+                td { (number(arm.final_loss, 4)) }
                 td { (arm.iterations) }
                 td { (time(arm.training_seconds)) }
             } }
@@ -298,6 +298,9 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         @for pool in pools { @for (run, seed) in &pool.again {
             p { (run.place) " has seed " (seed) " of " (pool.arm) " once more, and is not counted again." }
         } }
+        @for pool in pools { @for run in &pool.diverged {
+            p { (run.place) ": " (pool.arm) " diverged with seed " (run.result.seed) ", and is in no number here." }
+        } }
     })
 }
 
@@ -332,7 +335,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{arm, run};
+    use super::super::testing::{arm, diverged, run};
     use super::*;
 
     fn with(name: &str, metrics: &[(&str, f64)]) -> ArmResult {
@@ -360,6 +363,16 @@ mod tests {
         let against = text(&[arms(0, 0.5, 0.8), arms(1, 0.6, 0.9)]);
         assert!(against.contains("(n − 1). Against the first variant: the difference"), "{against}");
         assert!(apart.contains("train.batch = 16") && apart.contains("train.batch = 32"), "{apart}");
+    }
+
+    #[test]
+    fn a_variant_that_diverged_is_named_and_not_counted() {
+        let arms = |seed, x: ArmResult, y| run("a", seed, "", vec![x, arm("y", y)]);
+        let runs =
+            [arms(0, arm("x", 0.5), 0.8), arms(1, arm("x", 0.6), 0.9), arms(2, diverged("x", 0.1), 0.85)];
+        let text = comparison(&runs).unwrap().into_string();
+        assert!(text.contains("55.00 ± 7.07") && text.contains("85.00 ± 5.00"), "{text}");
+        assert!(text.contains("a: x diverged with seed 2, and is in no number here."), "{text}");
     }
 
     #[test]

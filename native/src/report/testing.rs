@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::RunRecord;
 use crate::config::{Changes, Recipe};
 use crate::metrics::names::TOP1;
-use crate::run_folder::record::{ArmResult, RunResult};
+use crate::run_folder::record::{ArmResult, RunResult, Stopped, Why};
 
 /// An arm with an accuracy.
 pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
@@ -14,7 +14,7 @@ pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
         name: name.into(),
         objective: "nt-xent".into(),
         iterations: 2,
-        final_loss: 1.0,
+        final_loss: Some(1.0),
         training_seconds: 1.0,
         metrics: BTreeMap::from([(TOP1.to_owned(), top1)]),
         probes: BTreeMap::new(),
@@ -25,6 +25,12 @@ pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
         warnings: Vec::new(),
         paired: BTreeMap::new(),
     }
+}
+
+/// An arm that diverged, with the accuracy that its network had before.
+pub(crate) fn diverged(name: &str, top1: f64) -> ArmResult {
+    let message = format!("a number is not finite; {name} is kept as it was at iteration 0");
+    ArmResult { stopped: Some(Stopped { why: Why::Diverged, message }), ..arm(name, top1) }
 }
 
 /// A run of arms, with changes to its recipe between semicolons.

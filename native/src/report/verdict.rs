@@ -9,15 +9,16 @@ use super::advice::{Leak, advice};
 use crate::config::Recipe;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{NAMED, R2, TOP1};
-use crate::metrics::two_sample::TwoSampleTest;
-use crate::run_folder::record::RunResult;
+use crate::metrics::two_sample::{TwoSampleTest, least_in_words};
+use crate::run_folder::record::{ArmResult, RunResult};
 
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
 /// A leak counts as unchanged if it fell by less than this part of its excess over the base rate.
 const MOVED: f64 = 0.1;
 
-/// The verdict in sentences, the most important one first.
+/// The verdict in sentences, the most important one first. The numbers of a variant that diverged are those of a network before
+/// that, and are not counted.
 ///
 /// # Errors
 /// If a metric is not finite.
@@ -26,54 +27,75 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     if first.smoke.is_some() || first.arms.is_empty() {
         return Ok(Vec::new());
     }
-    let metrics = |at: usize| -> Vec<&BTreeMap<String, f64>> {
-        runs.iter().filter_map(|run| Some(&run.arms.get(at)?.metrics)).collect()
-    };
+    let variants: Vec<Variant<'_>> = first.arms.iter().map(|arm| Variant::of(&arm.name, runs)).collect();
     let untrained: Vec<&BTreeMap<String, f64>> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
     let references = References { untrained, base, condition: &first.condition };
-    let (mut sentences, mut stuck) = (Vec::new(), Vec::new());
-    let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
-    match names.as_slice() {
-        [only] => sentences.push(format!("{only}: {}", references.sentence(None, &metrics(0), None)?)),
-        [_, others @ ..] => {
-            for (at, name) in others.iter().enumerate() {
-                let of_arm = metrics(at + 1);
-                let paired = match runs {
-                    [only] => only.arms.get(at + 1).map(|arm| &arm.paired),
-                    _ => None,
-                };
-                let sentence = references.sentence(Some(&metrics(0)), &of_arm, paired)?;
-                sentences.push(format!("{name}: {sentence}"));
-                if let Some(leak) = references.leak_left(&metrics(0), &of_arm) {
-                    stuck.push((*name, leak));
-                }
-            }
-            sentences.push(format!("Each number before an arrow is of {}.", names[0]));
-        }
-        [] => {}
+    let (mut sentences, stuck) = references.sentences(&variants)?;
+    let counted = !sentences.is_empty();
+    sentences.extend(diverged(runs));
+    if counted {
+        sentences.push(of_seeds(&variants, runs.len()));
     }
-    sentences.push(match runs.len() {
-        1 => match first.arms.iter().any(|arm| !arm.paired.is_empty()) {
-            true => "One seed: p, of McNemar's test on the test images, says whether these two networks differ, and not \
-                     whether other seeds would; run more with `--seeds 5`."
-                .into(),
-            false => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
-        },
-        count => {
-            let least =
-                TwoSampleTest::of(&vec![0.0; count], &vec![1.0; count])?.map(|test| test.least_p_value);
-            let least = least
-                .map(|p| format!(" p, of a two-sided permutation test, cannot fall below {p:.3}."))
-                .unwrap_or_default();
-            format!("Mean ± standard deviation of {count} seeds.{least}")
-        }
-    });
     for (name, leak) in stuck {
         sentences.extend(advice(recipe, name, leak, &first.condition));
     }
     Ok(sentences)
+}
+
+/// A variant in the runs in which it did not diverge.
+struct Variant<'a> {
+    name: &'a str,
+    metrics: Vec<&'a BTreeMap<String, f64>>,
+    /// Of a single run: the p-values of its comparison with the first variant, image by image.
+    paired: Option<&'a BTreeMap<String, f64>>,
+}
+
+impl<'a> Variant<'a> {
+    fn of(name: &'a str, runs: &[&'a RunResult]) -> Self {
+        let arms = runs.iter().filter_map(|run| run.arms.iter().find(|arm| arm.name == name));
+        let arms: Vec<&ArmResult> = arms.filter(|arm| arm.diverged().is_none()).collect();
+        let paired = if runs.len() == 1 { arms.first().map(|arm| &arm.paired) } else { None };
+        Self { name, metrics: arms.iter().map(|arm| &arm.metrics).collect(), paired }
+    }
+}
+
+/// The variants that diverged, with their seeds if there are several.
+fn diverged(runs: &[&RunResult]) -> Option<String> {
+    let of_run = |run: &&RunResult| -> Vec<String> {
+        let arms = run.arms.iter().filter(|arm| arm.diverged().is_some());
+        let seed = if runs.len() > 1 { format!(" with seed {}", run.seed) } else { String::new() };
+        arms.map(|arm| format!("{}{seed}", arm.name)).collect()
+    };
+    let diverged: Vec<String> = runs.iter().flat_map(of_run).collect();
+    (!diverged.is_empty()).then(|| format!("Diverged, and in no number here: {}.", diverged.join(", ")))
+}
+
+/// How far the numbers of so many runs can be relied on.
+fn of_seeds(variants: &[Variant<'_>], runs: usize) -> String {
+    let before = variants.first().map_or(0, |first| first.metrics.len());
+    if runs == 1 {
+        let is_paired = |variant: &Variant<'_>| variant.paired.is_some_and(|paired| !paired.is_empty());
+        return match before > 0 && variants.iter().any(is_paired) {
+            true => "One seed: p, of McNemar's test on the test images, says whether these two networks differ, and not \
+                     whether other seeds would; run more with `--seeds 5`."
+                .into(),
+            false => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
+        };
+    }
+    let counts: Vec<usize> =
+        variants.iter().map(|variant| variant.metrics.len()).filter(|count| *count > 0).collect();
+    let (fewest, most) =
+        (counts.iter().min().copied().unwrap_or_default(), counts.iter().max().copied().unwrap_or_default());
+    let seeds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    // A single variant stands beside another run of as many seeds.
+    let others = counts.get(1.min(counts.len().saturating_sub(1))..).unwrap_or_default();
+    let least = least_in_words(others.iter().filter_map(|count| TwoSampleTest::least(*count, before)));
+    let least = least
+        .map(|p| format!(" p, of a two-sided permutation test, cannot fall below {p}."))
+        .unwrap_or_default();
+    format!("Mean ± standard deviation of {seeds} seeds.{least}")
 }
 
 /// The numbers that a variant is held against.
@@ -93,6 +115,27 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 impl References<'_> {
+    /// A sentence on each variant that did not diverge, beside the first one, and the variants whose leak did not fall.
+    fn sentences<'v>(&self, variants: &[Variant<'v>]) -> Result<(Vec<String>, Vec<(&'v str, Leak)>)> {
+        let (mut sentences, mut stuck) = (Vec::new(), Vec::new());
+        let Some((first, others)) = variants.split_first() else { return Ok((sentences, stuck)) };
+        let plain = (!first.metrics.is_empty()).then_some(first.metrics.as_slice());
+        for Variant { name, metrics, paired } in others.iter().filter(|other| !other.metrics.is_empty()) {
+            let paired = paired.filter(|_| plain.is_some());
+            sentences.push(format!("{name}: {}", self.sentence(plain, metrics, paired)?));
+            let leak = plain.and_then(|plain| self.leak_left(plain, metrics));
+            stuck.extend(leak.map(|leak| (*name, leak)));
+        }
+        match plain {
+            Some(plain) if sentences.is_empty() => {
+                sentences.push(format!("{}: {}", first.name, self.sentence(None, plain, None)?));
+            }
+            Some(_) => sentences.push(format!("Each number before an arrow is of {}.", first.name)),
+            None => {}
+        }
+        Ok((sentences, stuck))
+    }
+
     /// The sentence on a variant, beside another one; `paired` has p-values of their comparison image by image.
     fn sentence(
         &self,
@@ -234,6 +277,34 @@ mod tests {
         let said = of(&records(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
         assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time") && said[0].contains("p 0.100"), "{said:?}");
         assert!(said[2].contains("3 seeds") && said[2].contains("0.100"), "{said:?}");
+    }
+
+    #[test]
+    fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
+        let stopped = super::super::testing::diverged("hide", 0.0).stopped;
+        let mut seeds = records(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
+        seeds[1].result.arms[1].stopped.clone_from(&stopped);
+        let said = of(&seeds);
+        assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
+        assert_eq!(said[2], "Diverged, and in no number here: hide with seed 1.");
+        assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
+        assert_eq!(RunRecord::verdict(&seeds).unwrap(), said);
+
+        let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+        one[0].result.arms[0].stopped.clone_from(&stopped);
+        let said = of(&one);
+        assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
+        assert_eq!(said[1], "Diverged, and in no number here: plain.");
+        one[0].result.arms[1].stopped = stopped;
+        assert_eq!(of(&one), ["Diverged, and in no number here: plain, hide."]);
+    }
+
+    #[test]
+    fn variants_are_paired_by_their_names() {
+        let mut seeds = records(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
+        let in_order = of(&seeds);
+        seeds[1].result.arms.reverse();
+        assert_eq!(of(&seeds), in_order);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct ComparedRow {
     pub(crate) series: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) x: Option<String>,
-    /// The reason why it cannot be run, if there is one.
+    /// The reason why it cannot be run, or not with further seeds, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<String>,
     /// The row for comparison, the first of its block.

@@ -103,11 +103,17 @@ impl<'t> Comparison<'t> {
             );
         }
         remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
-        let missing =
-            self.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.missing.as_ref()?)));
-        let missing: Vec<String> = missing.collect();
-        if !missing.is_empty() {
-            remarks.push(format!("Not run: {}.", missing.join("; ")));
+        let lacking = |row: &ComparedRow| {
+            let (runs, reason) = (row.seeds + row.diverged.len(), row.missing.as_ref()?);
+            let of_all = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
+            Some((runs > 0, format!("{}{of_all}: {reason}", row.name)))
+        };
+        for (head, has_runs) in [("Not run", false), ("Run with fewer seeds", true)] {
+            let of_head = self.rows.iter().filter_map(lacking).filter(|(has, _)| *has == has_runs);
+            let missing: Vec<String> = of_head.map(|(_, words)| words).collect();
+            if !missing.is_empty() {
+                remarks.push(format!("{head}: {}.", missing.join("; ")));
+            }
         }
         let absent: Vec<&str> = self.absent.iter().map(|one| one.folder.as_str()).collect();
         if !absent.is_empty() {
@@ -281,6 +287,18 @@ mod tests {
         let csv = comparison(Scale::Full, &[]).csv().unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(csv.lines().nth(1), Some("InfoNCE,top1,1,84.2,84.1,1.8"));
+    }
+
+    #[test]
+    fn a_row_with_runs_is_not_among_those_that_were_not_run() {
+        let mut comparison = comparison(Scale::Full, &[]);
+        (comparison.seeds, comparison.rows[0].missing) = (3, Some("its data are gone".into()));
+        let text = comparison.text();
+        let fewer = "Run with fewer seeds: InfoNCE, 1 of 3: its data are gone.";
+        assert!(text.contains(fewer) && !text.contains("Not run"), "{text}");
+        comparison.rows[0].seeds = 0;
+        let text = comparison.text();
+        assert!(text.contains("Not run: InfoNCE: its data are gone.") && !text.contains("fewer"), "{text}");
     }
 
     #[test]

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
-use simile_core::nn::checkpoint::Checkpoint;
+use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 
 use crate::config::Recipe;
 use crate::config::explain::suggestion;
 use crate::exit::usage;
-use crate::names::slug;
-use crate::run_folder::folder::{MODEL, RECIPE};
+use crate::names::{resuming, slug};
+use crate::run_folder::folder::{MODEL, RECIPE, RESULT};
 
 /// The ending of a model's file.
 const ENDING: &str = "safetensors";
 
-/// The file itself, or the model in a run folder.
+/// The file itself, or the model in a run folder: that of the last arm, which is there once it is done.
 pub(crate) fn file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MODEL) } else { path.to_owned() }
 }
@@ -32,7 +32,7 @@ pub(crate) fn arm_file(model: &str, arm: &str) -> String {
 /// # Errors
 /// A usage error if the arm is not one of the run, or `path` is a file, which holds one arm.
 pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<String>)> {
-    if !path.join(RECIPE).is_file() {
+    let Some(arms) = arms_of(path)? else {
         return match arm {
             None => Ok((file(path), None)),
             Some(_) => Err(usage(format_args!(
@@ -40,11 +40,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
                 path.display()
             ))),
         };
-    }
-    let recipe = fs::read_to_string(path.join(RECIPE))
-        .with_context(|| format!("cannot read {}", path.join(RECIPE).display()))?;
-    let arms: Vec<String> =
-        Recipe::resolved(&recipe, &path.join(RECIPE))?.arms().into_iter().map(|arm| arm.name).collect();
+    };
     let Some(taken) = arm.or(arms.last().map(String::as_str)) else { return Ok((file(path), None)) };
     if !arms.iter().any(|name| name == taken) {
         let known: Vec<&str> = arms.iter().map(String::as_str).collect();
@@ -68,11 +64,62 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
     Ok((path.join(arm_file(MODEL, taken)), Some(said)))
 }
 
+/// The names of the arms of a run, in order; none if `path` is no run folder.
+///
+/// # Errors
+/// If its recipe cannot be read.
+fn arms_of(path: &Path) -> Result<Option<Vec<String>>> {
+    let place = path.join(RECIPE);
+    if !place.is_file() {
+        return Ok(None);
+    }
+    let recipe = fs::read_to_string(&place).with_context(|| format!("cannot read {}", place.display()))?;
+    Ok(Some(Recipe::resolved(&recipe, &place)?.arms().into_iter().map(|arm| arm.name).collect()))
+}
+
+/// A note on the arm whose model [`file`] takes from a run folder, if the run has several.
+pub(crate) fn taken(path: &Path, metadata: &Metadata) -> Option<String> {
+    // A run whose recipe this program does not understand has a model all the same.
+    let arms = arms_of(path).ok().flatten().filter(|arms| arms.len() > 1)?;
+    let taken = metadata.variant.as_ref().or(arms.last())?;
+    let others: Vec<String> =
+        arms.iter().filter(|name| *name != taken).map(|name| arm_file(MODEL, name)).collect();
+    Some(format!(
+        "{}: the model of `{taken}`, the last variant; name a file for another: {}",
+        path.display(),
+        others.join(", ")
+    ))
+}
+
+/// The message for a model that a run has not written yet, with the models of the arms that are done; none if the file is there,
+/// or its folder is not that of an unfinished run.
+pub(crate) fn unwritten(file: &Path) -> Option<String> {
+    let run = file.parent().map(|run| if run.as_os_str().is_empty() { Path::new(".") } else { run })?;
+    if file.exists() || !run.join(RECIPE).is_file() || run.join(RESULT).is_file() {
+        return None;
+    }
+    let mut done: Vec<String> =
+        arms_of(run).ok().flatten().unwrap_or_default().iter().map(|arm| arm_file(MODEL, arm)).collect();
+    done.retain(|name| run.join(name).is_file());
+    let others = match done.is_empty() {
+        true => String::new(),
+        false => format!(", or name the file of a variant that is done: {}", done.join(", ")),
+    };
+    Some(format!(
+        "{} is not there: the run has not finished; continue it with `{}`{others}",
+        file.display(),
+        resuming(run)
+    ))
+}
+
 /// The bytes of a model's file.
 ///
 /// # Errors
 /// If it cannot be read; a usage error with the next command if it is a file of PyTorch.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
+    if let Some(message) = unwritten(file) {
+        anyhow::bail!(message);
+    }
     let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;
     if is_of_torch(&bytes) {
         let given = file.display();

@@ -95,8 +95,9 @@ pub(crate) struct ArmResult {
     pub(crate) name: String,
     pub(crate) objective: String,
     pub(crate) iterations: usize,
-    /// Mean loss over the last tenth of the iterations.
-    pub(crate) final_loss: f64,
+    /// Mean loss over the last tenth of the iterations; none if training diverged before it measured any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) final_loss: Option<f64>,
     /// Wall time of training in seconds.
     pub(crate) training_seconds: f64,
     /// Metrics by name: `top1`, `condition_r2`, ...

@@ -14,6 +14,9 @@ use crate::experiment::settle::Settled;
 use crate::experiment::several::Task;
 use crate::run_folder::record::ArmResult;
 
+/// The key of the seed of a run.
+const SEED: &str = "train.seed";
+
 /// The options beside the settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan<'a> {
@@ -47,8 +50,10 @@ impl Plan<'_> {
     /// The runs of the points, seed by seed.
     ///
     /// # Errors
-    /// A usage error if a setting is not valid, a run would be evaluated on test images, or two points share a folder.
+    /// A usage error if a setting is not valid or is the seed, a run would be evaluated on test images, or two points share a
+    /// folder.
     pub(crate) fn tasks(&self, axes: &[Axis], points: &[Point]) -> Result<Vec<Task>> {
+        self.keep_seeds(axes)?;
         // All recipes come first, so that an invalid value fails before hours are spent on the others.
         for point in points {
             judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
@@ -104,6 +109,19 @@ impl Plan<'_> {
         let Some(point) = points.first() else { return Ok(String::new()) };
         let recipe = self.recipe_of(axes, point, self.seeds.start)?;
         Ok(recipe.arms().into_iter().next().map_or_else(String::new, |arm| arm.name))
+    }
+
+    /// Refuses the seed as a setting: each run has that of its place among the runs of a point.
+    fn keep_seeds(&self, axes: &[Axis]) -> Result<()> {
+        let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+        let of_grid = axes.iter().map(|axis| ("--grid", axis.key.clone()));
+        let of_set = self.set.iter().map(|setting| ("--set", key(setting)));
+        match of_grid.chain(of_set).find(|(_, key)| key == SEED) {
+            Some((flag, _)) => Err(usage(format_args!(
+                "{flag} {SEED}: a sweep gives each run its seed; say the first one with --seed and how many with --seeds"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
@@ -178,5 +196,8 @@ mod tests {
         refused(&held, None, "train.batch=16,32", "known: SimCLR, Fair-CCLK");
         refused(&held, Some("SimCLR"), "train.batch=16,1", "at least 2");
         refused(&held, Some("SimCLR"), "train.bath=16", "did you mean `batch`?");
+        refused(&held, Some("SimCLR"), "train.seed=0,1", "--grid train.seed: a sweep");
+        let seeded = ["data.validation=100", "train.seed = 5"];
+        refused(&seeded, Some("SimCLR"), "train.batch=16", "how many with --seeds");
     }
 }

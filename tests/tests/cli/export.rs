@@ -91,9 +91,20 @@ for name in names:
             model.Encoder.load(other + "-pytorch/weights.safetensors")
         except ValueError:
             refused += 1
-    answer[name] = {"rows": encoder.embed(["wide.png", "clear.png", "grey.png"]).tolist(), "refused": refused}
+    answer[name] = {"rows": encoder.embed(sys.argv[2].split(",")).tolist(), "refused": refused}
 print(json.dumps(answer))
 "#;
+
+const PICTURES: [&str; 5] = ["wide.png", "clear.png", "grey.png", "key.png", "grey-key.png"];
+
+/// A PNG in which one value is transparent: with a chunk `tRNS` before its pixels.
+fn with_transparent(path: &Path, value: &[u8], checksum: [u8; 4]) {
+    let bytes = std::fs::read(path).unwrap();
+    let pixels = bytes.windows(4).position(|name| name == b"IDAT").unwrap() - 4;
+    let length = (value.len() as u32).to_be_bytes();
+    let chunk = [&length[..], b"tRNS", value, &checksum].concat();
+    std::fs::write(path, [&bytes[..pixels], &chunk, &bytes[pixels..]].concat()).unwrap();
+}
 
 #[test]
 fn an_exported_module_has_the_layers_and_the_features_of_the_encoder() {
@@ -106,6 +117,13 @@ fn an_exported_module_has_the_layers_and_the_features_of_the_encoder() {
         .save(at("clear.png"))
         .unwrap();
     image::GrayImage::from_fn(33, 33, |x, y| image::Luma([(x * y) as u8])).save(at("grey.png")).unwrap();
+    let is_key = |x: u32, y: u32| (x / 8 + y / 8).is_multiple_of(2);
+    let colour = |x, y| if is_key(x, y) { [60, 60, 9] } else { [(x * 6) as u8, 20, (y * 6) as u8] };
+    image::RgbImage::from_fn(40, 32, |x, y| image::Rgb(colour(x, y))).save(at("key.png")).unwrap();
+    with_transparent(&at("key.png"), &[0, 60, 0, 60, 0, 9], [94, 218, 246, 70]);
+    let grey = |x, y| if is_key(x, y) { 60 } else { (x * 6) as u8 };
+    image::GrayImage::from_fn(32, 40, |x, y| image::Luma([grey(x, y)])).save(at("grey-key.png")).unwrap();
+    with_transparent(&at("grey-key.png"), &[0, 60], [89, 252, 177, 191]);
     for (name, config, resize) in encoders() {
         let file = format!("{name}.safetensors");
         write(&at(&file), config, resize);
@@ -146,15 +164,17 @@ fn same_tensors(place: &Path) {
 fn same_features(place: &Path) {
     let Some(python) = simile_tests::python("torch, safetensors, numpy, PIL") else { return };
     let names: Vec<String> = encoders().into_iter().map(|(name, ..)| name).collect();
-    let output =
-        Command::new(python).current_dir(place).args(["-c", EMBED, &names.join(",")]).output().unwrap();
+    let output = Command::new(python)
+        .current_dir(place)
+        .args(["-c", EMBED, &names.join(","), &PICTURES.join(",")])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let numbers = |rows: &Value| -> Vec<Vec<f64>> { serde_json::from_value(rows.clone()).unwrap() };
     for name in &names {
-        let pictures = ["wide.png", "clear.png", "grey.png"];
         let file = format!("{name}.safetensors");
-        let embed = [&["embed", &file, "--json"][..], &pictures].concat();
+        let embed = [&["embed", &file, "--json"][..], &PICTURES].concat();
         let (expected, features) =
             (numbers(&json(place, &embed)["vectors"]), numbers(&answer[name.as_str()]["rows"]));
         let largest = expected.concat().iter().fold(0.0_f64, |most, value| most.max(value.abs()));

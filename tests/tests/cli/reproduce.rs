@@ -42,6 +42,18 @@ fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
     let again = json(place.path(), &arguments);
     assert_eq!(again["rows"][1]["cells"][0], *cell(1));
     assert_eq!(written(), before);
+
+    // A further seed, for which there are no data any more, takes nothing away.
+    let without_data = |word: &&str| match *word {
+        "2" => "3".to_owned(),
+        word if word == data => ".".to_owned(),
+        word => word.to_owned(),
+    };
+    let more: Vec<String> = arguments.iter().map(without_data).collect();
+    let more = json(place.path(), &more.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(more["rows"][1]["cells"][0]["values"], cell(1)["values"]);
+    let text = fs::read_to_string(out.join("table.md")).unwrap();
+    assert!(text.contains("Run with fewer seeds: InfoNCE, 2 of 3: ") && !text.contains("Not run"), "{text}");
 }
 
 #[test]

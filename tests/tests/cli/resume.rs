@@ -5,10 +5,14 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use serde_json::Value;
+use simile_tests::schema::violations;
+
 use crate::newcomer::scans;
 use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
 #[cfg(unix)]
 use crate::runs::{end, iterations, start, wait_until};
+use crate::schema::schema;
 use crate::{complaint, json, place, simile, stdout};
 
 /// One arm, whose learning rate does not depend on the length of the run.
@@ -114,6 +118,22 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
     let run = place.path().join("run");
     assert_eq!(result(&run)["arms"][0]["stopped"]["why"], "diverged");
     assert!(stdout(place.path(), &["report", "run"]).contains("report.html"));
+    // Its loss is the first one, and no number where it has none.
+    let unlogged = ["--out", "unlogged", "--set", "train.log_every=6"];
+    complaint(place.path(), &[&["train", "one.toml"], &wild[..], &unlogged].concat(), 1);
+    let first = |run: &Path| {
+        let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+        let line = lines.lines().next().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        line.and_then(|line| line["loss"].as_f64())
+    };
+    for (run, is_logged) in [(run, true), (place.path().join("unlogged"), false)] {
+        let result = result(&run);
+        assert_eq!(violations(&schema(), &result), [""; 0]);
+        let arm = &result["arms"][0];
+        assert_eq!((arm["iterations"].as_u64(), arm.get("final_loss").is_some()), (Some(0), is_logged));
+        let off = arm["final_loss"].as_f64().zip(first(&run)).map(|(loss, first)| loss - first);
+        assert!(off.is_none_or(|off| off.abs() < 1e-9) && off.is_some() == is_logged, "{off:?}");
+    }
     // The selected network does not depend on the times of checkpoints by the clock.
     let often = ["--out", "often", "--set", "train.checkpoint_minutes=1e-9"];
     let arguments = [&["train", "one.toml"], &wild[..], &often].concat();

@@ -244,7 +244,19 @@ fn an_interrupted_run_continues_to_the_same_end() {
         interrupt(place.path(), &arguments, arm);
         arguments = vec!["train", "--resume", "cut"];
     }
+    // The model of the first arm does not stand for the run.
+    let export = ["export", "cut", "--to", "pytorch"];
+    let text = complaint(place.path(), &export, 1);
+    assert!(text.contains("`simile train --resume cut`") && text.contains("done: model-simclr."), "{text}");
+    let text = complaint(place.path(), &["evaluate", "cut"], 1);
+    assert!(text.contains("cut/model-fair.safetensors is not there"), "{text}");
     simile(place.path(), &arguments).assert().success();
+    let output = simile(place.path(), &export).assert().success().get_output().clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("cut: the model of `Fair`, the last variant") && text.contains("model-simclr."),
+        "{text}"
+    );
 
     assert_same_end(place.path(), "whole", "cut");
     assert!(complaint(place.path(), &["train", "--resume", "cut"], 2).contains("has finished"));

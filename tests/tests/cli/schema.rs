@@ -7,7 +7,7 @@ use simile_tests::schema::violations;
 
 use crate::{place, simile};
 
-fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../native/schema/result.schema.json");
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }

@@ -240,6 +240,22 @@ fn an_encoder_is_judged_on_other_data() {
     );
 }
 
+/// The files of other data would be looked for among those of the run.
+#[test]
+fn other_data_have_a_folder_of_their_own() {
+    let place = with(CLASSIFIER);
+    let mnist = simile_tests::data().display().to_string();
+    let train = ["train", "colour-mnist", "--smoke", "--arm", "SimCLR", "--data", &mnist, "--out", "run"];
+    simile(place.path(), &train).assert().success();
+    let top1 = |rest: &[&str]| {
+        json(place.path(), &[&["evaluate", "run", "--json"], rest].concat())["metrics"]["top1"].clone()
+    };
+    assert!(top1(&[]).is_number(), "its own data are in the folder that it records");
+    assert!(top1(&["--on", "mine.toml"]).is_number(), "digits that are drawn need no folder");
+    let text = complaint(place.path(), &["evaluate", "run", "--on", "biased-mnist"], 2);
+    assert!(text.contains("--data DIR"), "{text}");
+}
+
 #[test]
 fn the_average_and_the_accumulation_resume() {
     let recipe = CHOSEN.replace("[train]", "[train]\nema = 0.9\naccumulate = 4");

@@ -126,3 +126,23 @@ fn one_process_at_a_time_goes_on_with_a_run() {
     simile(place.path(), &["train", "--resume", "cut"]).assert().success();
     assert_same_end(place.path(), "whole", "cut");
 }
+
+#[test]
+fn vectors_that_a_signal_stops_leave_no_file_behind() {
+    let place = with_recipe();
+    simile(place.path(), &["train", "tiny.toml", "--smoke", "--out", "run"]).assert().success();
+    simile(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "1"]).assert().success();
+    fs::write(place.path().join("list.txt"), "a.png\n".repeat(1_000_000)).unwrap();
+    let out = place.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let files = || fs::read_dir(&out).unwrap().count();
+    let embed = ["embed", "run", "--device", "cpu", "--list", "list.txt", "--out", "out/vectors.npy"];
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let mut child = start(place.path(), &embed);
+        wait_until(&mut child, "a file in the making", || files() > 0);
+        let (ended, text) = end(child, signal);
+        assert_eq!(ended, Some(code), "{text}");
+        assert!(text.contains("interrupted; nothing is kept"), "{text}");
+        assert_eq!(files(), 0, "{text}");
+    }
+}

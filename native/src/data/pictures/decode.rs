@@ -123,6 +123,44 @@ mod tests {
         }
     }
 
+    /// A photograph of these sides as JPEG.
+    fn photograph(width: u32, height: u32) -> Vec<u8> {
+        let picture = image::RgbImage::from_fn(width, height, |x, y| {
+            image::Rgb([(x * 7 + y * y) as u8, (x * y) as u8, (x * x + 3 * y) as u8])
+        });
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        picture.write_to(&mut bytes, image::ImageFormat::Jpeg).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn a_jpeg_without_its_end_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("photo.jpg");
+        let spec = ResizeSpec { side: 8, channels: 3, fit: Fit::Middle };
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read_picture(&path, spec)
+        };
+        let whole = photograph(90, 60);
+        let pixels = read(&whole).unwrap().pixels;
+        assert_eq!(read(&[&whole[..], b"more"].concat()).unwrap().pixels, pixels);
+        // A thumbnail has an end of its own.
+        let thumbnail = photograph(16, 16);
+        let head = [0xff, 0xe1].into_iter().chain((thumbnail.len() as u16 + 2).to_be_bytes());
+        let with_thumbnail = [&whole[..2], &head.collect::<Vec<_>>(), &thumbnail, &whole[2..]].concat();
+        assert_eq!(read(&with_thumbnail).unwrap().pixels, pixels);
+        let cut = [
+            &whole[..whole.len() / 2],
+            &whole[..whole.len() - 2],
+            &with_thumbnail[..with_thumbnail.len() - whole.len() / 4],
+        ];
+        for bytes in cut {
+            let text = format!("{:#}", anyhow::Error::from(read(bytes).unwrap_err()));
+            assert!(text.contains("photo.jpg") && text.contains("it is cut off"), "{text}");
+        }
+    }
+
     #[test]
     fn a_small_file_of_many_pixels_is_refused_before_it_is_decoded() {
         let place = tempfile::tempdir().unwrap();

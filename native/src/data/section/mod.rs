@@ -157,7 +157,8 @@ impl DataSection {
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
         let of_pictures = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures());
-        if let Some((key, _)) = of_pictures {
+        let of_grounds = self.colours != Colours::default() && !self.dataset.has_grounds();
+        if let Some(key) = of_pictures.map(|(key, _)| *key).or(of_grounds.then_some("colours")) {
             let reason = format!("`data.{key}` says nothing about this data set; leave it out");
             return Err(Refused::new(key, reason));
         }

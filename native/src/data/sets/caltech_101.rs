@@ -28,6 +28,7 @@ pub(super) static CALTECH_101: ClassFolderSet = ClassFolderSet {
     marker: None,
     left_out: &CLUTTER,
     per_class: Some(30),
+    most_classes: None,
 };
 
 #[cfg(test)]

@@ -28,4 +28,5 @@ pub(super) static CALTECH_256: ClassFolderSet = ClassFolderSet {
     marker: None,
     left_out: &CLUTTER,
     per_class: Some(60),
+    most_classes: None,
 };

@@ -12,6 +12,7 @@ use super::faces::{FacesSection, Sampling, hold_out_a_fifth, with_at_most};
 use crate::data::error::Result;
 use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::{Annotations, root, text};
+use crate::data::settings::Refused;
 use crate::data::source::{About, Kind, PictureFiles, Source};
 
 /// Number of non-blond women that the published sampling keeps among the training pictures.
@@ -42,6 +43,15 @@ impl Source for Celeba {
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<FacesSection>()] }
+    }
+
+    fn check(&self, options: &Options) -> Result<(), Refused> {
+        let correlation = options.get::<FacesSection>().map(|section| section.correlation);
+        if correlation.is_some_and(|correlation| correlation != FacesSection::default().correlation) {
+            let reason = "`data.faces.correlation` says nothing about this data set; leave it out";
+            return Err(Refused::new("faces", reason));
+        }
+        Ok(())
     }
 }
 

@@ -5,9 +5,9 @@
 //! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | by folder; `val` is the test part if there is no `test` |
 //! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list gives the classes of `val`, which is the test part; its `test` has no labels |
 //! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test part |
-//! | `CLASS/...` | all for training until some are held out |
+//! | `CLASS/...` | all for training until some are held out; a class may be called `train` if no folder in it holds pictures, and no other is called as a part |
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ impl OwnOption for FoldersSection {
 /// ImageNet.
 const LISTS: [&str; 4] = ["val/val_annotations.txt", "val.txt", "val/val.txt", "LOC_val_solution.csv"];
 
+/// The folders that are parts.
+const PARTS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
+
 /// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
 pub(super) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
 
@@ -57,6 +60,8 @@ pub(super) struct ClassFolderSet {
     pub(super) left_out: &'static [&'static str],
     /// The usual number of training pictures of each class in published results, if no split is published.
     pub(super) per_class: Option<usize>,
+    /// Number of classes, if the data set is a part of one that may lie in the same folder.
+    pub(super) most_classes: Option<usize>,
 }
 
 impl Source for ClassFolderSet {
@@ -79,7 +84,21 @@ impl PictureFiles for ClassFolderSet {
             Some(marker) => root(folder, self.inner, marker)?,
             None => inner_folder(folder, self.inner),
         };
-        ClassFolders { root, left_out: self.left_out, per_class: self.per_class }.read(options, folder)
+        let folders = ClassFolders { root, left_out: self.left_out, per_class: self.per_class };
+        let annotations = folders.read(options, folder)?;
+        let classes = annotations.catalogue.classes.len();
+        let are_listed = options.get::<FoldersSection>().is_some_and(|section| section.classes.is_some());
+        match self.most_classes {
+            Some(most) if classes > most && !are_listed => {
+                let reason = format!(
+                    "it has {classes} classes, and `{}` has {most} of them: name a text file in the data folder that lists these, a \
+                     class in each line, with `data.folders.classes = \"FILE\"`",
+                    self.about.name
+                );
+                Err(DataError::Table { path: annotations.root, reason })
+            }
+            _ => Ok(annotations),
+        }
     }
 
     /// A choice of classes omits pictures.
@@ -89,10 +108,13 @@ impl PictureFiles for ClassFolderSet {
 }
 
 /// The lack of folders of classes, in words, with the remedy.
-fn without_classes(pictures: usize) -> String {
-    let content = match pictures {
+fn without_classes(paths: &[String]) -> String {
+    let content = match paths.len() {
         0 => "it holds no PNG, JPEG or WebP pictures".to_owned(),
-        count => format!("it holds {count} pictures, but no folder of a class"),
+        count => {
+            let passed_over = Tops::of(paths).note().map_or_else(String::new, |note| format!("; {note}"));
+            format!("it holds {count} pictures, but no folder of a class{passed_over}")
+        }
     };
     format!(
         "{content}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
@@ -143,7 +165,7 @@ impl ClassFolders {
         let catalogue =
             catalogue(&root.display().to_string(), &paths, selection).map_err(|error| match error {
                 DatasetError::Empty { .. } => {
-                    DataError::Table { path: root.clone(), reason: without_classes(paths.len()) }
+                    DataError::Table { path: root.clone(), reason: without_classes(&paths) }
                 }
                 error => error.into(),
             })?;
@@ -158,7 +180,46 @@ impl ClassFolders {
         } else {
             catalogue
         };
-        Ok(Annotations { root, catalogue, notes: Vec::new() })
+        let notes = Tops::of(&paths).note().map(|note| format!("{}: {note}", root.display()));
+        Ok(Annotations { root, catalogue, notes: Vec::from_iter(notes) })
+    }
+}
+
+/// The folders at the top that hold pictures.
+struct Tops<'a> {
+    /// True if they are parts; otherwise they are classes.
+    are_parts: bool,
+    /// Folders beside the parts, which are left out.
+    others: BTreeSet<&'a str>,
+}
+
+impl<'a> Tops<'a> {
+    /// The folders of the paths of pictures.
+    fn of(paths: &'a [impl AsRef<str>]) -> Self {
+        let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
+        let of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
+        let (parts, others): (BTreeSet<&str>, BTreeSet<&str>) =
+            within().map(|(top, _)| top).partition(|top| PARTS.contains(top));
+        // A class can be called `train` too, if nothing else looks like a part.
+        let are_parts =
+            parts.contains("train") && (parts.len() > 1 || others.is_empty() || within().any(of_train));
+        Self { are_parts, others: if are_parts { others } else { BTreeSet::new() } }
+    }
+
+    /// The folders that are left out, in words, with the remedy.
+    fn note(&self) -> Option<String> {
+        let shown: Vec<String> = self.others.iter().take(3).map(|folder| format!("`{folder}`")).collect();
+        let more = match self.others.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!shown.is_empty()).then(|| {
+            format!(
+                "beside `train`, which is a part of the data, the pictures in {}{more} are left out; if these folders are classes, \
+                 move them into `train`, or give the class `train` another name",
+                shown.join(", ")
+            )
+        })
     }
 }
 
@@ -186,9 +247,9 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let annotated = selection.annotations.map(|text| annotations(&text)).transpose()?;
-    let has =
-        |folder: &str| sorted.iter().any(|path| path.split_once('/').is_some_and(|(top, _)| top == folder));
-    let in_parts = has("train");
+    let tops = Tops::of(paths);
+    let in_parts = tops.are_parts;
+    let passed_over = tops.note().map_or_else(String::new, |note| format!("; {note}"));
     // The pictures in ImageNet's `test` and in Tiny-ImageNet's `test/images` have no classes.
     let has_class = |path: &&str| match path.split('/').collect::<Vec<_>>().as_slice() {
         ["test", class, _, ..] => *class != "images" || annotated.is_none(),
@@ -248,13 +309,14 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
         }
     }
     if let Some((name, _)) = classes.iter().zip(trained).find(|(_, trained)| !trained) {
-        let reason = format!("for which {origin} has no training picture");
+        let reason = format!("for which {origin} has no training picture{passed_over}");
         return Err(DatasetError::parameter("class", name, &reason));
     }
     if let Some(absent) =
         selection.classes.and_then(|wanted| wanted.iter().find(|name| !classes.contains(name)))
     {
-        return Err(DatasetError::parameter("class", absent, &format!("which is no folder of {origin}")));
+        let reason = format!("which is no folder of {origin}{passed_over}");
+        return Err(DatasetError::parameter("class", absent, &reason));
     }
     Catalogue::new(origin, files, parts, labels, classes)
 }
@@ -369,6 +431,30 @@ mod tests {
         assert_eq!(read(&paths, chosen).unwrap().classes, ["a", "c"]);
         let error = read(&paths[..2], chosen).unwrap_err().to_string();
         assert!(error.contains("`class` is c"), "{error}");
+    }
+
+    #[test]
+    fn a_class_may_be_called_train() {
+        let flat = ["car/1.png", "train/1.png", "train/2.png"];
+        let catalogue = read(&flat, Selection::default()).unwrap();
+        assert_eq!(
+            (catalogue.classes, catalogue.labels),
+            (vec!["car".into(), "train".into()], vec![0, 1, 1])
+        );
+        // With another part, or folders in it, it is a part.
+        for parts in [&["train/1.png", "test/1.png"][..], &["train/1.png", "val/1.png", "masks/1.png"]] {
+            assert!(read(parts, Selection::default()).is_err(), "{parts:?}");
+        }
+        let paths = ["car/1.png", "train/steam/1.png"].map(String::from);
+        let note = Tops::of(&paths).note().unwrap();
+        assert!(note.contains("`car`") && note.contains("move them into `train`"), "{note}");
+        let wanted = ["car".to_string()];
+        let chosen = Selection { classes: Some(&wanted), ..Selection::default() };
+        let error = super::catalogue("pictures", &paths, chosen).unwrap_err().to_string();
+        assert!(error.contains("`class` is car") && error.contains("are left out"), "{error}");
+        assert!(
+            without_classes(&["train/1.png", "val/1.png", "car/1.png"].map(String::from)).contains("`car`")
+        );
     }
 
     #[test]

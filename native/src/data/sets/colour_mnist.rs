@@ -28,6 +28,10 @@ impl Source for ColourMnist {
     fn shape(&self) -> Shape {
         Shape { side: SIDE, channels: 3 }
     }
+
+    fn has_grounds(&self) -> bool {
+        true
+    }
 }
 
 impl ArrayFiles for ColourMnist {

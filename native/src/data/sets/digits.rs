@@ -33,6 +33,10 @@ impl Source for Digits {
         Shape { side: SIDE, channels: CHANNELS }
     }
 
+    fn has_grounds(&self) -> bool {
+        true
+    }
+
     fn defaults(&self) -> Options {
         Options { train: Some(1000), test: Some(1000), ..Options::default() }
     }

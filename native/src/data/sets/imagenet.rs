@@ -28,4 +28,5 @@ pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
     marker: Some("train"),
     left_out: &[],
     per_class: None,
+    most_classes: None,
 };

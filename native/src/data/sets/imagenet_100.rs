@@ -20,4 +20,34 @@ pub(super) static IMAGENET_100: ClassFolderSet = ClassFolderSet {
     marker: Some("train"),
     left_out: &[],
     per_class: None,
+    most_classes: Some(100),
 };
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::data::options::Options;
+    use crate::data::source::PictureFiles;
+    use std::fs;
+
+    #[test]
+    fn all_of_imagenet_is_no_hundred_classes_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let put = |count: usize| {
+            for class in 0..count {
+                let folder = place.path().join(format!("ILSVRC2012/train/n{class:03}"));
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("0.JPEG"), "").unwrap();
+                fs::write(folder.join("1.JPEG"), "").unwrap();
+            }
+        };
+        let read = || IMAGENET_100.annotate(&Options::default(), place.path());
+        put(100);
+        assert_eq!(read().unwrap().catalogue.classes.len(), 100);
+        put(101);
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains("ILSVRC2012: it has 101 classes"), "{error}");
+        assert!(error.contains("data.folders.classes"), "{error}");
+    }
+}

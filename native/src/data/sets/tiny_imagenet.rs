@@ -25,6 +25,7 @@ pub(super) static TINY_IMAGENET: ClassFolderSet = ClassFolderSet {
     marker: Some("wnids.txt"),
     left_out: &[],
     per_class: None,
+    most_classes: None,
 };
 
 #[cfg(test)]

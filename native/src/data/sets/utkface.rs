@@ -18,6 +18,7 @@ use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
 use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::{Annotations, inner_folder};
+use crate::data::settings::Refused;
 use crate::data::source::{About, Kind, PictureFiles, Source};
 
 pub(super) struct Utkface;
@@ -44,6 +45,16 @@ impl Source for Utkface {
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<SplitSection>(), OptionType::of::<FacesSection>()] }
+    }
+
+    fn check(&self, options: &Options) -> Result<(), Refused> {
+        let sampling = options.get::<FacesSection>().map(|section| section.sampling).unwrap_or_default();
+        if sampling == Sampling::Published && options.get::<SplitSection>().is_some() {
+            let reason = "`data.split` says nothing about the published sampling, which has parts of its own; leave it out, or \
+                          take all faces with `data.faces.sampling = \"all\"`";
+            return Err(Refused::new("split", reason));
+        }
+        Ok(())
     }
 }
 

@@ -64,6 +64,8 @@ struct Step<'r> {
     resident: u64,
     /// True for the device that has the batch, false for one that computes chunks of it.
     is_first: bool,
+    /// Number of devices that share it.
+    devices: usize,
 }
 
 impl Step<'_> {
@@ -76,8 +78,9 @@ impl Step<'_> {
         let side = side_of_pictures(self.recipe);
         let bytes = (size.samples * config.encoder.channels * side * side) as u64;
         let ahead = if self.resident > 0 { 0 } else { batches_ahead(bytes) };
-        let of_helper = if self.is_first { None } else { config.helper_memory(size) };
-        Ok(of_helper.unwrap_or_else(|| config.step_memory(size, StoredPictures { side, ahead })))
+        let of_helper = if self.is_first { None } else { config.helper_memory(size, self.devices) };
+        let stored = StoredPictures { side, ahead };
+        Ok(of_helper.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
     }
 
     /// The key that sets the number of images at once, its value, and the remedy with the largest value that fits.
@@ -124,22 +127,21 @@ impl Step<'_> {
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.
 pub(crate) fn check_step(recipe: &Recipe, images: (usize, u64), devices: &DeviceSet) -> Result<()> {
-    for (at, device) in devices.all().enumerate() {
-        check_device(recipe, images, (device, at == 0))?;
-    }
-    Ok(())
+    let count = devices.all().count();
+    devices.all().enumerate().try_for_each(|at| check_device(recipe, images, at, count))
 }
 
 fn check_device(
     recipe: &Recipe,
     (images, resident): (usize, u64),
-    (device, is_first): (&Present, bool),
+    (at, device): (usize, &Present),
+    devices: usize,
 ) -> Result<()> {
-    let room = Room::of(device)?;
+    let (room, is_first) = (Room::of(device)?, at == 0);
     let resident = if is_first { resident } else { 0 };
     let mut most: Option<StepMemory> = None;
     for arm in &recipe.arms() {
-        let step = Step { recipe, arm, images: images.max(1), resident, is_first };
+        let step = Step { recipe, arm, images: images.max(1), resident, is_first, devices };
         let memory = step.memory(recipe.train.batch, arm.method())?;
         if room.holds(&memory, resident) {
             most = most.into_iter().chain([memory]).max_by_key(StepMemory::total);

@@ -41,6 +41,18 @@ impl<'a> PreparedImages<'a> {
     /// # Errors
     /// If an image cannot be read or does not fit the encoder, a value is not finite, or there is no room for the features.
     pub(crate) fn features(&self, encoder: &Encoder) -> Result<Features> {
+        self.features_while(encoder, &|| Ok(()))
+    }
+
+    /// As [`features`](Self::features), for as long as a check before each batch finds no error.
+    ///
+    /// # Errors
+    /// As [`features`](Self::features), and as the check.
+    pub(crate) fn features_while(
+        &self,
+        encoder: &Encoder,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Features> {
         let (count, mut batches) = (self.images.len(), self.batches()?);
         let mut collector = None;
         let keep = |rows: &[f32], columns: usize| {
@@ -50,7 +62,10 @@ impl<'a> PreparedImages<'a> {
             };
             collector.push(rows)
         };
-        let images = |_| Ok(self.normalisation.apply(batches.next()?.1)?);
+        let images = |_| {
+            check()?;
+            Ok(self.normalisation.apply(batches.next()?.1)?)
+        };
         pollster::block_on(embed_each(encoder, (count, BATCH), images, keep))?;
         collector.map_or_else(|| Collector::new(0, 0), Ok)?.finish()
     }

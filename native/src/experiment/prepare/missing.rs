@@ -20,8 +20,12 @@ pub(crate) fn missing_models(recipe: &Recipe) -> Option<String> {
     };
     let prior = || {
         let path = &recipe.data.prior.as_ref()?.model;
-        let absent = !model::file(path).is_file();
-        absent.then(|| format!("`data.prior.model`, {}, is not there; train it first", path.display()))
+        let file = model::file(path);
+        let absent = || match model::unwritten(&file) {
+            Some(message) => format!("`data.prior.model`: {message}"),
+            None => format!("`data.prior.model`, {}, is not there; train it first", path.display()),
+        };
+        (!file.is_file()).then(absent)
     };
     weights().or_else(prior)
 }

@@ -32,7 +32,9 @@ pub(crate) fn read(
 ) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     annotations.notes.iter().for_each(line);
     let features = match &section.features {
-        Some(section) => Some((section, read_features(section, folder)?)),
+        Some(section) => {
+            Some((section, read_features(section, folder)?.among(&annotations.catalogue.files)?))
+        }
         None => None,
     };
     let resize = ResizeSpec {

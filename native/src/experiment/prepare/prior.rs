@@ -19,6 +19,7 @@ use crate::run_folder::model;
 pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Device) -> Result<Splits> {
     let Some(section) = section else { return Ok(splits) };
     let checkpoint = model::load(&section.model, device).context("reading `data.prior.model`")?;
+    model::taken(&section.model, &checkpoint.metadata).iter().for_each(line);
     let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != given {
         return Err(usage(format_args!(

@@ -46,13 +46,17 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
         anyhow::bail!(not_there(recipe, path));
     }
     let bytes = model::read(&file).context("`encoder.weights`")?;
-    Weights::from_encoder_file(&bytes, &recipe.encoder.config)
+    let (_, metadata) = Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
+    model::taken(path, &metadata).iter().for_each(line);
     Ok(Some(bytes))
 }
 
 /// The message for a missing file, with the command that creates one.
 pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
+    if let Some(message) = model::unwritten(&model::file(path)) {
+        return format!("`encoder.weights`: {message}");
+    }
     let EncoderConfig { name, input_size, stem, output, .. } = &recipe.encoder.config;
     let stem = stem.and_then(|stem| serde_json::to_value(stem).ok());
     let stem = stem.as_ref().and_then(|stem| stem.as_str()).map(|stem| format!(" --stem {stem}"));

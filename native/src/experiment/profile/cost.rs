@@ -94,7 +94,7 @@ impl Cost {
         let uploads = Uploads::of(recipe, arm)?;
         let stored =
             StoredPictures { side: side_of_pictures(recipe), ahead: batches_ahead(uploads.pictures) };
-        let memory = config.step_memory(size, stored).total();
+        let memory = config.step_memory(size, stored, 1).total();
         Ok(Self { step: config.step_cost(size), uploads, memory })
     }
 }

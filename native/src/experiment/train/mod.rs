@@ -24,7 +24,6 @@ use crate::console::{Progress, line};
 use crate::exit::told;
 use crate::experiment::memory::used::Used;
 use crate::interrupt;
-use crate::names::resuming;
 use crate::peers::{Message, Status, Verdict};
 use crate::run_folder::record::{Measurement, Stopped, Why};
 use crate::run_folder::state::Checkpointed;
@@ -176,12 +175,12 @@ impl<'a> ArmTraining<'a> {
             }
             Verdict::Interrupt(signal) => {
                 interrupt::heard(signal);
-                self.keep()?;
+                self.keep_if_finite()?;
                 Err(self.session.interrupted())
             }
             Verdict::Fail(rank) => {
-                self.keep()?;
-                let resumed = resuming(self.session.folder.root());
+                self.keep_if_finite()?;
+                let resumed = self.session.resuming();
                 Err(batch
                     .err()
                     .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{resumed}`")))
@@ -194,6 +193,15 @@ impl<'a> ArmTraining<'a> {
     fn keep(&mut self) -> Result<()> {
         self.events.flush()?;
         self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
+    }
+
+    /// As [`keep`](Self::keep), where all processes end for another reason. Numbers that are not finite are not kept: the run resumes
+    /// from the checkpoint before, and then finds them again.
+    fn keep_if_finite(&mut self) -> Result<()> {
+        match self.keep() {
+            Err(error) if is_divergence(&error) => Ok(()),
+            kept => kept,
+        }
     }
 
     /// Tells the other processes that the arm has ended or failed, unless they know. Their statuses may change the outcome.
@@ -210,7 +218,7 @@ impl<'a> ArmTraining<'a> {
         };
         match (processes.agree(status)?, outcome) {
             (Verdict::Fail(rank), Err(error)) if is_of_another(&error) => {
-                let resumed = resuming(self.session.folder.root());
+                let resumed = self.session.resuming();
                 Err(anyhow!("process {rank} failed; continue with `{resumed}`"))
             }
             (_, Err(error)) => Err(error),
@@ -388,12 +396,15 @@ impl<'a> ArmTraining<'a> {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
     use crate::config::Recipe;
     use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
     use crate::experiment::run::{begin, prepare};
+    use crate::peers::ProcessGroup;
+    use crate::peers::testing::Others;
     use crate::run_folder::folder::RunFolder;
 
     /// Weights that grow by a factor of 9 in each step, until the loss is no number any more.
@@ -439,5 +450,25 @@ mod tests {
         };
         let (all, few) = (ended("all", true), ended("few", false));
         assert!(all == few, "{} {}", all.1, few.1);
+    }
+
+    /// The run went on with the next arm, and waited for processes that had ended.
+    #[test]
+    fn what_ends_another_process_ends_the_run_though_its_numbers_are_not_finite() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session(&place.path().join("run"));
+        let arm = session.recipe.arms().remove(0);
+        let mut events = EventLog::open(&session.folder, &arm.name).unwrap();
+        let mut training = ArmTraining::open(&mut session, (0, &arm), &mut events).unwrap();
+        while !training.trainer.is_finished() && training.check_finite().is_ok() {
+            // A loss that is no number is an error, after which the weights are none either.
+            drop(training.step());
+        }
+        let processes = ProcessGroup::of(Arc::new(Others(vec![Status::Failed])), 0);
+        training.session.devices.processes = processes.clone();
+        let outcome = training.iterate();
+        assert!(processes.has_parted());
+        let error = training.part(outcome).unwrap_err().to_string();
+        assert!(error.starts_with("process 1 failed; continue with `simile train --resume"), "{error}");
     }
 }

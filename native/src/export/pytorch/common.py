@@ -41,7 +41,8 @@ def preprocess(picture):
         picture = Image.open(picture)
     if picture.mode.startswith(("I", "F")):
         raise ValueError("a picture of more than eight bits a channel; convert it first")
-    if picture.mode not in ("L", "RGB"):
+    # A grey or an RGB PNG may name one value that is transparent.
+    if picture.mode not in ("L", "RGB") or "transparency" in picture.info:
         # What is transparent shows white.
         pixels = np.asarray(picture.convert("RGBA")).astype(np.uint32)
         colour, alpha = pixels[..., :3], pixels[..., 3:]

@@ -49,7 +49,8 @@ fn letters() -> TextStyle<'static> {
     TextStyle::from(("sans-serif", FONT).into_font()).color(&INK.0)
 }
 
-/// The smallest range that holds the finite values, widened by `margin` of itself on both sides.
+/// The smallest range that holds the finite values, widened by `margin` of itself on both sides. Around a constant it is so
+/// wide that the labels of its ticks differ.
 fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
     let (low, high) = values
         .filter(|value| value.is_finite())
@@ -57,7 +58,11 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
     if low > high {
         return (0.0, 1.0);
     }
-    let room = if high > low { (high - low) * margin } else { 0.5 };
+    let room = match low.abs() {
+        _ if high > low => (high - low) * margin,
+        size if size == 0.0 || (1.0..100.0).contains(&size) => 0.5,
+        size => 0.5 * size,
+    };
     (low - room, high + room)
 }
 
@@ -67,7 +72,7 @@ fn short(value: f64) -> String {
         size if size < 1e-12 => "0".into(),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 0.1 => format!("{value:.2}"),
-        _ => format!("{value:.0e}"),
+        _ => format!("{value:.1e}").replace(".0e", "e"),
     }
 }
 
@@ -85,5 +90,17 @@ mod tests {
     #[test]
     fn a_tick_at_zero_is_zero() {
         assert_eq!([-3e-20, 0.0, 0.004, 0.25, 120.0].map(short), ["0", "0", "4e-3", "0.25", "120"]);
+        assert_eq!([5e-4, 1e-3, 1.5e-3, -2e-3].map(short), ["5e-4", "1e-3", "1.5e-3", "-2e-3"]);
+    }
+
+    #[test]
+    fn a_constant_is_told_from_the_ticks_beside_it() {
+        for value in [2e-4, 0.3, 1.0, 95.0, -95.0, 300.0, 0.0] {
+            let (low, high) = range([value, value].into_iter(), 0.05);
+            assert!(low < value && value < high, "{low} {value} {high}");
+            let quarter = (high - low) / 4.0;
+            let ticks = [1.0, 2.0, 3.0].map(|place| short(low + place * quarter));
+            assert!(ticks[0] != ticks[1] && ticks[1] != ticks[2], "{value}: {ticks:?}");
+        }
     }
 }

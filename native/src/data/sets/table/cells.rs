@@ -35,6 +35,11 @@ impl Cell {
     }
 }
 
+/// True if a cell is a number that no variable can have, such as NaN.
+pub(crate) fn is_unusable(cell: &str) -> bool {
+    Cell::of(cell) == Cell::Unusable
+}
+
 /// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. Also
 /// returns a note to the user on the choice. The cells of a category are names, whatever they are.
 ///

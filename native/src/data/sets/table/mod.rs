@@ -18,6 +18,7 @@ use simile_core::data::catalogue::numbered;
 use simile_core::data::{Catalogue, Condition, Part};
 
 use self::cells::Column;
+pub(crate) use self::cells::is_unusable;
 pub(crate) use self::section::TableSection;
 use crate::data::error::{DataError, Result};
 use crate::data::options::{OptionType, Options};

@@ -44,4 +44,15 @@ fn label_column() -> String {
 
 impl OwnOption for TableSection {
     const KEY: &'static str = "table";
+
+    fn check(&self) -> Result<(), String> {
+        let is_column = |name: &&String| self.conditions.get(*name).is_some_and(|columns| columns.len() == 1);
+        match self.categories.iter().find(|name| !is_column(name)) {
+            Some(name) => Err(format!(
+                "`data.table.categories` names `{name}`, which is no attribute of one column; write \
+                 {name:?} = [\"COLUMN\"] into [data.table.conditions], or take the name out"
+            )),
+            None => Ok(()),
+        }
+    }
 }

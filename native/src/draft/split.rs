@@ -1,0 +1,114 @@
+//! The column of a user's table that says the part of each row: training, validation or test.
+
+use csv::StringRecord;
+use simile_core::data::Part;
+
+use crate::data::settings::JudgedBy;
+
+/// Usual names of the column.
+const NAMES: [&str; 5] = ["split", "part", "subset", "set", "fold"];
+/// Usual words for a part that the reader of tables does not take, with those that it takes.
+const WORDS: [(&str, &str); 3] = [("training", "train"), ("valid", "validation"), ("testing", "test")];
+
+/// The column of the parts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Split {
+    pub(super) column: String,
+    /// The part to judge by: that of the test, or the validation part where no row is of the test.
+    pub(super) judged_by: JudgedBy,
+}
+
+/// The first column but that of the class that is named as one of parts and whose cells are parts. Empty cells say nothing.
+///
+/// # Errors
+/// Names line, column and cell if only some of the cells are parts; the column if it leaves no row to train on.
+pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Result<Option<Split>, String> {
+    let named = |name: &'static str| {
+        let columns = header.iter().enumerate();
+        columns.filter(move |(_, column)| column.eq_ignore_ascii_case(name) && *column != label)
+    };
+    for (at, column) in NAMES.into_iter().flat_map(named) {
+        if let Some(judged_by) = judged_by(column, at, rows)? {
+            return Ok(Some(Split { column: column.clone(), judged_by }));
+        }
+    }
+    Ok(None)
+}
+
+/// The part to judge by, if the cells of a column are parts. None if no cell is one, or all are `train`, so that none is judged by.
+fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<JudgedBy>, String> {
+    let cells =
+        || rows.iter().filter_map(move |row| Some((row, row.get(at)?))).filter(|(_, cell)| !cell.is_empty());
+    let parts: Vec<Part> = cells().filter_map(|(_, cell)| Part::named(cell).ok()).collect();
+    let meant = |cell: &str| {
+        let word = cell.to_ascii_lowercase();
+        let known = WORDS.iter().find(|(other, _)| *other == word).map_or(word.as_str(), |(_, part)| *part);
+        Part::named(known).ok()
+    };
+    if !cells().any(|(_, cell)| meant(cell).is_some()) {
+        return Ok(None);
+    }
+    if let Some((row, cell)) = cells().find(|(_, cell)| Part::named(cell).is_err()) {
+        let line = row.position().map_or(0, csv::Position::line);
+        let remedy = match meant(cell) {
+            Some(part) => format!("write `{}`", part.name()),
+            None => "write one of them".into(),
+        };
+        return Err(format!(
+            "line {line}: column `{column}` is `{cell}`, expected `train`, `validation` or `test`; {remedy}, or give the column \
+             another name if it says no parts"
+        ));
+    }
+    let has = |part: Part| parts.contains(&part);
+    match (has(Part::Train), has(Part::Test), has(Part::Validation)) {
+        (false, ..) => Err(format!(
+            "column `{column}` is `train` in no row, so that nothing is left to train on; write it into the rows to train on"
+        )),
+        (true, true, _) => Ok(Some(JudgedBy::Test)),
+        (true, false, true) => Ok(Some(JudgedBy::Validation)),
+        (true, false, false) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What a table with columns `class` and another says, whose cells are given.
+    fn of(column: &str, cells: &[&str]) -> Result<Option<Split>, String> {
+        let table: String = cells.iter().map(|cell| format!("a,{cell}\n")).collect();
+        let text = format!("class,{column}\n{table}");
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
+        let rows: Vec<StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+        find(&header, &rows, "class")
+    }
+
+    #[test]
+    fn parts_are_told_by_their_words() {
+        let judged = |column: &str, cells: &[&str]| of(column, cells).unwrap().map(|split| split.judged_by);
+        assert_eq!(judged("split", &["train", "test", "val"]), Some(JudgedBy::Test));
+        assert_eq!(judged("Split", &["train", "", "test"]), Some(JudgedBy::Test));
+        assert_eq!(judged("fold", &["train", "validation"]), Some(JudgedBy::Validation));
+        for (column, cells) in [
+            ("split", ["train", "train"]),
+            ("fold", ["0", "1"]),
+            ("site", ["train", "test"]),
+            ("set", ["", ""]),
+        ] {
+            assert_eq!(judged(column, &cells), None, "{column}: {cells:?}");
+        }
+    }
+
+    #[test]
+    fn a_split_that_would_be_dropped_is_named() {
+        let fault = |cells: &[&str]| of("split", cells).unwrap_err();
+        let capitals = fault(&["train", "Test"]);
+        assert!(capitals.contains("line 3: column `split` is `Test`"), "{capitals}");
+        assert!(capitals.contains("write `test`"), "{capitals}");
+        assert!(fault(&["training", "validation"]).contains("write `train`"));
+        assert!(fault(&["train", "test", "left"]).contains("is `left`"));
+        assert!(fault(&["test", "val"]).contains("`train` in no row"));
+    }
+}
