@@ -32,13 +32,13 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
     let references = References { untrained, base, condition: &first.condition };
-    let (mut sentences, stuck) = references.sentences(&variants)?;
+    let mut sentences = references.sentences(&variants)?;
     let counted = !sentences.is_empty();
     sentences.extend(diverged(runs));
     if counted {
         sentences.push(of_seeds(&variants, runs.len()));
     }
-    for (name, leak) in stuck {
+    for (name, leak) in references.stuck(&variants) {
         sentences.extend(advice(recipe, name, leak, &first.condition));
     }
     Ok(sentences)
@@ -115,16 +115,14 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 impl References<'_> {
-    /// A sentence on each variant that did not diverge, beside the first one, and the variants whose leak did not fall.
-    fn sentences<'v>(&self, variants: &[Variant<'v>]) -> Result<(Vec<String>, Vec<(&'v str, Leak)>)> {
-        let (mut sentences, mut stuck) = (Vec::new(), Vec::new());
-        let Some((first, others)) = variants.split_first() else { return Ok((sentences, stuck)) };
+    /// A sentence on each variant that did not diverge, beside the first one.
+    fn sentences(&self, variants: &[Variant<'_>]) -> Result<Vec<String>> {
+        let Some((first, others)) = variants.split_first() else { return Ok(Vec::new()) };
         let plain = (!first.metrics.is_empty()).then_some(first.metrics.as_slice());
+        let mut sentences = Vec::new();
         for Variant { name, metrics, paired } in others.iter().filter(|other| !other.metrics.is_empty()) {
             let paired = paired.filter(|_| plain.is_some());
             sentences.push(format!("{name}: {}", self.sentence(plain, metrics, paired)?));
-            let leak = plain.and_then(|plain| self.leak_left(plain, metrics));
-            stuck.extend(leak.map(|leak| (*name, leak)));
         }
         match plain {
             Some(plain) if sentences.is_empty() => {
@@ -133,7 +131,15 @@ impl References<'_> {
             Some(_) => sentences.push(format!("Each number before an arrow is of {}.", first.name)),
             None => {}
         }
-        Ok((sentences, stuck))
+        Ok(sentences)
+    }
+
+    /// The variants whose leak did not fall beside that of the first one.
+    fn stuck<'v>(&self, variants: &[Variant<'v>]) -> Vec<(&'v str, Leak)> {
+        let Some((first, others)) = variants.split_first() else { return Vec::new() };
+        let leak =
+            |variant: &Variant<'v>| Some((variant.name, self.leak_left(&first.metrics, &variant.metrics)?));
+        others.iter().filter_map(leak).collect()
     }
 
     /// The sentence on a variant, beside another one; `paired` has p-values of their comparison image by image.

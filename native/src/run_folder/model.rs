@@ -77,7 +77,7 @@ fn arms_of(path: &Path) -> Result<Option<Vec<String>>> {
     Ok(Some(Recipe::resolved(&recipe, &place)?.arms().into_iter().map(|arm| arm.name).collect()))
 }
 
-/// A note on the arm whose model [`file`] takes from a run folder, if the run has several.
+/// A note on the arm whose model [`file()`] takes from a run folder, if the run has several.
 pub(crate) fn taken(path: &Path, metadata: &Metadata) -> Option<String> {
     // A run whose recipe this program does not understand has a model all the same.
     let arms = arms_of(path).ok().flatten().filter(|arms| arms.len() > 1)?;
