@@ -192,6 +192,33 @@ mod tests {
     }
 
     #[test]
+    fn views_epochs_and_rates_are_those_of_the_release() {
+        for (table, row, recipe) in rows() {
+            let is_jtt = row.ends_with("JTT");
+            let full_batches_alone = match table {
+                "cclk-table2" | "cclk-table4" | "cclk-table6" | "cclk-table7" => false,
+                "difficulty-table1" | "difficulty-table2" => !is_jtt,
+                _ => continue,
+            };
+            assert_eq!(recipe.train.drop_last, Some(full_batches_alone), "{table}, {row}");
+            assert!(recipe.train.views_apart, "{table}, {row}");
+            if table.starts_with("difficulty") {
+                // CelebA's 20 epochs end before the rate of two encoders falls.
+                let two = matches!(recipe.arms()[0].method(), AlgorithmConfig::Difficulty { .. });
+                let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
+                assert_eq!(falls, two && !row.starts_with("CelebA"), "{table}, {row}");
+                let images = match row.split_once(", ") {
+                    Some(("Waterbirds", _)) => 4795,
+                    Some(("CelebA", _)) => 162_770,
+                    _ => 50_000,
+                };
+                let epoch = images / recipe.train.batch;
+                assert!(is_jtt || recipe.train.iterations.is_multiple_of(epoch), "{table}, {row}");
+            }
+        }
+    }
+
+    #[test]
     fn every_table_names_its_work() {
         let works = [
             ("cclk-", "Tsai et al., Conditional Contrastive Learning with Kernel, ICLR 2022, "),

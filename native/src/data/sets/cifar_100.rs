@@ -21,8 +21,8 @@ pub(super) static CIFAR_100: CifarSet = CifarSet {
         )],
         normalise: Some(Constants {
             name: "cifar-100",
-            mean: [0.5071, 0.4865, 0.4409],
-            std: [0.2009, 0.1984, 0.2023],
+            mean: [0.5071, 0.4867, 0.4408],
+            std: [0.2675, 0.2565, 0.2761],
         }),
         ..cifar::ABOUT
     },
