@@ -30,7 +30,14 @@ fn a_visitor_can_use_the_loss_lab() {
     let shown = |motion: &str| result["shown"][motion].as_u64().unwrap();
     assert!(shown("still") >= 1 && shown("still") * 3 < shown("moving"), "{}", result["shown"]);
 
-    assert_eq!(result["spoken"], 0, "a screen reader is told of the steps of a run");
+    let spoken = &result["spoken"];
+    assert_eq!(
+        spoken["during"],
+        json!(["off", "off", "off"]),
+        "a screen reader is told of the steps of a run"
+    );
+    assert_eq!(spoken["after"], json!(["polite", "polite", "polite"]));
+    assert!(spoken["texts"].as_array().unwrap().len() == 3, "the text follows a run: {spoken}");
     assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
     assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
     let loss = numbers(&result["drag"]["loss"]);

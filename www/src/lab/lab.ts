@@ -21,6 +21,8 @@ const NAMES = ["left", "right"] as const;
 type Both<T> = readonly [T, T];
 const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
 
+/** The texts that follow the samples and the pointer. */
+const SPOKEN = ["focus", "pair", "cell"] as const;
 /** Steps between two pictures where the visitor prefers reduced motion. */
 const STEPS_UNSEEN = 50;
 /** Delay before the address is updated, in milliseconds, counted from the last change. */
@@ -177,13 +179,17 @@ export class Lab {
       yield;
     }
     this.#pairs.show(this.sides);
-    // A screen reader speaks each change: a run writes once, at its end.
-    if (!this.#isRunning) this.#showFocus();
+    this.#showFocus();
   }
 
   #showFocus(): void {
     const [line, text] = [element("focus", HTMLElement), this.#describeFocus()];
     if (line.textContent !== text) line.textContent = text;
+  }
+
+  /** Whether a screen reader speaks what changes: not each step of a run. */
+  #speak(live: "polite" | "off"): void {
+    for (const id of SPOKEN) element(id, HTMLElement).setAttribute("aria-live", live);
   }
 
   async step(): Promise<void> {
@@ -196,6 +202,7 @@ export class Lab {
 
   stop(): void {
     this.#isRunning = false;
+    this.#speak("polite");
     element("run", HTMLButtonElement).textContent = "Run gradient descent";
   }
 
@@ -205,6 +212,7 @@ export class Lab {
       return;
     }
     this.#isRunning = true;
+    this.#speak("off");
     element("run", HTMLButtonElement).textContent = "Pause";
     const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? STEPS_UNSEEN : 1;
     while (this.#isRunning) {

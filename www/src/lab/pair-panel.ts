@@ -64,7 +64,9 @@ export class PairPanel {
         : "no weights of pairs";
       element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
     });
-    element("pair", HTMLElement).textContent = this.#describe(forces);
+    const [line, text] = [element("pair", HTMLElement), this.#describe(forces)];
+    // A screen reader would speak the same text again.
+    if (line.textContent !== text) line.textContent = text;
   }
 
   #describe(forces: readonly (Rows | undefined)[]): string {
