@@ -7,7 +7,7 @@ use super::input::{check_range, parse_condition, parse_indices, parse_rows};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::spec::InputKind;
+use crate::loss::spec::{InputKind, Spec};
 use crate::numeric::matrix::Matrix;
 
 /// The numbers of an input.
@@ -26,14 +26,29 @@ fn view_name(name: &str, view: usize) -> String {
     format!("{name}_{view}")
 }
 
+/// True if an input in a document is a list of matrices.
+pub(super) fn has_views(value: &Value) -> bool {
+    value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array)
+}
+
+/// Checks that an input for each of several views, such as the queues of `swav`, is one: it would be left out.
+///
+/// # Errors
+/// Names the input.
+pub(super) fn check_views(spec: &Spec, name: &str, has_views: bool) -> Result<()> {
+    match !has_views && spec.input(name).is_none() && spec.input(&view_name(name, 0)).is_some() {
+        true => Err(Error::shape(name, "a matrix for each view", "one matrix")),
+        false => Ok(()),
+    }
+}
+
 impl InputValues {
     /// Reads them from a document, in the form that the input of that name has.
     ///
     /// # Errors
     /// Names the input if it has another form, or a value that is not finite.
     pub(super) fn parse(name: &str, value: &Value) -> Result<Self> {
-        let is_deep = value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array);
-        if is_deep && loss::input_kind(&view_name(name, 0)).is_some() {
+        if has_views(value) && loss::input_kind(&view_name(name, 0)).is_some() {
             let queues = value.as_array().into_iter().flatten().enumerate();
             let rows = queues.map(|(at, rows)| parse_rows(&view_name(name, at), rows));
             return Ok(Self::Queues(rows.collect::<Result<_>>()?));

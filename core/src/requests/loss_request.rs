@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device};
 use serde_json::Value;
 
 use super::finite::{compare, gradient_name, refused, visit};
-use super::input_values::InputValues;
+use super::input_values::{InputValues, check_views};
 use super::outcome::read;
 use crate::error::{Error, Result};
 use crate::loss;
@@ -75,10 +75,13 @@ impl LossRequest {
 
     /// Checks that the objective reads every input: a misspelt name would be an input that is left out.
     fn check_names(&self, spec: &Spec) -> Result<()> {
-        match self.inputs.keys().find(|name| !spec.reads(name)) {
-            Some(name) => Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name))),
-            None => Ok(()),
+        for (name, values) in &self.inputs {
+            if !spec.reads(name) {
+                return Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name)));
+            }
+            check_views(spec, name, matches!(values, InputValues::Queues(_)))?;
         }
+        Ok(())
     }
 }
 

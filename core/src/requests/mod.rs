@@ -28,6 +28,7 @@ use crate::loss::spec::Spec;
 
 use self::input::parse_condition;
 pub use self::input_values::InputValues;
+use self::input_values::{check_views, has_views};
 pub use self::loss_request::{Differentiated, LossRequest};
 pub use self::outcome::{Outcome, read};
 
@@ -45,6 +46,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 fn runner(name: &str) -> Option<Runner> {
     RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
+}
+
+/// The fields of a case.
+const FIELDS: [&str; 4] = ["objective", "variant", "params", "inputs"];
+
+/// True for a name that differs by one or two letters from that of a field.
+fn is_misspelt(name: &str) -> bool {
+    !FIELDS.contains(&name) && FIELDS.iter().any(|field| strsim::damerau_levenshtein(name, field) <= 2)
 }
 
 /// The input that says that embeddings are unit rows.
@@ -68,13 +77,22 @@ pub struct Request {
 impl Request {
     /// Parses a case.
     ///
+    /// Other fields are passed over, so that a file of reference numbers is a case too.
+    ///
     /// # Errors
-    /// The document is not a case; the error gives the position.
+    /// The document is not a case; the error gives the position. Or a field is nearly called as one of a case, which would not be
+    /// read.
     pub fn parse(json: &str) -> Result<Self> {
         let understood = |e: serde_json::Error| {
             Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
         };
+        // Editors of Windows begin a file with a byte order mark.
+        let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let document: Value = serde_json::from_str(json).map_err(understood)?;
+        let fields = document.as_object().into_iter().flat_map(Map::keys);
+        if let Some(name) = fields.into_iter().find(|name| is_misspelt(name)) {
+            return Err(Error::unknown("field", name, FIELDS.into_iter()));
+        }
         let mut case = Self::deserialize(&document).map_err(understood)?;
         if case.objective == "kernel-gram"
             && case.params.get("kernels").is_none()
@@ -147,10 +165,10 @@ impl Request {
     /// would be an input that is left out.
     fn check_names(&self, spec: &Spec) -> Result<()> {
         let is_read = |name: &str| name == UNIT_ROWS || loss::specs().any(|spec| spec.reads(name));
-        match self.inputs.keys().find(|name| !is_read(name)) {
-            Some(name) => Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name))),
-            None => Ok(()),
+        if let Some(name) = self.inputs.keys().find(|name| !is_read(name)) {
+            return Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name)));
         }
+        self.inputs.iter().try_for_each(|(name, value)| check_views(spec, name, has_views(value)))
     }
 
     /// The inputs as a batch.
@@ -212,6 +230,15 @@ mod tests {
     }
 
     #[test]
+    fn a_misspelt_field_is_named_and_others_are_passed_over() {
+        let parsed =
+            |fields: &str| Request::parse(&format!("\u{feff}{{\"objective\": \"nt-xent\", {fields}}}"));
+        let error = parsed(r#""parms": {"temperature": 0.1}, "inputs": {}"#).unwrap_err().to_string();
+        assert!(error.contains("unknown field `parms`; known: params"), "{error}");
+        assert!(parsed(r#""inputs": {}, "loss": 1, "notes": "", "f32": {}, "grad_a": []"#).is_ok());
+    }
+
+    #[test]
     fn shapes_and_columns_that_do_not_fit_are_named() {
         let text = |json: &str| run(json).unwrap_err().to_string();
         let lars = text(
@@ -246,6 +273,8 @@ mod tests {
         assert_eq!(with.aux["assignments_a"].as_array().unwrap().len(), 2, "those of the batch");
         let error = case(r#""queue": [[[1, 0]], [[0, 1, 0]]],"#).unwrap_err().to_string();
         assert!(error.contains("queue_1"), "{error}");
+        let error = case(r#""queue": [[1, 0], [0, 1]],"#).unwrap_err().to_string();
+        assert!(error.contains("`queue` has one matrix, expected a matrix for each view"), "{error}");
     }
 
     #[test]

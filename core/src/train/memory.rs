@@ -64,8 +64,8 @@ impl TrainerConfig {
     /// The least memory of a step of a size on the first of `devices` that share it. Only objective, algorithm, network, head,
     /// optimiser, average, accumulation and precision count.
     pub fn step_memory(&self, size: StepSize, stored: StoredPictures, devices: usize) -> StepMemory {
-        let Load { trained, fixed, waiting, pairs, .. } = self.load(size);
-        let Load { activations, largest, .. } = self.load(self.share(size, devices));
+        let Load { trained, fixed, pairs, .. } = self.load(size);
+        let Load { activations, largest, waiting, .. } = self.load(self.share(size, devices));
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
         let number = self.number();
@@ -83,17 +83,18 @@ impl TrainerConfig {
         }
     }
 
-    /// The least memory of a step on a further device that shares it: a copy of the network with its gradients, and a chunk
+    /// The least memory of a step on a further device that shares it: a copy of the network with its gradients, and its chunks
     /// of the batch. `None` for an algorithm that computes on one device.
     pub fn helper_memory(&self, size: StepSize, devices: usize) -> Option<StepMemory> {
-        let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return None };
-        let Load { trained, activations, largest, .. } = self.load(self.share(size, devices));
+        let AlgorithmConfig::Cached { .. } = self.algorithm else { return None };
+        let share = self.share(size, devices);
+        let Load { trained, activations, largest, .. } = self.load(share);
         let number = self.number();
         Some(StepMemory {
             parameters: NUMBER * 2 * trained,
             activations: number.saturating_mul(activations),
             pairs: 0,
-            images: self.views(2 * size.samples.min(chunk) as u64),
+            images: self.views(2 * share.samples as u64),
             pictures: 0,
             largest: number.saturating_mul(largest),
         })
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_device_has_a_copy_of_the_network_and_a_chunk() {
+    fn a_further_device_has_a_copy_of_the_network_and_its_chunks() {
         let cached = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Chunk };
         let size = StepSize { samples: 64, classified: None };
         let single = TrainerConfig::default();
@@ -191,7 +192,7 @@ mod tests {
         let stored = StoredPictures { side: config.encoder.input_size, ahead: 0 };
         let (first, helper) = (config.step_memory(size, stored, 2), config.helper_memory(size, 2));
         let Some(helper) = helper else { unreachable!("the method shares its steps") };
-        assert_eq!((helper.activations, helper.images), (first.activations, 4 * 8 * 3 * 32 * 32));
+        assert_eq!((helper.activations, helper.images), (first.activations, 32 * 8 * 3 * 32 * 32));
         assert!(helper.parameters < first.parameters && helper.total() < first.total());
         // The views of the whole batch are not copied; each device has a part of what statistics of the whole batch keep.
         assert_eq!(first.images, 64 * 8 * 3 * 32 * 32);

@@ -1,7 +1,7 @@
 //! Features of another network, CLIP's for example, as a variable: one array with a row a picture, and a list of
 //! paths that maps each row to its picture.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
@@ -15,190 +15,71 @@ use crate::numeric::matrix::Matrix;
 /// Largest magnitude of a feature, so that sums of squares stay finite.
 const LARGEST: f64 = 1e100;
 
-/// Rows of features, which are found by the paths of their pictures.
+/// A path of the list [`backwards`], and its row.
+type Row = (String, usize);
+
+/// Rows of features with the paths of a list, which may be those of another machine.
+#[derive(Debug)]
+pub struct Listed {
+    origin: String,
+    table: Matrix,
+    /// Sorted by their paths, of which none is the beginning of another.
+    rows: Vec<Row>,
+}
+
+/// Features of the pictures of a data set.
 #[derive(Debug)]
 pub struct Features {
     origin: String,
     table: Matrix,
-    /// The listed paths [`backwards`], sorted, each with its row. None is the beginning of another.
-    rows: Vec<(String, usize)>,
-    /// True if they are the paths of the pictures themselves, in place of those of the list.
-    are_own: bool,
+    /// The rows of the pictures that have one, by their paths.
+    rows: HashMap<String, usize>,
 }
 
-impl Features {
+impl Listed {
     /// Reads an array `[n, d]` from the bytes of a `.npy` or `.safetensors` file (there, the tensor `features`, or the
-    /// only one) and the list of `n` paths, one a line. Paths may be those of another machine: a path is that of a picture
-    /// if one of the two ends with all of the other, or if no other path or picture has the same last folder and name.
+    /// only one) and the list of `n` paths, one a line.
     ///
     /// # Errors
     /// If a file is damaged or of another format, the array is no matrix of finite numbers, the list has another
     /// length, or a path ends with all of another.
     pub fn parse(bytes: &[u8], origin: &str, paths: &Text<'_>) -> Result<Self> {
-        let (shape, values) = match bytes {
-            [0x93, ..] => npy::parse(bytes, origin).map(|array| (array.shape, array.values.to_floats()))?,
-            [0x80, 2..=5, ..] => {
-                let reason =
-                    "which is a pickle, a program; save the array with numpy.save and the paths as text";
-                return Err(DatasetError::parameter("features", origin, reason));
-            }
-            _ => tensor(bytes, origin)?,
-        };
-        let &[count, width] = shape.as_slice() else {
-            return Err(DatasetError::Format {
-                origin: origin.into(),
-                field: "the shape".into(),
-                expected: "[pictures, features]".into(),
-                found: format!("{shape:?}"),
-            });
-        };
-        if count == 0 || width == 0 {
-            return Err(DatasetError::Empty { origin: origin.into(), missing: "features" });
-        }
-        let table = Matrix::from_fn(count, width, |row, at| {
-            values.get(row * width + at).copied().unwrap_or(f64::NAN)
-        });
-        let wrong =
-            table.data().iter().enumerate().find(|(_, value)| value.is_nan() || value.abs() > LARGEST);
-        if let Some((at, value)) = wrong {
-            return Err(DatasetError::Format {
-                origin: origin.into(),
-                field: format!("feature {} of row {}", at % width.max(1), at / width.max(1)),
-                expected: format!("a number of at most {LARGEST:e}"),
-                found: shown(*value),
-            });
-        }
-        let (mut rows, mut lines) = (Vec::new(), Vec::new());
-        for (line, path) in paths.lines() {
-            rows.push((backwards(path), rows.len()));
-            lines.push(line);
-        }
-        if rows.len() != count {
-            let what = format!("the list of paths {}", paths.origin);
-            return Err(DatasetError::Count { what, expected: count, found: rows.len() });
-        }
-        rows.sort_unstable();
-        // Of sorted paths, one that is the beginning of others is that of the next.
-        let same = rows.windows(2).find(|pair| pair[1].0.starts_with(&pair[0].0));
-        if let Some([(one, first), (other, second)]) = same {
-            let reason = format!(
-                "`{}` and `{}` could be the same picture; list each once, with all of its folders",
-                forwards(one),
-                forwards(other)
-            );
-            return Err(paths.error(lines[*first].max(lines[*second]), reason));
-        }
-        Ok(Self { origin: origin.into(), table, rows, are_own: false })
+        let table = table(bytes, origin)?;
+        let rows = listed(paths, table.rows())?;
+        Ok(Self { origin: origin.into(), table, rows })
     }
 
-    /// The features with the rows of the pictures of a data set alone, which are found among all of them: no picture gets the
-    /// row of another one that has the same name.
+    /// The features of the pictures of a data set. A path of the list is that of a picture if one of the two ends with all of
+    /// the other, or else if no other path without a picture has the same last folder and name, unless the two are of different
+    /// parts, such as `train` and `val`. No picture gets the row of another one that has the same name.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] names a picture that could have two rows, or a row that two pictures could have.
-    pub fn among(self, files: &[String]) -> Result<Self> {
-        let found = self.rows_of(files)?;
-        let own = |(file, row): (&String, Option<usize>)| Some((backwards(file), row?));
-        let mut rows: Vec<(String, usize)> = files.iter().zip(found).filter_map(own).collect();
-        rows.sort_unstable();
-        Ok(Self { rows, are_own: true, ..self })
-    }
-
-    /// The rows of these pictures, in their order; `None` if none of them has a row, for example the test pictures
-    /// of a list that was made for training.
-    ///
-    /// # Errors
-    /// [`DatasetError::Parameter`] names the first picture without a row if others have one; otherwise as [`among`](Self::among).
-    pub fn of(&self, files: &[String]) -> Result<Option<Matrix>> {
-        let rows_of_files = self.rows_of(files)?;
-        if rows_of_files.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let rows = files.iter().zip(rows_of_files).map(|(file, row)| {
-            row.ok_or_else(|| {
-                DatasetError::parameter("picture", file, &format!("which has no row in {}", self.origin))
-            })
-        });
-        Ok(Some(self.table.select(&rows.collect::<Result<Vec<usize>>>()?)))
-    }
-
-    /// The row of each picture that has one.
-    fn rows_of(&self, files: &[String]) -> Result<Vec<Option<usize>>> {
+    pub fn among(self, files: &[String]) -> Result<Features> {
         let paths: Vec<String> = files.iter().map(|file| backwards(file)).collect();
-        if self.are_own {
-            let own = |path: &String| self.rows.binary_search_by(|(listed, _)| listed.cmp(path)).ok();
-            return Ok(paths.iter().map(|path| Some(self.rows.get(own(path)?)?.1)).collect());
+        let mut found = Vec::with_capacity(paths.len());
+        for path in &paths {
+            found.push(self.only(path, &with_whole_end(&self.rows, path))?);
         }
-        let (mut found, mut owners) = (Vec::with_capacity(paths.len()), HashMap::new());
-        for (at, path) in paths.iter().enumerate() {
-            let row = self.with_whole_end(path)?;
-            self.claim(row, at, &paths, &mut owners)?;
-            found.push(row);
-        }
-        let mut owners_by_name = HashMap::new();
-        for (at, path) in paths.iter().enumerate() {
-            if found[at].is_none() {
-                let row = self.with_same_name(path, |row| !owners.contains_key(&row))?;
-                self.claim(row, at, &paths, &mut owners_by_name)?;
-                found[at] = row;
+        let taken: HashSet<usize> = found.iter().copied().flatten().collect();
+        let free: Vec<&Row> = self.rows.iter().filter(|(_, row)| !taken.contains(row)).collect();
+        for (path, row) in paths.iter().zip(&mut found) {
+            if row.is_none() {
+                *row = self.only(path, &with_same_name(&free, path))?;
             }
         }
-        Ok(found)
-    }
-
-    /// The row of the only listed path of which all is the end of a picture's path, or that ends with all of it.
-    fn with_whole_end(&self, path: &str) -> Result<Option<usize>> {
-        let at = self.rows.partition_point(|(listed, _)| listed.as_str() < path);
-        let before = at.checked_sub(1).and_then(|before| self.rows.get(before));
-        // Since no listed path is the beginning of another, none but the one before can be the beginning of this.
-        match before.filter(|(listed, _)| path.starts_with(listed.as_str())) {
-            Some((_, row)) => Ok(Some(*row)),
-            None => self.only(path, self.beginning_with(path).iter().collect()),
-        }
-    }
-
-    /// The only free row whose path has the same last folder and name as a picture's path, and no folder of another part.
-    fn with_same_name(&self, path: &str, is_free: impl Fn(usize) -> bool) -> Result<Option<usize>> {
-        let alike = self.beginning_with(last_two(path)).iter();
-        let free = alike.filter(|(listed, row)| is_free(*row) && !are_of_two_parts(listed, path));
-        self.only(path, free.collect())
-    }
-
-    /// Notes the picture of a row.
-    ///
-    /// # Errors
-    /// If it is that of another picture.
-    fn claim(
-        &self,
-        row: Option<usize>,
-        at: usize,
-        paths: &[String],
-        owners: &mut HashMap<usize, usize>,
-    ) -> Result<()> {
-        let first = row.and_then(|row| owners.insert(row, at)).filter(|first| paths[*first] != paths[at]);
-        let Some(first) = first else { return Ok(()) };
-        let reason = format!(
-            "and a row of {} could be of it or of `{}`; list the paths with more of their folders",
-            self.origin,
-            forwards(&paths[at])
-        );
-        Err(DatasetError::parameter("picture", forwards(&paths[first]), &reason))
-    }
-
-    /// The listed paths that begin with another, all backwards.
-    fn beginning_with(&self, path: &str) -> &[(String, usize)] {
-        let from = self.rows.partition_point(|(listed, _)| listed.as_str() < path);
-        let rest = self.rows.get(from..).unwrap_or_default();
-        let count = rest.partition_point(|(listed, _)| listed.starts_with(path));
-        rest.get(..count).unwrap_or_default()
+        self.check_owners(&paths, &found)?;
+        let own = |(file, row): (&String, Option<usize>)| Some((file.clone(), row?));
+        let rows = files.iter().zip(found).filter_map(own).collect();
+        Ok(Features { origin: self.origin, table: self.table, rows })
     }
 
     /// The row, if there is one.
     ///
     /// # Errors
     /// If there are several.
-    fn only(&self, path: &str, rows: Vec<&(String, usize)>) -> Result<Option<usize>> {
-        match rows.as_slice() {
+    fn only(&self, path: &str, rows: &[&Row]) -> Result<Option<usize>> {
+        match rows {
             [] => Ok(None),
             [(_, row)] => Ok(Some(*row)),
             [(one, _), (other, _), ..] => {
@@ -212,6 +93,91 @@ impl Features {
             }
         }
     }
+
+    /// Checks that no two pictures have one row.
+    fn check_owners(&self, paths: &[String], found: &[Option<usize>]) -> Result<()> {
+        let mut owners: HashMap<usize, &String> = HashMap::new();
+        for (path, row) in paths.iter().zip(found) {
+            let first = row.and_then(|row| owners.insert(row, path)).filter(|first| *first != path);
+            if let Some(first) = first {
+                let reason = format!(
+                    "and a row of {} could be of it or of `{}`; list the paths with more of their folders",
+                    self.origin,
+                    forwards(path)
+                );
+                return Err(DatasetError::parameter("picture", forwards(first), &reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Features {
+    /// The rows of these pictures, in their order; `None` if none of them has a row, for example the test pictures
+    /// of a list that was made for training.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] names the first picture without a row if others have one.
+    pub fn of(&self, files: &[String]) -> Result<Option<Matrix>> {
+        if !files.iter().any(|file| self.rows.contains_key(file)) {
+            return Ok(None);
+        }
+        let rows = files.iter().map(|file| {
+            self.rows.get(file).copied().ok_or_else(|| {
+                DatasetError::parameter("picture", file, &format!("which has no row in {}", self.origin))
+            })
+        });
+        Ok(Some(self.table.select(&rows.collect::<Result<Vec<usize>>>()?)))
+    }
+}
+
+/// The rows whose path is all the end of a picture's path, or ends with all of it: at most two, which are enough to refuse.
+fn with_whole_end<'r>(rows: &'r [Row], path: &str) -> Vec<&'r Row> {
+    let at = rows.partition_point(|(listed, _)| listed.as_str() < path);
+    let before = at.checked_sub(1).and_then(|before| rows.get(before));
+    // Since no listed path is the beginning of another, none but the one before can be the beginning of this.
+    match before.filter(|(listed, _)| path.starts_with(listed.as_str())) {
+        Some(row) => vec![row],
+        None => rows.iter().skip(at).take_while(|(listed, _)| listed.starts_with(path)).take(2).collect(),
+    }
+}
+
+/// The free rows whose path has the same last folder and name as a picture's path, and no folder of another part: at most two.
+fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
+    let name = last_two(path);
+    let mut alike = Vec::new();
+    let mut at = free.partition_point(|(listed, _)| listed.as_str() < name);
+    while alike.len() < 2
+        && let Some(&row) = free.get(at).filter(|(listed, _)| listed.starts_with(name))
+    {
+        match of_another_part(&row.0, path) {
+            // Rows with this end are of that part too, and may be as many as there are pictures.
+            Some(end) => at += free[at..].partition_point(|(listed, _)| listed.starts_with(end)),
+            None => {
+                alike.push(row);
+                at += 1;
+            }
+        }
+    }
+    alike
+}
+
+/// The beginning of a listed path up to the first folder that differs from that of a picture's path, both backwards, if the two
+/// folders are called as different parts.
+fn of_another_part<'r>(listed: &'r str, path: &str) -> Option<&'r str> {
+    let part = |folder: &str| match folder.trim_end_matches('/') {
+        "valid" => Some(Part::Validation),
+        folder => Part::named(folder).ok(),
+    };
+    let mut end = 0;
+    for (one, other) in listed.split_inclusive('/').zip(path.split_inclusive('/')) {
+        end += one.len();
+        if one != other {
+            let are_two = part(one).zip(part(other)).is_some_and(|(one, other)| one != other);
+            return are_two.then(|| &listed[..end]);
+        }
+    }
+    None
 }
 
 /// The parts of a path from the last to the first, each with a `/` behind it, so that paths with the same end begin alike.
@@ -230,12 +196,61 @@ fn last_two(path: &str) -> &str {
     path.match_indices('/').nth(1).map_or(path, |(at, _)| &path[..=at])
 }
 
-/// True if two paths, both backwards, first differ in folders that are called as different parts.
-fn are_of_two_parts(one: &str, other: &str) -> bool {
-    let part = |folder: &str| if folder == "valid" { Ok(Part::Validation) } else { Part::named(folder) };
-    let differing = one.split('/').zip(other.split('/')).find(|(one, other)| one != other);
-    differing
-        .is_some_and(|(one, other)| matches!((part(one), part(other)), (Ok(one), Ok(other)) if one != other))
+/// The paths of a list, sorted, with their rows.
+fn listed(paths: &Text<'_>, count: usize) -> Result<Vec<Row>> {
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for (line, path) in paths.lines() {
+        rows.push((backwards(path), rows.len()));
+        lines.push(line);
+    }
+    if rows.len() != count {
+        let what = format!("the list of paths {}", paths.origin);
+        return Err(DatasetError::Count { what, expected: count, found: rows.len() });
+    }
+    rows.sort_unstable();
+    // Of sorted paths, one that is the beginning of others is that of the next.
+    let same = rows.windows(2).find(|pair| pair[1].0.starts_with(&pair[0].0));
+    if let Some([(one, first), (other, second)]) = same {
+        let reason = format!(
+            "`{}` and `{}` could be the same picture; list each once, with all of its folders",
+            forwards(one),
+            forwards(other)
+        );
+        return Err(paths.error(lines[*first].max(lines[*second]), reason));
+    }
+    Ok(rows)
+}
+
+/// The array, of numbers that can be used.
+fn table(bytes: &[u8], origin: &str) -> Result<Matrix> {
+    let wrong = |field: String, expected: String, found: String| DatasetError::Format {
+        origin: origin.into(),
+        field,
+        expected,
+        found,
+    };
+    let (shape, values) = match bytes {
+        [0x93, ..] => npy::parse(bytes, origin).map(|array| (array.shape, array.values.to_floats()))?,
+        [0x80, 2..=5, ..] => {
+            let reason = "which is a pickle, a program; save the array with numpy.save and the paths as text";
+            return Err(DatasetError::parameter("features", origin, reason));
+        }
+        _ => tensor(bytes, origin)?,
+    };
+    let &[count, width] = shape.as_slice() else {
+        return Err(wrong("the shape".into(), "[pictures, features]".into(), format!("{shape:?}")));
+    };
+    if count == 0 || width == 0 {
+        return Err(DatasetError::Empty { origin: origin.into(), missing: "features" });
+    }
+    let table =
+        Matrix::from_fn(count, width, |row, at| values.get(row * width + at).copied().unwrap_or(f64::NAN));
+    let mut numbers = table.data().iter().enumerate();
+    if let Some((at, value)) = numbers.find(|(_, value)| value.is_nan() || value.abs() > LARGEST) {
+        let field = format!("feature {} of row {}", at % width, at / width);
+        return Err(wrong(field, format!("a number of at most {LARGEST:e}"), shown(*value)));
+    }
+    Ok(table)
 }
 
 fn tensor(bytes: &[u8], origin: &str) -> Result<(Vec<usize>, Vec<f64>)> {
@@ -276,42 +291,52 @@ mod tests {
         npy::tests::file("<f4", "(2, 3)", &data)
     }
 
-    fn parse(bytes: &[u8], paths: &str) -> Result<Features> {
-        Features::parse(bytes, "clip.npy", &Text::new(paths, "paths.txt"))
+    fn parse(bytes: &[u8], paths: &str) -> Result<Listed> {
+        Listed::parse(bytes, "clip.npy", &Text::new(paths, "paths.txt"))
+    }
+
+    fn files(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    fn among(paths: &str, names: &[&str]) -> Result<Features> {
+        parse(&array(), paths).unwrap().among(&files(names))
+    }
+
+    /// The first features of some pictures, the only ones of a data set.
+    fn of(paths: &str, names: &[&str]) -> Result<Option<Vec<f64>>> {
+        let rows = among(paths, names)?.of(&files(names))?;
+        Ok(rows.map(|rows| rows.iter_rows().map(|row| row[0]).collect()))
     }
 
     #[test]
     fn rows_find_their_pictures() {
-        let files = |names: [&str; 2]| names.map(String::from);
-        let features = parse(&array(), PATHS).unwrap();
-        let rows = features.of(&files(["train/n02/b.JPEG", "train/n01/a.JPEG"])).unwrap().unwrap();
-        assert_eq!(rows.data(), [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]);
-        assert_eq!(features.of(&files(["val/n02/x.JPEG", "val/n01/y.JPEG"])).unwrap(), None);
-        let error = features.of(&files(["train/n01/a.JPEG", "train/n01/c.JPEG"])).unwrap_err().to_string();
+        let found = of(PATHS, &["train/n02/b.JPEG", "train/n01/a.JPEG"]).unwrap();
+        assert_eq!(found, Some(vec![4.0, 1.0]));
+        assert_eq!(of(PATHS, &["val/n02/x.JPEG", "val/n01/y.JPEG"]).unwrap(), None);
+        let error = of(PATHS, &["train/n01/a.JPEG", "train/n01/c.JPEG"]).unwrap_err().to_string();
         assert!(error.contains("train/n01/c.JPEG") && error.contains("clip.npy"), "{error}");
     }
 
     #[test]
     fn pictures_of_one_name_have_rows_of_their_own() {
-        let of = |paths: &str, file: &str| parse(&array(), paths).unwrap().of(&[file.to_owned()]);
-        let row = |paths: &str, file: &str| of(paths, file).unwrap().map(|row| row.data()[0]);
+        let row = |paths: &str, file: &str| of(paths, &[file]).unwrap().map(|rows| rows[0]);
         let both = "/d/train/a/0.png\n/d/val/a/0.png\n";
         assert_eq!((row(both, "train/a/0.png"), row(both, "val/a/0.png")), (Some(1.0), Some(4.0)));
         // Those of training are not those of the test.
         assert_eq!(row("/d/train/a/0.png\n/d/train/b/0.png\n", "val/a/0.png"), None);
+        assert_eq!(row("/d/train/a/0.png\n/d/valid/a/0.png\n", "x/val/a/0.png"), Some(4.0));
         // Folders of another layout do not matter where the name says enough.
         assert_eq!(row("/d/photos/a/0.png\n/d/photos/b/0.png\n", "train/b/0.png"), Some(4.0));
         assert_eq!(row("a/0.png\nb/0.png\n", "./train/b/0.png"), Some(4.0));
         for file in ["x/a.png", "r/x/a.png"] {
-            let error = of("p/x/a.png\nq/x/a.png\n", file).unwrap_err().to_string();
+            let error = of("p/x/a.png\nq/x/a.png\n", &[file]).unwrap_err().to_string();
             assert!(error.contains("`p/x/a.png`") && error.contains("`q/x/a.png`"), "{error}");
         }
     }
 
     #[test]
     fn rows_are_found_among_all_pictures() {
-        let files = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let among = |paths: &str, names: &[&str]| parse(&array(), paths).unwrap().among(&files(names));
         let error = among("a/0.png\nb/0.png\n", &["train/a/0.png", "val/a/0.png"]).unwrap_err().to_string();
         assert!(error.contains("train/a/0.png") && error.contains("`val/a/0.png`"), "{error}");
         let all = ["2019/x/a.png", "2019/x/b.png", "2020/x/a.png"];
@@ -320,13 +345,31 @@ mod tests {
         assert_eq!(features.of(&files(&["2019/x/b.png"])).unwrap().unwrap().data(), [4.0, 5.0, 6.0]);
     }
 
+    /// As in CheXpert. A search through all rows of the name for each picture would not end here.
+    #[test]
+    fn many_pictures_of_one_name_are_found_at_once() {
+        const COUNT: usize = 50_000;
+        let names = |part: &str, inner: &str| -> Vec<String> {
+            (0..COUNT).map(|at| format!("{part}/p{at}/{inner}study1/view1.jpg")).collect()
+        };
+        let array = npy::tests::file("<f4", &format!("({COUNT}, 1)"), &[0; 4 * COUNT]);
+        let among = |paths: &[String], files: &[String]| {
+            parse(&array, &paths.join("\n")).unwrap().among(files).unwrap().rows.len()
+        };
+        let train = names("train", "");
+        assert_eq!(among(&train, &[train.clone(), names("valid", "new/")].concat()), COUNT);
+        // None of the rows has a picture, but all are of another part.
+        assert_eq!(among(&names("d", "train/"), &names("e", "val/")), 0);
+    }
+
     #[test]
     fn tensors_are_read_too() {
         let data: Vec<u8> = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
         let view = || TensorView::new(Dtype::F32, vec![2, 1], &data).unwrap();
         let one = safetensors::serialize([("clip", view())], None).unwrap();
-        let rows = parse(&one, PATHS).unwrap().of(&["n02/b.JPEG".into()]).unwrap().unwrap();
-        assert_eq!(rows.data(), [2.0]);
+        let files = files(&["n02/b.JPEG"]);
+        let features = parse(&one, PATHS).unwrap().among(&files).unwrap();
+        assert_eq!(features.of(&files).unwrap().unwrap().data(), [2.0]);
         let two = safetensors::serialize([("a", view()), ("b", view())], None).unwrap();
         assert!(parse(&two, PATHS).unwrap_err().to_string().contains("2 tensors"));
     }
