@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop after its step, the second stops the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to stop after its present unit, the second stops the process at once.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -18,12 +18,25 @@ static ASKED_AT: OnceLock<Instant> = OnceLock::new();
 /// Signals of the system within this time count as one: a queue signals a process, and the script that passes it on.
 const TOGETHER: Duration = Duration::from_secs(2);
 static LISTENING: Mutex<bool> = Mutex::new(false);
+/// The unit of work after which the process stops, in words.
+static UNIT: OnceLock<&str> = OnceLock::new();
+/// The unit of a run.
+const STEP: &str = "this step";
 
-/// Installs the handlers, once.
+/// Installs the handlers, once, for work that stops after a step.
 ///
 /// # Errors
 /// If the system refuses a handler.
 pub(crate) fn listen() -> Result<()> {
+    listen_between(STEP)
+}
+
+/// Installs the handlers, once, for work that stops after another unit, such as `these pictures`.
+///
+/// # Errors
+/// As [`listen`].
+pub(crate) fn listen_between(unit: &'static str) -> Result<()> {
+    UNIT.get_or_init(|| unit);
     let mut listening = LISTENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !*listening {
         set_handlers().context("cannot listen for Ctrl-C")?;
@@ -72,10 +85,11 @@ fn ask(signal: u8) {
         }
         std::process::exit(i32::from(128 + signal));
     }
-    line(match signal {
-        CTRL_C => "stopping after this step; press Ctrl-C again to stop at once",
-        _ => "stopping after this step; a second signal stops at once",
-    });
+    let again = match signal {
+        CTRL_C => "press Ctrl-C again to stop",
+        _ => "a second signal stops",
+    };
+    line(format_args!("stopping after {}; {again} at once", UNIT.get().unwrap_or(&STEP)));
 }
 
 /// True if the user, or the system, requested a stop.

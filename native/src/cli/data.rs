@@ -70,6 +70,12 @@ pub(crate) struct DataCheck {
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// The column of the class of your own pictures [default: label, class, target, ...]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) label: Option<String>,
+    /// The CSV file in the folder of your own pictures, if there are several
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

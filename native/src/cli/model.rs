@@ -205,7 +205,7 @@ one too, exit code 1, which names the input furthest from 1.",
   simile loss --describe fair-cclk             its formula, inputs, parameters and forms"
 )]
 pub(crate) struct Loss {
-    /// Files that name an `objective`, its `params` and its `inputs`
+    /// Files that name an `objective`, its `params` and its `inputs`; `-` reads standard input
     #[arg(value_name = "CASE.json", required_unless_present = "describe")]
     pub(crate) cases: Vec<PathBuf>,
     /// Print formula, inputs, parameters and forms of an objective instead

@@ -21,9 +21,10 @@ use crate::data::{
     DataSection, DatasetName, Fetched, Report, Survey, check as check_files, fetch as fetch_files,
     preview as draw, sets,
 };
-use crate::draft::Draft;
+use crate::draft::{Draft, Wishes};
 use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
+use crate::names::quoted;
 use crate::run_folder::folder;
 
 /// A data set with the keys of `[data]` that belong to it.
@@ -175,9 +176,17 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 
 /// Compares files with the official ones; a user's own pictures are looked through; data that are drawn are described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
+    let DataCheck { label, csv, .. } = arguments;
     let name = arguments.name.as_str();
     let Named { data, encoder, .. } = match Path::new(name) {
-        folder if folder.is_dir() && DatasetName::find(name).is_none() => load_folder(folder)?,
+        folder if folder.is_dir() && DatasetName::find(name).is_none() => {
+            load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
+        }
+        _ if label.is_some() || csv.is_some() => {
+            return Err(usage(format_args!(
+                "--label and --csv are for a folder of pictures, and `{name}` is none"
+            )));
+        }
         _ => section(name)?,
     };
     let folder = match Path::new(name).is_dir() {
@@ -228,8 +237,8 @@ fn check_own(
 }
 
 /// The data of a folder of pictures, with all of its attributes.
-fn load_folder(folder: &Path) -> Result<Named> {
-    let draft = Draft::with_all(folder)?;
+fn load_folder(folder: &Path, wishes: Wishes<'_>) -> Result<Named> {
+    let draft = Draft::with_all(folder, wishes)?;
     let recipe = draft.load(&Changes::default())?;
     Ok(Named {
         data: recipe.data,
@@ -335,6 +344,10 @@ pub(super) fn section(name: &str) -> Result<Named> {
         )));
     }
     if Shipped::find(name).is_none() && !is_file {
+        refuse_folder(name)?;
+        if is_path(name) {
+            return Err(usage(format_args!("there is no file `{name}`")));
+        }
         return Err(usage(format_args!(
             "no data set or recipe is named `{name}`{}",
             suggestion(name, sets::names())
@@ -347,6 +360,23 @@ pub(super) fn section(name: &str) -> Result<Named> {
         probe: Some(recipe.probe),
         augmentation: recipe.augment,
     })
+}
+
+/// Refuses a folder of pictures where a recipe is needed.
+///
+/// # Errors
+/// A usage error with the command that writes one.
+pub(super) fn refuse_folder(name: &str) -> Result<()> {
+    if !Path::new(name).is_dir() || Shipped::find(name).is_some() {
+        return Ok(());
+    }
+    let named = quoted(name);
+    Err(usage(format_args!("`{name}` is a folder; write its recipe with `simile init {named}`")))
+}
+
+/// True for a name that only a file can have.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|ending| ending == "toml")
 }
 
 fn describe(dataset: &Dataset) -> Split {

@@ -1,6 +1,6 @@
 //! `simile embed`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
@@ -29,6 +29,8 @@ use crate::run_folder::model;
 /// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
 /// shards there are.
 const PASS: usize = 64;
+/// The pictures of a pass in words.
+const UNIT: &str = "these pictures";
 
 #[derive(Serialize)]
 struct Answer {
@@ -50,7 +52,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device)?;
     let listing = match &arguments.list {
-        Some(list) => Listing::of(list)?,
+        Some(list) => listed(list)?,
         None if arguments.images.is_empty() => {
             let answer = own(arguments, &checkpoint, device)?;
             let Written { file, images, dimensions } = &answer;
@@ -61,7 +63,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let range = arguments.shard.unwrap_or(Shard::WHOLE).of(listing.count(), PASS);
     let (images, dimensions) = (range.len(), checkpoint.metadata.encoder.embedding_size());
     // Before there is a temporary file, which a signal would leave behind.
-    interrupt::listen()?;
+    interrupt::listen_between(UNIT)?;
     let files = listing.files(range);
     let embedder = Embedder { normalisation: model::normalisation(&checkpoint), checkpoint, device };
     match (&arguments.out, format) {
@@ -94,6 +96,20 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     }
 }
 
+/// The pictures of a list.
+///
+/// # Errors
+/// If it cannot be read; a usage error if it names none.
+fn listed(list: &Path) -> Result<Listing> {
+    let listing = Listing::of(list)?;
+    match listing.count() {
+        0 => {
+            Err(usage(format_args!("the list {} names no pictures; it holds a path a line", list.display())))
+        }
+        _ => Ok(listing),
+    }
+}
+
 /// Writes the images that the model was trained and tested on, with their attributes.
 fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
     if arguments.shard.is_some() {
@@ -118,7 +134,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
         let prepared = PreparedImages::new(images, sides, &normalisation, &device);
         prepared.features_while(&checkpoint.encoder, &uninterrupted)
     };
-    interrupt::listen()?;
+    interrupt::listen_between(UNIT)?;
     let [images, dimensions] =
         annotated::write(&file, &splits, features).map_err(|error| match error.is::<Interrupted>() {
             true => error,

@@ -20,7 +20,7 @@ use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
-use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure};
+use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure, neighbours};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::given::{Given, Sources};
@@ -88,15 +88,30 @@ impl Probed<'_> {
     fn answer(&self, model: String, train: Represented<'_>, test: Represented<'_>) -> Result<Answer> {
         let Self { section, probe, things, judged } = *self;
         let base_rates = base_rates(section, train.dataset, test.dataset)?;
+        if let Some(note) = self.many_neighbours(train.dataset) {
+            line(note);
+        }
         let protocol = format!(
             "{}, fitted to {} training {things} and measured on {} {judged} {things}",
-            in_words(section, probe),
+            in_words(section, probe, train.dataset.len()),
             train.dataset.len(),
             test.dataset.len()
         );
         let Measured { metrics, probes, .. } = measure(section, probe, train, test)?;
         let (probe, condition) = (name(probe), section.condition.clone());
         Ok(Answer { model, probe, protocol, metrics, probes, base_rates, condition })
+    }
+
+    /// A note where more neighbours vote than the smallest class has members, so that others always vote too.
+    fn many_neighbours(&self, train: &Dataset) -> Option<String> {
+        let (votes, rows, things) = (neighbours(train.len()), train.len(), self.things);
+        let smallest = train.class_counts().into_iter().filter(|&count| count > 0).min()?;
+        (self.probe == Probe::Knn && votes > smallest).then(|| {
+            format!(
+                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so that the guess \
+                 leans towards the most frequent class; `--probe linear` has no such number"
+            )
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::DataMeasure;
+use crate::commands::data::refuse_folder;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
@@ -13,6 +14,7 @@ use crate::experiment::input::{Input, measure};
 
 pub(super) fn run(arguments: &DataMeasure, console: Console) -> Result<()> {
     let DataMeasure { recipe, data, device, set, epochs } = arguments;
+    refuse_folder(recipe)?;
     let recipe = Recipe::load(recipe, &Changes { set, ..Changes::default() })?;
     let devices = DeviceSet::open(&[device.device])?;
     let measured = measure(recipe, data.clone(), &devices, *epochs)?;

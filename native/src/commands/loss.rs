@@ -44,7 +44,11 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
     let dtype = float_type(arguments.precision, &device)?;
     let tile = arguments.tile.map(|tile| tile as usize);
     let evaluate = |case: &Path| -> Result<Answer> {
-        let text = fs::read_to_string(case).with_context(|| format!("cannot read {}", case.display()))?;
+        let text = match case.to_str() {
+            Some("-") => std::io::read_to_string(std::io::stdin()),
+            _ => fs::read_to_string(case),
+        };
+        let text = text.with_context(|| format!("cannot read {}", case.display()))?;
         let failed = |error: Error| {
             let of_the_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
             let message = format!("{}: {error}", case.display());

@@ -45,5 +45,14 @@ pub(super) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result
 /// # Errors
 /// If they cannot be read.
 pub(super) fn splits(recipe: &Recipe, folder: Option<&Path>, device: &Device) -> Result<Splits> {
-    prior::add(Splits::of(recipe, folder)?, recipe.data.prior.as_ref(), device)
+    let splits = match folder.filter(|folder| !folder.is_dir()) {
+        None => Splits::of(recipe, folder)?,
+        Some(absent) => Splits::of(recipe, folder).with_context(|| {
+            format!(
+                "the data of the model are not in {}; name their folder with --data DIR",
+                absent.display()
+            )
+        })?,
+    };
+    prior::add(splits, recipe.data.prior.as_ref(), device)
 }

@@ -126,12 +126,17 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
         bytes => format!(", at most {:.3} of them the weights that the host solves for", bytes as f64 / 1e6),
     };
     format!(
-        "{}\nmemory: at least {:.2} GB\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
+        "{}\nmemory: at least {}\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
         numbers_to_the_right(costs),
-        *memory as f64 / 1e9,
+        size(*memory as f64),
         uploads.pictures as f64 / 1e6,
         uploads.besides() as f64 / 1e6
     )
+}
+
+/// A number of bytes in GB, or in MB if there are few.
+fn size(bytes: f64) -> String {
+    if bytes < 1e8 { format!("{:.2} MB", bytes / 1e6) } else { format!("{:.2} GB", bytes / 1e9) }
 }
 
 fn numbers_to_the_right(mut table: Table) -> Table {
@@ -139,4 +144,14 @@ fn numbers_to_the_right(mut table: Table) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_size_is_not_rounded_away() {
+        assert_eq!([4e6, 9.9e7, 1e8, 2.5e9].map(size), ["4.00 MB", "99.00 MB", "0.10 GB", "2.50 GB"]);
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
     if !table.is_trained() {
         let rows = rows(&table, &arguments.rows)?;
-        something_runs(&shipped, &table, &rows)?;
+        something_runs(&shipped, &table, &rows, scale)?;
         if arguments.runs.list || arguments.runs.task.is_some() {
             return Err(usage(format_args!("{} trains nothing, so that it has no runs", shipped.name)));
         }
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let rows = rows(&table, &arguments.rows)?;
     let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.row);
     if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
-        something_runs(&shipped, &table, &rows)?;
+        something_runs(&shipped, &table, &rows, scale)?;
     }
     let settled = several.all()?;
     let (absent, count) = (several.missing(&settled), several.tasks.len());
@@ -164,14 +164,14 @@ fn name_missing_inputs(table: &mut Table, asked: &[String], arguments: &Reproduc
     Ok(())
 }
 
-/// Fails if nothing can be run, with the missing parts and the command that would run it.
-fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row]) -> Result<()> {
+/// Fails if nothing can be run, with the missing parts and the command that would run it at the scale that was asked for.
+fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row], scale: &str) -> Result<()> {
     if rows.iter().any(|row| table.missing(row).is_none()) {
         return Ok(());
     }
     let reasons = rows.iter().filter_map(|row| table.missing(row)).collect::<BTreeSet<_>>();
     let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-    let command = shipped.full_command();
+    let command = format!("simile reproduce {} --scale {scale} --data DIR", shipped.name);
     Err(usage(format_args!("{} cannot be run: {reasons}. With that, `{command}` would", shipped.name)))
 }
 
@@ -189,7 +189,7 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
             None => table.row.iter().filter(|row| row.groups().any(is_named)).collect(),
         };
         if rows.is_empty() {
-            let known: Vec<&str> = table.row.iter().map(|row| row.name.as_str()).collect();
+            let known: Vec<String> = table.row.iter().map(|row| format!("`{}`", row.name)).collect();
             return Err(usage(format_args!("the table has no row `{name}`; known: {}", known.join(", "))));
         }
         asked.extend(rows);
@@ -242,6 +242,7 @@ mod tests {
         assert_eq!(asked(&["ρ = 0.9"]).unwrap().len(), 8);
         assert_eq!(asked(&["LfF"]).unwrap().len(), 6);
         assert_eq!(asked(&["lff", "0.9", "LfF, ρ = 0.9"]).unwrap().len(), 6 + 8 - 1);
-        assert!(asked(&["LfF", "nothing"]).unwrap_err().to_string().contains("no row `nothing`"));
+        let error = asked(&["LfF", "nothing"]).unwrap_err().to_string();
+        assert!(error.contains("no row `nothing`") && error.contains("`RUBi, ρ = 0.999`"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! `simile train --seeds N`: runs that differ in the seed alone, judged together.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::cli::Train;
 use crate::config::Recipe;
 use crate::console::{Console, line, table};
-use crate::exit::usage;
+use crate::exit::{Interrupted, usage};
 use crate::experiment::settle::{Settled, settle};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
@@ -69,7 +70,7 @@ pub(super) fn run(
         let mut of_seed = recipe.clone();
         of_seed.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
-        match settle(&folder, of_seed, data.as_deref(), device)? {
+        match settle(&folder, of_seed, data.as_deref(), device).map_err(of_all)? {
             Settled::Done(_) => {}
             Settled::Diverged(message) => {
                 diverged.push(format!("seed {seed}: {message}"));
@@ -85,14 +86,26 @@ pub(super) fn run(
     let report = root.join(REPORT);
     folder::write(&report, page(&records)?.as_bytes())?;
     line(format_args!("report {}", report.display()));
-    anyhow::ensure!(diverged.is_empty(), "{}", diverged.join("; "));
     let verdict = RunRecord::verdict(&records)?;
     let runs = records.into_iter().map(|record| record.result).collect();
     let answer = Answer { folder: root, verdict, runs };
+    if !diverged.is_empty() {
+        // A failure has no answer on stdout.
+        line(text(&answer));
+        anyhow::bail!(diverged.join("; "));
+    }
     console.answer(&answer, || text(&answer))
 }
 
-/// The verdict, and mean and deviation of every arm.
+/// The error of one run as that of all: an interrupted one names the command for itself alone.
+fn of_all(error: anyhow::Error) -> anyhow::Error {
+    match error.is::<Interrupted>() {
+        true => Interrupted("the same command goes on from here".into()).into(),
+        false => error,
+    }
+}
+
+/// The verdict, and mean and deviation of every arm over the runs in which it did not diverge.
 fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let has = |name: &&str| first.arms.iter().any(|arm| arm.metrics.contains_key(*name));
@@ -103,14 +116,11 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let names = first.arms.iter().map(|arm| arm.name.as_str());
     let references = first.references().map(|(name, _)| name);
     for row in names.chain(references) {
-        let metrics = |run: &RunResult, metric: &str| {
-            let of_arm = run.arms.iter().find(|arm| arm.name == row).map(|arm| &arm.metrics);
-            let metrics = of_arm
-                .or_else(|| run.references().find(|(name, _)| *name == row).map(|(_, metrics)| metrics));
-            metrics.and_then(|metrics| metrics.get(metric).copied())
-        };
+        let measured: Vec<&BTreeMap<String, f64>> =
+            runs.iter().filter_map(|run| metrics_of(run, row)).collect();
         let cells = shown.iter().map(|(metric, format)| {
-            let values: Vec<f64> = runs.iter().filter_map(|run| metrics(run, metric)).collect();
+            let values: Vec<f64> =
+                measured.iter().filter_map(|metrics| metrics.get(*metric).copied()).collect();
             format.mean_std(MeanStd::of(&values))
         });
         table.add_row(std::iter::once(row.to_owned()).chain(cells));
@@ -120,7 +130,21 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     }
     let verdict: String = verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
     let smoke = smoke(first).map(|words| format!("\n{words}")).unwrap_or_default();
-    format!("{verdict}{table}\nmean ± standard deviation of {} seeds, {}{smoke}", runs.len(), first.device)
+    let without =
+        if runs.iter().any(|run| run.diverged().is_some()) { ", without variants that diverged" } else { "" };
+    format!(
+        "{verdict}{table}\nmean ± standard deviation of {} seeds{without}, {}{smoke}",
+        runs.len(),
+        first.device
+    )
+}
+
+/// The metrics of a row in a run: of an arm that did not diverge, or of a reference.
+fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a BTreeMap<String, f64>> {
+    match run.arms.iter().find(|arm| arm.name == row) {
+        Some(arm) => arm.diverged().is_none().then_some(&arm.metrics),
+        None => run.references().find(|(name, _)| *name == row).map(|(_, metrics)| metrics),
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +152,31 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
 mod tests {
     use super::*;
     use crate::config::Changes;
+    use crate::metrics::names::BASE_RATE;
+    use crate::report::testing;
+    use crate::run_folder::record::ArmResult;
+
+    #[test]
+    fn a_variant_that_diverged_is_in_no_mean() {
+        let arms = [
+            [testing::arm("A", 0.5), testing::arm("B", 0.9)],
+            [testing::arm("A", 0.7), testing::diverged("B", 0.1)],
+        ];
+        let result = |(seed, arms): (u64, [ArmResult; 2])| {
+            let base_rates = BTreeMap::from([(TOP1.to_owned(), 0.2)]);
+            RunResult { base_rates, ..testing::run("x", seed, "", arms.to_vec()).result }
+        };
+        let runs: Vec<RunResult> = (0..).zip(arms).map(result).collect();
+        let top1 = |row: &str| -> Vec<f64> {
+            runs.iter().filter_map(|run| metrics_of(run, row)).map(|metrics| metrics[TOP1]).collect()
+        };
+        assert_eq!((top1("A"), top1("B")), (vec![0.5, 0.7], vec![0.9]));
+        assert_eq!((top1(BASE_RATE), top1("C")), (vec![0.2, 0.2], vec![]));
+        let text = text(&Answer { folder: PathBuf::new(), verdict: Vec::new(), runs });
+        for said in ["60.00 ± 14.14", "90.00", "2 seeds, without variants that diverged"] {
+            assert!(text.contains(said), "{text}");
+        }
+    }
 
     #[test]
     fn runs_that_were_begun_say_their_length() {

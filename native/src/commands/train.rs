@@ -97,6 +97,9 @@ fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> 
         }
         return Ok(Asked { recipe, data: Some(folder.to_owned()) });
     }
+    if !own.is_empty() && !folder.exists() && Shipped::find(name).is_none() {
+        return Err(usage(format_args!("there is no folder `{name}`")));
+    }
     if !own.is_empty() {
         return Err(usage(format_args!(
             "--hide, --keep, --label and --csv are for a folder of pictures, and `{name}` is none"

@@ -103,10 +103,13 @@ pub(crate) fn line_of_key(source: &str, name: &str, from: usize) -> Option<usize
     [(first, text)].into_iter().chain(rest).find(|(_, text)| sets(text, name)).map(|(line, _)| line)
 }
 
-/// The path in the header of a section, `[data.split]` or `[[variant]]`.
+/// The path in the header of a section, `[data.split]` or `[[variant]]`; none of a line of an array, such as `[0.3, 1.0],`.
 fn header(text: &str) -> Option<&str> {
-    let inner = text.trim_start().strip_prefix('[')?;
-    inner.trim_start_matches('[').split(']').next().map(str::trim)
+    let (path, rest) = text.trim_start().strip_prefix('[')?.trim_start_matches('[').split_once(']')?;
+    let path = path.trim();
+    let is_key = path.starts_with(|first: char| first.is_ascii_alphabetic() || "_\"'".contains(first));
+    let is_element = rest.trim_start_matches(']').trim_start().starts_with(',');
+    (is_key && !is_element).then_some(path)
 }
 
 /// True if a line sets a key of that name, by itself, in an inline table or in a header.
@@ -175,5 +178,8 @@ mod tests {
         assert_eq!(line_of_key(source, "size", 3), None, "not that of another section");
         assert_eq!(line_of_key(source, "atch", 1), None, "no part of a word");
         assert_eq!(line_of_key(source, "batch", 99), None);
+        let array =
+            "[augment]\ncrop = [\n  [0.3, 1.0],\n  [\"a\", \"b\"],\n]\nflop = 1\n[[variant]]\nflop = 2\n";
+        assert_eq!([1, 7].map(|from| line_of_key(array, "flop", from)), [Some(6), Some(8)]);
     }
 }

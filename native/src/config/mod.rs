@@ -142,7 +142,7 @@ impl Recipe {
         if recipe.name.is_empty() {
             name.clone_into(&mut recipe.name);
         }
-        recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(text))))?;
+        recipe.check_given().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(text))))?;
         recipe = recipe.with(changes.set)?;
         recipe.keep_arms(changes.arms)?;
         if changes.smoke {
@@ -211,6 +211,12 @@ impl Recipe {
 
     fn from_table(table: toml::Table) -> Result<Self, String> {
         table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
+    }
+
+    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its data is ignored.
+    fn check_given(&self) -> Result<(), Fault> {
+        self.check()?;
+        self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
     }
 
     /// Checks the rules that concern several keys.

@@ -13,6 +13,8 @@ use crate::exit::usage;
 /// # Errors
 /// A usage error that names the setting: as [`set`], or the first one with which the recipe is not valid.
 pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
+    // That of a run may have keys that are ignored, for which no setting is to blame.
+    let before = recipe.check_given().err().map(|fault| fault.reason);
     let mut wrong: Option<(&String, String)> = None;
     let mut rest = settings;
     while let [first, others @ ..] = rest {
@@ -26,10 +28,12 @@ pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
                 together.ok_or(error)?
             }
         };
-        wrong = match (recipe.check(), wrong) {
-            (Ok(()), _) => None,
-            (Err(fault), Some((since, reason))) if fault.reason == reason => Some((since, reason)),
-            (Err(fault), _) => Some((first, fault.reason)),
+        let fault = recipe.check_given().err().map(|fault| fault.reason);
+        let fault = fault.filter(|fault| Some(fault) != before.as_ref());
+        wrong = match (fault, wrong) {
+            (None, _) => None,
+            (Some(fault), Some((since, reason))) if fault == reason => Some((since, reason)),
+            (Some(fault), _) => Some((first, fault)),
         };
     }
     match wrong {
@@ -190,8 +194,11 @@ fn arm<'a, 'p>(arms: &'a mut [Value], path: &'p [&'p str]) -> Result<(&'a mut Ta
         return Ok((variant, &path[parts..]));
     }
     let known: Vec<String> = names.into_iter().flatten().collect();
-    let name = path.first().copied().unwrap_or_default();
-    Err(format!("no variant is named `{name}`; known: {}", known.join(", ")))
+    Err(format!(
+        "`{ARMS}.{}` does not begin with the name of a variant, as in `{ARMS}.NAME.objective.lambda`; known: {}",
+        path.join("."),
+        known.join(", ")
+    ))
 }
 
 /// A value in TOML, or a bare word, which is a string. If it replaces a string but looks like a number, it has a second

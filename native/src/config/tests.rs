@@ -150,6 +150,11 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     assert!(text.contains("`data.split`") && text.contains("data.faces.sampling"), "{text}");
     assert!(faces("utkface", &["data.split.test=0.2", "data.faces.sampling=all"]).is_ok());
     assert!(faces("utkface", &["data.faces.correlation=0.8"]).is_ok());
+    let text = usage_error(faces("utkface", &["data.faces.sampling=all", "data.faces.correlation=0.8"]));
+    assert!(text.contains("--set data.faces.correlation=0.8") && text.contains("about all faces"), "{text}");
+    assert!(faces("caltech-101", &["data.split.per_class=30", "data.split.seed=1"]).is_ok());
+    let text = usage_error(faces("caltech-101", &["data.split.per_class=30", "data.split.test=0.2"]));
+    assert!(text.contains("`data.split.test` says nothing beside `data.split.per_class`"), "{text}");
     let text = usage_error(faces("celeba", &["data.faces.correlation=0.8"]));
     assert!(text.contains("`data.faces.correlation` says nothing about this data set"), "{text}");
     let codes = "[data.table]\ncsv = \"a.csv\"\nsplit = \"split\"\ncategories = [\"site\"]\n";
@@ -164,6 +169,29 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     let wrong = ["data.correlation=2".to_owned()];
     let text = usage_error(Recipe::load("biased-mnist", &Changes { set: &wrong, ..Changes::default() }));
     assert!(text.contains("`data.correlation` must be from 0 to 1"), "{text}");
+}
+
+/// Programs before this one took them.
+#[test]
+fn keys_that_are_ignored_do_not_spoil_a_run() {
+    let of = |dataset: &str, keys: &str| {
+        SMALL.replace("dataset = \"digits\"", &format!("dataset = \"{dataset}\"\n{keys}"))
+    };
+    for (dataset, keys) in [
+        ("mnist", "colours = \"uniform\""),
+        ("celeba", "faces = { correlation = 0.8 }"),
+        ("utkface", "split = { test = 0.2 }"),
+        ("utkface", "faces = { sampling = \"all\", correlation = 0.8 }"),
+        ("caltech-101", "split = { test = 0.2, per_class = 30 }"),
+        ("table", "table = { csv = \"a.csv\", categories = [\"site\"] }"),
+    ] {
+        let text = of(dataset, keys);
+        assert!(usage_error(load(&text, &[])).contains("line 4"), "{dataset}: {keys}");
+        let of_run = format!("name = \"small\"\n{text}");
+        let run = Recipe::resolved(&of_run, Path::new("recipe.toml")).unwrap();
+        assert!(run.with(&["train.iterations=20".to_owned()]).is_ok(), "{dataset}: {keys}");
+        assert!(usage_error(run.with(&["train.batch=1".to_owned()])).contains("at least 2"));
+    }
 }
 
 #[test]
@@ -226,7 +254,8 @@ fn a_variant_whose_name_has_points_is_reached() {
         assert_eq!(recipe.arms.iter().position(changed), Some(at), "{name}");
     }
     let text = usage_error(load(&text, &["variant.v2.5.objective.temperature=1"]));
-    assert!(text.contains("no variant is named `v2`; known: v1, v1.5"), "{text}");
+    assert!(text.contains("`variant.v2.5.objective` does not begin with the name of a variant"), "{text}");
+    assert!(text.contains("known: v1, v1.5"), "{text}");
 }
 
 #[test]

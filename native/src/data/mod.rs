@@ -35,7 +35,7 @@ pub(crate) use pictures::resize::ResizeSpec;
 pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
-pub(crate) use sets::table::{ReadTable, TableSection, catalogue as read_table, is_unusable};
+pub(crate) use sets::table::{ReadTable, TableSection, catalogue as read_table, is_unusable, sheet};
 pub(crate) use survey::Survey;
 
 /// Further parsers for the tests with mutated files.

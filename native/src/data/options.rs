@@ -55,6 +55,14 @@ pub(crate) trait OwnOption:
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
+
+    /// Checks that no value is ignored because of another one, in recipes that a user gives.
+    ///
+    /// # Errors
+    /// Says which value is ignored.
+    fn check_use(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The type of a key, without the Rust type.
@@ -125,6 +133,7 @@ trait Given: fmt::Debug + Any + Send + Sync {
     fn written(&self) -> Result<Value, toml::ser::Error>;
     fn equals(&self, other: &dyn Given) -> bool;
     fn check(&self) -> Result<(), String>;
+    fn check_use(&self) -> Result<(), String>;
 }
 
 impl<O: OwnOption> Given for O {
@@ -138,6 +147,10 @@ impl<O: OwnOption> Given for O {
 
     fn check(&self) -> Result<(), String> {
         OwnOption::check(self)
+    }
+
+    fn check_use(&self) -> Result<(), String> {
+        OwnOption::check_use(self)
     }
 }
 
@@ -167,6 +180,16 @@ impl OwnOptions {
     /// Names the refused key.
     pub(super) fn check(&self) -> Result<(), Refused> {
         self.0.iter().try_for_each(|(key, given)| given.check().map_err(|reason| Refused::new(key, reason)))
+    }
+
+    /// Checks that no value is ignored because of another one of its key.
+    ///
+    /// # Errors
+    /// Names the refused key.
+    pub(super) fn check_use(&self) -> Result<(), Refused> {
+        self.0
+            .iter()
+            .try_for_each(|(key, given)| given.check_use().map_err(|reason| Refused::new(key, reason)))
     }
 
     /// Reads the next value of a map, that of a key of a type.

@@ -48,6 +48,14 @@ pub(crate) trait Source: Sync {
     fn check(&self, _options: &Options) -> Result<(), Refused> {
         Ok(())
     }
+
+    /// Checks that the settings of a recipe that a user gives are all used.
+    ///
+    /// # Errors
+    /// Names the key that is ignored.
+    fn check_use(&self, _options: &Options) -> Result<(), Refused> {
+        Ok(())
+    }
 }
 
 /// The source of the images of a data set.

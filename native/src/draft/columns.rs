@@ -1,9 +1,16 @@
 //! The columns of a user's table: which one names the picture and the class, and the type of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 
+use anyhow::{Context as _, Result};
+use csv::StringRecord;
+
+use crate::console::line;
 use crate::data::is_unusable;
+use crate::data::sheet::Sheet;
+use crate::exit::usage;
 
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
@@ -73,6 +80,22 @@ impl Column {
         }
     }
 
+    /// The reason why it is left out, in a sentence, if it is no attribute and has a name.
+    fn left_out(&self, rows: usize) -> Option<String> {
+        if self.is_attribute() || self.name.is_empty() {
+            return None;
+        }
+        let filled = rows.saturating_sub(self.missing);
+        let reason = match &self.kind {
+            Kind::Names { distinct } => {
+                format!("{distinct} different values in {filled} rows can be neither hidden nor kept")
+            }
+            _ if filled == 0 => "it has no value".into(),
+            _ => "it has one value".into(),
+        };
+        Some(format!("`{}` is left out: {reason}", self.name))
+    }
+
     /// The kernel that fits its type, as TOML.
     pub(super) fn kernel(&self) -> String {
         match &self.kind {
@@ -127,6 +150,64 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The header and the rows of a CSV file.
+///
+/// # Errors
+/// A usage error if the header is of no use; a failure if the file cannot be read.
+pub(super) fn read(csv: &Path) -> Result<(Vec<String>, Vec<StringRecord>)> {
+    let reading = || format!("cannot read {}", csv.display());
+    let sheet = Sheet::read(csv).with_context(reading)?;
+    let header: Vec<String> = sheet.header().with_context(reading)?.iter().map(String::from).collect();
+    if let Some(fault) = header_fault(&header) {
+        return Err(usage(format_args!("{} {fault}", csv.display())));
+    }
+    Ok((header, sheet.rows().with_context(reading)?))
+}
+
+/// What is wrong with a header, as the end of a sentence about its file.
+fn header_fault(header: &[String]) -> Option<String> {
+    let separated =
+        |by: &str| format!("has one column; are its cells separated by {by}? Commas are expected");
+    match header {
+        [] => Some("is empty".into()),
+        [one] if one.contains(';') => Some(separated("`;`")),
+        [one] if one.contains('\t') => Some(separated("tabs")),
+        _ => {
+            let mut seen = BTreeSet::new();
+            let twice = header.iter().find(|name| !name.is_empty() && !seen.insert(name.as_str()))?;
+            Some(format!("has two columns `{twice}`; rename one"))
+        }
+    }
+}
+
+/// Says which columns cannot be attributes, of a table of so many rows.
+pub(super) fn say_left_out(columns: &[Column], rows: usize) {
+    columns.iter().filter_map(|column| column.left_out(rows)).for_each(line);
+}
+
+/// Says it if most rows are alone in their class. A class is a column with these numbers of rows, each of which is a `thing`.
+pub(super) fn say_lonely(label: &str, classes: &[(String, usize)], thing: &str) {
+    lonely(label, classes, thing).into_iter().for_each(line);
+}
+
+fn lonely(label: &str, classes: &[(String, usize)], thing: &str) -> Option<String> {
+    let rows: usize = classes.iter().map(|(_, count)| count).sum();
+    let alone = classes.iter().filter(|(_, count)| *count == 1).count();
+    (classes.len() > 2 && 2 * alone > rows).then(|| {
+        format!(
+            "most of the {} classes have one {thing}: is `{label}` a number? classes are names",
+            classes.len()
+        )
+    })
+}
+
+/// Values with their counts, sorted by name.
+pub(super) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
+}
+
 /// The first column whose name is one of the known ones, in the order of these, whatever its case.
 pub(super) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a String> {
     known.iter().find_map(|name| header.iter().find(|column| column.eq_ignore_ascii_case(name)))
@@ -169,6 +250,40 @@ mod tests {
         // Among words it is one of them, as for the reader of tables.
         assert_eq!(of(&["north", "NaN", "south"]).missing, 0);
         assert!(!of(&["NaN", "NaN"]).is_attribute());
+    }
+
+    #[test]
+    fn a_column_that_is_left_out_says_why() {
+        let patients: Vec<String> = (0..20).map(|at| format!("p{at}")).collect();
+        let patients: Vec<&str> = patients.iter().map(String::as_str).collect();
+        let why = "`x` is left out: 20 different values in 20 rows can be neither hidden nor kept";
+        assert_eq!(of(&patients).left_out(20).as_deref(), Some(why));
+        assert_eq!(of(&["a", "", "a"]).left_out(3).as_deref(), Some("`x` is left out: it has one value"));
+        assert_eq!(of(&["", ""]).left_out(2).as_deref(), Some("`x` is left out: it has no value"));
+        assert_eq!(of(&["a", "b", "a"]).left_out(3), None);
+    }
+
+    #[test]
+    fn a_header_of_no_use_is_refused() {
+        let fault = |header: &[&str]| {
+            let header: Vec<String> = header.iter().map(ToString::to_string).collect();
+            header_fault(&header)
+        };
+        assert_eq!(fault(&["file", "h", "h"]).as_deref(), Some("has two columns `h`; rename one"));
+        assert_eq!(fault(&[]).as_deref(), Some("is empty"));
+        assert!(fault(&["file;label"]).is_some_and(|text| text.contains("separated by `;`?")));
+        assert!(fault(&["file\tlabel"]).is_some_and(|text| text.contains("separated by tabs?")));
+        for fine in [["file", "label", "h"], ["file", "", ""]] {
+            assert_eq!(fault(&fine), None, "{fine:?}");
+        }
+    }
+
+    #[test]
+    fn classes_of_one_row_each_are_said() {
+        let of = |cells: &[&str]| lonely("label", &counted(cells.iter().copied()), "picture");
+        let note = "most of the 4 classes have one picture: is `label` a number? classes are names";
+        assert_eq!(of(&["61", "62", "63.5", "70", "70"]).as_deref(), Some(note));
+        assert_eq!(of(&["cat", "dog", "cat", "dog", "eel", "eel", "owl"]), None);
     }
 
     #[test]

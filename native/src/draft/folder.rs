@@ -1,6 +1,5 @@
 //! The contents of a folder of pictures: a CSV file beside them, or a folder for each class.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -8,7 +7,7 @@ use image::ImageReader;
 use simile_core::data::{Catalogue, Part};
 
 use super::Wishes;
-use super::columns::{Column, Kind, named};
+use super::columns::{self, Column, Kind, counted, named};
 use super::split::{self, Split};
 use crate::config::explain::suggestion;
 use crate::data::{DataSection, DatasetName, catalogue};
@@ -83,12 +82,7 @@ impl Contents {
 
     fn from_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
         let path = folder.join(&csv);
-        let reading = || format!("cannot read {}", path.display());
-        let mut reader =
-            csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(&path).with_context(reading)?;
-        let header: Vec<String> = reader.headers().with_context(reading)?.iter().map(String::from).collect();
-        let rows: Vec<csv::StringRecord> =
-            reader.records().collect::<Result<_, csv::Error>>().with_context(reading)?;
+        let (header, rows) = columns::read(&path)?;
         let place = |name: &str| header.iter().position(|column| column == name).unwrap_or(usize::MAX);
         let cells = |name: &str| {
             let at = place(name);
@@ -131,10 +125,12 @@ impl Contents {
         let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
         let of_role = |name: &String| roles.contains(&Some(name));
         let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
-        let (attributes, others) = columns.partition(Column::is_attribute);
+        let (attributes, others): (Vec<Column>, Vec<Column>) = columns.partition(Column::is_attribute);
+        columns::say_left_out(&others, rows.len());
         let missing =
             roles.into_iter().flatten().map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
         let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
+        columns::say_lonely(label, &classes, "picture");
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
         let table =
@@ -209,13 +205,6 @@ fn has_parts(catalogue: &Catalogue) -> bool {
 fn is_picture(cell: &str) -> bool {
     let cell = cell.to_ascii_lowercase();
     ENDINGS.iter().any(|ending| cell.ends_with(ending))
-}
-
-/// Values with their counts, sorted by name.
-fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    values.for_each(|value| *counts.entry(value).or_default() += 1);
-    counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
 }
 
 /// Some indices below `count`, evenly spread.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use super::columns::{Column, Kind, named};
+use super::columns::{self, Column, Kind, counted, named};
 use super::folder::{FILES, LABELS};
-use super::split;
+use super::split::{self, Split};
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::settings::Broken;
@@ -20,17 +20,13 @@ pub(crate) struct Labels {
     pub(crate) names_files: bool,
 }
 
-/// Reads a table. Its columns are told by their names, the class by `label` if that is given. Attributes with empty cells are
-/// left out and said, but for `wanted`.
+/// Reads a table. Its columns are told by their names, the class by `label` if that is given. Columns with empty cells, or
+/// that say nothing, are left out and said, but for `wanted`.
 ///
 /// # Errors
 /// A usage error if a column is missing or cannot be told; names the line of an unusable cell.
 pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
-    let reading = || format!("cannot read {}", csv.display());
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(csv).with_context(reading)?;
-    let header: Vec<String> = reader.headers().with_context(reading)?.iter().map(String::from).collect();
-    let rows: Vec<csv::StringRecord> =
-        reader.records().collect::<Result<_, csv::Error>>().with_context(reading)?;
+    let (header, rows) = columns::read(csv)?;
     let cells = |name: &str| {
         let at = header.iter().position(|column| column == name).unwrap_or(usize::MAX);
         rows.iter().map(move |row| row.get(at).unwrap_or_default())
@@ -54,15 +50,17 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         of_name(wanted)?;
     }
     let file = named(&header, &FILES);
-    let split = split::find(&header, &rows, class)
-        .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?
-        .map(|split| split.column);
+    let split = part_column(&header, &rows, class)
+        .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
     let of_role = |name: &String| [file, Some(class), split.as_ref()].contains(&Some(name));
     let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
     let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
-    let (attributes, incomplete): (Vec<Column>, Vec<Column>) = columns
-        .filter(|column| column.is_attribute() || is_wanted(column))
-        .partition(|column| column.missing == 0 || is_wanted(column));
+    let (useful, useless): (Vec<Column>, Vec<Column>) =
+        columns.partition(|column| column.is_attribute() || is_wanted(column));
+    columns::say_left_out(&useless, rows.len());
+    columns::say_lonely(class, &counted(cells(class).filter(|cell| !cell.is_empty())), "row");
+    let (attributes, incomplete): (Vec<Column>, Vec<Column>) =
+        useful.into_iter().partition(|column| column.missing == 0 || is_wanted(column));
     for column in incomplete {
         line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
     }
@@ -81,4 +79,17 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         missing: Broken::Refuse,
     };
     Ok(Labels { table: read_table(&section, folder)?, names_files: file.is_some() })
+}
+
+/// The column that says the part of every row, if there is one.
+///
+/// # Errors
+/// As [`split::find`]; names the line of an empty cell, since no row is left out here.
+fn part_column(header: &[String], rows: &[csv::StringRecord], class: &str) -> Result<Option<String>, String> {
+    let Some(Split { column, .. }) = split::find(header, rows, class)? else { return Ok(None) };
+    let at = header.iter().position(|name| *name == column).unwrap_or(usize::MAX);
+    match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
+        Some(row) => Err(split::empty(&column, row)),
+        None => Ok(Some(column)),
+    }
 }

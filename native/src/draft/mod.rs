@@ -81,13 +81,13 @@ impl Draft {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(crate) fn with_all(folder: &Path) -> Result<Self> {
-        let draft = Self::new(folder, Wishes::default(), false)?;
-        let all: Vec<String> = match &draft.contents.layout {
-            Layout::Table(table) => table.attributes.iter().map(|column| column.name.clone()).collect(),
-            Layout::Folders { .. } => Vec::new(),
-        };
-        Self::new(folder, Wishes { keep: &all, ..Wishes::default() }, false)
+    pub(crate) fn with_all(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
+        let mut draft = Self::new(folder, wishes, false)?;
+        let Layout::Table(table) = &draft.contents.layout else { return Ok(draft) };
+        let all: Vec<String> = table.attributes.iter().map(|column| column.name.clone()).collect();
+        draft.keep = draft.contents.columns(folder, &all)?;
+        draft.wished = wished(Wishes { keep: &all, ..wishes });
+        Ok(draft)
     }
 
     /// Measures how long a run takes on the devices, and shortens it where that is longer than a newcomer waits. Nothing is
@@ -225,6 +225,20 @@ mod tests {
         let folder = scans("site,age", ["a,61", "b,NaN", "a,47", "b,50"]);
         let (text, _) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("\"site\"") && !text.contains("\"age\""), "{text}");
+    }
+
+    #[test]
+    fn rows_with_a_number_that_is_none_are_left_out_of_a_column_that_is_asked_for() {
+        for rows in [["a,61.5", "b,NaN", "a,47", "b,50"], ["a,1", "b,0", "a,inf", "b,1"]] {
+            let folder = scans("site,age", rows);
+            let (text, recipe) = drafted(folder.path(), &["age"], &[]);
+            assert!(text.contains("missing = \"skip\""), "{text}");
+            let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
+            let all = all.load(&Changes::default()).unwrap();
+            for data in [recipe.data, all.data] {
+                assert_eq!(catalogue(&data, folder.path()).unwrap().len(), 3, "{rows:?}");
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use csv::StringRecord;
 use simile_core::data::Part;
 
+use crate::console::line;
 use crate::data::settings::JudgedBy;
 
 /// Usual names of the column.
@@ -19,9 +20,11 @@ pub(super) struct Split {
 }
 
 /// The first column but that of the class that is named as one of parts and whose cells are parts. Empty cells say nothing.
+/// One that is `train` in every row is said, and passed over.
 ///
 /// # Errors
-/// Names line, column and cell if only some of the cells are parts; the column if it leaves no row to train on.
+/// Names line, column and cell if only some of the cells are parts, or some are `train` and the others empty; the column if it
+/// leaves no row to train on.
 pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Result<Option<Split>, String> {
     let named = |name: &'static str| {
         let columns = header.iter().enumerate();
@@ -66,8 +69,22 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
         )),
         (true, true, _) => Ok(Some(JudgedBy::Test)),
         (true, false, true) => Ok(Some(JudgedBy::Validation)),
-        (true, false, false) => Ok(None),
+        (true, false, false) => match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
+            Some(row) => Err(empty(column, row)),
+            None => {
+                line(format_args!("column `{column}` says only `train`: a fifth is held out at random"));
+                Ok(None)
+            }
+        },
     }
+}
+
+/// The fault of a row without a part.
+pub(super) fn empty(column: &str, row: &StringRecord) -> String {
+    format!(
+        "line {}: column `{column}` is empty; say the part of every row, or give the column another name",
+        row.position().map_or(0, csv::Position::line)
+    )
 }
 
 #[cfg(test)]
@@ -110,5 +127,7 @@ mod tests {
         assert!(fault(&["training", "validation"]).contains("write `train`"));
         assert!(fault(&["train", "test", "left"]).contains("is `left`"));
         assert!(fault(&["test", "val"]).contains("`train` in no row"));
+        let blank = fault(&["train", "", "train"]);
+        assert!(blank.starts_with("line 3: column `split` is empty; say the part of every row"), "{blank}");
     }
 }

@@ -43,7 +43,9 @@ pub(super) fn recipe(
     let path = folder.path(RECIPE);
     Err(usage(match (key.as_str(), is_set(key)) {
         (LENGTH, true) => {
-            format!("the run has {was} iterations already; --set {LENGTH}=N takes more of them, not {is}")
+            format!(
+                "the run was begun for {was} iterations; N in --set {LENGTH}=N must be larger than {was}, not {is}"
+            )
         }
         (LENGTH, false) => format!(
             "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or ask for more on purpose, such as \

@@ -19,7 +19,7 @@ use crate::names::{quoted, resuming};
 use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::{ImageCounts, RunResult};
-use crate::run_folder::state::RunState;
+use crate::run_folder::state::{RunState, lasting};
 
 /// The changes that are allowed when a run resumes.
 #[derive(Debug, Clone, Copy)]
@@ -57,14 +57,14 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         line(format_args!("{}: all variants are done; writing result and report", run.display()));
         return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));
     }
-    state.data = options.data.map(Path::to_owned).or(state.data);
+    state.data = options.data.map(lasting).or(state.data);
     let devices = same_devices(&state, &options)?;
     let weights = match &recipe.encoder.weights {
         Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),
         None => None,
     };
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
-        .with_context(|| format!("{} cannot go on now, and keeps its state", run.display()))?;
+        .with_context(|| stopped(run, state.data.as_deref()))?;
     same_data(&folder, &state, &splits)?;
     if is_longer {
         // That of the earlier end would be taken for that of the whole run.
@@ -75,9 +75,23 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     if !options.set.is_empty() {
         folder.write(RECIPE, recipe.to_toml()?)?;
     }
+    // After the state, which no longer names those of a run that was made longer.
+    state.drop_models(&folder)?;
     interrupt::listen()?;
     let session = Session::new(folder.clone(), recipe, devices, splits, weights, state)?;
     Ok((folder, complete(session)?))
+}
+
+/// The state of a run whose images cannot be read, and the remedy if their folder is not there.
+fn stopped(run: &Path, data: Option<&Path>) -> String {
+    let remedy = match data.filter(|data| !data.is_dir()) {
+        Some(data) => {
+            let data = data.display();
+            format!("; its data were in {data}, which is not there: name their folder with --data DIR")
+        }
+        None => String::new(),
+    };
+    format!("{} cannot go on now, and keeps its state{remedy}", run.display())
 }
 
 /// Begins the run of a folder with a recipe and no state, whose process ended before the first state.

@@ -72,7 +72,7 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     let objectives = probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
     format!(
         "{}, fitted to {} training images and measured on {} {} images{}; {}",
-        in_words(probe, Probe::Linear),
+        in_words(probe, Probe::Linear, train.len()),
         train.len(),
         test.len(),
         data.judged(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::npy;
 
+use crate::data::sheet::{fault, line_of};
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
 
@@ -48,13 +49,15 @@ fn read_npy(path: &Path) -> Result<Chunk> {
 
 /// The name of the image in the first column, and numbers in all others.
 fn read_csv(path: &Path) -> Result<Chunk> {
-    let mut reader = csv::Reader::from_path(path)?;
-    let columns = reader.headers()?.len().checked_sub(1).filter(|columns| *columns > 0);
+    let bytes = fs::read(path)?;
+    let unreadable = |error: csv::Error| fault(error, &bytes);
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    let columns = reader.headers().map_err(unreadable)?.len().checked_sub(1).filter(|columns| *columns > 0);
     let columns = columns.context("its head names no column of numbers beside that of the images")?;
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for record in reader.records() {
-        let record = record?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let record = record.map_err(unreadable)?;
+        let line = record.position().map_or(0, |at| line_of(at, &bytes));
         let mut cells = record.iter();
         names.push(cells.next().unwrap_or_default().to_owned());
         for cell in cells {

@@ -77,6 +77,8 @@ fn rows_that_do_not_belong_together_are_refused() {
     assert!(wide.contains("1 numbers each") && wide.contains("0.csv have 3"), "{wide}");
     fs::write(place.path().join("c.csv"), "image,v0\nscans/0.png,one\n").unwrap();
     assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is no number"));
+    fs::write(place.path().join("d.csv"), "image,v0\r\nscans/0.png,1\r\nscans/1.png,one\r\n").unwrap();
+    assert!(error(&["d.csv"], "table.csv").contains("line 3: `one` is no number"));
     fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
     assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
     let parts = [place.path().join("whole.npy")];
@@ -108,4 +110,12 @@ fn without_a_test_part_the_validation_part_is_measured_on() {
     fs::write(place.path().join("capitals.csv"), format!("class,split\n{}", table("Test"))).unwrap();
     let error = read(place.path(), &["whole.csv"], "capitals.csv").err().unwrap().to_string();
     assert!(error.contains("capitals.csv: line 2: column `split` is `Test`"), "{error}");
+    fs::write(
+        place.path().join("gap.csv"),
+        format!("class,split\n{}", table("test").replacen(",test", ",", 1)),
+    )
+    .unwrap();
+    let error = read(place.path(), &["whole.npy"], "gap.csv").err().unwrap().to_string();
+    assert!(error.contains("gap.csv: line 2: column `split` is empty; say the part of every row"), "{error}");
+    assert!(!error.contains("[data.table]"), "{error}");
 }

@@ -21,8 +21,13 @@ pub(super) enum Leak {
     Unmoved,
 }
 
-/// The next steps for a variant whose leak did not move.
-pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -> Vec<String> {
+/// The next steps for a variant whose leak of the condition did not move, after training on so many images, if that is known.
+pub(super) fn advice(
+    recipe: &Recipe,
+    name: &str,
+    leak: Leak,
+    (condition, images): (&str, Option<usize>),
+) -> Vec<String> {
     let Some(arm) = recipe.arms().into_iter().find(|arm| arm.name == name) else { return Vec::new() };
     if leak == Leak::Little {
         return vec![format!(
@@ -76,8 +81,9 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
         }
         None => {}
     }
-    if recipe.train.batch < BATCH && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
-        steps.push(format!("larger batches: {}", set("train.batch", &BATCH.to_string())));
+    let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
+    if recipe.train.batch < batch && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
+        steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
     if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
         steps.push(format!(
@@ -112,7 +118,7 @@ mod tests {
         let text = format!("{head}[objective]\n{objective}\n");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.arms().remove(0).name;
-        advice(&recipe, &name, Leak::Unmoved, "colour").join("\n")
+        advice(&recipe, &name, Leak::Unmoved, ("colour", None)).join("\n")
     }
 
     #[test]
@@ -123,6 +129,11 @@ mod tests {
         for kernel in ["name = \"rbf\", sigma = \"median\"", "name = \"cosine\"", "name = \"exact-match\""] {
             assert!(!of(kernel).contains("kernel"), "{kernel}");
         }
+    }
+
+    #[test]
+    fn batches_are_of_no_more_images_than_there_are() {
+        assert!(said("name = \"nt-xent\"").contains("`--set train.batch=64`"));
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         sentences.push(of_seeds(&variants, runs.len()));
     }
     for (name, leak) in references.stuck(&variants) {
-        sentences.extend(advice(recipe, name, leak, &first.condition));
+        let images = first.images.map(|images| images.train);
+        sentences.extend(advice(recipe, name, leak, (first.condition.as_str(), images)));
     }
     Ok(sentences)
 }

@@ -64,10 +64,10 @@ impl RunFolder {
     pub(crate) fn open(root: &Path) -> Result<Self> {
         let folder = Self { root: root.to_owned(), lock: None };
         if folder.path(RECIPE).is_file() {
-            Ok(folder)
-        } else {
-            Err(usage(format_args!("{} is not a run folder: it has no {RECIPE}", root.display())))
+            return Ok(folder);
         }
+        let none = || format!("{} is not a run folder: it has no {RECIPE}", root.display());
+        Err(usage(several(root).unwrap_or_else(none)))
     }
 
     /// Locks the folder for resuming its run, and removes temporary files of killed processes.
@@ -164,6 +164,22 @@ impl RunFolder {
             })
             .collect()
     }
+}
+
+/// The message for a folder that is no run and holds some, as `--seeds` makes it; none for any other.
+pub(crate) fn several(root: &Path) -> Option<String> {
+    if root.join(RECIPE).is_file() {
+        return None;
+    }
+    let mut runs = entries(root);
+    runs.retain(|name| root.join(name).join(RECIPE).is_file());
+    runs.sort_unstable_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+    let first = root.join(runs.first()?);
+    let (root, first) = (root.display(), first.display());
+    Some(match runs.len() {
+        1 => format!("`{root}` is no run and holds one; name `{first}`"),
+        _ => format!("`{root}` holds several runs: {}; name one, such as `{first}`", runs.join(", ")),
+    })
 }
 
 /// The process that works on the run in a folder, in words, judged by its last beat.

@@ -12,7 +12,7 @@ use crate::config::Recipe;
 use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::names::{resuming, slug};
-use crate::run_folder::folder::{MODEL, RECIPE, RESULT};
+use crate::run_folder::folder::{MODEL, RECIPE, RESULT, several};
 
 /// The ending of a model's file.
 const ENDING: &str = "safetensors";
@@ -115,10 +115,14 @@ pub(crate) fn unwritten(file: &Path) -> Option<String> {
 /// The bytes of a model's file.
 ///
 /// # Errors
-/// If it cannot be read; a usage error with the next command if it is a file of PyTorch.
+/// If it cannot be read; a usage error if it is a file of PyTorch, with the next command, or its folder holds several runs.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     if let Some(message) = unwritten(file) {
         anyhow::bail!(message);
+    }
+    let is_of_folder = file.ends_with(MODEL) && !file.exists();
+    if let Some(message) = file.parent().filter(|_| is_of_folder).and_then(several) {
+        return Err(usage(message));
     }
     let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;
     if is_of_torch(&bytes) {

@@ -13,7 +13,8 @@ use crate::names::quoted;
 use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::exact;
 use crate::run_folder::figures::Figures;
-use crate::run_folder::folder::{RunFolder, STATE, WEIGHTS, bytes_of, entries};
+use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
+use crate::run_folder::model::arm_file;
 use crate::run_folder::record::{ArmResult, Evaluation, ImageCounts, Untrained, Warnings};
 
 /// The state of the whole run.
@@ -24,7 +25,7 @@ pub(crate) struct RunState {
     recipe: String,
     /// The device; another one would change the results.
     pub(crate) device: String,
-    /// Folder of the data set's files.
+    /// Folder of the data set's files, from the root; earlier versions kept it as it was given.
     pub(crate) data: Option<PathBuf>,
     /// The arm in training; empty once all are done.
     arm: String,
@@ -111,7 +112,7 @@ impl RunState {
     pub(crate) fn at_start(recipe: &Recipe, device: String, data: Option<PathBuf>) -> Result<Self> {
         let arm = |arm: crate::config::sections::Arm| ArmState { name: arm.name, ..ArmState::default() };
         // A path that is not Unicode cannot be stored in JSON; `--data` can give it again.
-        let data = data.filter(|data| data.to_str().is_some());
+        let data = data.map(|data| lasting(&data)).filter(|data| data.to_str().is_some());
         let arms = recipe.arms().into_iter().map(arm).collect();
         let recipe = recipe.to_toml()?;
         let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
@@ -309,6 +310,28 @@ impl RunState {
             }
         }
     }
+
+    /// Removes the models of arms that are not done, which a run that is made longer has from its earlier end.
+    ///
+    /// # Errors
+    /// If one of them cannot be removed.
+    pub(crate) fn drop_models(&self, folder: &RunFolder) -> Result<()> {
+        let of_arm = |arm: &ArmState| [MODEL, LAST_MODEL].map(|model| arm_file(model, &arm.name));
+        let undone = self.arms.iter().filter(|arm| arm.result.is_none());
+        let mut models: Vec<String> = undone.flat_map(of_arm).collect();
+        // The plain names are the last arm's.
+        if self.arms.last().is_some_and(|arm| arm.result.is_none()) {
+            models.extend([MODEL, LAST_MODEL].map(str::to_owned));
+        }
+        models.retain(|name| !self.files.contains_key(name));
+        folder.remove(&models.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// A path that holds in any working directory; the given one if JSON could not hold that.
+pub(crate) fn lasting(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).ok().filter(|whole| whole.to_str().is_some());
+    whole.unwrap_or_else(|| path.to_owned())
 }
 
 /// True if a file is in `state/`.
@@ -339,6 +362,7 @@ fn unsealed(text: &[u8]) -> Result<RunState> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::report::testing::arm;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
         let place = tempfile::tempdir().unwrap();
@@ -382,6 +406,24 @@ mod tests {
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
         state.drop_outdated(&folder);
         assert_eq!(checkpoints(&folder).len(), 3);
+    }
+
+    #[test]
+    fn an_arm_that_is_not_done_has_no_model() {
+        let (_place, folder, mut state) = begun();
+        let of_a = ["model-a.safetensors", "model-a-last.safetensors"];
+        let of_b = ["model-b.safetensors", MODEL, LAST_MODEL];
+        let mine = ["model-mine.safetensors"];
+        for is_done in [true, false] {
+            state.arms[0].result = is_done.then(|| arm("a", 0.5));
+            for name in of_a.iter().chain(&of_b).chain(&mine) {
+                folder.write(name, b"model").unwrap();
+            }
+            state.drop_models(&folder).unwrap();
+            assert_eq!(of_a.map(|name| folder.path(name).exists()), [is_done; 2]);
+            assert_eq!(of_b.map(|name| folder.path(name).exists()), [false; 3]);
+            assert!(folder.path(mine[0]).exists(), "what is the user's stays");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{complaint, json as answer, place, stdout};
+use crate::{complaint, json as answer, place, simile, stdout};
 
 fn case(objective: &str, params: Value) -> Value {
     json!({
@@ -32,6 +32,15 @@ fn a_case_gives_loss_gradients_and_the_rest() {
     assert_eq!(evaluation["grads"]["view_a"].as_array().unwrap().len(), 4);
     assert_eq!(evaluation["grads"]["view_b"][3].as_array().unwrap().len(), 3);
     assert!(evaluation["aux"].is_object());
+}
+
+#[test]
+fn a_case_comes_from_standard_input_too() {
+    let place = place();
+    let text = case("nt-xent", json!({ "temperature": 0.5 })).to_string();
+    let output = simile(place.path(), &["loss", "-"]).write_stdin(text).assert().success();
+    let evaluation: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert!((evaluation["loss"].as_f64().unwrap() - 0.897_731_19).abs() < 1e-8, "{}", evaluation["loss"]);
 }
 
 #[test]

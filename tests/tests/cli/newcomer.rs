@@ -116,6 +116,40 @@ fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
     assert!(identity.contains("shared by few rows"), "{identity}");
     let elsewhere = complaint(place.path(), &["train", "fair-digits", "--hide", "colour"], 2);
     assert!(elsewhere.contains("folder of pictures"), "{elsewhere}");
+    let nowhere = complaint(place.path(), &["train", "scan", "--hide", "hospital"], 2);
+    assert!(nowhere.contains("there is no folder `scan`"), "{nowhere}");
+}
+
+#[test]
+fn what_the_user_did_not_set_is_not_said_and_folders_and_files_are_told_apart() {
+    let place = place();
+    scans(place.path(), 60);
+    let output = simile(place.path(), &["init", "scans", "--hide", "hospital"]).assert().success();
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(!said.contains("all are taken"), "{said}");
+    for (command, reason) in [
+        (["data", "check", "missing.toml"], "there is no file `missing.toml`"),
+        (["data", "preview", "scans"], "`scans` is a folder; write its recipe with `simile init scans`"),
+        (["data", "measure", "scans"], "`scans` is a folder; write its recipe with `simile init scans`"),
+    ] {
+        let text = complaint(place.path(), &command, 2);
+        assert!(text.contains(reason), "{text}");
+    }
+}
+
+#[test]
+fn a_folder_is_checked_by_the_table_and_the_class_that_are_named() {
+    let place = place();
+    scans(place.path(), 60);
+    let folder = place.path().join("scans");
+    let table = fs::read_to_string(folder.join("images.csv")).unwrap();
+    fs::write(folder.join("other.csv"), table.replacen("label", "shape", 1)).unwrap();
+    let text = complaint(place.path(), &["data", "check", "scans"], 2);
+    assert!(text.contains("--csv"), "{text}");
+    let named = ["data", "check", "scans", "--csv", "other.csv", "--label", "shape"];
+    assert!(stdout(place.path(), &named).contains("is sound"));
+    let text = complaint(place.path(), &["data", "check", "digits", "--label", "shape"], 2);
+    assert!(text.contains("`digits` is none"), "{text}");
 }
 
 #[test]

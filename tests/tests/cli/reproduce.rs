@@ -62,9 +62,11 @@ fn what_is_missing_is_said() {
     let text = complaint(place.path(), &["reproduce", "du-table5", "--out", "table"], 2);
     assert!(
         text.contains("chexpert has files")
-            && text.contains("simile reproduce du-table5 --scale full --data DIR"),
+            && text.contains("simile reproduce du-table5 --scale cpu --data DIR"),
         "{text}"
     );
+    let text = complaint(place.path(), &["reproduce", "du-table5", "--scale", "smoke", "--out", "table"], 2);
+    assert!(text.contains("simile reproduce du-table5 --scale smoke --data DIR"), "{text}");
     assert!(complaint(place.path(), &["reproduce", "cclk-tabel3"], 2).contains("`cclk-table3`"));
 }
 

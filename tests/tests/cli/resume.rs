@@ -82,6 +82,26 @@ fn data_that_have_changed_are_named() {
 }
 
 #[test]
+fn a_run_finds_its_data_from_another_folder_and_says_where_they_were() {
+    let (place, elsewhere) = (place(), place());
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    train(place.path(), &["scans.toml", "--data", "scans", "--smoke", "--out", "run"]);
+    let run = place.path().join("run").display().to_string();
+    train(elsewhere.path(), &["--resume", &run, "--set", "train.iterations=4"]);
+    simile(elsewhere.path(), &["evaluate", &run]).assert().success();
+    fs::rename(place.path().join("scans"), place.path().join("moved")).unwrap();
+    let longer = ["train", "--resume", "run", "--set", "train.iterations=5"];
+    for command in [&longer[..], &["evaluate", "run"]] {
+        let output = simile(place.path(), command).assert().failure();
+        let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(text.contains("scans") && text.contains("--data DIR"), "{text}");
+    }
+    simile(place.path(), &[&longer[..], &["--data", "moved"]].concat()).assert().success();
+    simile(elsewhere.path(), &["evaluate", &run]).assert().success();
+}
+
+#[test]
 fn a_run_that_was_not_begun_begins() {
     let place = with_one();
     train(place.path(), &["one.toml", "--out", "whole"]);
@@ -134,6 +154,12 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
         let off = arm["final_loss"].as_f64().zip(first(&run)).map(|(loss, first)| loss - first);
         assert!(off.is_none_or(|off| off.abs() < 1e-9) && off.is_some() == is_logged, "{off:?}");
     }
+    // Of several seeds, the numbers are said before the failure.
+    let seeds = [&["train", "one.toml"], &wild[..], &["--out", "seeds", "--seeds", "2"]].concat();
+    let text = complaint(place.path(), &seeds, 1);
+    for said in ["Untrained network", "2 seeds, without variants that diverged", "; seed 1: "] {
+        assert!(text.contains(said), "no `{said}` in {text}");
+    }
     // The selected network does not depend on the times of checkpoints by the clock.
     let often = ["--out", "often", "--set", "train.checkpoint_minutes=1e-9"];
     let arguments = [&["train", "one.toml"], &wild[..], &often].concat();
@@ -177,7 +203,10 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     train(place.path(), &["one.toml", "--out", "whole", "--set", "train.iterations=12"]);
     train(place.path(), &["one.toml", "--out", "cut"]);
     for (set, reason) in [
-        ("train.iterations=5", "has 6 iterations already"),
+        (
+            "train.iterations=5",
+            "the run was begun for 6 iterations; N in --set train.iterations=N must be larger than 6, not 5",
+        ),
         ("train.batch=8", "--set train.batch: the run was begun with 16"),
         ("train.iteratoins=12", "train.iteratoins"),
     ] {
@@ -212,9 +241,13 @@ fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
     wait_until(&mut child, "a checkpoint beyond the earlier end", || iterations(&run, &arm) > 6);
     let (code, text) = end(child, "-INT");
     assert_eq!(code, Some(130), "{text}");
-    assert!(!run.join("result.json").exists() && !run.join("report.html").exists(), "{text}");
-    let text = complaint(place.path(), &["report", "seeds/seed-0"], 1);
-    assert!(text.contains("has not finished"), "{text}");
+    for file in ["result.json", "report.html", "model.safetensors"] {
+        assert!(!run.join(file).exists(), "{file} is that of the earlier end: {text}");
+    }
+    for command in [&["report", "seeds/seed-0"][..], &["embed", "seeds/seed-0", "a.png"]] {
+        let text = complaint(place.path(), command, 1);
+        assert!(text.contains("has not finished"), "{text}");
+    }
 }
 
 #[test]

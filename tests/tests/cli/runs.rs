@@ -335,6 +335,23 @@ fn runs_of_other_settings_are_no_repeats_of_each_other() {
 }
 
 #[test]
+fn a_folder_of_several_runs_is_told_from_one() {
+    let place = with_recipe();
+    simile(place.path(), &["train", "tiny.toml", "--smoke", "--seeds", "2", "--out", "sd"])
+        .assert()
+        .success();
+    for command in [
+        &["report", "sd"][..],
+        &["export", "sd", "--to", "onnx"],
+        &["embed", "sd", "a.png"],
+        &["evaluate", "sd"],
+    ] {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains("`sd` holds several runs: seed-0, seed-1; name one"), "{text}");
+    }
+}
+
+#[test]
 fn runs_are_compared_in_one_report() {
     let place = with_recipe();
     for seed in ["1", "2"] {

@@ -58,6 +58,18 @@ fn with_a_terminal(place: &Path, arguments: &[&str]) -> Child {
 }
 
 #[test]
+fn a_signal_among_several_seeds_names_the_command_of_all() {
+    let place = with_recipe();
+    let seeds = ["train", "tiny.toml", "--seeds", "2", "--out", "seeds", "--set", "train.iterations=160"];
+    let mut child = start(place.path(), &seeds);
+    let run = place.path().join("seeds/seed-0");
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
+    let (code, text) = end(child, "-INT");
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("the same command goes on from here") && !text.contains("--resume"), "{text}");
+}
+
+#[test]
 fn a_signal_asks_and_a_second_one_ends_at_once() {
     let place = with_recipe();
     let mut child =
@@ -142,7 +154,9 @@ fn vectors_that_a_signal_stops_leave_no_file_behind() {
         wait_until(&mut child, "a file in the making", || files() > 0);
         let (ended, text) = end(child, signal);
         assert_eq!(ended, Some(code), "{text}");
-        assert!(text.contains("interrupted; nothing is kept"), "{text}");
+        for said in ["stopping after these pictures;", "interrupted; nothing is kept"] {
+            assert!(text.contains(said), "{text}");
+        }
         assert_eq!(files(), 0, "{text}");
     }
 }

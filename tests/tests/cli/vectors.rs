@@ -69,6 +69,32 @@ fn a_run_as_parquet_is_what_evaluate_probes() {
 }
 
 #[test]
+fn many_neighbours_of_few_images_are_counted_and_doubted() {
+    let place = run();
+    let output = simile(place.path(), &["evaluate", "runs/small", "--probe", "knn"]).assert().success();
+    let [told, answer] =
+        [&output.get_output().stderr, &output.get_output().stdout].map(|text| String::from_utf8_lossy(text));
+    assert!(told.contains("note: 96 neighbours of 96 training images vote"), "{told}");
+    assert!(answer.contains("the 96 nearest neighbours by cosine"), "{answer}");
+    let output = simile(place.path(), &["evaluate", "runs/small"]).assert().success();
+    assert!(!String::from_utf8_lossy(&output.get_output().stderr).contains("neighbours"));
+}
+
+#[test]
+fn an_empty_list_is_refused_and_an_empty_part_of_one_is_not() {
+    let place = run();
+    stdout(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "1"]);
+    fs::write(place.path().join("none.txt"), "\n\n").unwrap();
+    fs::write(place.path().join("one.txt"), "a.png\n").unwrap();
+    let embed = |list| ["embed", "runs/small", "--list", list, "--out", "v.csv"];
+    let text = complaint(place.path(), &embed("none.txt"), 2);
+    assert!(text.contains("none.txt names no pictures"), "{text}");
+    assert!(!place.path().join("v.csv").exists());
+    stdout(place.path(), &[&embed("one.txt")[..], &["--shard", "0/2"]].concat());
+    assert!(place.path().join("v.csv").exists());
+}
+
+#[test]
 fn duckdb_and_pandas_open_a_run_as_it_is() {
     let place = run();
     stdout(place.path(), &["embed", "runs/small", "--out", "embeddings.parquet"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use simile_core::data::formats::features::Features;
+use simile_core::data::formats::features::Listed;
 use simile_core::data::formats::lines::Text;
 
 use crate::data::error::{DataError, Result};
@@ -14,11 +14,11 @@ use crate::data::settings::FeaturesSection;
 ///
 /// # Errors
 /// If one is missing, damaged or of another form, or they do not belong together.
-pub(crate) fn read_features(section: &FeaturesSection, folder: &Path) -> Result<Features> {
+pub(crate) fn read_features(section: &FeaturesSection, folder: &Path) -> Result<Listed> {
     let (file, list) = (folder.join(&section.file), folder.join(&section.paths));
     let (bytes, paths) = (whole(&file)?, whole(&list)?);
     let (origin, name) = (file.display().to_string(), list.display().to_string());
-    Ok(Features::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
+    Ok(Listed::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
 }
 
 /// The content of a file of any size, unless it is packed: features of many pictures are larger than any file of a known data set.

@@ -146,6 +146,19 @@ impl DataSection {
         }
     }
 
+    /// Refuses keys that are read and then ignored, for recipes that a user gives: that of a run may have them, since former
+    /// programs took them.
+    ///
+    /// # Errors
+    /// Names the refused key.
+    pub(crate) fn check_use(&self) -> Result<(), Refused> {
+        if self.colours != Colours::default() && !self.dataset.has_grounds() {
+            return Err(says_nothing("colours"));
+        }
+        self.own.check_use()?;
+        self.dataset.check_use(&self.options())
+    }
+
     /// Refuses keys that do not apply to this data set.
     fn check_keys(&self) -> Result<(), Refused> {
         let given = [
@@ -156,11 +169,8 @@ impl DataSection {
             ("centre_crop", self.centre_crop),
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
-        let of_pictures = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures());
-        let of_grounds = self.colours != Colours::default() && !self.dataset.has_grounds();
-        if let Some(key) = of_pictures.map(|(key, _)| *key).or(of_grounds.then_some("colours")) {
-            let reason = format!("`data.{key}` says nothing about this data set; leave it out");
-            return Err(Refused::new(key, reason));
+        if let Some(&(key, _)) = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures()) {
+            return Err(says_nothing(key));
         }
         let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);
         match self.own.keys().find(|key| !takes(key)) {
@@ -183,4 +193,8 @@ impl DataSection {
         }
         Ok(())
     }
+}
+
+fn says_nothing(key: &'static str) -> Refused {
+    Refused::new(key, format!("`data.{key}` says nothing about this data set; leave it out"))
 }

@@ -45,7 +45,7 @@ impl Source for Celeba {
         const { &[OptionType::of::<FacesSection>()] }
     }
 
-    fn check(&self, options: &Options) -> Result<(), Refused> {
+    fn check_use(&self, options: &Options) -> Result<(), Refused> {
         let correlation = options.get::<FacesSection>().map(|section| section.correlation);
         if correlation.is_some_and(|correlation| correlation != FacesSection::default().correlation) {
             let reason = "`data.faces.correlation` says nothing about this data set; leave it out";

@@ -32,6 +32,13 @@ impl OwnOption for SplitSection {
         let within = self.test > 0.0 && self.test < 1.0;
         if within { Ok(()) } else { Err("`data.split.test` must lie between 0 and 1".into()) }
     }
+
+    fn check_use(&self) -> Result<(), String> {
+        let is_ignored = self.per_class.is_some() && self.test != Self::default().test;
+        let reason = "`data.split.test` says nothing beside `data.split.per_class`, which tests on all other pictures; leave one \
+                      of them out";
+        if is_ignored { Err(reason.into()) } else { Ok(()) }
+    }
 }
 
 impl SplitSection {

@@ -47,14 +47,22 @@ impl Source for Utkface {
         const { &[OptionType::of::<SplitSection>(), OptionType::of::<FacesSection>()] }
     }
 
-    fn check(&self, options: &Options) -> Result<(), Refused> {
-        let sampling = options.get::<FacesSection>().map(|section| section.sampling).unwrap_or_default();
-        if sampling == Sampling::Published && options.get::<SplitSection>().is_some() {
-            let reason = "`data.split` says nothing about the published sampling, which has parts of its own; leave it out, or \
-                          take all faces with `data.faces.sampling = \"all\"`";
-            return Err(Refused::new("split", reason));
+    fn check_use(&self, options: &Options) -> Result<(), Refused> {
+        let default = FacesSection::default();
+        let faces = options.get::<FacesSection>().unwrap_or(&default);
+        match faces.sampling {
+            Sampling::Published if options.get::<SplitSection>().is_some() => {
+                let reason = "`data.split` says nothing about the published sampling, which has parts of its own; leave it out, \
+                              or take all faces with `data.faces.sampling = \"all\"`";
+                Err(Refused::new("split", reason))
+            }
+            Sampling::All if faces.correlation != default.correlation => {
+                let reason = "`data.faces.correlation` says nothing about all faces; leave it out, or take the published \
+                              sampling with `data.faces.sampling = \"published\"`";
+                Err(Refused::new("faces", reason))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

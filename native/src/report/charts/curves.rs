@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::{ChartBuilder, IntoDrawingArea as _, LineSeries, SVGBackend};
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, letters, range, series, short, themed};
+use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
 
 /// Most points of a curve in a drawing of this size.
 const POINTS: usize = 400;
@@ -43,7 +43,7 @@ pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<Chart> {
         let mut chart = ChartBuilder::on(&root)
             .margin(10)
             .x_label_area_size(46)
-            .y_label_area_size(64)
+            .y_label_area_size(label_room(y))
             .build_cartesian_2d(x.0..x.1, y.0..y.1)?;
         chart
             .configure_mesh()
@@ -56,7 +56,7 @@ pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<Chart> {
             .label_style(letters())
             .axis_desc_style(letters())
             .x_label_formatter(&|x| format!("{x:.0}"))
-            .y_label_formatter(&|y| short(*y))
+            .y_label_formatter(&|tick| short(*tick, y))
             .x_desc("iteration")
             .y_desc(y_name)
             .draw()?;

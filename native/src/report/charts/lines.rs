@@ -9,7 +9,7 @@ use plotters::prelude::{
 };
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, letters, range, series, short, themed};
+use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
 use crate::metrics::mean_std::MeanStd;
 
 /// One line: the result at each named value, if there is one.
@@ -32,12 +32,12 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
             [mean_std.mean - std, mean_std.mean + std]
         };
         let measured = all.iter().flat_map(|line| line.points.iter().flatten());
-        let (low, high) = range(measured.flat_map(ends), 0.08);
+        let y = range(measured.flat_map(ends), 0.08);
         let mut chart = ChartBuilder::on(&root)
             .margin(10)
             .x_label_area_size(46)
-            .y_label_area_size(64)
-            .build_cartesian_2d(places(names.len()).into_segmented(), low..high)?;
+            .y_label_area_size(label_room(y))
+            .build_cartesian_2d(places(names.len()).into_segmented(), y.0..y.1)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -49,7 +49,7 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
             .label_style(letters())
             .axis_desc_style(letters())
             .x_label_formatter(&|place| name_of(place, names))
-            .y_label_formatter(&|y| short(*y))
+            .y_label_formatter(&|tick| short(*tick, y))
             .x_desc(x_name)
             .y_desc(y_name)
             .draw()?;

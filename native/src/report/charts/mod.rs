@@ -58,22 +58,32 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
     if low > high {
         return (0.0, 1.0);
     }
-    let room = match low.abs() {
-        _ if high > low => (high - low) * margin,
-        size if size == 0.0 || (1.0..100.0).contains(&size) => 0.5,
-        size => 0.5 * size,
-    };
+    let room = if high > low { (high - low) * margin } else { around(low.abs()) };
     (low - room, high + room)
 }
 
-fn short(value: f64) -> String {
-    match value.abs() {
-        // A tick at zero, computed as a sum of steps.
-        size if size < 1e-12 => "0".into(),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 0.1 => format!("{value:.2}"),
-        _ => format!("{value:.1e}").replace(".0e", "e"),
+/// Room on both sides of a constant of this size.
+fn around(size: f64) -> f64 {
+    if size == 0.0 || (1.0..100.0).contains(&size) { 0.5 } else { 0.5 * size }
+}
+
+/// The label of a tick, with as many digits as the ticks of its axis differ in.
+fn short(value: f64, (low, high): (f64, f64)) -> String {
+    // Six ticks at most are 1, 2 or 5 times a power of ten apart, which is this one or a greater one.
+    let digits = -((high - low) / 3.5).log10().floor();
+    let fixed = format!("{value:.*}", digits.clamp(0.0, 300.0) as usize);
+    match fixed.parse().unwrap_or(value) {
+        // A tick at zero is computed as a sum of steps.
+        0.0 => "0".into(),
+        _ if (0.01..1e6).contains(&low.abs().max(high.abs())) => fixed,
+        rounded => format!("{rounded:e}"),
     }
+}
+
+/// The width of the labels of an upright axis and of its name.
+fn label_room(axis: (f64, f64)) -> u32 {
+    let longest = [axis.0, axis.1].map(|end| short(end, axis).len()).into_iter().fold(5, usize::max);
+    24 + 8 * longest.min(20) as u32
 }
 
 /// Replaces the placeholder colours by the page's variables.
@@ -84,23 +94,40 @@ fn themed(svg: String) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
-    fn a_tick_at_zero_is_zero() {
-        assert_eq!([-3e-20, 0.0, 0.004, 0.25, 120.0].map(short), ["0", "0", "4e-3", "0.25", "120"]);
-        assert_eq!([5e-4, 1e-3, 1.5e-3, -2e-3].map(short), ["5e-4", "1e-3", "1.5e-3", "-2e-3"]);
+    fn a_label_has_the_digits_of_its_axis() {
+        let small = (-1e-3, 2e-3);
+        assert_eq!(
+            [-3e-20, 5e-4, 1e-3, 1.5e-3].map(|tick| short(tick, small)),
+            ["0", "5e-4", "1e-3", "1.5e-3"]
+        );
+        assert_eq!([0.0, 0.2, 1.0].map(|tick| short(tick, (0.0, 1.05))), ["0", "0.2", "1.0"]);
+        assert_eq!([120.0, 3e7].map(|tick| short(tick, (0.0, 2.0 * tick))), ["120", "3e7"]);
+    }
+
+    /// The labels of the upright axis of a drawing.
+    fn labels(svg: &str) -> Vec<&str> {
+        let texts = svg.split("<text ").skip(1).filter(|text| text.contains("text-anchor=\"end\""));
+        texts.filter_map(|text| text.split(['>', '<']).nth(1)).map(str::trim).collect()
     }
 
     #[test]
-    fn a_constant_is_told_from_the_ticks_beside_it() {
-        for value in [2e-4, 0.3, 1.0, 95.0, -95.0, 300.0, 0.0] {
-            let (low, high) = range([value, value].into_iter(), 0.05);
-            assert!(low < value && value < high, "{low} {value} {high}");
-            let quarter = (high - low) / 4.0;
-            let ticks = [1.0, 2.0, 3.0].map(|place| short(low + place * quarter));
-            assert!(ticks[0] != ticks[1] && ticks[1] != ticks[2], "{value}: {ticks:?}");
+    fn ticks_are_told_apart() {
+        let ranges =
+            [(0.5230, 0.5236), (1000.1, 1000.4), (-0.031, 0.094), (1e-14, 6e-14), (3e7, 4e7), (0.0, 9.0)];
+        let constants = [2e-4, 0.3, 1.0, 95.0, -95.0, 300.0, 0.0].map(|value| (value, value));
+        for (low, high) in ranges.into_iter().chain(constants) {
+            let points = vec![(0.0, low), (1.0, high)];
+            let svg = curves("loss", &[Series { points, noisy: false, ink: 0 }]).unwrap().svg;
+            let labels = labels(&svg);
+            let distinct: HashSet<&&str> = labels.iter().collect();
+            assert!(labels.len() > 2 && distinct.len() == labels.len(), "{low} to {high}: {labels:?}");
         }
     }
 }

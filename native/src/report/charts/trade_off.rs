@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::{ChartBuilder, Circle, IntoDrawingArea as _, SVGBackend};
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, letters, range, series, themed};
+use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
 
 /// Accuracy in percent over the `leak` of the condition, from 0 to 1, with the index of each point's series.
 ///
@@ -15,12 +15,12 @@ pub(crate) fn trade_off(leak: &str, points: &[(f64, f64, usize)]) -> Result<Stri
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let (x_low, x_high) = range(points.iter().map(|point| point.0).chain([0.0, 1.0]), 0.03);
-        let (y_low, y_high) = range(points.iter().map(|point| point.1), 0.1);
+        let y = range(points.iter().map(|point| point.1), 0.1);
         let mut chart = ChartBuilder::on(&root)
             .margin(10)
             .x_label_area_size(46)
-            .y_label_area_size(64)
-            .build_cartesian_2d(x_low..x_high, y_low..y_high)?;
+            .y_label_area_size(label_room(y))
+            .build_cartesian_2d(x_low..x_high, y.0..y.1)?;
         chart
             .configure_mesh()
             .light_line_style(RULE.0.mix(0.0))
@@ -31,7 +31,7 @@ pub(crate) fn trade_off(leak: &str, points: &[(f64, f64, usize)]) -> Result<Stri
             .label_style(letters())
             .axis_desc_style(letters())
             .x_label_formatter(&|x| format!("{x:.1}"))
-            .y_label_formatter(&|y| format!("{y:.1}"))
+            .y_label_formatter(&|tick| short(*tick, y))
             .x_desc(leak)
             .y_desc("top-1 in %")
             .draw()?;

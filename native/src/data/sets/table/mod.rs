@@ -6,12 +6,14 @@
 //! ```
 //!
 //! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. Among
-//! numbers a cell such as `NaN` is refused, and a word is reported: see [`cells`].
+//! numbers a cell such as `NaN` is refused, or left out like an empty one, and a word is reported: see [`cells`] and [`missing`].
 
 mod cells;
+mod missing;
 mod section;
+pub(crate) mod sheet;
 
-use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
@@ -19,11 +21,14 @@ use simile_core::data::{Catalogue, Condition, Part};
 
 use self::cells::Column;
 pub(crate) use self::cells::is_unusable;
+use self::missing::complete;
+pub(crate) use self::missing::missing_cells;
 pub(crate) use self::section::TableSection;
+use self::sheet::Sheet;
 use crate::data::error::{DataError, Result};
 use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::settings::{Broken, Refused};
+use crate::data::settings::Refused;
 use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
 
 /// Seed of the pictures that are held out of a table without a split.
@@ -130,13 +135,9 @@ impl Rows {
     fn read(section: &TableSection, folder: &Path) -> Result<Self> {
         let path = folder.join(&section.csv);
         let fail = |reason: String| DataError::Table { path: path.clone(), reason };
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .from_path(&path)
-            .map_err(|error| fail(error.to_string()))?;
-        let header = reader.headers().map_err(|error| fail(error.to_string()))?.clone();
-        let records: Vec<csv::StringRecord> =
-            reader.records().collect::<Result<_, _>>().map_err(|error| fail(error.to_string()))?;
+        let unreadable = |error: io::Error| fail(error.to_string());
+        let sheet = Sheet::read(&path).map_err(unreadable)?;
+        let (header, records) = (sheet.header().map_err(unreadable)?, sheet.rows().map_err(unreadable)?);
         if records.is_empty() {
             return Err(fail("there is no row under the header".into()));
         }
@@ -181,79 +182,6 @@ impl Rows {
             notes,
         })
     }
-}
-
-/// Numbers of rows without a value, by the name of a variable.
-///
-/// # Errors
-/// If the file cannot be read.
-pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTreeMap<String, usize>> {
-    let path = folder.join(&section.csv);
-    let fail = |error: csv::Error| DataError::Table { path: path.clone(), reason: error.to_string() };
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(&path).map_err(fail)?;
-    let header = reader.headers().map_err(fail)?.clone();
-    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(fail)?;
-        let is_empty = |name: &String| {
-            let at = header.iter().position(|column| column == name);
-            at.is_some_and(|at| record.get(at).is_none_or(str::is_empty))
-        };
-        for (name, columns) in &section.conditions {
-            *missing.entry(name.clone()).or_default() += usize::from(columns.iter().any(is_empty));
-        }
-    }
-    Ok(missing)
-}
-
-/// The rows that have a value in every column of a section, with a note on those that are left out.
-///
-/// # Errors
-/// If such rows are to be refused: names each column that lacks values, with their number and the first line.
-fn complete(
-    section: &TableSection,
-    header: &csv::StringRecord,
-    records: Vec<csv::StringRecord>,
-) -> Result<(Vec<csv::StringRecord>, Option<String>), String> {
-    let of_conditions = section.conditions.values().flatten();
-    let used: Vec<(usize, &String)> = [&section.file, &section.label]
-        .into_iter()
-        .chain(&section.split)
-        .chain(of_conditions)
-        .filter_map(|name| Some((header.iter().position(|column| column == name)?, name)))
-        .collect();
-    let is_empty = |record: &csv::StringRecord, at: usize| record.get(at).is_none_or(str::is_empty);
-    let mut empty_cells: Vec<String> = Vec::new();
-    for (at, name) in &used {
-        let mut lines = records
-            .iter()
-            .filter(|record| is_empty(record, *at))
-            .map(|record| record.position().map_or(0, csv::Position::line));
-        if let Some(first) = lines.next() {
-            let others = match lines.count() {
-                0 => String::new(),
-                others => format!(" (and in {others} other rows)"),
-            };
-            empty_cells.push(format!("line {first}: column `{name}` is empty{others}"));
-        }
-    }
-    empty_cells.dedup();
-    if empty_cells.is_empty() {
-        return Ok((records, None));
-    }
-    let (all, empty_cells) = (records.len(), empty_cells.join("; "));
-    if section.missing == Broken::Refuse {
-        return Err(format!(
-            "{empty_cells}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
-        ));
-    }
-    let complete: Vec<csv::StringRecord> =
-        records.into_iter().filter(|record| !used.iter().any(|(at, _)| is_empty(record, *at))).collect();
-    if complete.is_empty() {
-        return Err(format!("{empty_cells}; no row has all of its values"));
-    }
-    let note = format!("{} of {all} rows are left out; {empty_cells}", all - complete.len());
-    Ok((complete, Some(note)))
 }
 
 #[cfg(test)]
@@ -316,6 +244,34 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_are_none_are_left_out_on_request_like_empty_cells() {
+        let table = TABLE.replace("north", "1").replace("south", "NaN").replace("6.5", "inf");
+        let settings = "categories = [\"site\"]\n";
+        let of = |missing: &str| {
+            let folder = folder(&table);
+            let section = section(&format!("{settings}missing = \"{missing}\""));
+            let cells = missing_cells(&section, folder.path()).unwrap();
+            (catalogue(&section, folder.path()), cells)
+        };
+        let (read, cells) = of("skip");
+        let read = read.unwrap();
+        assert_eq!(read.catalogue.files, ["a.png"]);
+        assert!(
+            read.notes[0].contains("line 3: column `site` is `NaN`, which is no number"),
+            "{:?}",
+            read.notes
+        );
+        assert!(read.notes[0].contains("line 4: column `green` is `inf`"), "{:?}", read.notes);
+        assert_eq!((cells["site"], cells["colour"], cells["red"]), (1, 1, 0));
+        let (refused, _) = of("refuse");
+        assert!(refused.unwrap_err().to_string().contains("line 4: column `green` is `inf`"));
+        // Among words it is one of them.
+        let folder = folder(&TABLE.replace("south", "NaN"));
+        let read = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
+        assert_eq!((read.catalogue.files.len(), read.notes.len()), (3, 0));
+    }
+
+    #[test]
     fn what_is_wrong_with_a_table_is_said_by_line_and_column() {
         let wrong_split = complaint(&TABLE.replace("test", "tset"), "");
         assert!(wrong_split.contains("line 4") && wrong_split.contains("`tset`"), "{wrong_split}");
@@ -334,6 +290,10 @@ mod tests {
         assert!(complaint("file,label,split,site,red,green\n", "").contains("no row"));
         let infinite = complaint(&TABLE.replace(",3,4", ",inf,4"), "");
         assert!(infinite.contains("images.csv: line 3: column `red` is `inf`"), "{infinite}");
+        for (from, to) in [(",3,4", ",inf,4"), ("cat", ""), ("south", "")] {
+            let crlf = complaint(&TABLE.replace(from, to).replace('\n', "\r\n"), "");
+            assert!(crlf.contains("images.csv: line 3: column"), "{crlf}");
+        }
         let folder = folder(&TABLE.replace(",5,6.5", ",5,6.5\nd.png,dog,test,two,7,8").replace("north", "1"));
         let table = catalogue(&section(""), folder.path()).unwrap();
         assert!(table.notes.is_empty(), "{:?}", table.notes);

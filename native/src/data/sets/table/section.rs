@@ -29,7 +29,8 @@ pub(crate) struct TableSection {
     /// The conditions of one column whose numbers are names of categories, such as codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) categories: Vec<String>,
-    /// The handling of rows with an empty cell in a column that is used.
+    /// The handling of rows without a value in a column that is used: an empty cell, or if such rows are left out a number of a
+    /// condition that is none, such as `NaN`.
     #[serde(default, skip_serializing_if = "Broken::is_default")]
     pub(crate) missing: Broken,
 }
@@ -45,7 +46,7 @@ fn label_column() -> String {
 impl OwnOption for TableSection {
     const KEY: &'static str = "table";
 
-    fn check(&self) -> Result<(), String> {
+    fn check_use(&self) -> Result<(), String> {
         let is_column = |name: &&String| self.conditions.get(*name).is_some_and(|columns| columns.len() == 1);
         match self.categories.iter().find(|name| !is_column(name)) {
             Some(name) => Err(format!(

@@ -67,6 +67,11 @@ pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> 
     Ok(metrics)
 }
 
+/// The number of neighbours that vote among so many training images.
+pub(crate) fn neighbours(train: usize) -> usize {
+    KnnConfig::default().k.min(train)
+}
+
 /// Scores of the test images, `[n, classes]`, and how the probe was fitted if it has a penalty.
 fn scores(
     section: &ProbeSection,
@@ -85,8 +90,7 @@ fn scores(
             (fitted.reader.scores(&test.rows)?, Some(fitted.fit))
         }
         Probe::Knn => {
-            let usual = KnnConfig::default();
-            let config = KnnConfig { k: usual.k.min(train.features.rows()), ..usual };
+            let config = KnnConfig { k: neighbours(train.features.rows()), ..KnnConfig::default() };
             let near = config.vote(&Unit(train.features), labels, classes, &Unit(test.features))?;
             (near.scores, None)
         }

@@ -42,7 +42,7 @@ use crate::experiment::features::Features;
 use crate::metrics::names::NAMED;
 use crate::run_folder::record::ProbeFit;
 
-pub(crate) use self::classes::judge;
+pub(crate) use self::classes::{judge, neighbours};
 
 /// Metrics by name.
 pub(crate) type Metrics = BTreeMap<String, f64>;
@@ -196,12 +196,12 @@ fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'
     Ok((of(train)?, of(test)?))
 }
 
-/// The probe of the class, in words.
-pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
+/// The probe of the class, fitted to `train` images, in words.
+pub(crate) fn in_words(section: &ProbeSection, probe: Probe, train: usize) -> String {
     let ProbeSection { steps, sgd, .. } = section;
     let ridge = section.ridge.in_words();
     match (probe, section.solver) {
-        (Probe::Knn, _) => "the nearest neighbours by cosine, at most 200, weighted".into(),
+        (Probe::Knn, _) => format!("the {} nearest neighbours by cosine, weighted", neighbours(train)),
         (Probe::Linear, Solver::Lbfgs) => {
             format!("a linear classifier on standardised features by L-BFGS, {steps} steps at most, {ridge}")
         }

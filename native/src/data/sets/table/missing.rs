@@ -1,0 +1,113 @@
+//! Rows without a value. A cell has none if it is empty; if such rows are left out, so has one among numbers that is none to reckon
+//! with, such as `NaN`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use csv::StringRecord;
+
+use super::cells::is_unusable;
+use super::section::TableSection;
+use super::sheet::Sheet;
+use crate::data::error::{DataError, Result};
+use crate::data::settings::Broken;
+
+/// Tells which cells have no value.
+#[derive(Default)]
+struct Gaps {
+    /// The columns of conditions in which a number that cannot be used is a missing one: no cell there is a word.
+    numeric: BTreeSet<usize>,
+}
+
+impl Gaps {
+    fn of(section: &TableSection, header: &StringRecord, records: &[StringRecord]) -> Self {
+        let is_word = |cell: &str| !cell.is_empty() && cell.parse::<f64>().is_err();
+        let is_numeric = |at: &usize| !records.iter().any(|record| record.get(*at).is_some_and(is_word));
+        let columns = section.conditions.values().flatten().filter_map(|name| place(header, name));
+        Self { numeric: columns.filter(is_numeric).collect() }
+    }
+
+    /// True if a row has no value in a column.
+    fn has(&self, record: &StringRecord, at: usize) -> bool {
+        let has_none = |cell: &str| cell.is_empty() || (self.numeric.contains(&at) && is_unusable(cell));
+        record.get(at).is_none_or(has_none)
+    }
+}
+
+fn place(header: &StringRecord, name: &str) -> Option<usize> {
+    header.iter().position(|column| column == name)
+}
+
+/// Numbers of rows that would be left out for want of a value, by the name of a variable.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTreeMap<String, usize>> {
+    let path = folder.join(&section.csv);
+    let fail = |error: io::Error| DataError::Table { path: path.clone(), reason: error.to_string() };
+    let sheet = Sheet::read(&path).map_err(fail)?;
+    let (header, records) = (sheet.header().map_err(fail)?, sheet.rows().map_err(fail)?);
+    let gaps = Gaps::of(section, &header, &records);
+    let count = |columns: &[String]| {
+        let places: Vec<usize> = columns.iter().filter_map(|name| place(&header, name)).collect();
+        let lacks = |record: &&StringRecord| places.iter().any(|at| gaps.has(record, *at));
+        records.iter().filter(lacks).count()
+    };
+    Ok(section.conditions.iter().map(|(name, columns)| (name.clone(), count(columns))).collect())
+}
+
+/// The rows that have a value in every column of a section, with a note on those that are left out.
+///
+/// # Errors
+/// If such rows are to be refused: names each column that lacks values, with their number and the first line.
+pub(super) fn complete(
+    section: &TableSection,
+    header: &StringRecord,
+    records: Vec<StringRecord>,
+) -> Result<(Vec<StringRecord>, Option<String>), String> {
+    let of_conditions = section.conditions.values().flatten();
+    let used: Vec<(usize, &String)> = [&section.file, &section.label]
+        .into_iter()
+        .chain(&section.split)
+        .chain(of_conditions)
+        .filter_map(|name| Some((place(header, name)?, name)))
+        .collect();
+    let gaps = match section.missing {
+        Broken::Refuse => Gaps::default(),
+        Broken::Skip => Gaps::of(section, header, &records),
+    };
+    let mut found: Vec<String> = Vec::new();
+    for (at, name) in &used {
+        let mut rows = records.iter().filter(|record| gaps.has(record, *at));
+        if let Some(first) = rows.next() {
+            let line = first.position().map_or(0, csv::Position::line);
+            let is = match first.get(*at).unwrap_or_default() {
+                "" => "empty".to_owned(),
+                cell => format!("`{cell}`, which is no number to reckon with"),
+            };
+            let others = match rows.count() {
+                0 => String::new(),
+                others => format!(" (and in {others} other rows)"),
+            };
+            found.push(format!("line {line}: column `{name}` is {is}{others}"));
+        }
+    }
+    found.dedup();
+    if found.is_empty() {
+        return Ok((records, None));
+    }
+    let (all, found) = (records.len(), found.join("; "));
+    if section.missing == Broken::Refuse {
+        return Err(format!(
+            "{found}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
+        ));
+    }
+    let complete: Vec<StringRecord> =
+        records.into_iter().filter(|record| !used.iter().any(|(at, _)| gaps.has(record, *at))).collect();
+    if complete.is_empty() {
+        return Err(format!("{found}; no row has all of its values"));
+    }
+    let note = format!("{} of {all} rows are left out; {found}", all - complete.len());
+    Ok((complete, Some(note)))
+}
