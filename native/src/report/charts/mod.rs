@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn ticks_are_told_apart() {
         let ranges =
-            [(0.5230, 0.5236), (1000.1, 1000.4), (-0.031, 0.094), (1e-14, 6e-14), (3e7, 4e7), (0.0, 9.0)];
+            [(0.6230, 0.6236), (1000.1, 1000.4), (-0.031, 0.094), (1e-14, 6e-14), (3e7, 4e7), (0.0, 9.0)];
         let constants = [2e-4, 0.3, 1.0, 95.0, -95.0, 300.0, 0.0].map(|value| (value, value));
         for (low, high) in ranges.into_iter().chain(constants) {
             let points = vec![(0.0, low), (1.0, high)];
