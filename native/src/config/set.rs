@@ -184,11 +184,11 @@ fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
 fn arm<'a, 'p>(arms: &'a mut [Value], path: &'p [&'p str]) -> Result<(&'a mut Table, &'p [&'p str]), String> {
     let named = |arm: &Value| arm.get("name").and_then(Value::as_str).map(str::to_owned);
     let names: Vec<Option<String>> = arms.iter().map(named).collect();
-    let found = (1..=path.len()).rev().find_map(|parts| {
+    let longest = (1..=path.len()).rev().find_map(|parts| {
         let name = Some(path[..parts].join("."));
         Some((names.iter().position(|known| *known == name)?, parts))
     });
-    if let Some((at, parts)) = found
+    if let Some((at, parts)) = longest
         && let Some(variant) = arms.get_mut(at).and_then(Value::as_table_mut)
     {
         return Ok((variant, &path[parts..]));

@@ -57,20 +57,20 @@ impl Listed {
     /// [`DatasetError::Parameter`] names a picture that could have two rows, or a row that two pictures could have.
     pub fn among(self, files: &[String]) -> Result<Features> {
         let paths: Vec<String> = files.iter().map(|file| backwards(file)).collect();
-        let mut found = Vec::with_capacity(paths.len());
+        let mut rows = Vec::with_capacity(paths.len());
         for path in &paths {
-            found.push(self.only(path, &with_whole_end(&self.rows, path))?);
+            rows.push(self.only(path, &with_whole_end(&self.rows, path))?);
         }
-        let taken: HashSet<usize> = found.iter().copied().flatten().collect();
+        let taken: HashSet<usize> = rows.iter().copied().flatten().collect();
         let free: Vec<&Row> = self.rows.iter().filter(|(_, row)| !taken.contains(row)).collect();
-        for (path, row) in paths.iter().zip(&mut found) {
+        for (path, row) in paths.iter().zip(&mut rows) {
             if row.is_none() {
                 *row = self.only(path, &with_same_name(&free, path))?;
             }
         }
-        self.check_owners(&paths, &found)?;
+        self.check_owners(&paths, &rows)?;
         let own = |(file, row): (&String, Option<usize>)| Some((file.clone(), row?));
-        let rows = files.iter().zip(found).filter_map(own).collect();
+        let rows = files.iter().zip(rows).filter_map(own).collect();
         Ok(Features { origin: self.origin, table: self.table, rows })
     }
 
@@ -95,9 +95,9 @@ impl Listed {
     }
 
     /// Checks that no two pictures have one row.
-    fn check_owners(&self, paths: &[String], found: &[Option<usize>]) -> Result<()> {
+    fn check_owners(&self, paths: &[String], rows: &[Option<usize>]) -> Result<()> {
         let mut owners: HashMap<usize, &String> = HashMap::new();
-        for (path, row) in paths.iter().zip(found) {
+        for (path, row) in paths.iter().zip(rows) {
             let first = row.and_then(|row| owners.insert(row, path)).filter(|first| *first != path);
             if let Some(first) = first {
                 let reason = format!(
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn rows_find_their_pictures() {
-        let found = of(PATHS, &["train/n02/b.JPEG", "train/n01/a.JPEG"]).unwrap();
-        assert_eq!(found, Some(vec![4.0, 1.0]));
+        let rows = of(PATHS, &["train/n02/b.JPEG", "train/n01/a.JPEG"]).unwrap();
+        assert_eq!(rows, Some(vec![4.0, 1.0]));
         assert_eq!(of(PATHS, &["val/n02/x.JPEG", "val/n01/y.JPEG"]).unwrap(), None);
         let error = of(PATHS, &["train/n01/a.JPEG", "train/n01/c.JPEG"]).unwrap_err().to_string();
         assert!(error.contains("train/n01/c.JPEG") && error.contains("clip.npy"), "{error}");

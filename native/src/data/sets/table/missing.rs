@@ -77,7 +77,7 @@ pub(super) fn complete(
         Broken::Refuse => Gaps::default(),
         Broken::Skip => Gaps::of(section, header, &records),
     };
-    let mut found: Vec<String> = Vec::new();
+    let mut lacking: Vec<String> = Vec::new();
     for (at, name) in &used {
         let mut rows = records.iter().filter(|record| gaps.has(record, *at));
         if let Some(first) = rows.next() {
@@ -90,24 +90,24 @@ pub(super) fn complete(
                 0 => String::new(),
                 others => format!(" (and in {others} other rows)"),
             };
-            found.push(format!("line {line}: column `{name}` is {is}{others}"));
+            lacking.push(format!("line {line}: column `{name}` is {is}{others}"));
         }
     }
-    found.dedup();
-    if found.is_empty() {
+    lacking.dedup();
+    if lacking.is_empty() {
         return Ok((records, None));
     }
-    let (all, found) = (records.len(), found.join("; "));
+    let (all, lacking) = (records.len(), lacking.join("; "));
     if section.missing == Broken::Refuse {
         return Err(format!(
-            "{found}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
+            "{lacking}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
         ));
     }
     let complete: Vec<StringRecord> =
         records.into_iter().filter(|record| !used.iter().any(|(at, _)| gaps.has(record, *at))).collect();
     if complete.is_empty() {
-        return Err(format!("{found}; no row has all of its values"));
+        return Err(format!("{lacking}; no row has all of its values"));
     }
-    let note = format!("{} of {all} rows are left out; {found}", all - complete.len());
+    let note = format!("{} of {all} rows are left out; {lacking}", all - complete.len());
     Ok((complete, Some(note)))
 }
