@@ -1,5 +1,5 @@
-//! `simile keys` lists the keys of recipes. It reads them from the shipped recipes, with every default filled in, and from the
-//! objectives.
+//! `simile keys` lists the keys of recipes: those of the shipped recipes, with every default filled in, the parameters of
+//! objectives, and what the reader knows beside these.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use simile_core::nn::Architecture;
 
 use crate::cli::Keys;
 use crate::config::shipped::SHIPPED;
-use crate::config::{ARMS, Changes, Recipe};
+use crate::config::{ARMS, Changes, FORMER_ARMS, Recipe};
 use crate::console::{Console, table};
 use crate::data::sets;
 use crate::exit::usage;
@@ -79,6 +79,9 @@ fn keys() -> Result<Vec<Key>> {
         }
     }
     examples_by_key.entry(ARMS.into()).or_default();
+    if let Some(first) = SHIPPED.first() {
+        add_known(&Recipe::load(first.name, &Changes::default())?, "", &mut examples_by_key);
+    }
     for spec in loss::specs() {
         for parameter in spec.parameters {
             let values = examples_by_key.entry(format!("objective.{}", parameter.name)).or_default();
@@ -98,6 +101,20 @@ fn keys() -> Result<Vec<Key>> {
         examples,
     };
     Ok(examples_by_key.into_iter().map(key).collect())
+}
+
+/// Adds the keys of a section, and of those in it, that the reader knows and no recipe sets.
+fn add_known(recipe: &Recipe, section: &str, examples_by_key: &mut BTreeMap<String, Vec<Value>>) {
+    let known = recipe.known_keys(section).into_iter().chain(recipe.keys_by_name(section)).flatten();
+    for name in known.filter(|name| name != FORMER_ARMS) {
+        let key = if section.is_empty() { name } else { format!("{section}.{name}") };
+        add_known(recipe, &key, examples_by_key);
+        let inner = format!("{key}.");
+        let next = examples_by_key.range(inner.clone()..).next();
+        if !next.is_some_and(|(next, _)| next.starts_with(&inner)) {
+            examples_by_key.entry(key).or_default();
+        }
+    }
 }
 
 fn flatten(path: &str, value: &Value, examples_by_key: &mut BTreeMap<String, Vec<Value>>) {
