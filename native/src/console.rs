@@ -1,6 +1,6 @@
 //! Messages for people go to stderr, answers for programs go to stdout.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::LazyLock;
@@ -19,6 +19,8 @@ static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 thread_local! {
     /// The prefix of every line of this thread.
     static LABEL: RefCell<String> = const { RefCell::new(String::new()) };
+    /// True while this thread does work of which nothing is said.
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
 /// True in a process whose lines another one writes.
@@ -31,7 +33,7 @@ pub(crate) fn hush() {
 
 /// Writes one line to stderr, above the bars. A closed pipe does not stop training.
 pub(crate) fn line(text: impl Display) {
-    if !HUSHED.load(Ordering::Relaxed) {
+    if !HUSHED.load(Ordering::Relaxed) && !IS_QUIET.get() {
         aloud(text);
     }
 }
@@ -62,6 +64,14 @@ pub(crate) fn labelled<R>(label: impl Display, work: impl FnOnce() -> R) -> R {
     let before = LABEL.replace(format!("{label} | "));
     let result = work();
     LABEL.set(before);
+    result
+}
+
+/// Runs `work` without its lines, which the work that it prepares writes again.
+pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
+    let before = IS_QUIET.replace(true);
+    let result = work();
+    IS_QUIET.set(before);
     result
 }
 

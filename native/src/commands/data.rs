@@ -24,7 +24,6 @@ use crate::data::{
 use crate::draft::{Draft, Wishes};
 use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
-use crate::names::quoted;
 use crate::run_folder::folder;
 
 /// A data set with the keys of `[data]` that belong to it.
@@ -336,15 +335,14 @@ pub(super) fn section(name: &str) -> Result<Named> {
             augmentation: Augmentation::default(),
         });
     }
-    let is_file = Path::new(name).is_file();
-    if DatasetName::find(name).is_some() && !is_file {
+    let path = Path::new(name);
+    if DatasetName::find(name).is_some() && !path.is_file() {
         return Err(usage(format_args!(
             "`{name}` cannot be read without a recipe, which names its CSV file and columns; `simile init DIR` writes one, and \
              `simile data check DIR` looks through the folder itself"
         )));
     }
-    if Shipped::find(name).is_none() && !is_file {
-        refuse_folder(name)?;
+    if Shipped::find(name).is_none() && !path.exists() {
         if is_path(name) {
             return Err(usage(format_args!("there is no file `{name}`")));
         }
@@ -360,18 +358,6 @@ pub(super) fn section(name: &str) -> Result<Named> {
         probe: Some(recipe.probe),
         augmentation: recipe.augment,
     })
-}
-
-/// Refuses a folder of pictures where a recipe is needed.
-///
-/// # Errors
-/// A usage error with the command that writes one.
-pub(super) fn refuse_folder(name: &str) -> Result<()> {
-    if !Path::new(name).is_dir() || Shipped::find(name).is_some() {
-        return Ok(());
-    }
-    let named = quoted(name);
-    Err(usage(format_args!("`{name}` is a folder; write its recipe with `simile init {named}`")))
 }
 
 /// True for a name that only a file can have.

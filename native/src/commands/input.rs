@@ -6,7 +6,6 @@ use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::DataMeasure;
-use crate::commands::data::refuse_folder;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
@@ -14,7 +13,6 @@ use crate::experiment::input::{Input, measure};
 
 pub(super) fn run(arguments: &DataMeasure, console: Console) -> Result<()> {
     let DataMeasure { recipe, data, device, set, epochs } = arguments;
-    refuse_folder(recipe)?;
     let recipe = Recipe::load(recipe, &Changes { set, ..Changes::default() })?;
     let devices = DeviceSet::open(&[device.device])?;
     let measured = measure(recipe, data.clone(), &devices, *epochs)?;

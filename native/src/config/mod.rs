@@ -39,7 +39,7 @@ use self::views::normalisation;
 use crate::data::DataSection;
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
-use crate::names::{self, slug};
+use crate::names::{self, quoted, slug};
 
 /// The key of the variants that a recipe compares, each an [`Arm`], and the one that it had.
 pub(crate) const ARMS: &str = "variant";
@@ -358,6 +358,10 @@ fn find(name: &str) -> Result<(String, String)> {
             "no recipe ships as `{name}` and no file has that name{}",
             suggestion(name, &known)
         )));
+    }
+    if path.is_dir() {
+        let named = quoted(name);
+        return Err(usage(format_args!("`{name}` is a folder; write its recipe with `simile init {named}`")));
     }
     let text = fs::read_to_string(path).with_context(|| format!("cannot read the recipe {name}"))?;
     Ok((text, name.to_owned()))

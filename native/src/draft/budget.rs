@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::folder::{Contents, Layout};
 use crate::config::Recipe;
+use crate::console::quietly;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::training_seconds;
 use crate::experiment::prepare::splits::Splits;
@@ -80,7 +81,7 @@ impl Budget {
 
     /// Measures the time of training on some pictures, given the smoke test of the recipe.
     pub(super) fn measure(&mut self, smoke: &Recipe, folder: &Path, devices: &DeviceSet) {
-        let Ok(splits) = Splits::of(smoke, Some(folder)) else { return };
+        let Ok(splits) = quietly(|| Splits::of(smoke, Some(folder))) else { return };
         let Some(mut seconds) = training_seconds(smoke, &splits.train, devices, None) else { return };
         if seconds > PATIENCE && !devices.has_gpu() {
             let fewer = hundreds(self.iterations as f64 * PATIENCE / seconds - 50.0).min(self.iterations);

@@ -1,6 +1,6 @@
 // The lab: two objectives on the same samples, the state of the page, and its views.
 import { LossLab } from "simile-web";
-import { element } from "../element.js";
+import { element, setText } from "../element.js";
 import { atOnce, inSlices, type Steps } from "../slices.js";
 import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
@@ -179,12 +179,7 @@ export class Lab {
       yield;
     }
     this.#pairs.show(this.sides);
-    this.#showFocus();
-  }
-
-  #showFocus(): void {
-    const [line, text] = [element("focus", HTMLElement), this.#describeFocus()];
-    if (line.textContent !== text) line.textContent = text;
+    setText("focus", this.#describeFocus());
   }
 
   /** Whether a screen reader speaks what changes: not each step of a run. */

@@ -1,6 +1,6 @@
 // The forces between all points, of both sides, as heat maps.
 import type { Rows } from "simile-web";
-import { element } from "../element.js";
+import { element, setText } from "../element.js";
 import { type Cell, Heatmap } from "./heatmap.js";
 import type { Side } from "./side.js";
 
@@ -64,9 +64,7 @@ export class PairPanel {
         : "no weights of pairs";
       element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
     });
-    const [line, text] = [element("pair", HTMLElement), this.#describe(forces)];
-    // A screen reader would speak the same text again.
-    if (line.textContent !== text) line.textContent = text;
+    setText("pair", this.#describe(forces));
   }
 
   #describe(forces: readonly (Rows | undefined)[]): string {

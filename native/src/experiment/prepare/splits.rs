@@ -40,8 +40,6 @@ pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
 /// The request for data: the parts of a data set, and their size.
 struct Wanted<'a> {
     check: Check<'a>,
-    /// True if a number of images that is not reached is said.
-    says: bool,
     section: &'a DataSection,
     seed: u64,
     encoder: &'a EncoderConfig,
@@ -53,38 +51,32 @@ struct Wanted<'a> {
     official: bool,
 }
 
-impl<'a> Wanted<'a> {
-    /// The data of a recipe.
-    fn of(recipe: &'a Recipe, check: Check<'a>, says: bool) -> Self {
-        Self {
-            check,
-            says,
-            section: &recipe.data,
-            seed: recipe.train.seed,
-            encoder: &recipe.encoder.config,
-            own_size: recipe.augment.size.is_some(),
-            held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
-            official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
-        }
-    }
-}
-
 impl Splits {
-    /// The data of a recipe. Training images keep their original size if the views are resized. Numbers of images that are not
-    /// reached are not said: the run itself says them.
+    /// The data of a recipe. Training images keep their original size if the views are resized.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
-        Self::assemble(&Wanted::of(recipe, &|_| Ok(()), false), folder)
+        Self::checked(recipe, folder, &|_| Ok(()))
     }
 
-    /// As [`of`](Self::of) for a run: the number of training images passes a check, and numbers that are not reached are said.
+    /// As [`of`](Self::of), if the number of training images passes a check.
     ///
     /// # Errors
     /// As [`load`](Self::load), and as the check.
     pub(crate) fn checked(recipe: &Recipe, folder: Option<&Path>, check: Check<'_>) -> Result<Self> {
-        Self::assemble(&Wanted::of(recipe, check, true), folder)
+        Self::assemble(
+            &Wanted {
+                check,
+                section: &recipe.data,
+                seed: recipe.train.seed,
+                encoder: &recipe.encoder.config,
+                own_size: recipe.augment.size.is_some(),
+                held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
+                official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
+            },
+            folder,
+        )
     }
 
     /// Reads or generates data in the input size of an encoder. `folder` holds the files of data sets that have any.
@@ -101,7 +93,6 @@ impl Splits {
         Self::assemble(
             &Wanted {
                 check: &|_| Ok(()),
-                says: true,
                 section,
                 seed,
                 encoder,
@@ -114,11 +105,11 @@ impl Splits {
     }
 
     fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
-        let &Wanted { section, seed, encoder, own_size, held_out, says, .. } = wanted;
+        let &Wanted { section, seed, encoder, own_size, held_out, .. } = wanted;
         limits::check_drawn(section)?;
         let (train, test, official) = read(wanted, folder)?;
-        let train = first(train, section.train, says.then_some("data.train"))?;
-        let test = first(test, section.test, says.then_some("data.test"))?;
+        let train = first(train, section.train, "data.train")?;
+        let test = first(test, section.test, "data.test")?;
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
@@ -243,15 +234,13 @@ pub(crate) fn no_folder() -> anyhow::Error {
     usage("this data set has files; name their folder with --data DIR (`simile data list` says which)")
 }
 
-/// The first `count` images; if there are fewer, all of them, with a message that names the key, if one is given.
-fn first(dataset: Dataset, count: Option<usize>, key: Option<&str>) -> Result<Dataset> {
+/// The first `count` images, as requested by `key`; if there are fewer, all of them, with a message.
+fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
     let images = dataset.len();
     match count {
         Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         Some(count) if count > images => {
-            if let Some(key) = key {
-                line(format_args!("`{key}` is {count}, and there are {images} images: all are taken"));
-            }
+            line(format_args!("`{key}` is {count}, and there are {images} images: all are taken"));
             Ok(dataset)
         }
         _ => Ok(dataset),
