@@ -1,5 +1,8 @@
 //! Errors of objectives and estimators. Each message tells the reader which input to change.
 
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
 /// Result of this crate's objectives and estimators.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -163,6 +166,39 @@ pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64> {
     Err(Error::parameter(name, value, &range))
 }
 
+/// Reads settings or inputs by name. The error names the one that cannot be read; `part` is what all of them are called.
+///
+/// # Errors
+/// [`Error::Parameter`]: one is missing, unknown or of another type.
+pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Result<T> {
+    let read = |given: &Value| T::deserialize(given).map_err(|error| error.to_string());
+    read(given).map_err(|reason| {
+        // The reader names those that are missing or unknown. It does not name one that it refuses, which it refuses alone too.
+        let is_named = |name: &str| {
+            reason.starts_with("missing field") || reason.starts_with(&format!("unknown field `{name}`"))
+        };
+        let is_refused = |(name, value): &(&String, &Value)| {
+            let alone = Value::Object(Map::from_iter([((*name).clone(), (*value).clone())]));
+            !is_named(name) && read(&alone).is_err_and(|of_it| of_it == reason)
+        };
+        let refused = given.as_object().into_iter().flatten().find(is_refused);
+        let name = refused.map_or(part, |(name, _)| name.as_str());
+        Error::parameter(name, "not understood", &without_types(&reason))
+    })
+}
+
+/// A message of a reader, with words in the place of names of types.
+fn without_types(reason: &str) -> String {
+    let words = [
+        ("expected f64", "expected a number"),
+        ("expected usize", "expected an integer, 0 or more"),
+        ("expected u64", "expected an integer, 0 or more"),
+        ("expected u32", "expected an integer, 0 or more"),
+        ("expected a boolean", "expected true or false"),
+    ];
+    words.into_iter().fold(reason.to_owned(), |text, (of_type, word)| text.replace(of_type, word))
+}
+
 /// A number as people write it: very large and very small ones with an exponent instead of hundreds of digits.
 pub fn shown(value: f64) -> String {
     let size = value.abs();
@@ -210,5 +246,46 @@ mod tests {
             "`samples` is 18446744073709551615, too many"
         );
         assert_eq!(shown(0.05), "0.05");
+    }
+
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    #[allow(dead_code, reason = "they are read and refused")]
+    struct Inner {
+        name: String,
+        sigma: f64,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "they are read and refused")]
+    struct Settings {
+        rate: f64,
+        count: usize,
+        #[serde(default)]
+        inner: Inner,
+    }
+
+    #[test]
+    fn a_setting_of_another_type_is_named() {
+        for (given, message) in [
+            (
+                r#"{"rate": "fast", "count": 1}"#,
+                r#"`rate` is not understood, invalid type: string "fast", expected a number"#,
+            ),
+            (
+                r#"{"rate": 1, "count": -1}"#,
+                "`count` is not understood, invalid value: integer `-1`, expected an integer, 0 or more",
+            ),
+            (r#"{"inner": {"name": "a", "sgma": 1}}"#, "`inner` is not understood, unknown field `sgma`"),
+            (r#"{"rate": 1, "inner": "a"}"#, r#"`inner` is not understood, invalid type: string "a""#),
+            (r#"{"rate": 1, "cuont": 1}"#, "`all` is not understood, unknown field `cuont`"),
+            (r#"{"rate": 1}"#, "`all` is not understood, missing field `count`"),
+            ("3", "`all` is not understood, invalid type: integer `3`"),
+        ] {
+            let given: Value = serde_json::from_str(given).unwrap();
+            let error = read_by_name::<Settings>("all", &given).map(drop).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
     }
 }

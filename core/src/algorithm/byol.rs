@@ -48,7 +48,7 @@ impl Byol {
     ) -> Result<Self> {
         if predictor.output != networks.head.output {
             let reason = format!("expected the width of the projections, {}", networks.head.output);
-            return Err(Error::parameter("predictor.output", predictor.output, &reason));
+            return Err(Error::parameter("method.predictor.output", predictor.output, &reason));
         }
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.head.output, &device.clone().autodiff(), rng)?;
@@ -124,6 +124,6 @@ mod tests {
         let narrow = HeadConfig { output: 3, ..networks(8).head };
         let average = MovingAverage::constant(0.9).unwrap();
         let refusal = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
-        assert!(refusal.unwrap_err().to_string().contains("predictor.output"));
+        assert!(refusal.unwrap_err().to_string().contains("method.predictor.output"));
     }
 }

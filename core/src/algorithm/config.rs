@@ -119,7 +119,7 @@ pub enum AlgorithmConfig {
     },
     /// Learning not to learn.
     Lnl {
-        /// The bias predictor, with one output for each value of the bias; a linear one if absent.
+        /// The bias predictor, whose `output` is the number of values of the bias; a linear one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         predictor: Option<HeadConfig>,
         /// Weight with which the encoder ascends the loss of the bias predictor. Default: 0.1.
@@ -358,10 +358,7 @@ impl AlgorithmConfig {
                 Box::new(BiasFirst::new(both, objective.build()?, steps, device, rng)?)
             }
             Self::Lnl { predictor, reversal } => {
-                let predictor = match predictor {
-                    Some(predictor) => predictor.clone(),
-                    None => bias_predictor(training.biases)?,
-                };
+                let predictor = bias_predictor(predictor.as_ref(), training.biases)?;
                 let objective = objective.parse()?;
                 Box::new(Lnl::new(networks, &predictor, objective, *reversal, device, rng)?)
             }
@@ -425,14 +422,21 @@ fn like(head: &HeadConfig) -> HeadConfig {
     HeadConfig { kind, ..head.clone() }
 }
 
-fn bias_predictor(biases: usize) -> Result<HeadConfig> {
-    if biases == 0 {
-        return Err(Error::Degenerate {
+/// The network that predicts a bias of `biases` values: the given one, which must have a score for each value, or a linear
+/// one.
+fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
+    match given {
+        Some(given) if biases > 0 && given.output != biases => {
+            let reason = format!("expected {biases}, one score for each value of the bias");
+            Err(Error::parameter("method.predictor.output", given.output, &reason))
+        }
+        Some(given) => Ok(given.clone()),
+        None if biases == 0 => Err(Error::Degenerate {
             reason: "learning not to learn needs a bias to predict".into(),
             remedy: "name a categorical variable of the data set, `objective.bias`".into(),
-        });
+        }),
+        None => Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() }),
     }
-    Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() })
 }
 
 /// True if an objective compares the embeddings of two views.
@@ -561,6 +565,7 @@ mod tests {
             (r#"{"name": "lff", "ema_alpha": -1}"#, "lff", "method.ema_alpha"),
             (r#"{"name": "rebias", "lambda": -1}"#, "rebias-hsic", "method.lambda"),
             (r#"{"name": "lnl", "reversal": -1}"#, "lnl", "method.reversal"),
+            (r#"{"name": "lnl", "predictor": {"kind": "mlp"}}"#, "lnl", "method.predictor.output"),
             (r#"{"name": "jtt", "first_steps": 10}"#, "jtt", "method.first_steps"),
             (r#"{"name": "with-classifier", "ce_weight": -1}"#, "contex", "method.ce_weight"),
             (r#"{"name": "with-classifier", "ce_weight": 0.1}"#, "biascon-total", "method.ce_weight"),

@@ -9,6 +9,9 @@
 //! with the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small receptive field in the
 //! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased
 //! classifier `f` is evaluated. Input: `labels`.
+//!
+//! The criterion is not defined for fewer than four samples. A batch of so few, such as the last one of an epoch, is descended by
+//! the cross-entropies alone.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -25,6 +28,9 @@ use crate::loss::{CrossEntropy, Objective, RebiasHsic};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
+
+/// The fewest samples for which [`RebiasHsic`] is defined.
+const FEWEST: usize = 4;
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]
@@ -78,6 +84,9 @@ impl Algorithm for Rebias {
         };
         let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
         let (g, loss_g) = classify(&self.trained.biased, self.sight.shrink(views.a.clone()))?;
+        if views.samples() < FEWEST {
+            return Ok(loss_f + loss_g);
+        }
         // The criterion enters with opposite signs, so each network gets a criterion in which the other network is
         // fixed.
         let dependence = |a: Tensor<2>, b: Tensor<2>| loss::loss(&self.independence, &Batch::views(a, b));
@@ -104,8 +113,33 @@ impl Algorithm for Rebias {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, networks, rng, train, views};
     use super::*;
+    use crate::nn::checkpoint::flattened;
+    use crate::optim::OptimizerConfig;
+    use crate::optim::rules::Sgd;
+
+    #[test]
+    fn a_batch_too_small_for_the_criterion_is_descended_by_the_entropies() {
+        let networks = networks(3);
+        // The criterion changes gradients alone, because its values for both networks cancel.
+        let moved = |samples: usize, lambda: f64| {
+            let independence = RebiasHsic::default();
+            let mut algorithm =
+                Rebias::new([&networks; 2], independence, lambda, &Device::flex(), &mut rng(6)).unwrap();
+            let sgd = Sgd { learning_rate: 1.0, momentum: 0.0, ..Sgd::default() };
+            let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
+            let context = Batch::default().with_indices("labels", vec![0; samples]);
+            let loss = algorithm.loss(&views(samples, 7), context).unwrap();
+            algorithm.descend(loss, &mut optimizer, 1.0).unwrap();
+            let weight = flattened("", &algorithm.model().encoder).remove(0).values;
+            weight.into_data().iter::<f32>().collect::<Vec<_>>()
+        };
+        for samples in 1..4 {
+            assert_eq!(moved(samples, 100.0), moved(samples, 0.0), "{samples}");
+        }
+        assert_ne!(moved(4, 100.0), moved(4, 0.0));
+    }
 
     #[test]
     fn it_learns() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::nn::checkpoint::{Archive, CheckpointError, Flat, flattened};
+use crate::nn::checkpoint::{Archive, CheckpointError, Flat, STATE_KEY, flattened};
 
 /// Name of the module that the optimiser updates, in the state of every algorithm.
 pub(super) const TRAINED: &str = "trained";
@@ -106,5 +106,5 @@ impl StateReader {
 }
 
 pub(super) fn unusable(name: &str, error: &impl std::fmt::Display) -> CheckpointError {
-    CheckpointError::Metadata { key: "simile_state", reason: format!("has no usable `{name}`: {error}") }
+    CheckpointError::Metadata { key: STATE_KEY, reason: format!("has no usable `{name}`: {error}") }
 }

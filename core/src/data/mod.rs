@@ -7,8 +7,8 @@
 //! |---|---|
 //! | [`idx`](formats::idx) | MNIST's file format |
 //! | [`cifar`](formats::cifar) | the binary layout of CIFAR-10 and CIFAR-100 |
-//! | [`colour_mnist`](synthetic::colour_mnist) | digits on coloured grounds; the condition is the colour |
-//! | [`biased_mnist`](synthetic::biased_mnist) | digits whose ground colour agrees with the class in a fraction ρ of cases |
+//! | [`colour_mnist`](synthetic::colour_mnist) | digits on coloured backgrounds; the condition is the colour |
+//! | [`biased_mnist`](synthetic::biased_mnist) | digits whose background colour agrees with the class in a fraction ρ of cases |
 //! | [`digits`](synthetic::digits) | digits drawn from strokes, without a download |
 //! | [`attributes`](synthetic::attributes) | a table of binary attributes made from a variable |
 //! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |

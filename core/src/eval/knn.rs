@@ -233,7 +233,7 @@ impl Group {
     fn search(&mut self, block: &Shared, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
         let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
         let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
-        // Refused so far was what is farther by twice the error of earlier blocks; these products may be wrong by more.
+        // So far, rows that are farther by twice the error of earlier blocks were refused; these products may be wrong by more.
         let grown = (error - self.error).max(0.0);
         self.nearest.iter_mut().for_each(|nearest| nearest.threshold -= 2.0 * grown);
         self.error += grown;

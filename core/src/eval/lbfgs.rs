@@ -105,7 +105,7 @@ pub(super) struct Point {
 ///
 /// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside the
 /// current bracket, at least a tenth of its width from its ends, so that the search cannot diverge, even if the
-/// function overflows. Differences of values below the fraction `rounding` of the value are not believed: then the slope
+/// function overflows. Differences of values below the fraction `rounding` of the value are ignored: then the slope
 /// alone decides. Returns `None` if `trials` evaluations do not suffice or rounding hides the decrease.
 ///
 /// # Errors

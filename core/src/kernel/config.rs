@@ -8,9 +8,11 @@ use crate::error::{Error, Result, within};
 /// The settings of a kernel. The table of the [module](super) lists the settings that each kernel reads; any other
 /// setting is an error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the settings of a kernel, such as {\"name\": \"rbf\"}")]
 pub struct KernelConfig {
-    /// `rbf`, `laplacian`, `laplacian-l1`, `linear`, `cosine`, `polynomial`, `exact-match`, `product`.
+    /// `rbf`, `laplacian`, `laplacian-l1`, `linear`, `cosine`, `polynomial`, `exact-match`, `product`; none of them, or none at
+    /// all, is an error that lists them.
+    #[serde(default)]
     pub name: String,
     /// Bandwidth as a standard deviation (rbf) or a distance (laplacian), or `"median"`.
     #[serde(skip_serializing_if = "Option::is_none")]

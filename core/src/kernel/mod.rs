@@ -239,8 +239,8 @@ impl Factor {
     }
 }
 
-/// The rows of so many whose distances give the median: all, or from each of 1,000 equal parts one drawn at random, always the
-/// same. At regular steps, rows that come in turn from two groups would all be of one.
+/// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, drawn at random and always the
+/// same. If every n-th row were taken, and rows alternated between two groups, all could be of one group.
 fn median_rows(rows: usize) -> Vec<usize> {
     if rows <= MEDIAN_ROWS {
         return (0..rows).collect();

@@ -10,18 +10,18 @@ use crate::loss::batch::Batch;
 use crate::numeric::matrix::indices;
 use simile_kernels::RowSoftmax;
 
-/// The classes of `input` as targets of `logits`, `[n, 1]`.
+/// The classes of an input as targets of scores `[n, classes]`, `[n, 1]`, from the names of both inputs.
 pub(crate) fn targets(
     batch: &Batch,
     objective: &str,
-    input: &str,
-    logits: &Tensor<2>,
+    [of_scores, of_classes]: [&str; 2],
+    scores: &Tensor<2>,
 ) -> Result<Tensor<2, Int>> {
-    check_scores("logits", logits)?;
-    let [rows, classes] = logits.dims();
-    let labels = batch.indices(objective, input, rows)?;
-    below(input, labels, classes)?;
-    Ok(indices(labels, &logits.device()).unsqueeze_dim(1))
+    check_scores(of_scores, scores)?;
+    let [rows, classes] = scores.dims();
+    let labels = batch.indices(objective, of_classes, rows)?;
+    below(of_classes, labels, classes)?;
+    Ok(indices(labels, &scores.device()).unsqueeze_dim(1))
 }
 
 /// Checks that there is a score.
@@ -76,9 +76,9 @@ impl CrossEntropies {
 
 /// The cross-entropy of each sample of a batch under the scores `logits`, `[n]`.
 pub(crate) fn cross_entropies(batch: &Batch, objective: &str, logits: &str) -> Result<Tensor<1>> {
-    let logits = batch.tensor(objective, logits)?;
-    let targets = targets(batch, objective, "labels", &logits)?;
-    Ok(cross_entropy(logits, &targets))
+    let scores = batch.tensor(objective, logits)?;
+    let targets = targets(batch, objective, [logits, "labels"], &scores)?;
+    Ok(cross_entropy(scores, &targets))
 }
 
 /// `h_i = - sum_c p_ic log p_ic` with `p_i = softmax z_i`, `[n]`, and its gradient with respect to the scores,
@@ -170,6 +170,22 @@ mod tests {
                 }
             }
         })
+    }
+
+    #[test]
+    fn scores_without_rows_are_named_as_they_are_given() {
+        for (name, scores) in [
+            ("cross-entropy", "logits"),
+            ("learned-mixin", "f_logits"),
+            ("rubi", "f_logits"),
+            ("lff", "logits_b"),
+            ("lnl-adversary", "bias_logits"),
+            ("max-margin", "features"),
+        ] {
+            let objective = build(name, None, json!({})).unwrap();
+            let error = objective.evaluate(&batch(objective.spec(), 0, 1.0, DType::F64)).unwrap_err();
+            assert!(error.to_string().contains(&format!("`{scores}` has 0x2")), "{name}: {error}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::objective::Objective;
 use super::spec::{Conditioning, Described, InputKind, Spec};
 use super::{cclk, debias, infonce, selfsup, supervised, uniformity};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_by_name};
 use crate::numeric::matrix::Matrix;
 
 /// The setting that chooses among the forms of an objective.
@@ -137,7 +137,7 @@ impl ObjectiveConfig {
 
     /// The objective as a concrete type, which must match its name.
     pub(crate) fn parse<O: Described + DeserializeOwned>(&self) -> Result<O> {
-        read(settings(&O::SPEC, self.variant.as_deref(), self.parameters.clone())?)
+        read_by_name("params", &settings(&O::SPEC, self.variant.as_deref(), self.parameters.clone())?)
     }
 }
 
@@ -206,12 +206,7 @@ fn find(name: &str) -> Result<&'static Entry> {
 }
 
 fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result<Box<dyn Objective>> {
-    Ok(Box::new(read::<O>(parameters)?))
-}
-
-fn read<O: DeserializeOwned>(parameters: Value) -> Result<O> {
-    serde_json::from_value(parameters)
-        .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))
+    Ok(Box::new(read_by_name::<O>("params", &parameters)?))
 }
 
 #[cfg(test)]
@@ -318,6 +313,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_an_error_that_names_the_parameter() {
+        for spec in specs() {
+            for parameter in spec.parameters.iter().filter(|it| it.kind != Kind::Structured) {
+                for value in [json!("other"), json!([1]), json!({ "nmae": 1 })] {
+                    let error = build(spec.name, None, json!({ parameter.name: value })).unwrap_err();
+                    let text = error.to_string();
+                    let names_it = text.contains(parameter.name) && !text.contains("params");
+                    assert!(names_it, "{} {}: {text}", spec.name, parameter.name);
+                }
+            }
+        }
+        let error = build("supcon", None, json!({ "temperature": "0.1" })).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            r#"`temperature` is not understood, invalid type: string "0.1", expected a number"#
+        );
+        let error = build("fair-cclk", None, json!({ "kernel": "rbf" })).unwrap_err().to_string();
+        assert!(error.contains(r#"such as {"name": "rbf"}"#), "{error}");
     }
 
     #[test]

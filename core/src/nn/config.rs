@@ -133,6 +133,13 @@ impl EncoderConfig {
         self.name.operations(&self.settings())
     }
 
+    /// True if both are settings of the same layers, whether a default is written or left out.
+    pub(crate) fn has_layers_of(&self, other: &Self) -> bool {
+        let sizes =
+            |config: &Self| (config.name, config.input_size, config.channels, config.embedding_size());
+        sizes(self) == sizes(other) && self.operations() == other.operations()
+    }
+
     /// A network with PyTorch's initialisation, from the caller's generator. On an autodiff device it is ready to
     /// train.
     ///

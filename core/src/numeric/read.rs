@@ -60,8 +60,8 @@ pub(crate) fn floats(data: &TensorData) -> Vec<f32> {
     data.as_slice().map_or_else(|_| data.iter().collect(), <[f32]>::to_vec)
 }
 
-/// The values of a tensor of a CPU backend, which lie in the memory of the program: nobody waits, and it is no read from a
-/// device. `None` for a tensor elsewhere.
+/// The values of a tensor of a CPU backend, which lie in the memory of the program: this waits for nothing, and is no read from
+/// a device. `None` for a tensor elsewhere.
 pub(crate) fn in_memory<const D: usize>(tensor: &Tensor<D>) -> Option<TensorData> {
     let tensor = tensor.clone().without_autodiff();
     is_cpu(&tensor.device()).then(|| tensor.into_data())

@@ -8,7 +8,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use super::Optimizer;
+use super::optimizer::Optimizer;
 use crate::nn::names::TensorPath;
 
 /// Slot of the accumulated gradient of a tensor.

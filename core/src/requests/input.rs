@@ -3,7 +3,7 @@
 use burn::tensor::DType;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_by_name};
 use crate::numeric::matrix::Matrix;
 
 /// A list of rows; a plain list of numbers is one row.
@@ -36,8 +36,10 @@ pub(super) fn parse_condition(name: &str, value: &Value) -> Result<Matrix> {
 
 /// Reads the parameters or the inputs of a case that is not an objective; `null` means none.
 pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
-    let value = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
-    serde_json::from_value(value).map_err(|e| Error::parameter(part, "not understood", &e.to_string()))
+    match value {
+        Value::Null => read_by_name(part, &Value::Object(Map::new())),
+        given => read_by_name(part, given),
+    }
 }
 
 pub(super) fn parse_indices(name: &str, value: &Value) -> Result<Vec<usize>> {

@@ -19,7 +19,7 @@ use burn::tensor::{DType, Device};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_by_name};
 use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
@@ -61,6 +61,7 @@ const UNIT_ROWS: &str = "inputs_normalised";
 
 /// A case, as parsed from JSON.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object with objective, params and inputs")]
 pub struct Request {
     /// Name of the objective.
     pub objective: String,
@@ -93,7 +94,7 @@ impl Request {
         if let Some(name) = fields.into_iter().find(|name| is_misspelt(name)) {
             return Err(Error::unknown("field", name, FIELDS.into_iter()));
         }
-        let mut case = Self::deserialize(&document).map_err(understood)?;
+        let mut case: Self = read_by_name("case", &document)?;
         if case.objective == "kernel-gram"
             && case.params.get("kernels").is_none()
             && let Some(kernels) = kernels::kernels_of_reference(&document)
@@ -236,6 +237,31 @@ mod tests {
         let error = parsed(r#""parms": {"temperature": 0.1}, "inputs": {}"#).unwrap_err().to_string();
         assert!(error.contains("unknown field `parms`; known: params"), "{error}");
         assert!(parsed(r#""inputs": {}, "loss": 1, "notes": "", "f32": {}, "grad_a": []"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_of_another_type_is_named() {
+        for (case, words) in [
+            (r#"{"objective": "nt-xent", "variant": 1, "inputs": {}}"#, "`variant` is not understood"),
+            (r#"{"objective": "nt-xent", "inputs": []}"#, "`inputs` is not understood"),
+            (r#"{"objective": "nt-xent", "params": [], "inputs": {}}"#, "`params` is []"),
+            ("5", "expected an object with objective, params and inputs"),
+            (
+                r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": "a"}}"#,
+                "`z` is not understood",
+            ),
+            (
+                r#"{"objective": "kmeans", "params": {"k": "two"}, "inputs": {"points": [[1]]}}"#,
+                "`k` is not understood",
+            ),
+            (
+                r#"{"objective": "fair-cclk", "params": {"kernel": {"sigma": 1}}, "inputs": {}}"#,
+                "`kernel` is not understood, unknown kernel ``; known: ",
+            ),
+        ] {
+            let error = run(case).unwrap_err().to_string();
+            assert!(error.contains(words), "{case}: {error}");
+        }
     }
 
     #[test]

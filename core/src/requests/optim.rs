@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::optim::lars::{Excluded, Lars, LarsVariant};
 use crate::optim::{Optimizer, OptimizerConfig};
+use crate::requests::input::parse_part;
 use crate::requests::outcome::{self, Outcome};
 
 #[derive(Deserialize)]
@@ -67,8 +68,8 @@ pub(super) async fn run(
     device: &Device,
     dtype: DType,
 ) -> Result<Outcome> {
-    let params: Params = parse("params", params)?;
-    let inputs: Inputs = parse("inputs", inputs)?;
+    let params: Params = parse_part("params", params)?;
+    let inputs: Inputs = parse_part("inputs", inputs)?;
     let steps = params.lr_per_step.len();
     for (name, count) in [("grad_weight", inputs.grad_weight.len()), ("grad_bias", inputs.grad_bias.len())] {
         if count != steps {
@@ -107,10 +108,6 @@ pub(super) async fn run(
     let (weights, biases): (Vec<&Matrix>, Vec<&[f64]>) =
         read.chunks_exact(2).map(|step| (&step[0], step[1].data())).unzip();
     Ok(Outcome { loss: None, gradients: BTreeMap::new(), aux: json!({ "weight": weights, "bias": biases }) })
-}
-
-fn parse<T: serde::de::DeserializeOwned>(name: &str, value: &Value) -> Result<T> {
-    T::deserialize(value).map_err(|e| Error::parameter(name, "not understood", &e.to_string()))
 }
 
 fn same_shape(name: &str, expected: String, found: String) -> Result<()> {
@@ -222,5 +219,6 @@ mod tests {
         };
         assert!(error(&params).contains("grad_weight"));
         assert!(error(&json!({ "lr_per_step": [0.5] })).contains("momentum"));
+        assert!(error(&json!({ "lr_per_step": [0.5], "eta": true })).contains("`eta` is not understood"));
     }
 }

@@ -3,12 +3,12 @@
 //! ```text
 //!   4 p (2 + slots)           parameters p, their gradients, the optimiser's state; 4 p for each network that follows
 //! + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side, twice for `cached` with the statistics of the
-//!                             batch; a batches of pictures of r pixels wait
+//!                             batch; the pictures, r pixels a side, of a number a of batches that are read ahead
 //! + the larger one of
 //!     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
-//!     4 Σ n k + 4 (b² + m)    then n images through each network at once, of which it keeps k numbers (2 Σ n k in bf16);
-//!                             weights of a solved condition if they are dense whatever it is, m similarities that the loss
-//!                             has at once
+//!     4 Σ n k + 4 (b² + m)    for each network, k numbers that it keeps of n images that it computes at once (2 Σ n k in bf16);
+//!                             b² weights of pairs, if they are dense for every condition; m similarities that the loss has
+//!                             at once
 //! ```
 //!
 //! It is a lower bound: weights that can have another form, buffers of single operations, and pages that an allocator keeps, come

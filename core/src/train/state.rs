@@ -8,13 +8,12 @@ use serde_json::{Map, Value};
 
 use super::{TrainError, Trainer, TrainerConfig};
 use crate::algorithm::{StateReader, StateWriter, TrainingSet};
-use crate::nn::checkpoint::{Archive, CheckpointError, Flat, metadata};
+use crate::nn::checkpoint::{Archive, CheckpointError, Flat, STATE_KEY, metadata};
 use crate::numeric::read;
 use crate::optim::Count;
 
 /// The version that this program writes.
 const STATE_VERSION: u32 = 2;
-const KEY: &str = "simile_state";
 const OPTIMIZER: &str = "optimizer";
 const LOSS: &str = "loss";
 /// The one setting that may change between states.
@@ -60,7 +59,7 @@ impl Trainer {
             slots: self.optimizer.slots().keys().cloned().collect(),
             algorithm: values,
         };
-        archive.to_bytes(KEY, written(&state)?)
+        archive.to_bytes(STATE_KEY, written(&state)?)
     }
 
     /// True if [`to_bytes`](Self::to_bytes) would find a state that is finite, as long as no sum of its values overflows. It
@@ -107,10 +106,10 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         let mut trainer = Self::new(config, training, device)?;
         let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
-            key: KEY,
+            key: STATE_KEY,
             reason: format!("is not readable: {e}"),
         };
-        let state: State = serde_json::from_str(&metadata(bytes, KEY)?).map_err(unreadable)?;
+        let state: State = serde_json::from_str(&metadata(bytes, STATE_KEY)?).map_err(unreadable)?;
         if state.version != STATE_VERSION {
             return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION }.into());
         }
@@ -163,13 +162,14 @@ impl Trainer {
 
 fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
     serde_json::to_string(value)
-        .map_err(|e| CheckpointError::Metadata { key: KEY, reason: format!("cannot be written: {e}") })
+        .map_err(|e| CheckpointError::Metadata { key: STATE_KEY, reason: format!("cannot be written: {e}") })
 }
 
 /// Checks that two documents of settings differ only in the number of steps.
 fn same_settings(config: &str, expected: &str) -> Result<(), CheckpointError> {
     let read = |text: &str| {
-        let unreadable = |e| CheckpointError::Metadata { key: KEY, reason: format!("is not readable: {e}") };
+        let unreadable =
+            |e| CheckpointError::Metadata { key: STATE_KEY, reason: format!("is not readable: {e}") };
         serde_json::from_str::<Map<String, Value>>(text).map_err(unreadable)
     };
     let (mut config, mut expected) = (read(config)?, read(expected)?);

@@ -309,6 +309,14 @@ fn a_state_of_other_settings_or_with_damage_is_an_error() {
 }
 
 #[test]
+fn a_state_that_is_taken_for_a_model_is_named() {
+    let state = pollster::block_on(trainer(OptimizerConfig::default()).to_bytes()).unwrap();
+    let error = Metadata::from_bytes(&state).unwrap_err().to_string();
+    assert!(error.contains("the state of a run") && error.contains("`model.safetensors`"), "{error}");
+    assert!(!error.contains("simile import"), "{error}");
+}
+
+#[test]
 fn a_run_can_become_longer_and_no_shorter_than_it_is() {
     let mut before = trainer(OptimizerConfig::default());
     advance(&mut before, 20);

@@ -12,9 +12,9 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A text with its name.
+    /// A text with its name, without the byte order mark with which programs of Windows begin a file.
     pub fn new(text: &'a str, origin: &'a str) -> Self {
-        Self { text, origin }
+        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), origin }
     }
 
     /// An error at a line, counted from 1.
@@ -93,6 +93,17 @@ impl Csv {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_word() {
+        let text = Text::new("\u{feff}a.png 1\nb.png 2\n", "list.txt");
+        let first: (usize, [&str; 1]) = text.words().next().unwrap().unwrap();
+        assert_eq!(first, (1, ["a.png"]));
+        assert_eq!(
+            Text::new("\u{feff}path,label\na.png,1\n", "list.csv").csv().unwrap().column("path"),
+            Ok(0)
+        );
+    }
 
     #[test]
     fn a_fault_is_named_by_its_line() {

@@ -1,5 +1,5 @@
-//! BiasedMNIST (Bahng et al. 2020; the protocol of Hong and Yang 2021 that ConTeX follows): the ground of a digit
-//! has one of ten colours, and a fraction ρ of each class has the colour that belongs to the class.
+//! BiasedMNIST (Bahng et al. 2020; the protocol of Hong and Yang 2021 that ConTeX follows): the background of a
+//! digit has one of ten colours, and a fraction ρ of each class has the colour that belongs to the class.
 //!
 //! Of the `n` images of a class, in shuffled order, `⌊ρ n⌋` take the colour of their class; the remainder is cut
 //! into runs of `⌈remainder / 9⌉` that take the other nine colours in shuffled order. A grey value of 0 becomes the

@@ -1,4 +1,4 @@
-//! ColorMNIST of CCL-K (Tsai et al., ICLR 2022): black digits on a coloured ground. The condition is the colour.
+//! ColorMNIST of CCL-K (Tsai et al., ICLR 2022): black digits on a coloured background. The condition is the colour.
 //!
 //! Two readings exist. The released generator ([`Colours::Palette`]) takes one of ten palette colours at random,
 //! independently of the digit, and adds noise to it; the paper describes a continuous random colour
@@ -91,7 +91,7 @@ impl Grounds {
     }
 }
 
-/// Puts grey `digits` (`[n, h, w, 1]`, 255 is ink) on coloured grounds and resizes them to `side` x `side` with
+/// Puts grey `digits` (`[n, h, w, 1]`, 255 is ink) on coloured backgrounds and resizes them to `side` x `side` with
 /// Pillow's bilinear filter (32 in the paper; 28 keeps MNIST's own size, from which released code takes its crops).
 ///
 /// Conditions: `colour` (numeric, `[n, 3]`, 0..=255) and, for [`Colours::Palette`], `palette` (categorical). The

@@ -44,7 +44,8 @@ impl ConditionalEmbedding {
     }
 }
 
-/// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number.
+/// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number. Where only shares of them
+/// count, rows of such weights are [raised](ConditionalEmbedding::raised) before.
 pub(super) const NEGLIGIBLE: f64 = 1e-30;
 
 /// The matrix with values that the float type can represent.

@@ -1,7 +1,7 @@
 //! `W` of large batches, for kernels without few features: in closed form, of low rank, or by block elimination in mixed
 //! precision, each within a stated error of the dense solve.
 //!
-//! | what holds | `W` | error |
+//! | if | `W` | error |
 //! |---|---|---|
 //! | at most half of the rows of `z` differ | by [groups of equal rows](super::groups) | rounding in `f64` |
 //! | `K` is of rank 128 within a trace error `e` of `1e-6 ridge` | `(L L^T + ridge I)^-1 L L^T`, [low rank](crate::kernel::LowRank) | `<= e / ridge <= 1e-6` |

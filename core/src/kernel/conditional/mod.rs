@@ -17,7 +17,7 @@
 //! Batches of more than 1024 samples have the first of these that holds, with an error `|W - W_exact|_2` that is known
 //! ([`ConditionalEmbedding::approximation_error`]):
 //!
-//! | what holds | `W` | error |
+//! | if | `W` | error |
 //! |---|---|---|
 //! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
 //! | the kernel is `exact-match` (batches of any size) | `1 / (n + ridge)` between the `n` samples of one value | rounding |
@@ -38,6 +38,7 @@ mod blocks;
 mod device;
 mod groups;
 mod large;
+mod raised;
 mod ridge;
 mod tensors;
 mod tiles;

@@ -18,8 +18,8 @@ use crate::numeric::read::in_memory;
 /// `W = (K + ridge I)^-1 K` as a map of rows, before it is on their device.
 ///
 /// Systems are solved on the host. If the rows are on the host too, and there are at most 1024, a Cholesky factor in `f64`
-/// solves for them. A GPU, and a larger batch, gets the entries of `W` instead, so that nothing is read back and nobody
-/// waits for it.
+/// solves for them. A GPU, and a larger batch, gets the entries of `W` instead, so that nothing is read back and no step waits
+/// for a read.
 #[derive(Debug)]
 pub struct HostRidge(Host);
 

@@ -180,10 +180,14 @@ fn without_signs(
     operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
+    let weights = match settings.variant {
+        WeightScheme::Released => operators.stacked(),
+        _ => operators.stacked_shares(settings.temperature),
+    };
     let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
         .among(batch.peers())
         .mean(Positives::Partner(other_view(b)))
-        .with_weights(operators.stacked());
+        .with_weights(weights);
     let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
         log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
     };

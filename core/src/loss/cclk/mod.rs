@@ -143,7 +143,8 @@ impl KernelWeights {
         let unit = self.variant == WeightScheme::Released;
         let of =
             |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
-        BothEmbeddings { a: of(z_a), b: of(z_b), is_shared: false, approximation_error: None }
+        let (a, b) = (of(z_a), of(z_b));
+        BothEmbeddings { a, b, is_shared: false, approximation_error: None, on_host: Vec::new() }
     }
 
     /// The operators of both views, from `z`, or from `z_a` and `z_b`.
@@ -151,14 +152,15 @@ impl KernelWeights {
         let rows = views.a.rows();
         let (device, dtype) = (rows.device(), rows.dtype());
         if let Some(Solved::Weights(both)) = batch.solved(views.size) {
-            return Ok(BothEmbeddings::shared(both, &device, dtype));
+            return Ok(BothEmbeddings::shared(Arc::clone(both), &device, dtype));
         }
+        let of = |name: &str| -> Result<Arc<ConditionalEmbedding>> {
+            Ok(Arc::new(self.operator(batch.condition(objective, name, views.size)?)?))
+        };
         if batch.has_condition("z_a") {
-            let of = |name| self.operator(batch.condition(objective, name, views.size)?);
-            return Ok(BothEmbeddings::new(&of("z_a")?, &of("z_b")?, &device, dtype));
+            return Ok(BothEmbeddings::of_views([of("z_a")?, of("z_b")?], &device, dtype));
         }
-        let operator = self.operator(batch.condition(objective, "z", views.size)?)?;
-        Ok(BothEmbeddings::shared(&operator, &device, dtype))
+        Ok(BothEmbeddings::shared(of("z")?, &device, dtype))
     }
 }
 
@@ -182,29 +184,40 @@ impl SolveAhead for KernelWeights {
     }
 }
 
+/// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.
+const LONGEST_SPAN: f64 = 60.0;
+/// The smallest sum of weights times exponentials whose reciprocal, over a temperature, is in `f32`.
+const SMALLEST_SUM: f64 = 1e-36;
+/// A row whose largest weight is above this has ten digits of its shares in `f32`.
+const SMALLEST_LARGEST: f64 = 1e-20;
+
 /// The operators of view a and view b on the device of the embeddings.
 struct BothEmbeddings {
     a: DeviceEmbedding,
     b: DeviceEmbedding,
     is_shared: bool,
     approximation_error: Option<f64>,
+    /// The same on the host, one if it is shared; none if they were made on the device.
+    on_host: Vec<Arc<ConditionalEmbedding>>,
 }
 
 impl BothEmbeddings {
-    fn new(a: &ConditionalEmbedding, b: &ConditionalEmbedding, device: &Device, dtype: DType) -> Self {
+    fn of_views(on_host: [Arc<ConditionalEmbedding>; 2], device: &Device, dtype: DType) -> Self {
+        let [a, b] = &on_host;
         let errors = a.approximation_error().zip(b.approximation_error());
         Self {
             a: a.on_device(device, dtype),
             b: b.on_device(device, dtype),
             is_shared: false,
             approximation_error: errors.map(|(a, b)| a.max(b)),
+            on_host: on_host.into(),
         }
     }
 
-    fn shared(both: &ConditionalEmbedding, device: &Device, dtype: DType) -> Self {
+    fn shared(both: Arc<ConditionalEmbedding>, device: &Device, dtype: DType) -> Self {
         let on_device = both.on_device(device, dtype);
         let approximation_error = both.approximation_error();
-        Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error }
+        Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error, on_host: vec![both] }
     }
 
     /// Adds the error bound of the weights, if it is known.
@@ -221,6 +234,25 @@ impl BothEmbeddings {
             true => DeviceEmbedding::pair_weights(&[&self.a]),
             false => DeviceEmbedding::pair_weights(&[&self.a, &self.b]),
         }
+    }
+
+    /// As [`stacked`](Self::stacked), for a loss in which only the shares of a row of weights count. A row of very small weights is
+    /// raised, so that neither they nor their products with exponentials leave `f32`.
+    fn stacked_shares(&self, temperature: f64) -> PairWeights {
+        let span = (2.0 / temperature).min(LONGEST_SPAN);
+        let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
+        let raised: Vec<Option<Matrix>> = self.on_host.iter().map(|view| view.raised(least)).collect();
+        if raised.iter().all(Option::is_none) {
+            return self.stacked();
+        }
+        let like = self.a.diagonal();
+        let of_view = |(raised, view): (Option<Matrix>, &Arc<ConditionalEmbedding>)| {
+            let weights = raised.unwrap_or_else(|| view.to_matrix());
+            weights.to_tensor(&like.device(), like.dtype()).repeat_dim(1, 2)
+        };
+        let of_views: Vec<Tensor<2>> = raised.into_iter().zip(&self.on_host).map(of_view).collect();
+        let copies = 2 / of_views.len();
+        PairWeights::pairs(Tensor::cat(of_views, 0).repeat_dim(0, copies))
     }
 
     /// The weight of a sample's own pair, for each stacked anchor.
@@ -358,6 +390,50 @@ mod tests {
             parameters["approximation"] = serde_json::json!({ "rank": rank, "tolerance": 0 });
         }
         build(name, Some(variant), parameters).unwrap()
+    }
+
+    /// Conditions of two samples and of one at a distance from both.
+    fn of_two_and_one(far: f64) -> Matrix {
+        Matrix::from_fn(3, 2, |i, j| [[0.0, 3.0], [0.0, -3.1], [far, 0.0]][i][j])
+    }
+
+    /// The loss of three samples, the last of which is far from the others, and its gradient with respect to `view_a`.
+    fn of_a_far_sample(name: &str, far: f64, temperature: f64, dtype: DType) -> (f64, Matrix) {
+        let kernel = serde_json::json!({ "name": "rbf", "sigma": 1 });
+        let parameters = serde_json::json!({ "temperature": temperature, "kernel": kernel });
+        let view = |seed| random(3, 4, seed).cast(dtype);
+        let batch = Batch::views(view(1), view(2));
+        let batch = match name {
+            "hardneg-cclk" => batch
+                .with_condition("z_a", of_two_and_one(far))
+                .with_condition("z_b", of_two_and_one(far + 1.0)),
+            _ => batch.with_condition("z", of_two_and_one(far)),
+        };
+        let evaluation = build(name, None, parameters).unwrap().evaluate(&batch).unwrap();
+        let loss = read(evaluation.loss.unsqueeze())[(0, 0)];
+        (loss, read(evaluation.gradients["view_a"].clone()))
+    }
+
+    #[test]
+    fn shares_of_weights_of_any_size_are_those_of_double_precision() {
+        for (far, temperature) in [(7.0, 0.5), (9.5, 0.04), (12.0, 0.5), (25.0, 0.1)] {
+            for name in ["fair-cclk", "hardneg-cclk"] {
+                let (single, of_single) = of_a_far_sample(name, far, temperature, DType::F32);
+                let (double, of_double) = of_a_far_sample(name, far, temperature, DType::F64);
+                let apart = (single - double).abs();
+                assert!(apart < 3e-5 * double.abs().max(1.0), "{name} {far}: {single} {double}");
+                let largest = of_double.data().iter().fold(0.0_f64, |most, g| most.max(g.abs()));
+                let pairs = of_single.data().iter().zip(of_double.data());
+                let off = pairs.fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+                assert!(off < 1e-4 * largest, "{name} {far}: {off} of {largest}");
+            }
+            let trainable = TrainableFairCclk { temperature, ..TrainableFairCclk::default() };
+            let batch = Batch::views(random(3, 4, 1), random(3, 4, 2))
+                .with_condition("z", of_two_and_one(far))
+                .with_condition("log_sigma", Matrix::column(&[0.0]));
+            let (fair, _) = of_a_far_sample("fair-cclk", far, temperature, DType::F64);
+            assert!((fair - value(&trainable, &batch)).abs() < 1e-9 * fair.abs().max(1.0), "{far}");
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@
 //!
 //! It allocates `b x b` matrices on the device and takes `b^3` work on the host.
 
+use std::ops::RangeInclusive;
+
 use burn::tensor::Tensor;
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
@@ -42,6 +44,9 @@ use crate::loss::pairwise::{EMPTY, other_view};
 use crate::loss::spec::{Described, Family, Form, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
+
+/// Bandwidths whose squares are numbers.
+const BANDWIDTHS: RangeInclusive<f64> = 1e-100..=1e100;
 
 /// Kernels of one bandwidth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,8 +83,9 @@ impl TrainableFairCclk {
     /// no share, and the backward step of the division into shares squares a sum that may be below the least float.
     fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
         let (n, sigma) = (z.rows(), log_sigma.exp());
-        if !sigma.is_normal() {
-            return Err(Error::shape("log_sigma", "the logarithm of a bandwidth", shown(log_sigma)));
+        if !BANDWIDTHS.contains(&sigma) {
+            let expected = "the logarithm of a bandwidth from 1e-100 to 1e100";
+            return Err(Error::shape("log_sigma", expected, shown(log_sigma)));
         }
         let gram = match self.kernel {
             TrainableKernel::Rbf => Kernel::rbf(sigma).gram(z),
@@ -87,11 +93,12 @@ impl TrainableFairCclk {
         };
         let slope = Mat::from_fn(n, n, |i, j| {
             let squared = squared_distance(z.row(i), z.row(j)) / (sigma * sigma);
-            gram[(i, j)]
-                * match self.kernel {
-                    TrainableKernel::Rbf => squared,
-                    TrainableKernel::Laplacian => squared.sqrt(),
-                }
+            match self.kernel {
+                // The square of a distance at which nothing is left of the kernel may be no number.
+                _ if gram[(i, j)] == 0.0 => 0.0,
+                TrainableKernel::Rbf => gram[(i, j)] * squared,
+                TrainableKernel::Laplacian => gram[(i, j)] * squared.sqrt(),
+            }
         });
         let ridge = |i, j| if i == j { self.lambda } else { 0.0 };
         let regularised = Mat::from_fn(n, n, |i, j| gram[(i, j)] + ridge(i, j));
@@ -237,6 +244,19 @@ mod tests {
             batch(0.0).with_condition("z", z)
         });
         assert!(error < 1e-6, "{error}");
+    }
+
+    #[test]
+    fn a_bandwidth_without_a_square_is_named_and_far_rows_have_a_finite_gradient() {
+        let objective = TrainableFairCclk::default();
+        let error = objective.evaluate(&batch(-400.0)).unwrap_err().to_string();
+        assert!(error.contains("`log_sigma` has -400, expected the logarithm of a bandwidth"), "{error}");
+        let far = Matrix::from_fn(8, 1, |i, _| 1e90 * i as f64);
+        for kernel in [TrainableKernel::Rbf, TrainableKernel::Laplacian] {
+            let objective = TrainableFairCclk { kernel, ..TrainableFairCclk::default() };
+            let evaluation = objective.evaluate(&batch(-200.0).with_condition("z", far.clone())).unwrap();
+            assert_eq!(read(evaluation.gradients["log_sigma"].clone())[(0, 0)], 0.0, "{kernel:?}");
+        }
     }
 
     #[test]

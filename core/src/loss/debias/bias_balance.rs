@@ -93,7 +93,7 @@ impl Objective for BiasBalance {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let [rows, classes] = logits.dims();
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
         let prior = batch.table(self.name(), "prior")?;
         let shift = self.shift(prior, bias, classes)?.to_tensor(&logits.device(), logits.dtype());

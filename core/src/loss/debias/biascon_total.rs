@@ -98,7 +98,7 @@ impl Objective for BiasConTotal {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let mut logits = batch.tensor(self.name(), "logits")?;
         let [rows, classes] = logits.dims();
-        let targets = targets(batch, self.name(), "ce_labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "ce_labels"], &logits)?;
         if self.bias_balanced {
             let bias = batch.indices(self.name(), "ce_bias", rows)?;
             let prior = batch.table(self.name(), "prior")?;

@@ -141,7 +141,8 @@ impl Objective for DomainIndependent {
         let block: Vec<usize> =
             bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
         let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
-        let targets = targets(batch, self.name(), "labels", &logits.clone().gather(1, block.clone()))?;
+        let of_domain = logits.clone().gather(1, block.clone());
+        let targets = targets(batch, self.name(), ["logits", "labels"], &of_domain)?;
         Ok(grad_inputs([("logits", logits)], |[logits]| {
             cross_entropy(logits.gather(1, block), &targets).mean()
         }))

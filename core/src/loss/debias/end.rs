@@ -89,7 +89,7 @@ impl Objective for End {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let features = batch.unit_rows(self.name(), "view_a")?;
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let [rows, _] = logits.dims();
         if features.rows().dims()[0] != rows {
             let feature_rows = format!("{} rows", features.rows().dims()[0]);

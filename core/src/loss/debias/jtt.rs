@@ -80,7 +80,7 @@ impl Described for Jtt {
 impl Objective for Jtt {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let errors = batch.indices(self.name(), "errors", logits.dims()[0])?;
         below("errors", errors, 2)?;
         let weights: Vec<f64> = errors.iter().map(|&error| self.weight(error == 1)).collect();

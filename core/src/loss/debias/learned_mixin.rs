@@ -80,7 +80,7 @@ impl Objective for LearnedMixin {
         let input = |name| batch.tensor(self.name(), name);
         let (features, logits, bias_logits) = (input("f_features")?, input("f_logits")?, input("g_logits")?);
         let (weight, bias) = (input("fc_weight")?, input("fc_bias")?);
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["f_logits", "labels"], &logits)?;
         let [rows, classes] = logits.dims();
         check_shape("g_logits", &bias_logits, [rows, classes])?;
         check_shape("f_features", &features, [rows, features.dims()[1]])?;

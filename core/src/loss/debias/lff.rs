@@ -87,7 +87,7 @@ impl Objective for Lff {
         let (biased, debiased) =
             (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);
         check_shape("logits_d", &debiased, biased.dims())?;
-        let targets = targets(batch, self.name(), "labels", &biased)?;
+        let targets = targets(batch, self.name(), ["logits_b", "labels"], &biased)?;
         let amplified = GeneralisedCrossEntropy { q: self.q, variant: self.variant };
         let losses = |logits: &Tensor<2>| cross_entropy(logits.clone(), &targets);
         let weights = sample_weights(batch, self.name(), &biased)?.unwrap_or_else(|| {

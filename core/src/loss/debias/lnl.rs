@@ -81,7 +81,7 @@ impl Objective for Lnl {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (logits, bias_logits) =
             (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         check_scores("bias_logits", &bias_logits)?;
         let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
         let [rows, _] = bias_logits.dims();
@@ -123,7 +123,7 @@ impl Described for LnlAdversary {
 impl Objective for LnlAdversary {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "bias_logits")?;
-        let targets = targets(batch, self.name(), "bias", &logits)?;
+        let targets = targets(batch, self.name(), ["bias_logits", "bias"], &logits)?;
         let (loss, gradient) = CrossEntropies::new(logits, &targets).mean();
         Ok(Evaluation::new(loss).with_gradient("bias_logits", gradient))
     }

@@ -76,7 +76,7 @@ impl Objective for Rubi {
         let input = |name| batch.tensor(self.name(), name);
         let (logits, features) = (input("f_logits")?, input("g_features")?);
         let (weight, bias) = (input("fc_weight")?, input("fc_bias")?);
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["f_logits", "labels"], &logits)?;
         let [rows, classes] = logits.dims();
         crate::loss::logits::check_shape("g_features", &features, [rows, features.dims()[1]])?;
         check_linear(&features, &weight, &bias, classes)?;

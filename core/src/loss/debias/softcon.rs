@@ -117,7 +117,7 @@ impl Objective for SoftCon {
             return Ok(evaluation);
         }
         let logits = batch.tensor(self.name(), "logits")?;
-        let targets = targets(batch, self.name(), "ce_labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "ce_labels"], &logits)?;
         let entropy = cross_entropy(logits, &targets).mean();
         let total = entropy.clone() * 0.01 + evaluation.loss.clone();
         Ok(evaluation.with_aux("ce", Aux::Scalar(entropy)).with_aux("total_001ce", Aux::Scalar(total)))

@@ -53,7 +53,7 @@ impl Described for CrossEntropy {
 impl Objective for CrossEntropy {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let weights = sample_weights(batch, self.name(), &logits)?;
         let entropies = CrossEntropies::new(logits, &targets);
         let per_sample = entropies.values.clone();

@@ -80,7 +80,7 @@ impl Described for GeneralisedCrossEntropy {
 impl Objective for GeneralisedCrossEntropy {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
-        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let per_sample = self.per_sample(logits.clone(), &targets);
         let evaluation =
             grad_inputs([("logits", logits)], |[logits]| self.per_sample(logits, &targets).mean());

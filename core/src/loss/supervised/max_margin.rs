@@ -24,9 +24,9 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{check_shape, cross_entropy, grad_inputs};
+use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Parameter, Range, Spec};
 use crate::numeric::unit_rows::SMALLEST_NORM;
@@ -122,14 +122,21 @@ impl Objective for MaxMargin {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let features = batch.tensor(self.name(), "features")?;
         let weight = batch.tensor(self.name(), "fc_weight")?;
-        let classes = weight.dims()[0];
-        check_shape("fc_weight", &weight, [classes, features.dims()[1]])?;
+        let ([rows, width], [classes, _]) = (features.dims(), weight.dims());
+        if rows == 0 || width == 0 {
+            return Err(Error::shape(
+                "features",
+                "at least one row and one column",
+                format!("{rows}x{width}"),
+            ));
+        }
+        check_shape("fc_weight", &weight, [classes, width])?;
         let plain = features.clone().matmul(weight.clone().transpose());
-        let targets = crate::loss::logits::targets(batch, self.name(), "labels", &plain)?;
+        let targets = targets(batch, self.name(), ["features", "labels"], &plain)?;
         let one_hot = plain.zeros_like().scatter(
             1,
             targets.clone(),
-            Tensor::ones([plain.dims()[0], 1], (&plain.device(), plain.dtype())),
+            Tensor::ones([rows, 1], (&plain.device(), plain.dtype())),
             burn::tensor::IndexingUpdateOp::Add,
         );
         let evaluation =

@@ -35,13 +35,22 @@ pub(crate) struct Archive {
     pub(crate) tensors: BTreeMap<String, HostTensor>,
 }
 
+/// The key of the metadata document of the state of a run.
+pub(crate) const STATE_KEY: &str = "simile_state";
+
 /// The metadata document under `key`, without reading a tensor.
 pub(crate) fn metadata(bytes: &[u8], key: &'static str) -> Result<String> {
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
-    let document = header.metadata().as_ref().and_then(|entries| entries.get(key)).cloned();
-    document.ok_or_else(|| CheckpointError::Metadata {
-        key,
-        reason: "is absent; this file was not written by simile (see `simile import`)".into(),
+    let document = |key: &str| header.metadata().as_ref()?.get(key).cloned();
+    document(key).ok_or_else(|| {
+        let reason = match document(STATE_KEY) {
+            Some(_) => {
+                "is absent; this is the state of a run, not a model, which is `model.safetensors` in the folder of the run \
+                 once that is done"
+            }
+            None => "is absent; this file was not written by simile (see `simile import`)",
+        };
+        CheckpointError::Metadata { key, reason: reason.into() }
     })
 }
 

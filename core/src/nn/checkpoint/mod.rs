@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use archive::HostTensor;
-pub(crate) use archive::{Archive, Flat, flattened, metadata};
+pub(crate) use archive::{Archive, Flat, STATE_KEY, flattened, metadata};
 pub use error::{CheckpointError, Result};
 pub use weights::{Imported, Weights};
 

@@ -187,14 +187,14 @@ impl Weights {
     }
 
     /// The tensors of an encoder in a checkpoint of this program, as initial weights of another; head and image
-    /// size may differ.
+    /// size may differ, and a setting may be written in one of the two and left to its default in the other.
     ///
     /// # Errors
     /// The file cannot be read, or contains an encoder with other layers than `encoder`.
     pub fn from_encoder_file(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
         let metadata = Metadata::from_bytes(bytes)?;
         let theirs = EncoderConfig { input_size: encoder.input_size, ..metadata.encoder.clone() };
-        if theirs != *encoder {
+        if !theirs.has_layers_of(encoder) {
             let written = |config: &EncoderConfig| serde_json::to_string(config).unwrap_or_default();
             return Err(field("encoder", written(&metadata.encoder), written(encoder)));
         }
@@ -260,6 +260,7 @@ mod tests {
     use safetensors::tensor::TensorView;
 
     use super::*;
+    use crate::nn::resnet::Stem;
 
     fn metadata() -> Metadata {
         Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3])
@@ -343,6 +344,28 @@ mod tests {
             }
         }
         assert_eq!(read(&weights).unwrap().unused, ["module.fc.weight"]);
+    }
+
+    #[test]
+    fn settings_of_initial_weights_may_have_a_default_written_or_left_out() {
+        let residual = |stem, output| EncoderConfig {
+            name: Architecture::ResNet18,
+            stem,
+            output,
+            ..EncoderConfig::default()
+        };
+        let metadata = Metadata::new(residual(None, None), vec![0.0; 3], vec![1.0; 3]);
+        let encoder = blank_encoder(&metadata.encoder, &Device::flex()).unwrap();
+        let file = pollster::block_on(Checkpoint { metadata, encoder, head: None }.to_bytes()).unwrap();
+        let read = |encoder: &EncoderConfig| Weights::from_encoder_file(&file, encoder).map(drop);
+        assert_eq!(read(&residual(Some(Stem::Imagenet), None)), Ok(()));
+        for other in [residual(Some(Stem::Cifar), None), residual(None, Some(512))] {
+            let error = read(&other).unwrap_err();
+            assert!(matches!(error, CheckpointError::Field { .. }), "{error}");
+        }
+        let coded = |output| EncoderConfig { name: Architecture::Vae, output, ..EncoderConfig::default() };
+        assert!(coded(None).has_layers_of(&coded(Some(128))));
+        assert!(!coded(None).has_layers_of(&coded(Some(64))));
     }
 
     #[test]

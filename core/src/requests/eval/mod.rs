@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
 /// Runs one case from its `params` and `inputs`.
@@ -55,12 +56,7 @@ pub(super) fn run(
 
 /// Reads the parameters of a case; `null` or an absent field is an empty set.
 fn parameters<T: DeserializeOwned>(params: &Value) -> Result<T> {
-    let given = if params.is_null() { Value::Object(Map::new()) } else { params.clone() };
-    T::deserialize(&given).map_err(|error| Error::Parameter {
-        name: "params".into(),
-        value: given.to_string(),
-        reason: error.to_string(),
-    })
+    parse_part("params", params)
 }
 
 /// Reads a required input.
