@@ -1,10 +1,14 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the work to stop after its present unit, the second stops the process at once.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use anyhow::{Context as _, Result};
+use tempfile::NamedTempFile;
 
 use crate::console::line;
 
@@ -22,6 +26,8 @@ static LISTENING: Mutex<bool> = Mutex::new(false);
 static UNIT: OnceLock<&str> = OnceLock::new();
 /// The unit of a run.
 const STEP: &str = "this step";
+/// The temporary files of this process.
+static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Installs the handlers, once, for work that stops after a step.
 ///
@@ -37,7 +43,7 @@ pub(crate) fn listen() -> Result<()> {
 /// As [`listen`].
 pub(crate) fn listen_between(unit: &'static str) -> Result<()> {
     UNIT.get_or_init(|| unit);
-    let mut listening = LISTENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut listening = locked(&LISTENING);
     if !*listening {
         set_handlers().context("cannot listen for Ctrl-C")?;
         *listening = true;
@@ -83,13 +89,53 @@ fn ask(signal: u8) {
         if signal != CTRL_C && asked_at.elapsed() < TOGETHER {
             return;
         }
-        std::process::exit(i32::from(128 + signal));
+        end(i32::from(128 + signal));
     }
     let again = match signal {
         CTRL_C => "press Ctrl-C again to stop",
         _ => "a second signal stops",
     };
     line(format_args!("stopping after {}; {again} at once", UNIT.get().unwrap_or(&STEP)));
+}
+
+/// Ends the process at once. Its temporary files go with it: nobody looks for them, because their names are hidden.
+fn end(code: i32) -> ! {
+    // Held to the end, so that no other thread makes a file meanwhile.
+    let temporary = locked(&TEMPORARY);
+    for path in temporary.iter() {
+        // One that has just got its final name is not there.
+        let _ = fs::remove_file(path);
+    }
+    std::process::exit(code)
+}
+
+/// The entry of a temporary file: until it is dropped, a signal that ends the process at once removes the file.
+#[derive(Debug)]
+pub(crate) struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        locked(&TEMPORARY).remove(&self.0);
+    }
+}
+
+/// Makes a temporary file, with the entry by which a signal removes it.
+///
+/// # Errors
+/// As `make`.
+pub(crate) fn temporary(
+    make: impl FnOnce() -> io::Result<NamedTempFile>,
+) -> io::Result<(NamedTempFile, Temporary)> {
+    // Held while the file is made, so that none is made after the others were removed.
+    let mut temporary = locked(&TEMPORARY);
+    let file = make()?;
+    let path = file.path().to_owned();
+    temporary.insert(path.clone());
+    Ok((file, Temporary(path)))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// True if the user, or the system, requested a stop.
@@ -114,5 +160,24 @@ pub(crate) fn code() -> u8 {
     128 + match ASKED.load(Ordering::SeqCst) {
         0 => CTRL_C,
         signal => signal,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_has_an_entry_as_long_as_it_is_in_the_making() {
+        let is_listed = |path: &PathBuf| locked(&TEMPORARY).contains(path);
+        let (file, entry) = temporary(NamedTempFile::new).unwrap();
+        let path = file.path().to_owned();
+        assert!(is_listed(&path));
+        drop(file);
+        drop(entry);
+        assert!(!is_listed(&path));
+        let failure = || Err(io::Error::other("the disk is full"));
+        assert!(temporary(failure).is_err());
     }
 }

@@ -154,6 +154,7 @@ For ONNX: one file with the preprocessing and the network. Its input `pictures` 
 `vectors` [n, features].",
     after_help = "Examples:
   simile export runs/fair-digits --to pytorch
+  simile export runs/fair-digits --variant SimCLR --to pytorch
   simile export model.safetensors --to pytorch --out encoder
   simile export model.safetensors --to onnx"
 )]
@@ -164,6 +165,9 @@ pub(crate) struct Export {
     /// The program to write it for
     #[arg(long, value_enum)]
     pub(crate) to: Target,
+    /// The variant of the run, whose name the report shows [default: the last one]
+    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
+    pub(crate) arm: Option<String>,
     /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,

@@ -15,6 +15,7 @@ use simile_core::nn::checkpoint::Metadata;
 use super::data::{Named, section};
 use super::own_data;
 use crate::cli::Evaluate;
+use crate::config::explain::suggestion;
 use crate::config::measured::MeasuredObjective;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
@@ -22,10 +23,11 @@ use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure, neighbours};
 use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
 use crate::given::{Given, Sources};
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::BASE_RATE;
+use crate::metrics::names::{BASE_RATE, order};
 use crate::run_folder::model;
 use crate::run_folder::record::ProbeFit;
 
@@ -163,14 +165,15 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Refuses `--condition` for data without variables, of which no leak would be measured.
+/// Refuses a `--condition` that the data do not have, before any image is embedded.
 fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
-    match condition {
-        Some(name) if train.conditions.is_empty() => {
-            Err(usage(format_args!("--condition {name}: these data have no variables; leave it out")))
-        }
-        _ => Ok(()),
+    let Some(name) = condition.filter(|name| !train.conditions.contains_key(*name)) else { return Ok(()) };
+    if train.conditions.is_empty() {
+        return Err(usage(format_args!("--condition {name}: these data have no variables; leave it out")));
     }
+    let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
+    let hint = suggestion(name, &known);
+    Err(usage(format_args!("--condition {name}: these data have no such variable{hint}")))
 }
 
 /// The data and settings for evaluating a model.
@@ -202,7 +205,7 @@ fn judging(
             let Named { data, probe, augmentation, .. } = section(name)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
-            let splits = Splits::load(&data, folder, 0, &encoder)?;
+            let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;
             let is_chosen = probe.is_some();
             (splits, probe.unwrap_or_default(), is_chosen, data.judged(), augmentation)
         }
@@ -217,8 +220,11 @@ fn judging(
 }
 
 fn text(answer: &Answer) -> String {
+    let mut metrics: Vec<(&str, f64)> =
+        answer.metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    metrics.sort_by(|(one, _), (other, _)| order(one).cmp(&order(other)));
     let mut table = table(["Metric", "Value", BASE_RATE]);
-    for (name, &value) in &answer.metrics {
+    for (name, value) in metrics {
         let format = MetricFormat::of(name, &answer.condition);
         let number = format.number(Some(value));
         let base = format.number(answer.base_rates.get(name).copied());

@@ -1,7 +1,7 @@
 //! `simile import`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::Device;
@@ -43,6 +43,11 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     encoder.validate().map_err(usage)?;
     let metadata = Metadata::new(encoder.clone(), arguments.mean.clone(), arguments.std.clone());
     metadata.validate().map_err(usage)?;
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    if place(source).is_some_and(|source| place(&arguments.out) == Some(source)) {
+        let out = arguments.out.display();
+        return Err(usage(format_args!("--out {out} is the file that is imported; name another")));
+    }
     let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
     let mut weights = weights(&bytes).with_context(|| format!("{} cannot be imported", source.display()))?;
     for beginning in &arguments.leave_out {

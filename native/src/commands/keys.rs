@@ -6,16 +6,20 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use simile_core::kernel::KERNELS;
 use simile_core::loss;
 use simile_core::nn::Architecture;
 
 use crate::cli::Keys;
+use crate::config::objective::ObjectiveSection;
 use crate::config::shipped::SHIPPED;
 use crate::config::{ARMS, Changes, FORMER_ARMS, Recipe};
 use crate::console::{Console, table};
 use crate::data::sets;
 use crate::exit::usage;
 
+/// The objectives that are evaluated on the frozen network.
+const MEASURED: &str = "probe.objectives";
 /// Most values of a key that are listed.
 const SHOWN: usize = 4;
 
@@ -82,6 +86,12 @@ fn keys() -> Result<Vec<Key>> {
     if let Some(first) = SHIPPED.first() {
         add_known(&Recipe::load(first.name, &Changes::default())?, "", &mut examples_by_key);
     }
+    for key in ObjectiveSection::OWN_KEYS {
+        examples_by_key.entry(format!("objective.{key}")).or_default();
+    }
+    for setting in KERNELS.iter().flat_map(|kernel| kernel.settings) {
+        examples_by_key.entry(format!("objective.kernel.{setting}")).or_default();
+    }
     for spec in loss::specs() {
         for parameter in spec.parameters {
             let values = examples_by_key.entry(format!("objective.{}", parameter.name)).or_default();
@@ -95,7 +105,7 @@ fn keys() -> Result<Vec<Key>> {
         Some(meaning.to_owned())
     };
     let key = |(key, examples): (String, Vec<Value>)| Key {
-        kind: if key == ARMS { "array of tables" } else { kind(&examples) },
+        kind: if [ARMS, MEASURED].contains(&key.as_str()) { "array of tables" } else { kind(&examples) },
         meaning: meaning(&key),
         key,
         examples,
@@ -152,7 +162,7 @@ fn kind(values: &[Value]) -> &'static str {
 /// A JSON schema of recipes, for editors: it knows names and types, and refuses unknown keys where a run does.
 fn schema(keys: &[Key]) -> Result<Value> {
     let mut root = Map::new();
-    for key in keys.iter().filter(|key| key.key != ARMS) {
+    for key in keys.iter().filter(|key| ![ARMS, MEASURED].contains(&key.key.as_str())) {
         let mut of_key = Map::new();
         if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
             of_key.insert("type".into(), kind.into());
@@ -183,6 +193,8 @@ fn schema(keys: &[Key]) -> Result<Value> {
         }
     });
     root.insert(ARMS.into(), json!({ "type": "array", "items": arm }));
+    let measured = measured(root.get("objective"));
+    place(&mut root, MEASURED, measured);
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A recipe of Simile",
@@ -192,6 +204,16 @@ fn schema(keys: &[Key]) -> Result<Value> {
     let recipes = SHIPPED.iter().map(|shipped| Recipe::load(shipped.name, &Changes::default()));
     close(&mut schema, "", &recipes.collect::<Result<Vec<Recipe>>>()?);
     Ok(schema)
+}
+
+/// The schema of `[[probe.objectives]]`, from that of `[objective]`.
+fn measured(objective: Option<&Value>) -> Value {
+    let mut item = objective.cloned().unwrap_or_else(|| json!({ "type": "object" }));
+    if let Some(properties) = item.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("of".into(), json!({ "enum": ["representation", "projection"] }));
+        properties.insert("batch".into(), json!({ "type": "integer" }));
+    }
+    json!({ "type": "array", "items": item })
 }
 
 /// Refuses further keys in a section and those below it, where the reader of one of the recipes does.

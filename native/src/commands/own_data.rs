@@ -54,5 +54,11 @@ pub(super) fn splits(recipe: &Recipe, folder: Option<&Path>, device: &Device) ->
             )
         })?,
     };
-    prior::add(splits, recipe.data.prior.as_ref(), device)
+    let section = recipe.data.prior.as_ref();
+    let with_prior = prior::add(splits, section, device);
+    match section.and_then(prior::absent) {
+        Some(_) => with_prior
+            .context("the data of this model need another one, its prior; put it back, or a link to it"),
+        None => with_prior,
+    }
 }

@@ -13,15 +13,13 @@ use crate::config::Recipe;
 use crate::console::{Console, line, table};
 use crate::exit::{Interrupted, usage};
 use crate::experiment::settle::{Settled, settle};
+use crate::interrupt;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{MSE, R2, TOP1};
+use crate::metrics::names::SHOWN;
 use crate::report::{RunRecord, page, smoke};
 use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
 use crate::run_folder::record::RunResult;
-
-/// Metrics of the answer, where they were measured.
-const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 #[derive(Serialize)]
 struct Answer {
@@ -66,6 +64,10 @@ pub(super) fn run(
     let mut diverged = Vec::new();
     let mut records = Vec::new();
     for seed in first..first.saturating_add(count) {
+        // A signal that came at the end of the run before lets that run finish, and begins none.
+        if interrupt::asked() {
+            return Err(interrupted());
+        }
         let folder = root.join(format!("seed-{seed}"));
         let mut of_seed = recipe.clone();
         of_seed.train.seed = seed;
@@ -99,10 +101,12 @@ pub(super) fn run(
 
 /// The error of one run as that of all: an interrupted one names the command for itself alone.
 fn of_all(error: anyhow::Error) -> anyhow::Error {
-    match error.is::<Interrupted>() {
-        true => Interrupted("the same command goes on from here".into()).into(),
-        false => error,
-    }
+    if error.is::<Interrupted>() { interrupted() } else { error }
+}
+
+/// The interruption that the user requested, of all runs.
+fn interrupted() -> anyhow::Error {
+    Interrupted("the same command goes on from here".into()).into()
 }
 
 /// The verdict, and mean and deviation of every arm over the runs in which it did not diverge.
@@ -152,7 +156,7 @@ fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a BTreeMap<String, 
 mod tests {
     use super::*;
     use crate::config::Changes;
-    use crate::metrics::names::BASE_RATE;
+    use crate::metrics::names::{BASE_RATE, TOP1};
     use crate::report::testing;
     use crate::run_folder::record::ArmResult;
 

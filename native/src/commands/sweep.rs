@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
+use simile_core::data::Part;
 
 use super::runs;
 use crate::cli::Sweep as Arguments;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line};
 use crate::data::settings::JudgedBy;
+use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
 use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
@@ -17,7 +19,7 @@ use crate::sweep::axis::{Axis, points};
 use crate::sweep::front;
 use crate::sweep::noise::Noise;
 use crate::sweep::outcome::{Aim, Outcome};
-use crate::sweep::output::{Limit, Sweep};
+use crate::sweep::output::{FinalImages, Limit, Sweep};
 use crate::sweep::plan::{Plan, settings};
 
 pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
@@ -59,8 +61,9 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.rank(&mut outcomes)?;
-    let held_out = plan.recipe_at(&axes, &tried, 0)?.data.validation;
-    let noise = Noise { held_out: (held_out > 0).then_some(held_out) };
+    let data = plan.recipe_at(&axes, &tried, 0)?.data;
+    let noise = Noise { held_out: (data.validation > 0).then_some(data.validation) };
+    let final_images = final_images(&data, arguments.data.as_deref());
     front::mark(&mut outcomes, aim, noise);
     let leak = front::leak_of(&outcomes);
     if let (Some(_), None) = (arguments.leak_at_most, leak) {
@@ -83,7 +86,8 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         device: devices_of(&settled, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments),
-        best: best.map_or_else(String::new, |best| train(arguments, &axes, best)),
+        best: best.map_or_else(String::new, |best| train(arguments, &axes, best, final_images)),
+        final_images,
         limit,
         chosen,
         noise,
@@ -117,25 +121,39 @@ fn command(arguments: &Arguments) -> String {
         arguments.smoke.then(|| " --smoke".to_owned()),
     ];
     let words = grid.chain(random).chain(common(arguments)).chain(rest).chain(given.into_iter().flatten());
-    format!("simile sweep {}{}", arguments.recipe, words.collect::<String>())
+    format!("simile sweep {}{}", quoted(&arguments.recipe), words.collect::<String>())
 }
 
-/// The command that trains the best point on all training images and evaluates it on the test images, as it can be pasted: a
+/// The images on which a sweep over data evaluates the best point: those of the test, unless there are none.
+fn final_images(data: &DataSection, folder: Option<&Path>) -> FinalImages {
+    // Data that are not on this machine may have some.
+    let has_test = || {
+        let all = folder.and_then(|folder| catalogue(data, folder).ok());
+        all.is_none_or(|all| all.parts.contains(&Part::Test))
+    };
+    if data.judged_by == JudgedBy::Test || has_test() {
+        return FinalImages::Test;
+    }
+    if data.validation > 0 { FinalImages::Validation } else { FinalImages::ValidationAgain }
+}
+
+/// The command that trains the best point on all training images and evaluates it on the final images, as it can be pasted: a
 /// setting that a later one replaces is left out, and so are those by which the sweep held images out, unless the recipe has
 /// them too.
-fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
+fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome, final_images: FinalImages) -> String {
+    let is_on_test = final_images == FinalImages::Test;
     let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
     let replaced = |at: usize, setting: &str| {
         let later = arguments.set.iter().skip(at + 1).map(|later| key(later));
         later.chain(axes.iter().map(|axis| axis.key.clone())).any(|later| later == key(setting))
     };
-    let unchanged = arguments.set.iter().enumerate().filter(|(at, setting)| {
-        ![HELD_OUT, JUDGED_BY].contains(&key(setting).as_str()) && !replaced(*at, setting)
-    });
+    let is_undone = |key: &str| key == HELD_OUT || (key == JUDGED_BY && is_on_test);
+    let unchanged = arguments.set.iter().enumerate();
+    let unchanged = unchanged.filter(|(at, setting)| !is_undone(&key(setting)) && !replaced(*at, setting));
     let settings = unchanged.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
     let own = Recipe::load(&arguments.recipe, &Changes::default()).map(|recipe| recipe.data).ok();
     let holds_out = own.as_ref().is_some_and(|data| data.validation > 0);
-    let judges = own.is_some_and(|data| data.judged_by == JudgedBy::Validation);
+    let judges = is_on_test && own.is_some_and(|data| data.judged_by == JudgedBy::Validation);
     let undone = [(holds_out, format!("{HELD_OUT}=0")), (judges, format!("{JUDGED_BY}=test"))];
     let settings =
         settings.chain(undone.into_iter().filter(|(is_own, _)| *is_own).map(|(_, setting)| setting));
@@ -192,25 +210,30 @@ mod tests {
 
     #[test]
     fn the_best_point_is_judged_on_the_test_images() {
-        let trained = |words: &str| {
+        let trained = |words: &str, final_images| {
             let arguments = parsed(words);
-            train(&arguments, &Axis::all(&arguments.grid).unwrap(), &best())
+            train(&arguments, &Axis::all(&arguments.grid).unwrap(), &best(), final_images)
         };
+        let (on_test, on_validation) = (FinalImages::Test, FinalImages::Validation);
         assert_eq!(
-            trained("waterbirds"),
+            trained("waterbirds", on_test),
             "simile train waterbirds --set train.batch=32 --set data.judged_by=test"
         );
+        assert_eq!(trained("waterbirds", on_validation), "simile train waterbirds --set train.batch=32");
+        let held_out = "fair-digits --set data.judged_by=validation --set data.validation=100";
+        assert_eq!(trained(held_out, on_test), "simile train fair-digits --set train.batch=32");
         assert_eq!(
-            trained("fair-digits --set data.judged_by=validation --set data.validation=100"),
-            "simile train fair-digits --set train.batch=32"
+            trained(held_out, on_validation),
+            "simile train fair-digits --set data.judged_by=validation --set train.batch=32"
         );
     }
 
     #[test]
     fn the_command_of_a_sweep_says_all_that_decides() {
-        let words = "fair-digits --random 1 --seed 3 --by condition_r2 --lowest --leak-at-most 0.5 --smoke";
+        let words = "it's.toml --random 1 --seed 3 --by condition_r2 --lowest --leak-at-most 0.5 --smoke";
         let command = command(&parsed(words));
         for part in [
+            r"simile sweep 'it'\''s.toml' --grid",
             "--random 1",
             "--seed 3",
             "--by condition_r2 --seeds",

@@ -18,14 +18,11 @@ use crate::experiment::follow::follow;
 use crate::experiment::resume::{ResumeOptions, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::{MSE, R2, TOP1};
+use crate::metrics::names::SHOWN;
 use crate::peers::{self, ProcessGroup};
 use crate::report::{smoke, time};
 use crate::run_folder::folder::{MODEL, REPORT};
 use crate::run_folder::record::RunResult;
-
-/// Metrics of the answer, where they were measured; `result.json` has all of them.
-const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;

@@ -42,6 +42,18 @@ pub(super) fn default_condition() -> String {
 }
 
 impl ObjectiveSection {
+    /// The keys beside the parameters of the objective.
+    pub(crate) const OWN_KEYS: [&str; 8] = [
+        "bias",
+        "clusters",
+        "condition",
+        "name",
+        "neighbourhoods",
+        "oversample",
+        "top_attributes",
+        "variant",
+    ];
+
     /// The variable for clusters and neighbourhoods.
     pub(crate) fn variable(&self) -> String {
         self.condition.clone().unwrap_or_else(default_condition)
@@ -65,5 +77,30 @@ impl ObjectiveSection {
         let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
         let parameters = parameters.as_object().cloned().unwrap_or_default();
         Ok(ObjectiveConfig { name: self.name.clone(), variant: self.variant.clone(), parameters })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_keys_are_all_that_are_no_parameter() {
+        let (word, count) = (Some("a".to_owned()), Some(2));
+        let whole = ObjectiveSection {
+            name: "nt-xent".into(),
+            variant: word.clone(),
+            condition: word.clone(),
+            clusters: count,
+            top_attributes: count,
+            neighbourhoods: count,
+            bias: word,
+            oversample: Some(10.0),
+            parameters: Table::new(),
+        };
+        let mut keys: Vec<String> = Table::try_from(whole).unwrap().keys().cloned().collect();
+        keys.sort();
+        assert_eq!(keys, ObjectiveSection::OWN_KEYS);
     }
 }

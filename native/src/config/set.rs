@@ -139,11 +139,28 @@ fn within(table: &Table, key: &str) -> Option<String> {
 /// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
-    let mut path: Vec<&str> = key.trim().split('.').collect();
+    let mut path = dotted(key.trim());
     if let Some(first) = path.first_mut().filter(|first| **first == FORMER_ARMS) {
         *first = ARMS;
     }
     Ok((path, text))
+}
+
+/// The parts of a dotted key. One in quotes, as in TOML, may have points, and the quotes are no part of it.
+fn dotted(key: &str) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), key);
+    loop {
+        let in_quotes = ['"', '\''].into_iter().find_map(|quote| {
+            let (part, after) = rest.strip_prefix(quote)?.split_once(quote)?;
+            (after.is_empty() || after.starts_with('.')).then_some((part, after))
+        });
+        let (part, after) = in_quotes.unwrap_or_else(|| rest.split_at(rest.find('.').unwrap_or(rest.len())));
+        parts.push(part);
+        match after.strip_prefix('.') {
+            Some(next) => rest = next,
+            None => return parts,
+        }
+    }
 }
 
 /// Sets the value at the path of a setting, in its first reading.
@@ -173,7 +190,10 @@ fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
         let entry = table.entry(*name).or_insert_with(|| Value::Table(Table::new()));
         (table, rest) = match entry {
             Value::Table(section) => (section, inner),
-            Value::Array(arms) => arm(arms, inner)?,
+            Value::Array(arms) if arms.iter().any(Value::is_table) => arm(arms, inner)?,
+            Value::Array(_) => {
+                return Err(format!("`{name}` is a list, which is set as a whole, as in `{name}=[...]`"));
+            }
             _ => return Err(format!("`{name}` is a value, not a section")),
         };
     }

@@ -152,6 +152,12 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     assert!(faces("utkface", &["data.faces.correlation=0.8"]).is_ok());
     let text = usage_error(faces("utkface", &["data.faces.sampling=all", "data.faces.correlation=0.8"]));
     assert!(text.contains("--set data.faces.correlation=0.8") && text.contains("about all faces"), "{text}");
+    for dataset in ["utkface", "celeba"] {
+        assert!(faces(dataset, &["data.faces.seed=1"]).is_ok());
+        let text = usage_error(faces(dataset, &["data.faces.sampling=all", "data.faces.seed=1"]));
+        assert!(text.contains("`data.faces.seed` says nothing about all faces"), "{dataset}: {text}");
+    }
+    assert!(faces("utkface", &["data.split.seed=1", "data.faces.sampling=all"]).is_ok());
     assert!(faces("caltech-101", &["data.split.per_class=30", "data.split.seed=1"]).is_ok());
     let text = usage_error(faces("caltech-101", &["data.split.per_class=30", "data.split.test=0.2"]));
     assert!(text.contains("`data.split.test` says nothing beside `data.split.per_class`"), "{text}");
@@ -182,6 +188,7 @@ fn keys_that_are_ignored_do_not_spoil_a_run() {
         ("celeba", "faces = { correlation = 0.8 }"),
         ("utkface", "split = { test = 0.2 }"),
         ("utkface", "faces = { sampling = \"all\", correlation = 0.8 }"),
+        ("celeba", "faces = { sampling = \"all\", seed = 1 }"),
         ("caltech-101", "split = { test = 0.2, per_class = 30 }"),
         ("table", "table = { csv = \"a.csv\", categories = [\"site\"] }"),
     ] {
@@ -253,9 +260,24 @@ fn a_variant_whose_name_has_points_is_reached() {
         let changed = |arm: &Arm| arm.objective.parameters.contains_key("temperature");
         assert_eq!(recipe.arms.iter().position(changed), Some(at), "{name}");
     }
+    let quoted = load(&text, &["variant.\"v1.5\".objective.temperature=0.25"]).unwrap();
+    assert!(quoted.arms[1].objective.parameters.contains_key("temperature"));
     let text = usage_error(load(&text, &["variant.v2.5.objective.temperature=1"]));
     assert!(text.contains("`variant.v2.5.objective` does not begin with the name of a variant"), "{text}");
     assert!(text.contains("known: v1, v1.5"), "{text}");
+}
+
+#[test]
+fn a_key_in_quotes_is_set_without_them() {
+    let table = "[data.table]\ncsv = \"a.csv\"\nsplit = \"split\"\n";
+    let text = format!("{}\n{table}", SMALL.replace("\"digits\"", "\"table\""));
+    for quote in ['"', '\''] {
+        let set = format!("data.table.conditions.{quote}dose (ml)/1.5{quote}=[\"dose\"]");
+        let written = load(&text, &[&set]).unwrap().to_toml().unwrap();
+        assert!(written.contains("\"dose (ml)/1.5\" = [\"dose\"]"), "{written}");
+    }
+    let text = usage_error(load(SMALL, &["probe.ridge.0=1"]));
+    assert!(text.contains("`ridge` is a list"), "{text}");
 }
 
 #[test]

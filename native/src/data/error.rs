@@ -35,6 +35,13 @@ pub(crate) enum DataError {
         path.display()
     )]
     LargeFeatures { path: PathBuf, limit: u64 },
+    #[error(
+        "{} takes {} of memory while it is read, and {} are free; {remedy}",
+        path.display(),
+        size(*bytes),
+        size(*free)
+    )]
+    Memory { path: PathBuf, bytes: u64, free: u64, remedy: &'static str },
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     #[error("cannot read the picture {}: {source}", path.display())]

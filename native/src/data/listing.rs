@@ -27,7 +27,7 @@ impl Listing {
     }
 
     /// The lines of a file, or of stdin for `-`, which is copied to a temporary file, as a pipe is. Empty lines do not
-    /// count.
+    /// count, nor does a byte order mark.
     ///
     /// # Errors
     /// If it cannot be read or copied.
@@ -43,7 +43,7 @@ impl Listing {
         }
         let mut count = 0;
         for line in BufReader::new(&file).lines() {
-            count += usize::from(!line.with_context(failed)?.trim_end().is_empty());
+            count += usize::from(!content(&line.with_context(failed)?).is_empty());
         }
         file.rewind().with_context(failed)?;
         Ok(Self { source: Source::Lines { file, origin }, count })
@@ -61,7 +61,7 @@ impl Listing {
             Source::Lines { file, origin } => {
                 let lines = BufReader::new(file).lines().map(move |line| {
                     let line = line.with_context(|| format!("cannot read the list {origin}"))?;
-                    Ok(PathBuf::from(line.trim_end()))
+                    Ok(PathBuf::from(content(&line)))
                 });
                 let is_some =
                     |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| !path.as_os_str().is_empty());
@@ -69,6 +69,11 @@ impl Listing {
             }
         }
     }
+}
+
+/// A line without its end, and without the mark with which programs on Windows begin a text.
+fn content(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}').trim_end()
 }
 
 fn copied(mut from: impl io::Read) -> io::Result<File> {
@@ -97,6 +102,8 @@ mod tests {
             (read(0..3), read(1..2)),
             (vec!["a.png".into(), "in it/b.png".into(), "c.png".into()], vec!["in it/b.png".to_owned()])
         );
+        std::fs::write(&list, "\u{feff}a.png\r\nb.png\r\n").unwrap();
+        assert_eq!(read(0..2), ["a.png", "b.png"]);
         let error = Listing::of(Path::new("nowhere.txt")).unwrap_err();
         assert!(error.to_string().contains("nowhere.txt"), "{error}");
     }

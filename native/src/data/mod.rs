@@ -24,6 +24,7 @@ mod survey;
 
 pub(crate) use check::check;
 pub(crate) use fetch::{Fetched, fetch};
+pub(crate) use files::numbers::check_memory;
 pub(crate) use missing::{catalogue, is_part, missing_files};
 pub(crate) use name::DatasetName;
 pub(crate) use pictures::annotations::Annotations;

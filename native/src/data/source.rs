@@ -31,7 +31,7 @@ pub(crate) trait Source: Sync {
         &[]
     }
 
-    /// True if its images stand on coloured grounds, whose colours `data.colours` chooses.
+    /// True if its images have coloured backgrounds, whose colours `data.colours` chooses.
     fn has_grounds(&self) -> bool {
         false
     }

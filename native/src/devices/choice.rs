@@ -165,8 +165,8 @@ impl DeviceSet {
         format!("--device {}", names.join(","))
     }
 
-    /// What follows the command that resumes a run on these devices: the option that named them, if several processes each need it.
-    /// One process finds the devices in the run.
+    /// The end of the command that resumes a run on these devices: the option that named them, if there are several processes, which
+    /// each need it. One process finds the devices in the run.
     pub(crate) fn to_resume(&self) -> String {
         if self.processes.is_alone() || self.named.is_empty() {
             return String::new();

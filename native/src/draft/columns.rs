@@ -22,7 +22,7 @@ const MOST_NAMES: f64 = 0.5;
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Number of cells without a value: empty ones, and among numbers those that are none to reckon with, such as `NaN`.
+    /// Number of cells without a value: empty ones, and in a column of numbers unusable ones such as `NaN`.
     pub(super) missing: usize,
 }
 
@@ -80,9 +80,9 @@ impl Column {
         }
     }
 
-    /// The reason why it is left out, in a sentence, if it is no attribute and has a name.
+    /// The reason why it is left out, in a sentence, if it is no attribute.
     fn left_out(&self, rows: usize) -> Option<String> {
-        if self.is_attribute() || self.name.is_empty() {
+        if self.is_attribute() {
             return None;
         }
         let filled = rows.saturating_sub(self.missing);
@@ -164,7 +164,7 @@ pub(super) fn read(csv: &Path) -> Result<(Vec<String>, Vec<StringRecord>)> {
     Ok((header, sheet.rows().with_context(reading)?))
 }
 
-/// What is wrong with a header, as the end of a sentence about its file.
+/// The fault of a header, as the end of a sentence about its file.
 fn header_fault(header: &[String]) -> Option<String> {
     let separated =
         |by: &str| format!("has one column; are its cells separated by {by}? Commas are expected");
@@ -178,6 +178,12 @@ fn header_fault(header: &[String]) -> Option<String> {
             Some(format!("has two columns `{twice}`; rename one"))
         }
     }
+}
+
+/// The columns that may be attributes: those with a name, but for some that have another role. One without a name, such as the
+/// index that pandas writes, could not be asked for.
+pub(super) fn candidates<'h>(header: &'h [String], roles: &[Option<&String>]) -> Vec<&'h String> {
+    header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
 }
 
 /// Says which columns cannot be attributes, of a table of so many rows.

@@ -66,7 +66,11 @@ impl Contents {
     /// A usage error if it holds no pictures, or a column cannot be told; a failure if a file cannot be read.
     pub(super) fn of(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
         let mut tables: Vec<String> = entries(folder);
-        tables.retain(|name| name.to_ascii_lowercase().ends_with(".csv") && folder.join(name).is_file());
+        // A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of others.
+        tables.retain(|name| {
+            let is_csv = !name.starts_with('.') && name.to_ascii_lowercase().ends_with(".csv");
+            is_csv && folder.join(name).is_file()
+        });
         tables.sort();
         match (wishes.csv, tables.as_slice()) {
             (Some(csv), _) => Self::from_table(folder, csv.to_owned(), wishes),
@@ -123,8 +127,8 @@ impl Contents {
             )));
         }
         let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
-        let of_role = |name: &String| roles.contains(&Some(name));
-        let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
+        let candidates = columns::candidates(&header, &roles).into_iter();
+        let columns = candidates.map(|name| Column::of(name, cells(name)));
         let (attributes, others): (Vec<Column>, Vec<Column>) = columns.partition(Column::is_attribute);
         columns::say_left_out(&others, rows.len());
         let missing =

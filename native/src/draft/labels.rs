@@ -52,8 +52,8 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     let file = named(&header, &FILES);
     let split = part_column(&header, &rows, class)
         .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
-    let of_role = |name: &String| [file, Some(class), split.as_ref()].contains(&Some(name));
-    let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
+    let candidates = columns::candidates(&header, &[file, Some(class), split.as_ref()]).into_iter();
+    let columns = candidates.map(|name| Column::of(name, cells(name)));
     let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
     let (useful, useless): (Vec<Column>, Vec<Column>) =
         columns.partition(|column| column.is_attribute() || is_wanted(column));

@@ -221,6 +221,35 @@ mod tests {
     }
 
     #[test]
+    fn columns_without_a_name_are_no_attributes() {
+        let folder = scans(",,site", ["0,a,x", "1,b,y", "2,a,x", "3,b,y"]);
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("\"site\" = [\"site\"]") && !text.contains("\"\" = "), "{text}");
+        let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
+        let data = all.load(&Changes::default()).unwrap().data;
+        assert_eq!(catalogue(&data, folder.path()).unwrap().conditions.len(), 1);
+    }
+
+    #[test]
+    fn columns_may_have_several_lines_and_quotes() {
+        let folder = scans("\"age\n(years)\",\"a\"\"b'c\"", ["61.5,x", "47,y", "50,x", "38,y"]);
+        let (text, recipe) = drafted(folder.path(), &["age\n(years)"], &["a\"b'c"]);
+        assert!(text.contains("without telling age (years)"), "{text}");
+        assert_eq!(recipe.probe.condition, "age\n(years)");
+        assert_eq!(recipe.probe.also, ["a\"b'c"]);
+        let names: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
+        assert_eq!(names, ["plain", "hide age-(years)", "keep a\"b'c"]);
+    }
+
+    #[test]
+    fn a_hidden_table_is_passed_over() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        fs::write(folder.path().join("._images.csv"), [0, 5, 22, 7]).unwrap();
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("csv = \"images.csv\""), "{text}");
+    }
+
+    #[test]
     fn a_column_with_a_number_that_is_none_is_left_alone() {
         let folder = scans("site,age", ["a,61", "b,NaN", "a,47", "b,50"]);
         let (text, _) = drafted(folder.path(), &["site"], &[]);

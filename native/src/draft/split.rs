@@ -92,7 +92,7 @@ pub(super) fn empty(column: &str, row: &StringRecord) -> String {
 mod tests {
     use super::*;
 
-    /// What a table with columns `class` and another says, whose cells are given.
+    /// The split that is found in a table with the columns `class` and `column`, whose cells are given.
     fn of(column: &str, cells: &[&str]) -> Result<Option<Split>, String> {
         let table: String = cells.iter().map(|cell| format!("a,{cell}\n")).collect();
         let text = format!("class,{column}\n{table}");

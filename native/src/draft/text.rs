@@ -42,14 +42,16 @@ fn head(draft: &Draft, file: &str) -> String {
         (None, _) => "`--smoke` says it".into(),
     };
     format!(
-        "# {}: {aim}. Every line may be changed.\n#\n\
+        "# {}: {}. Every line may be changed.\n#\n\
          # Written by  simile init {folder}{}\n\
          # Look        simile data check {file} --data {folder}\n\
          # Try         simile train {file} --data {folder} --smoke\n\
          # Train       simile train {file} --data {folder}\n\
          # Repeat      simile train {file} --data {folder} --seeds 5\n\
          # Time        {time}\n\n",
-        draft.name, draft.wished
+        draft.name,
+        comment(&aim),
+        comment(&draft.wished)
     )
 }
 
@@ -129,9 +131,14 @@ fn columns(draft: &Draft, table: &Table) -> String {
             missing => format!("; {missing} cells have no value"),
         };
         let kind = comment(&column.kind.to_string());
-        let _ = writeln!(text, "# {kind}{missing}\n{} = [{}]", value(&column.name), value(&column.name));
+        let _ = writeln!(text, "# {kind}{missing}\n{} = [{}]", key(&column.name), value(&column.name));
     }
     text
+}
+
+/// A text of the user as a key, which may have any characters but stands on one line.
+fn key(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// A text of the user in a comment.

@@ -17,6 +17,7 @@ use crate::experiment::train::loader::{DataLoader, StepBatch};
 use crate::experiment::train::trainer::{is_divergence, is_of_another, share, trainer_config};
 use crate::interrupt;
 use crate::peers::{Message, ProcessGroup, Status, Verdict};
+use crate::run_folder::digest::Digest;
 
 /// Shares the steps of the leader until the leader ends the run.
 ///
@@ -39,12 +40,13 @@ pub(crate) fn follow(
 }
 
 fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
-    let (recipe, leaders) = match processes.hear()?.0 {
-        Message::Begin { recipe, data } => (recipe, data),
+    let (recipe, leaders, images) = match processes.hear()?.0 {
+        Message::Begin { recipe, data, images } => (recipe, data, images),
         Message::End { code } => return ended(code),
         Message::Arm { .. } => bail!("the process of rank 0 began with a variant"),
     };
     let follower = Follower::open(processes, &recipe, devices, data.or(leaders));
+    let follower = follower.and_then(|follower| follower.with_same_images(images));
     let status = if follower.is_ok() { Status::Fine } else { Status::Failed };
     let verdict = processes.agree(status)?;
     let follower = follower?;
@@ -94,6 +96,17 @@ impl Follower {
         let splits = read_images(&recipe, data.as_deref(), &devices)?;
         interrupt::listen()?;
         Ok(Self { recipe, devices, splits })
+    }
+
+    /// Checks that its images are those of the leader: a batch names them by their numbers.
+    fn with_same_images(self, leaders: Digest) -> Result<Self> {
+        if self.splits.digest() != leaders {
+            bail!(
+                "the images of this process have other file names or classes than those of rank 0; give all processes equal \
+                 folders"
+            );
+        }
+        Ok(self)
     }
 
     /// Takes the steps of an arm, from the given state of its trainer on.

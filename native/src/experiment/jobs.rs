@@ -34,6 +34,10 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
     let mut results: Vec<Option<Result<R>>> = Vec::new();
     if limit <= 1 {
         for item in items {
+            // A signal that came at the end of the item before.
+            if interrupt::asked() {
+                break;
+            }
             let result = work(item, 0);
             let failed = result.is_err();
             results.push(Some(result));

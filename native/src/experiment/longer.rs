@@ -1,4 +1,6 @@
-//! The recipe of a resumed run: the original one, or one with more iterations on request.
+//! The recipe of a resumed run: the original one, or on request one with more iterations or with another place of its prior.
+
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -11,8 +13,19 @@ use crate::run_folder::state::RunState;
 
 /// The only key whose value can be increased when a run resumes.
 const LENGTH: &str = "train.iterations";
+/// The key of the place of another model, which may be moved.
+pub(super) const PRIOR: &str = "data.prior.model";
 
-/// The recipe to resume with, and true if it has more iterations. `written` is the present `recipe.toml`.
+/// The recipe with which a run resumes.
+pub(super) struct Resumed {
+    pub(super) recipe: Recipe,
+    /// True if it has more iterations.
+    pub(super) is_longer: bool,
+    /// True if its prior is in another place.
+    pub(super) is_moved: bool,
+}
+
+/// The recipe to resume with. `written` is the present `recipe.toml`.
 ///
 /// # Errors
 /// A usage error that names a key whose value differs from that at the start of the run.
@@ -21,46 +34,56 @@ pub(super) fn recipe(
     state: &RunState,
     written: &Recipe,
     set: &[String],
-) -> Result<(Recipe, bool)> {
+) -> Result<Resumed> {
     let begun = state.recipe(folder)?;
     let asked = written.with(set)?;
     let is_set = |key: &str| {
         set.iter().any(|setting| setting.split('=').next().is_some_and(|name| name.trim() == key))
     };
-    let longer = asked.train.iterations > begun.train.iterations && is_set(LENGTH);
+    let is_longer = asked.train.iterations > begun.train.iterations && is_set(LENGTH);
     let mut others = decisive(&begun, &asked)?;
-    others.retain(|difference| !(longer && difference.key == LENGTH));
-    let Some(Difference { key, .. }) = others.first() else {
-        if longer {
-            line(format_args!(
-                "the run goes on from {} to {} iterations; from here on its schedule is that of the longer run",
-                begun.train.iterations, asked.train.iterations
-            ));
-        }
-        return Ok((asked, longer));
+    let is_moved = is_set(PRIOR) && others.iter().any(|difference| difference.key == PRIOR);
+    let is_allowed = |key: &str| (is_longer && key == LENGTH) || (is_moved && key == PRIOR);
+    others.retain(|difference| !is_allowed(&difference.key));
+    if let Some(other) = others.first() {
+        let longer = asked.train.iterations.max(begun.train.iterations + 1);
+        return Err(usage(match is_set(&other.key) {
+            true => of_setting(other),
+            false => of_edit(other, &folder.path(RECIPE), longer),
+        }));
+    }
+    if is_longer {
+        line(format_args!(
+            "the run goes on from {} to {} iterations; from here on its schedule is that of the longer run",
+            begun.train.iterations, asked.train.iterations
+        ));
+    }
+    Ok(Resumed { recipe: asked, is_longer, is_moved })
+}
+
+/// The message for a key that is set and cannot change.
+fn of_setting(difference: &Difference) -> String {
+    let (was, is) = (difference.one(), difference.other());
+    match difference.key.as_str() {
+        LENGTH => format!(
+            "the run was begun for {was} iterations; N in --set {LENGTH}=N must be larger than {was}, not {is}"
+        ),
+        key => format!(
+            "--set {key}: the run was begun with {was}; only {LENGTH} can become more, begin another run"
+        ),
+    }
+}
+
+/// The message for a key that differs in `recipe.toml`; `longer` is a length that can be asked for.
+fn of_edit(difference: &Difference, file: &Path, longer: usize) -> String {
+    let (key, was, is) = (difference.key.as_str(), difference.one(), difference.other());
+    let remedy = match key {
+        LENGTH => format!("ask for more on purpose, such as with --set {key}={longer}"),
+        PRIOR => format!("name its new place with --set {key}=PATH"),
+        _ => "begin another run".to_owned(),
     };
-    let (was, is) = (others[0].one(), others[0].other());
-    let path = folder.path(RECIPE);
-    Err(usage(match (key.as_str(), is_set(key)) {
-        (LENGTH, true) => {
-            format!(
-                "the run was begun for {was} iterations; N in --set {LENGTH}=N must be larger than {was}, not {is}"
-            )
-        }
-        (LENGTH, false) => format!(
-            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or ask for more on purpose, such as \
-             with --set {key}={}",
-            path.display(),
-            asked.train.iterations.max(begun.train.iterations + 1)
-        ),
-        (_, true) => {
-            format!(
-                "--set {key}: the run was begun with {was}; only {LENGTH} can become more, begin another run"
-            )
-        }
-        (_, false) => format!(
-            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or begin another run",
-            path.display()
-        ),
-    }))
+    format!(
+        "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or {remedy}",
+        file.display()
+    )
 }

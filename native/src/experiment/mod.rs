@@ -9,7 +9,7 @@ pub(crate) mod follow;
 pub(crate) mod input;
 pub(crate) mod jobs;
 mod longer;
-mod memory;
+pub(crate) mod memory;
 mod preflight;
 pub(crate) mod prepare;
 pub(crate) mod profile;

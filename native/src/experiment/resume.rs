@@ -8,9 +8,9 @@ use crate::config::Recipe;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
-use crate::experiment::longer;
+use crate::experiment::longer::{self, PRIOR, Resumed};
 use crate::experiment::prepare::splits::Splits;
-use crate::experiment::prepare::weights;
+use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
 use crate::experiment::write;
@@ -27,7 +27,7 @@ pub(crate) struct ResumeOptions<'a> {
     /// The present folder of the data set's files, if it has changed.
     pub(crate) data: Option<&'a Path>,
     pub(crate) devices: &'a [DeviceChoice],
-    /// Keys of the recipe: more iterations.
+    /// Keys of the recipe: more iterations, and the present place of its prior.
     pub(crate) set: &'a [String],
     /// The processes that share the steps; their number may have changed.
     pub(crate) processes: &'a ProcessGroup,
@@ -47,7 +47,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.verify(&folder)?;
     // Also of a finished run: its process may have been killed right after it wrote its last state.
     state.drop_outdated(&folder);
-    let (recipe, is_longer) = longer::recipe(&folder, &state, &written, options.set)?;
+    let Resumed { recipe, is_longer, is_moved } = longer::recipe(&folder, &state, &written, options.set)?;
     if is_longer {
         state.follow(&recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
@@ -64,11 +64,17 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         None => None,
     };
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
-        .with_context(|| stopped(run, state.data.as_deref()))?;
+        .with_context(|| stopped(run, state.data.as_deref(), &recipe))?;
     same_data(&folder, &state, &splits)?;
+    same_prior(&state, &recipe)?;
     if is_longer {
         // That of the earlier end would be taken for that of the whole run.
         folder.remove(&[RESULT, REPORT])?;
+    }
+    if is_moved {
+        state.move_prior(&recipe)?;
+    }
+    if is_longer || is_moved {
         // The state is written before the recipe: it alone determines the length of the run.
         state.write(&folder)?;
     }
@@ -82,16 +88,17 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     Ok((folder, complete(session)?))
 }
 
-/// The state of a run whose images cannot be read, and the remedy if their folder is not there.
-fn stopped(run: &Path, data: Option<&Path>) -> String {
-    let remedy = match data.filter(|data| !data.is_dir()) {
-        Some(data) => {
-            let data = data.display();
-            format!("; its data were in {data}, which is not there: name their folder with --data DIR")
-        }
-        None => String::new(),
-    };
-    format!("{} cannot go on now, and keeps its state{remedy}", run.display())
+/// The state of a run whose images cannot be read, and the remedy if their folder, or the model of its prior, is not there.
+fn stopped(run: &Path, data: Option<&Path>, recipe: &Recipe) -> String {
+    let of_data = data.filter(|data| !data.is_dir()).map(|data| {
+        let data = data.display();
+        format!("; its data were in {data}, which is not there: name their folder with --data DIR")
+    });
+    let is_absent = recipe.data.prior.as_ref().is_some_and(|section| prior::absent(section).is_some());
+    let of_prior =
+        is_absent.then(|| format!("; name the present place of its prior with --set {PRIOR}=PATH"));
+    let remedies = of_data.into_iter().chain(of_prior).collect::<String>();
+    format!("{} cannot go on now, and keeps its state{remedies}", run.display())
 }
 
 /// Begins the run of a folder with a recipe and no state, whose process ended before the first state.
@@ -128,6 +135,19 @@ fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()
     };
     let remedy = "put the data back as they were, or begin another run";
     Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))
+}
+
+/// Checks that the model of the prior is the one that the run began with.
+fn same_prior(state: &RunState, recipe: &Recipe) -> Result<()> {
+    let Some(section) = &recipe.data.prior else { return Ok(()) };
+    let now = prior::digest(section)?;
+    match state.prior.filter(|begun| *begun != now) {
+        Some(_) => Err(usage(format_args!(
+            "`{PRIOR}`, {}, is another model than the one that the run began with; put that back, or begin another run",
+            section.model.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// True if the result exists and can be read.

@@ -4,13 +4,15 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
+use toml::Value;
 
 use crate::config::Recipe;
 use crate::config::difference::decisive;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Usage, told, usage};
-use crate::experiment::prepare::weights;
+use crate::experiment::longer::PRIOR;
+use crate::experiment::prepare::{prior, weights};
 use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
@@ -90,6 +92,7 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
         }
     }
     let run_folder = RunFolder::open(folder)?;
+    let moved = Vec::from_iter(moved_prior(&recipe, &recipe_of(&run_folder)?));
     refuse_another(&run_folder, recipe)?;
     if has_result(&run_folder) {
         line(format_args!("{}: done before", folder.display()));
@@ -97,9 +100,16 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
     }
     Ok(resume(
         folder,
-        ResumeOptions { data, devices: &[device], set: &[], processes: &ProcessGroup::alone() },
+        ResumeOptions { data, devices: &[device], set: &moved, processes: &ProcessGroup::alone() },
     )?
     .1)
+}
+
+/// The setting with which a run resumes whose prior, the run of an earlier row, was moved.
+fn moved_prior(asked: &Recipe, begun: &Recipe) -> Option<String> {
+    let (asked, begun) = (asked.data.prior.as_ref()?, begun.data.prior.as_ref()?);
+    prior::absent(begun)?;
+    Some(format!("{PRIOR}={}", Value::from(asked.model.to_str()?)))
 }
 
 /// The last two folders of a path, `ROW/seed-N` of a run of `reproduce`.
@@ -137,5 +147,29 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
             difference.other()
         ))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::Changes;
+    use crate::data::PriorSection;
+
+    #[test]
+    fn a_prior_that_was_moved_is_named_where_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let with_prior = |path: PathBuf| {
+            let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+            recipe.data.prior = Some(PriorSection::of(path));
+            recipe
+        };
+        let (there, gone) = (with_prior(place.path().to_owned()), with_prior("it's \"gone\"/seed-0".into()));
+        assert_eq!(moved_prior(&gone, &there), None);
+        let setting = moved_prior(&there, &gone).unwrap();
+        assert_eq!(gone.with(&[setting]).unwrap().data.prior, there.data.prior);
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::npy;
 
+use crate::data::check_memory;
 use crate::data::sheet::{fault, line_of};
+use crate::experiment::memory::available::available;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
 
@@ -34,7 +36,12 @@ pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>)
     }
 }
 
+/// What to do where a file takes more memory than is free.
+const REMEDY: &str = "divide it into several, which are read one after the other, or write Parquet, which is read in \
+                      groups of rows";
+
 fn read_npy(path: &Path) -> Result<Chunk> {
+    check_memory(path, available(), REMEDY)?;
     let array = npy::parse(&fs::read(path)?, &path.display().to_string())?;
     let columns = match *array.shape.as_slice() {
         [_, columns] if columns > 0 => columns,
@@ -66,7 +73,20 @@ fn read_csv(path: &Path) -> Result<Chunk> {
             values.push(number);
         }
     }
+    if let Some(name) = fraction(&names) {
+        anyhow::bail!(
+            "its first column has numbers, such as {name}, where the name of the image of each vector is expected; put a column of \
+             names before them"
+        );
+    }
     Ok(Chunk { columns, values, names: Some(names) })
+}
+
+/// One of some names, if all of them are numbers and this has a fraction: numbers of rows have none.
+fn fraction(names: &[String]) -> Option<&String> {
+    let number = |name: &String| name.trim().parse::<f64>().ok();
+    let are_numbers = names.iter().all(|name| number(name).is_some());
+    names.iter().find(|name| are_numbers && number(name).is_some_and(|number| number.fract() != 0.0))
 }
 
 fn chunk_from_columns(columns: Vec<(String, Cells)>) -> Result<Chunk> {

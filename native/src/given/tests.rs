@@ -79,11 +79,30 @@ fn rows_that_do_not_belong_together_are_refused() {
     assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is no number"));
     fs::write(place.path().join("d.csv"), "image,v0\r\nscans/0.png,1\r\nscans/1.png,one\r\n").unwrap();
     assert!(error(&["d.csv"], "table.csv").contains("line 3: `one` is no number"));
+    // The first number of each vector was taken for a name.
+    fs::write(place.path().join("e.csv"), "v0,v1\n1,2\n-0.25,3\n").unwrap();
+    let nameless = error(&["e.csv"], "table.csv");
+    assert!(nameless.contains("such as -0.25, where the name of the image"), "{nameless}");
+    fs::write(place.path().join("f.csv"), "row,v0\n0,2.5\n1,3\n").unwrap();
+    assert!(error(&["f.csv"], "table.csv").contains("is of 0"), "numbers of rows are names");
     fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
     assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
     let parts = [place.path().join("whole.npy")];
     let sources = Sources { parts: &parts, table: None, label: None, condition: None };
     assert!(Given::read(sources).err().unwrap().to_string().contains("--table"));
+}
+
+/// A file without blocks on the disk, of which not even a part is read.
+#[cfg(unix)]
+#[test]
+fn vectors_that_memory_cannot_hold_are_refused_before_they_are_read() {
+    let place = folder();
+    let path = place.path().join("whole.npy");
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 41).unwrap();
+    let error =
+        read(place.path(), &["whole.npy"], "table.csv").err().map(|error| format!("{error:#}")).unwrap();
+    assert!(error.contains("whole.npy takes 10995.1 GB of memory"), "{error}");
+    assert!(error.contains("divide it into several"), "{error}");
 }
 
 #[test]

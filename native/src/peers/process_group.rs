@@ -11,6 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 use simile_core::peers::{Alone, Peers};
 
+use crate::run_folder::digest::Digest;
+
 /// The processes of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessGroup {
@@ -24,8 +26,8 @@ pub(crate) struct ProcessGroup {
 /// A message of the leader to all other processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
-    /// The recipe as TOML, and the folder of the data set's files.
-    Begin { recipe: String, data: Option<PathBuf> },
+    /// The recipe as TOML, the folder of the data set's files, and the digest of the images that the leader has read.
+    Begin { recipe: String, data: Option<PathBuf>, images: Digest },
     /// The place of an arm in the recipe; the state of its trainer follows.
     Arm { at: usize },
     /// The end of the run, with the exit code of all processes.

@@ -54,6 +54,9 @@ pub(crate) struct RunState {
     /// The digest of the classes and file names of its data, once read.
     #[serde(default)]
     pub(crate) image_digest: Option<Digest>,
+    /// The digest of the model of its prior, if it has one.
+    #[serde(default)]
+    pub(crate) prior: Option<Digest>,
     /// The test images that the first arm classifies rightly, by metric: a character each, `1` or `0`.
     #[serde(default)]
     hits: BTreeMap<String, String>,
@@ -185,6 +188,15 @@ impl RunState {
         self.figures = None;
         self.arms.iter_mut().for_each(|arm| arm.result = None);
         self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
+        Ok(())
+    }
+
+    /// Switches to a recipe that finds the prior in another place.
+    ///
+    /// # Errors
+    /// If the recipe cannot be written.
+    pub(crate) fn move_prior(&mut self, recipe: &Recipe) -> Result<()> {
+        self.recipe = recipe.to_toml()?;
         Ok(())
     }
 

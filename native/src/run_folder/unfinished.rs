@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::interrupt::{self, Temporary};
+
 /// The prefix of the names of temporary files.
 pub(super) const UNFINISHED: &str = ".tmp-simile-";
 
@@ -21,7 +23,7 @@ pub(crate) fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A temporary file, and the place to which it moves.
-    Beside(NamedTempFile, PathBuf),
+    Beside { file: NamedTempFile, path: PathBuf, _entry: Temporary },
     /// A device or a pipe is written directly; moving a file there would replace it.
     Direct(File),
 }
@@ -35,7 +37,8 @@ impl Pending {
         if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
             return Ok(Self::Direct(File::options().write(true).open(path)?));
         }
-        Ok(Self::Beside(unfinished(folder_of(path))?, path.to_owned()))
+        let (file, _entry) = interrupt::temporary(|| unfinished(folder_of(path)))?;
+        Ok(Self::Beside { file, path: path.to_owned(), _entry })
     }
 
     /// Moves the file to its place.
@@ -45,7 +48,7 @@ impl Pending {
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Direct(mut file) => file.flush(),
-            Self::Beside(file, path) => {
+            Self::Beside { file, path, _entry } => {
                 file.as_file().sync_all()?;
                 readable(&file)?;
                 file.persist(&path).map_err(|error| error.error)?;
@@ -59,14 +62,14 @@ impl Pending {
 impl Write for Pending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Beside(file, _) => file.write(bytes),
+            Self::Beside { file, .. } => file.write(bytes),
             Self::Direct(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Beside(file, _) => file.flush(),
+            Self::Beside { file, .. } => file.flush(),
             Self::Direct(file) => file.flush(),
         }
     }

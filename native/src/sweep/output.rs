@@ -11,12 +11,10 @@ use super::outcome::{Aim, Front, Outcome};
 use crate::experiment::several::Missing;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{MSE, NAMED, R2, TOP1};
+use crate::metrics::names::SHOWN;
 use crate::report::charts::{Cell, Line, lines, surface};
 use crate::report::{document, wide};
 
-/// Metrics that are shown where they were measured; a file has all of them.
-const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, NAMED];
 /// A sweep with everything that is needed to read it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep<'a> {
@@ -31,8 +29,11 @@ pub(crate) struct Sweep<'a> {
     pub(crate) device: String,
     pub(crate) version: &'static str,
     pub(crate) command: String,
-    /// The command that trains the best point on all training images and evaluates it on the test images.
+    /// The command that trains the best point on all training images and evaluates it.
     pub(crate) best: String,
+    /// The images on which it evaluates it.
+    #[serde(skip)]
+    pub(crate) final_images: FinalImages,
     /// The leak that the best point may have at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<Limit>,
@@ -46,6 +47,32 @@ pub(crate) struct Sweep<'a> {
     /// Runs without a result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) missing: Vec<Missing>,
+}
+
+/// The images on which the best point is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FinalImages {
+    Test,
+    /// The validation part of data without test images; the settings were chosen on held-out training images.
+    Validation,
+    /// The same part, on which the settings were chosen too.
+    ValidationAgain,
+}
+
+impl FinalImages {
+    /// The command that evaluates the best point on them, with what its numbers can be taken for.
+    fn remark(self, command: &str) -> String {
+        match self {
+            Self::Test => format!("On the test images: `{command}`"),
+            Self::Validation => {
+                format!("On the validation images, because these data have no test images: `{command}`")
+            }
+            Self::ValidationAgain => format!(
+                "These data have no test images, so that this command evaluates on the validation images, which chose the \
+                 settings: `{command}`. With --set data.validation=N, N training images choose them instead."
+            ),
+        }
+    }
 }
 
 /// A bound on the leak of the best point.
@@ -157,7 +184,7 @@ impl Sweep<'_> {
         let absent: Vec<&str> = missing.iter().map(|one| one.folder.as_str()).collect();
         let absent = (!missing.is_empty()).then(|| format!("Without a result: {}.", absent.join(", ")));
         let way = if aim.lowest { "lowest" } else { "highest" };
-        let on_test = (!self.best.is_empty()).then(|| format!("On the test images: `{}`", self.best));
+        let best = (!self.best.is_empty()).then(|| self.final_images.remark(&self.best));
         let diverged = self.points.iter().flat_map(|point| {
             point.diverged.iter().map(|one| format!("{}, seed {}: {}", point.folder, one.seed, one.message))
         });
@@ -172,7 +199,7 @@ impl Sweep<'_> {
             },
             format(aim.by).title,
         )];
-        self.ties().into_iter().chain(on_test).chain(diverged).chain(absent).chain(how).collect()
+        self.ties().into_iter().chain(best).chain(diverged).chain(absent).chain(how).collect()
     }
 
     /// The sweep as text for a terminal.

@@ -182,7 +182,7 @@ fn pictures_of_ones_own_are_trained_on() {
         crate::simile(place.path(), &begin).arg(folder).assert().success();
     }
 
-    // What would be left unheeded is refused.
+    // Options that would be ignored are refused.
     for (words, reason) in [
         ("embed run --shard 0/2 --out own.parquet", "--shard"),
         ("train . --data elsewhere", "--data"),

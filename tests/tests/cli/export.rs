@@ -187,6 +187,33 @@ fn same_features(place: &Path) {
 }
 
 #[test]
+fn a_variant_of_a_run_is_exported_by_its_name() {
+    let place = place();
+    let run = place.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let recipe = crate::stdout(place.path(), &["recipes", "show", "fair-digits"]);
+    std::fs::write(run.join("recipe.toml"), format!("name = \"run\"\n{recipe}")).unwrap();
+    for (file, name) in [
+        ("model.safetensors", Architecture::Mlp),
+        ("model-fair-cclk.safetensors", Architecture::Mlp),
+        ("model-simclr.safetensors", Architecture::SimpleConv1x1),
+    ] {
+        write(&run.join(file), EncoderConfig { name, ..EncoderConfig::default() }, None);
+    }
+    let export = ["export", "run", "--to", "onnx", "--json"];
+    assert_eq!(json(place.path(), &export)["encoder"]["name"], "mlp");
+    let answer = json(place.path(), &[&export[..], &["--variant", "SimCLR"]].concat());
+    assert_eq!(
+        (&answer["files"], &answer["encoder"]["name"]),
+        (&json!(["model-simclr.onnx"]), &json!("simple-conv-1x1"))
+    );
+    let text = complaint(place.path(), &["export", "run", "--to", "onnx", "--variant", "SimCRL"], 2);
+    assert!(text.contains("no variant `SimCRL`") && text.contains("did you mean `SimCLR`?"), "{text}");
+    let one = ["export", "run/model.safetensors", "--to", "onnx", "--variant", "SimCLR"];
+    assert!(complaint(place.path(), &one, 2).contains("is one model"));
+}
+
+#[test]
 fn nothing_is_exported_over_what_is_there_and_of_no_model() {
     let place = place();
     let config = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };

@@ -45,6 +45,10 @@ fn a_file_of_another_program_is_imported() {
     let vectors = |model: &str| json(place.path(), &["embed", model, "a.png", "--json"])["vectors"].clone();
     assert_eq!(vectors("made.safetensors"), vectors("run"));
 
+    let onto = [&import[..], &["--out", "run/../run/model.safetensors"]].concat();
+    let text = complaint(place.path(), &onto, 2);
+    assert!(text.contains("is the file that is imported"), "{text}");
+
     let other = ["import", "run/model.safetensors", "--encoder", "resnet18", "--out", "b.safetensors"];
     let text = complaint(place.path(), &other, 1);
     assert!(text.contains("resnet18") && text.contains("bn1.weight"), "{text}");

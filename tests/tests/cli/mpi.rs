@@ -280,6 +280,43 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
+/// Two processes that train on pictures in the folders `first` and `second`, which are made, each with a cache of its own, as on
+/// machines without a common disk.
+fn on_two_disks(place: &Path) -> Command {
+    let table = "dataset = \"table\"\n[data.table]\ncsv = \"images.csv\"\nsplit = \"split\"\n";
+    let recipe = LENET.replace("dataset = \"digits\"\ntrain = 88\ntest = 32\n", table);
+    fs::write(place.join("own.toml"), recipe).unwrap();
+    let train = [&["train", "own.toml", "--out", "run"], &LONG[..]].concat();
+    let program = simile_tests::program();
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place);
+    command.env("SIMILE_RESIDENT", "0").envs([ONE_THREAD]).env("OMPI_MCA_mpi_yield_when_idle", "1");
+    for (at, data) in ["first", "second"].into_iter().enumerate() {
+        pictures(&place.join(data));
+        let cache = format!("SIMILE_CACHE={}", place.join(format!("cache-{at}")).display());
+        command.args(if at == 0 { &["-n", "1", "env"][..] } else { &[":", "-n", "1", "env"] });
+        command.arg(cache).arg(&program).args(&train).args(["--data", data]);
+    }
+    command
+}
+
+#[test]
+fn processes_with_other_pictures_do_not_train_together() {
+    if !has_mpi() {
+        return;
+    }
+    let place = place();
+    let mut command = on_two_disks(place.path());
+    let table = place.path().join("second/images.csv");
+    let without_last = fs::read_to_string(&table).unwrap().replace("299.png,stripes,test\n", "");
+    fs::write(table, without_last).unwrap();
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("process 1: the images of this process have other file names"), "{text}");
+    assert!(text.contains("process 1 cannot take part"), "{text}");
+}
+
 #[test]
 fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
     if !has_mpi() {
@@ -287,21 +324,7 @@ fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
     }
     let place = place();
     let path = |name: &str| place.path().join(name);
-    let table = "dataset = \"table\"\n[data.table]\ncsv = \"images.csv\"\nsplit = \"split\"\n";
-    fs::write(path("own.toml"), LENET.replace("dataset = \"digits\"\ntrain = 88\ntest = 32\n", table))
-        .unwrap();
-    // Each process has pictures and a cache of its own, as on machines without a common disk.
-    ["first", "second"].into_iter().for_each(|name| pictures(&path(name)));
-    let train = [&["train", "own.toml", "--out", "run"], &LONG[..]].concat();
-    let program = simile_tests::program();
-    let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place.path());
-    command.env("SIMILE_RESIDENT", "0").envs([ONE_THREAD]).env("OMPI_MCA_mpi_yield_when_idle", "1");
-    for (at, data) in ["first", "second"].into_iter().enumerate() {
-        let cache = format!("SIMILE_CACHE={}", path(&format!("cache-{at}")).display());
-        command.args(if at == 0 { &["-n", "1", "env"][..] } else { &[":", "-n", "1", "env"] });
-        command.arg(cache).arg(&program).args(&train).args(["--data", data]);
-    }
+    let mut command = on_two_disks(place.path());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until(&mut child, "a checkpoint", || taken(&path("run")) > 0);
     // The second process finds its decoded pictures damaged, and those that they were decoded from gone.

@@ -359,6 +359,11 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
         let faults = violations(&schema, &recipe(&stdout(place.path(), &["recipes", "show", name])));
         assert!(faults.is_empty(), "{name}: {faults:?}");
     }
+    assert!(of("/properties/objective/properties/oversample").is_object());
+    assert!(of("/properties/objective/properties/kernel/properties/gamma").is_object());
+    let measured = recipe("[[probe.objectives]]\nname = \"nt-xent\"\nof = \"projection\"\nbatch = 64\n");
+    assert!(violations(&schema, &measured).is_empty());
+    assert!(of("/properties/probe/properties/objectives/items/properties/batch").is_object());
     let wrong = "nmae = \"a\"\n[train]\nbatch = 4\niteratons = 3\n[probe]\nridgge = 1.0\n";
     let faults = violations(&schema, &recipe(wrong));
     assert_eq!(faults.len(), 3, "what a run refuses, an editor underlines: {faults:?}");

@@ -131,4 +131,6 @@ fn a_profile_ends_where_the_user_asks() {
     let told: Vec<String> = lines.collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
     assert!(told.iter().any(|line| line.contains("interrupted")), "{told:?}");
+    let left = fs::read_dir(place.path().join("runs/tiny-profile")).unwrap().count();
+    assert_eq!(left, 0, "a trace that is no whole document is no trace");
 }

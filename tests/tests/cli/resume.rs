@@ -228,7 +228,7 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
 }
 
-/// What it had at its earlier end would be taken for the result of the longer run.
+/// Otherwise the result of its earlier end would be taken for that of the longer run.
 #[cfg(unix)]
 #[test]
 fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {

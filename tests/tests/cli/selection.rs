@@ -238,6 +238,13 @@ fn an_encoder_is_judged_on_other_data() {
     assert!(
         complaint(place.path(), &["evaluate", "m.safetensors", "--on", "cifar-11"], 2).contains("cifar-10")
     );
+    // A variable that is not there is refused before the images are embedded.
+    let text = complaint(place.path(), &["evaluate", "run", "--condition", "palete"], 2);
+    assert!(text.contains("--condition palete") && text.contains("did you mean `palette`?"), "{text}");
+    let text = stdout(place.path(), &["evaluate", "run"]);
+    let place_of = |title: &str| text.find(title).ok_or_else(|| format!("no `{title}` in\n{text}")).unwrap();
+    assert!(place_of("Top-1 %") < place_of("Leak of colour, R²"), "{text}");
+    assert!(place_of("MSE of colour") < place_of("Balanced accuracy %"), "{text}");
 }
 
 /// The files of other data would be looked for among those of the run.
@@ -268,9 +275,8 @@ fn the_average_and_the_accumulation_resume() {
     assert!(model("whole") != model("plain"));
 }
 
-/// An autoencoder, then an encoder whose kernel compares its codes.
-#[test]
-fn an_autoencoder_is_the_prior_of_a_kernel() {
+/// The run of an autoencoder in `vae`, of `mine.toml`, and in `du.toml` the recipe of an encoder whose kernel compares its codes.
+fn with_autoencoder() -> tempfile::TempDir {
     let autoencoder = CLASSIFIER
         .replace("[train]", "[encoder]\nname = \"vae\"\noutput = 8\n\n[method]\nname = \"vae\"\n\n[train]")
         .replace("cross-entropy", "vae");
@@ -281,11 +287,19 @@ fn an_autoencoder_is_the_prior_of_a_kernel() {
         "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = 2.0 }",
     );
     fs::write(place.path().join("du.toml"), &prior).unwrap();
+    place
+}
+
+#[test]
+fn an_autoencoder_is_the_prior_of_a_kernel() {
+    let place = with_autoencoder();
     let train = ["train", "du.toml", "--set", "probe.condition=prior", "--out", "du", "--json"];
     let answer = json(place.path(), &train);
     let metrics = &answer["arms"][0]["metrics"];
     assert!(metrics["condition_r2"].is_number(), "{metrics}");
     assert_eq!(&json(place.path(), &["evaluate", "du", "--json"])["metrics"], metrics);
+    let on = ["evaluate", "vae", "--on", "du.toml", "--condition", "prior", "--json"];
+    assert!(json(place.path(), &on)["metrics"]["condition_r2"].is_number());
 
     let error = |setting: &str, code: i32| {
         complaint(place.path(), &["train", "du.toml", "--set", setting, "--out", "never"], code)
@@ -298,6 +312,28 @@ fn an_autoencoder_is_the_prior_of_a_kernel() {
         2,
     );
     assert!(text.contains("encoder.output"), "{text}");
+}
+
+/// Its runs could not go on: no option named the new place.
+#[test]
+fn a_prior_that_was_moved_is_named_where_it_is_now() {
+    let place = with_autoencoder();
+    simile(place.path(), &["train", "mine.toml", "--seed", "1", "--out", "other"]).assert().success();
+    simile(place.path(), &["train", "du.toml", "--out", "du"]).assert().success();
+    fs::rename(place.path().join("vae"), place.path().join("moved")).unwrap();
+    let longer = ["train", "--resume", "du", "--set", "train.iterations=6"];
+    let text = complaint(place.path(), &longer, 1);
+    assert!(text.contains("keeps its state; name the present place of its prior with"), "{text}");
+    assert!(text.contains("--set data.prior.model=PATH") && text.contains("vae, is not there"), "{text}");
+    let text = complaint(place.path(), &["evaluate", "du"], 1);
+    assert!(text.contains("put it back, or a link to it") && text.contains("vae, is not there"), "{text}");
+    let now = |model: &'static str| [&longer[..], &["--set", model]].concat();
+    let text = complaint(place.path(), &now("data.prior.model=other"), 2);
+    assert!(text.contains("other, is another model than the one that the run began with"), "{text}");
+    simile(place.path(), &now("data.prior.model=moved")).assert().success();
+    simile(place.path(), &["evaluate", "du"]).assert().success();
+    let longer = ["train", "--resume", "du", "--set", "train.iterations=8"];
+    simile(place.path(), &longer).assert().success();
 }
 
 /// Adversarial networks resume after an interruption with the same result, and their discriminator is a prior.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -67,6 +68,24 @@ fn a_signal_among_several_seeds_names_the_command_of_all() {
     let (code, text) = end(child, "-INT");
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("the same command goes on from here") && !text.contains("--resume"), "{text}");
+}
+
+/// It began the run of the next seed, and read the data again.
+#[test]
+fn a_signal_at_the_end_of_a_run_lets_it_finish_and_begins_no_other() {
+    let place = with_recipe();
+    // So many test images that what comes after training takes longer than a signal.
+    let set = ["--set", "train.iterations=2", "--set", "data.test=400"];
+    let seeds = [&["train", "tiny.toml", "--seeds", "2", "--out", "seeds"], &set[..]].concat();
+    let mut child = start(place.path(), &seeds);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("Fair: probing")));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let told: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("the same command goes on from here")), "{told:?}");
+    let exists = |file: &str| place.path().join("seeds").join(file).exists();
+    assert!(exists("seed-0/result.json") && !exists("seed-1"), "{told:?}");
 }
 
 #[test]
@@ -159,4 +178,12 @@ fn vectors_that_a_signal_stops_leave_no_file_behind() {
         }
         assert_eq!(files(), 0, "{text}");
     }
+    // A second signal ends the process in the middle of its pictures.
+    let mut child = start(place.path(), &embed);
+    wait_until(&mut child, "a file in the making", || files() > 0);
+    let script = format!("kill -INT {0}; kill -INT {0}; true", child.id());
+    Command::new("sh").args(["-c", &script]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), files()), (Some(130), 0), "{text}");
 }

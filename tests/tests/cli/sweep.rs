@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use crate::newcomer::scans;
 #[cfg(unix)]
 use crate::runs::{end, iterations, start, wait_until};
-use crate::{complaint, json, place, simile};
+use crate::{complaint, json, place, simile, stdout};
 
 const OUT: &str = "swept";
 
@@ -103,6 +104,39 @@ fn test_images_choose_nothing() {
     let rest = ["sweep", "fair-digits", "--arm", "SimCLR", "--grid", "train.batch=16,32"];
     assert!(complaint(place.path(), &rest, 2).contains("--set data.validation="));
     assert!(!place.path().join("runs").exists(), "nothing was begun");
+}
+
+/// The proposed command judged by a part that these data do not have.
+#[test]
+fn the_best_point_on_data_without_test_images_is_judged_on_their_validation_images() {
+    let place = place();
+    scans(place.path(), 60);
+    let table = place.path().join("scans/images.csv");
+    let part = |at: usize| match at {
+        0 => "split",
+        at if at % 3 == 0 => "val",
+        _ => "train",
+    };
+    let rows = fs::read_to_string(&table).unwrap();
+    let rows = rows.lines().enumerate().map(|(at, line)| format!("{line},{}\n", part(at)));
+    fs::write(&table, rows.collect::<String>()).unwrap();
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    let swept = |rest: &[&str]| {
+        let sweep = ["sweep", "scans.toml", "--data", "scans", "--device", "cpu", "--variant", "plain"];
+        let grid = ["--grid", "train.batch=8,16", "--smoke", "--json"];
+        let answer = json(place.path(), &[&sweep[..], &grid, rest].concat());
+        answer["best"].as_str().unwrap().to_owned()
+    };
+    let said = |out: &str| fs::read_to_string(place.path().join(out).join("sweep.md")).unwrap();
+    let best = swept(&["--out", "again"]);
+    assert!(!best.contains("judged_by"), "{best}");
+    assert!(said("again").contains("which chose the settings"), "{}", said("again"));
+    let best = swept(&["--out", "apart", "--set", "data.validation=12"]);
+    assert!(said("apart").contains("On the validation images, because"), "{}", said("apart"));
+    let words: Vec<&str> = best.split(' ').skip(1).chain(["--smoke", "--out", "best"]).collect();
+    let answer = json(place.path(), &[&words[..], &["--json"]].concat());
+    let protocol = answer["arms"][0]["protocol"].as_str().unwrap();
+    assert!(protocol.contains("measured on 20 validation images"), "{best}: {protocol}");
 }
 
 #[test]

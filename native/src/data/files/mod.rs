@@ -2,6 +2,7 @@
 
 pub(in crate::data) mod archive;
 pub(in crate::data) mod digest;
+pub(in crate::data) mod numbers;
 pub(in crate::data) mod walk;
 
 use std::fs::File;
@@ -50,6 +51,11 @@ pub(in crate::data) fn unpack(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     }
     let broken = |source| DataError::Gzip { path: path.into(), source };
     bounded(MultiGzDecoder::new(bytes.as_slice()), path, LARGEST)?.map_err(broken)
+}
+
+/// A text without the byte order mark with which programs on Windows begin it.
+pub(in crate::data) fn unmarked(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 /// The content of a file, unpacked.

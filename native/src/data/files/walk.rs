@@ -1,5 +1,6 @@
 //! The pictures below a folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -7,22 +8,55 @@ use crate::data::error::{DataError, Result};
 
 /// Extensions of the supported formats.
 const ENDINGS: [&str; 4] = ["jpg", "jpeg", "png", "webp"];
+/// Extensions of other formats of pictures, which are not taken.
+const OTHERS: [&str; 12] =
+    ["bmp", "gif", "tif", "tiff", "jfif", "jpe", "jp2", "heic", "heif", "avif", "dcm", "pgm"];
 /// Largest depth of folders; no data set is deeper, and it ends cycles of links to a folder above.
 const DEPTH: usize = 8;
 
-/// Paths of all pictures below `root`, relative to it and with `/` between folders, sorted. Hidden files and folders are
-/// left out.
-///
-/// # Errors
-/// Names the folder that cannot be read.
-pub(in crate::data) fn pictures(root: &Path) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    visit(root, "", DEPTH, &mut paths)?;
-    paths.sort_unstable();
-    Ok(paths)
+/// The pictures below a folder.
+#[derive(Debug, Default)]
+pub(in crate::data) struct Below {
+    /// Their paths, relative to the folder and with `/` between folders, sorted.
+    pub(in crate::data) pictures: Vec<String>,
+    /// Numbers of files of other formats of pictures, by their extensions.
+    pub(in crate::data) others: BTreeMap<String, usize>,
 }
 
-fn visit(folder: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> Result<()> {
+impl Below {
+    /// Looks through a folder. Hidden files and folders are left out.
+    ///
+    /// # Errors
+    /// Names the folder that cannot be read.
+    pub(in crate::data) fn of(root: &Path) -> Result<Self> {
+        let mut below = Self::default();
+        visit(root, "", DEPTH, &mut below)?;
+        below.pictures.sort_unstable();
+        Ok(below)
+    }
+
+    /// The files of formats that are not taken, in words, with the remedy.
+    pub(in crate::data) fn note(&self) -> Option<String> {
+        let counts: Vec<String> =
+            self.others.iter().map(|(ending, count)| format!("{count} .{ending}")).collect();
+        (!counts.is_empty()).then(|| {
+            format!(
+                "files of formats that are not read are left out ({}); convert them to PNG, JPEG or WebP",
+                counts.join(", ")
+            )
+        })
+    }
+}
+
+/// Paths of all pictures below `root`, as [`Below::pictures`].
+///
+/// # Errors
+/// As [`Below::of`].
+pub(in crate::data) fn pictures(root: &Path) -> Result<Vec<String>> {
+    Ok(Below::of(root)?.pictures)
+}
+
+fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Result<()> {
     let unreadable = |source| DataError::Read { path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -30,21 +64,22 @@ fn visit(folder: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> R
         if name.starts_with('.') {
             continue;
         }
-        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        let path = if path_below.is_empty() { name } else { format!("{path_below}/{name}") };
         let kind = entry.file_type().map_err(unreadable)?;
         let is_folder = kind.is_dir() || (kind.is_symlink() && entry.path().is_dir());
         if is_folder && depth > 0 {
-            visit(&entry.path(), &path, depth - 1, paths)?;
-        } else if !is_folder && is_picture(&path) {
-            paths.push(path);
+            visit(&entry.path(), &path, depth - 1, below)?;
+        } else if !is_folder {
+            let ending =
+                path.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase());
+            if ENDINGS.contains(&ending.as_str()) {
+                below.pictures.push(path);
+            } else if OTHERS.contains(&ending.as_str()) {
+                *below.others.entry(ending).or_default() += 1;
+            }
         }
     }
     Ok(())
-}
-
-fn is_picture(path: &str) -> bool {
-    path.rsplit_once('.')
-        .is_some_and(|(_, ending)| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 #[cfg(test)]
@@ -63,5 +98,18 @@ mod tests {
         assert_eq!(pictures(folder.path()).unwrap(), ["a.webp", "b/1.png", "b/images/2.JPEG"]);
         let error = pictures(&folder.path().join("none")).unwrap_err().to_string();
         assert!(error.contains("none"), "{error}");
+    }
+
+    #[test]
+    fn pictures_of_other_formats_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Below::of(folder.path()).unwrap().note(), None);
+        for name in ["a.png", "1.TIF", "2.tif", "3.bmp", "notes.txt", ".4.bmp"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let below = Below::of(folder.path()).unwrap();
+        let note = below.note().unwrap();
+        assert_eq!(below.pictures, ["a.png"]);
+        assert!(note.contains("(1 .bmp, 2 .tif)") && note.contains("convert them"), "{note}");
     }
 }

@@ -10,7 +10,7 @@ use simile_core::data::Images;
 use simile_core::data::formats::picture::{PictureError, decode};
 
 use super::resize::ResizeSpec;
-use super::writer::Decoded;
+use super::writer::{Decoded, Fault};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Fit;
 
@@ -51,30 +51,28 @@ fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
     })
 }
 
-/// Reads a picture into its place among others; gives its stretch, 1 where it is not squeezed or that is of no concern. For one
-/// that is broken it gives the reason, without the name of the file.
+/// Reads a picture into its place among others; gives its stretch, 1 where it is not squeezed or that is of no concern.
 ///
 /// # Errors
-/// If the file cannot be read, so that nothing is known of the picture.
-pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<Decoded> {
+/// The reason for which it cannot be read, without the name of the file.
+pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Decoded {
     // A panic of a decoder affects only its own picture.
     let read = catch_unwind(AssertUnwindSafe(|| {
         let original = original(path)?;
         Ok((fitted(&original, spec)?, spec.stretch(original.height, original.width)))
     }));
-    let (picture, stretch) = match read {
-        Ok(Ok(read)) => read,
-        Ok(Err(error @ DataError::Read { .. })) => return Err(error),
-        Ok(Err(DataError::Image { source, .. })) => return Ok(Err(source.to_string())),
-        Ok(Err(DataError::LargePicture { reason, .. })) => return Ok(Err(reason)),
-        Ok(Err(error)) => return Ok(Err(error.to_string())),
-        Err(_) => return Ok(Err("its decoder failed".into())),
-    };
+    let read = read.map_err(|_| Fault::Broken("its decoder failed".into()))?;
+    let (picture, stretch) = read.map_err(|error: DataError| match error {
+        DataError::Read { source, .. } => Fault::Unread(source.to_string()),
+        DataError::Image { source, .. } => Fault::Broken(source.to_string()),
+        DataError::LargePicture { reason, .. } => Fault::Broken(reason),
+        error => Fault::Broken(error.to_string()),
+    })?;
     if picture.pixels.len() != pixels.len() {
-        return Ok(Err("it has another size than asked for".into()));
+        return Err(Fault::Broken("it has another size than asked for".into()));
     }
     pixels.copy_from_slice(&picture.pixels);
-    Ok(Ok(stretch))
+    Ok(stretch)
 }
 
 #[cfg(test)]

@@ -7,18 +7,23 @@ use simile_core::data::formats::features::Listed;
 use simile_core::data::formats::lines::Text;
 
 use crate::data::error::{DataError, Result};
-use crate::data::files::{content, is_gzip};
+use crate::data::files::numbers::check_memory;
+use crate::data::files::{content, is_gzip, unmarked};
 use crate::data::settings::FeaturesSection;
 
-/// Reads the two files of `[data.features]`.
+/// What to do where features take more memory than is free.
+const REMEDY: &str = "keep fewer columns in it, such as those of a principal component analysis, or the rows of fewer pictures";
+
+/// Reads the two files of `[data.features]` in `free` bytes of memory.
 ///
 /// # Errors
-/// If one is missing, damaged or of another form, or they do not belong together.
-pub(crate) fn read_features(section: &FeaturesSection, folder: &Path) -> Result<Listed> {
+/// If one is missing, damaged or of another form, they do not belong together, or the features take more memory.
+pub(crate) fn read_features(section: &FeaturesSection, folder: &Path, free: u64) -> Result<Listed> {
     let (file, list) = (folder.join(&section.file), folder.join(&section.paths));
+    check_memory(&file, free, REMEDY)?;
     let (bytes, paths) = (whole(&file)?, whole(&list)?);
     let (origin, name) = (file.display().to_string(), list.display().to_string());
-    Ok(Listed::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
+    Ok(Listed::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(unmarked(&paths)), &name))?)
 }
 
 /// The content of a file of any size, unless it is packed: features of many pictures are larger than any file of a known data set.
@@ -38,6 +43,34 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn features_that_memory_cannot_hold_are_refused_before_they_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        // It would be refused as no array, if it were read.
+        fs::write(folder.path().join("clip.npy"), [0; 1000]).unwrap();
+        fs::write(folder.path().join("paths.txt"), "a/0.png\n").unwrap();
+        let section =
+            FeaturesSection { file: "clip.npy".into(), paths: "paths.txt".into(), name: "clip".into() };
+        let error = |free| read_features(&section, folder.path(), free).unwrap_err().to_string();
+        assert!(error(2999).contains("clip.npy takes 3000 bytes of memory"), "{}", error(2999));
+        assert!(error(2999).contains("keep fewer columns"), "{}", error(2999));
+        assert!(!error(3000).contains("of memory"), "{}", error(3000));
+    }
+
+    #[test]
+    fn a_list_may_begin_with_a_byte_order_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let array =
+            b"\x93NUMPY\x01\x00\x3c\x00{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }\n\x07\x09";
+        fs::write(folder.path().join("clip.npy"), array).unwrap();
+        fs::write(folder.path().join("paths.txt"), "\u{feff}0.png\r\n").unwrap();
+        let section =
+            FeaturesSection { file: "clip.npy".into(), paths: "paths.txt".into(), name: "clip".into() };
+        let files = ["0.png".to_owned()];
+        let features = read_features(&section, folder.path(), u64::MAX).unwrap().among(&files).unwrap();
+        assert_eq!(features.of(&files).unwrap().unwrap().data(), [7.0, 9.0]);
+    }
 
     #[test]
     fn packed_features_that_are_too_large_are_to_be_unpacked() {

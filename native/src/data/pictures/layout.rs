@@ -10,8 +10,8 @@
 //! Numbers are little-endian; a CRC-32C is a u32. A file belongs to a folder, a size and a fit, and holds those pictures of
 //! the folder that runs have asked for, in that order: splits, subsets and choices of classes share it, and a picture is
 //! decoded once. The key of a picture is a digest of its path, size and date, so that a picture that is changed is another
-//! one. The place of an entry without a valid checksum is free. A picture that cannot be read has the stretch 0 and the reason
-//! in the place of its pixels, with zeros after it.
+//! one. The place of an entry without a valid checksum is free. A picture that is broken has the stretch 0 and the reason in
+//! the place of its pixels, with zeros after it; one that the system does not read has no record.
 
 use std::path::Path;
 

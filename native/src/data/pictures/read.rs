@@ -14,10 +14,10 @@ use super::cache::{Cache, keys};
 use super::decode::read_into;
 use super::index::{Found, Index};
 use super::layout::{Key, Layout};
-use super::records::RecordFile;
+use super::records::{RecordFile, Unread};
 use super::resize::ResizeSpec;
 use super::space;
-use super::writer::{Decoded, Writer};
+use super::writer::{Decoded, Fault, Writer};
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::{Broken, Fit};
@@ -93,31 +93,35 @@ fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
     root.join(files.get(at).map_or("", String::as_str))
 }
 
-/// The pictures in their file of the cache, after those that it lacks are decoded into it.
+/// The pictures in their file of the cache, after those that it lacks are decoded into it. A picture that the system does not
+/// read is among those that cannot be read, and the next run tries it again.
 fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
     let (layout, keys) = (Layout::new(root, resize), keys(root, files));
     let path = cache.file(&layout);
     let failed = |source| DataError::Cache { path: path.clone(), source };
-    let whole = || -> Result<Option<RecordFile>> {
+    let whole = |unread: &Unread| -> Result<Option<RecordFile>> {
         match Index::open(&path, &layout).map_err(failed)? {
-            Found::Whole(index) => Ok(RecordFile::of(index, &path, &layout, (root, files), &keys)),
+            Found::Whole(index) => Ok(RecordFile::of(index, &path, &layout, (root, files), (&keys, unread))),
             Found::Nothing | Found::Damaged => Ok(None),
         }
     };
-    if let Some(records) = whole()? {
+    if let Some(records) = whole(&Unread::new())? {
         return Ok(records);
     }
-    fill(&path, &layout, (root, files), &keys)?;
-    whole()?.ok_or_else(|| failed(io::Error::other("pictures are not there after they were written")))
+    let unread = fill(&path, &layout, (root, files), &keys)?;
+    whole(&unread)?.ok_or_else(|| failed(io::Error::other("pictures are not there after they were written")))
 }
 
-/// Decodes the pictures that a file of records lacks into it. Runs that lack the same ones take turns, and share the work.
-fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &[Key]) -> Result<()> {
+/// Decodes the pictures that a file of records lacks into it, except for those that the system does not read, which it returns.
+/// Runs that lack the same ones take turns, and share the work.
+fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &[Key]) -> Result<Unread> {
     let failed = |source| DataError::Cache { path: path.into(), source };
     let (mut progress, mut said, mut left) = (None, false, None);
+    let mut unread = Unread::new();
     loop {
         let mut writer = Writer::open(path, layout, &mut said).map_err(failed)?;
-        let missing = writer.index.missing(keys);
+        let mut missing = writer.index.missing(keys);
+        missing.retain(|&at| keys.get(at).is_none_or(|key| !unread.contains_key(key)));
         let done = keys.iter().filter(|key| writer.index.place(key).is_some()).count();
         let total = done + missing.len();
         match left {
@@ -142,7 +146,12 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
         let all = decode((root, files), turn, layout.resize, (&mut progress, done), |pixels, decoded| {
             let keys = at.by_ref().filter_map(|&at| keys.get(at).copied());
             // The pictures first: keys would be taken for one picture more than there are.
-            let pictures = decoded.into_iter().zip(keys).map(|(decoded, key)| (key, decoded)).collect();
+            let pictures: Vec<(Key, Decoded)> =
+                decoded.into_iter().zip(keys).map(|(decoded, key)| (key, decoded)).collect();
+            unread.extend(pictures.iter().filter_map(|(key, decoded)| match decoded {
+                Err(Fault::Unread(reason)) => Some((*key, reason.clone())),
+                _ => None,
+            }));
             writer.append(pixels, pictures).map_err(failed)
         });
         writer.keep().map_err(failed)?;
@@ -156,7 +165,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
     if let Some(progress) = progress {
         progress.finish();
     }
-    Ok(())
+    Ok(unread)
 }
 
 /// Checks that the disk has room for `pictures` more records.
@@ -199,7 +208,8 @@ fn in_memory(
     } else {
         images
     };
-    let broken = decoded.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
+    let broken =
+        decoded.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?.to_string())));
     Ok((images, broken.collect()))
 }
 
@@ -207,7 +217,7 @@ fn in_memory(
 /// The progress says how many are done, with those that were before.
 ///
 /// # Errors
-/// If a file cannot be read, and those of `take`.
+/// Those of `take`.
 fn decode(
     (root, files): (&Path, &[String]),
     numbers: &[usize],
@@ -221,10 +231,8 @@ fn decode(
     let mut next = Part::default();
     for numbers in numbers.chunks(part) {
         // One thread takes a part while the others decode the next one.
-        let (decoded, taken) =
-            rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
+        let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
         done += taken?;
-        decoded?;
         if let Some(progress) = progress {
             progress.at(done as u64, "");
         }
@@ -243,15 +251,13 @@ struct Part {
 
 impl Part {
     /// Replaces them by other pictures of a list.
-    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) -> Result<()> {
+    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
         let size = resize.bytes().max(1);
         self.pixels.clear();
         self.pixels.resize(numbers.len() * size, 0);
         let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        self.decoded = pictures
-            .map(|(&at, pixels)| read_into(&path_of(root, files, at), resize, pixels))
-            .collect::<Result<_>>()?;
-        Ok(())
+        let read = |(&at, pixels): (&usize, &mut [u8])| read_into(&path_of(root, files, at), resize, pixels);
+        self.decoded = pictures.map(read).collect();
     }
 
     /// Hands the pictures over; returns their number.
@@ -290,21 +296,30 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_no_broken_picture() {
+    fn a_file_that_the_system_does_not_read_is_named_and_tried_again() {
         let (folder, files) = folder();
         let path = folder.path().join("7.png");
         let picture = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         let cache = Cache::new(folder.path().join("cache"));
-        let read = |cache| read_pictures(folder.path(), &files, RESIZE, Broken::Skip, cache);
-        for cache in [None, Some(&cache)] {
-            let error = read(cache).unwrap_err().to_string();
+        let read = |rule, cache| read_pictures(folder.path(), &files, RESIZE, rule, cache);
+        for cache in [None, Some(&cache), Some(&cache)] {
+            let error = read(Broken::Refuse, cache).unwrap_err().to_string();
             assert!(error.contains("cannot read") && error.contains("7.png"), "{error}");
+            let skipped = read(Broken::Skip, cache).unwrap();
+            assert_eq!((skipped.images.len(), skipped.broken.len(), skipped.places[7]), (299, 1, 8));
+            assert_eq!(pixels(&skipped)[7 * 48..8 * 48], [8; 48]);
+            let reason = skipped.broken[0].to_string();
+            assert!(reason.contains("7.png: ") && !reason.contains("could not be read"), "{reason}");
         }
+        let layout = Layout::new(folder.path(), RESIZE);
+        let Found::Whole(index) = Index::open(&cache.file(&layout), &layout).unwrap() else { unreachable!() };
+        assert_eq!(index.missing(&keys(folder.path(), &files)), [7], "nothing is kept of it");
         fs::remove_dir(&path).unwrap();
         fs::write(&path, picture).unwrap();
-        assert_eq!(read(Some(&cache)).unwrap().images.len(), 300);
+        let all = read(Broken::Skip, Some(&cache)).unwrap();
+        assert_eq!((all.images.len(), &pixels(&all)[7 * 48..8 * 48]), (300, &[7; 48][..]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The pictures of a list, read from a file of records (see [`layout`](super::layout)) by their numbers in the list.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use crate::console::line;
 use crate::data::settings::Fit;
 use crate::positioned::read_at;
 
+/// The reasons for which the system did not read some pictures, which have no record.
+pub(super) type Unread = HashMap<Key, String>;
+
 /// Pictures in an open file. Any number of threads read it.
 #[derive(Debug)]
 pub(super) struct RecordFile {
@@ -31,18 +35,22 @@ pub(super) struct RecordFile {
     stretches: Option<Vec<f32>>,
     /// The numbers of those that cannot be read, ascending.
     unreadable: Vec<usize>,
+    /// Those of them that have no record.
+    unread: Unread,
 }
 
 impl RecordFile {
-    /// The pictures of a list in the file at `path`; none if it lacks one of them.
+    /// The pictures of a list in the file at `path`; none if it lacks one of them that the system reads.
     pub(super) fn of(
         index: Index,
         path: &Path,
         layout: &Layout,
         (root, pictures): (&Path, &[String]),
-        keys: &[Key],
+        (keys, unread): (&[Key], &Unread),
     ) -> Option<Self> {
-        let places: Vec<Place> = keys.iter().map(|key| index.place(key)).collect::<Option<_>>()?;
+        let nowhere = |key: &Key| unread.contains_key(key).then_some(Place { record: 0, stretch: 0.0 });
+        let place = |key: &Key| index.place(key).or_else(|| nowhere(key));
+        let places: Vec<Place> = keys.iter().map(place).collect::<Option<_>>()?;
         let is_unreadable = |place: &Place| place.stretch == 0.0;
         let stretch = |place: &Place| if is_unreadable(place) { 1.0 } else { place.stretch };
         Some(Self {
@@ -58,15 +66,21 @@ impl RecordFile {
                 .filter(|(_, place)| is_unreadable(place))
                 .map(|(at, _)| at)
                 .collect(),
+            unread: unread.clone(),
         })
     }
 
     /// The numbers of the pictures that cannot be read, ascending, with the reasons.
     pub(super) fn broken(&self) -> Vec<(usize, String)> {
         let mut bytes = Vec::new();
-        let mut reason = |number| match self.stored(number, self.layout.resize.bytes(), &mut bytes) {
-            Ok(reason) => String::from_utf8_lossy(reason).trim_end_matches('\0').to_owned(),
-            Err(_) => "it could not be read".into(),
+        let mut reason = |number: usize| {
+            if let Some(reason) = self.records.get(number).and_then(|(key, _)| self.unread.get(key)) {
+                return reason.clone();
+            }
+            match self.stored(number, self.layout.resize.bytes(), &mut bytes) {
+                Ok(reason) => String::from_utf8_lossy(reason).trim_end_matches('\0').to_owned(),
+                Err(_) => "it could not be read".into(),
+            }
         };
         self.unreadable.iter().map(|&number| (number, reason(number))).collect()
     }
@@ -95,8 +109,7 @@ impl RecordFile {
         let Self { path, root, pictures, layout, .. } = self;
         let picture = root.join(pictures.get(number).map_or("", String::as_str));
         let record = self.records.get(number).map_or(0, |(_, record)| *record);
-        let decoded = read_into(&picture, layout.resize, pixels).map_err(|error| error.to_string()).flatten();
-        decoded.map_err(|of_picture| DatasetError::Unreadable {
+        read_into(&picture, layout.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
             origin: format!("record {record} of {}", path.display()),
             reason: format!(
                 "{reason}, and its picture {} cannot be decoded again: {of_picture}; repair the picture, or delete the \
@@ -159,7 +172,7 @@ mod tests {
     use std::fs;
 
     use super::super::index::Found;
-    use super::super::writer::Writer;
+    use super::super::writer::{Fault, Writer};
     use super::*;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 1, fit: Fit::Middle };
@@ -175,7 +188,7 @@ mod tests {
         let layout = Layout::new(place.path(), RESIZE);
         let path = place.path().join("deep/a.records");
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
-        let decoded = [Ok(1.0), Err("no picture".into()), Ok(1.0)];
+        let decoded = [Ok(1.0), Err(Fault::Broken("no picture".into())), Ok(1.0)];
         writer
             .append(&[[7; 16], [0; 16], [9; 16]].concat(), keys().into_iter().zip(decoded).collect())
             .unwrap();
@@ -187,7 +200,7 @@ mod tests {
         let Found::Whole(index) = Index::open(path, layout).unwrap() else { return None };
         let files: Vec<String> = numbers.iter().map(|&at| NAMES[at].to_owned()).collect();
         let keys: Vec<Key> = numbers.iter().map(|&at| keys()[at]).collect();
-        RecordFile::of(index, path, layout, (path.parent().unwrap(), &files), &keys)
+        RecordFile::of(index, path, layout, (path.parent().unwrap(), &files), (&keys, &Unread::new()))
     }
 
     #[test]

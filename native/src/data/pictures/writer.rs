@@ -2,6 +2,7 @@
 //! meanwhile. An entry is written when its record lies safely on the disk, so that decoding that was interrupted goes on after
 //! the last entry.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -17,8 +18,24 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Bytes that are written at once.
 const WRITTEN: usize = 1 << 20;
 
-/// The stretch of a decoded picture, or the reason for which it cannot be read.
-pub(super) type Decoded = Result<f32, String>;
+/// The stretch of a decoded picture, or the reason for which there is none.
+pub(super) type Decoded = Result<f32, Fault>;
+
+/// The reason for which a picture cannot be read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fault {
+    /// The file is missing or no picture: it has a record, which says so as long as the file stays the same.
+    Broken(String),
+    /// The system does not read the file, which may be over the next time: it has no record.
+    Unread(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Broken(reason) | Self::Unread(reason)) = self;
+        f.write_str(reason)
+    }
+}
 
 /// A file of records that this run alone writes.
 pub(super) struct Writer<'a> {
@@ -73,7 +90,7 @@ impl<'a> Writer<'a> {
         Ok(Self { layout, file, index, next, entries: Vec::new(), last_write, _lock: lock })
     }
 
-    /// Adds the records of further pictures.
+    /// Adds the records of further pictures, of those that were read.
     ///
     /// # Errors
     /// If the disk is full, or fails.
@@ -84,13 +101,20 @@ impl<'a> Writer<'a> {
             if bytes.len() >= WRITTEN || self.next.is_multiple_of(BLOCK) {
                 self.write_records(&mut bytes)?;
             }
-            match &decoded {
-                Ok(_) => bytes.extend_from_slice(pixels),
-                Err(reason) => bytes.extend(reason.bytes().chain(std::iter::repeat(0)).take(size)),
-            }
+            let stretch = match decoded {
+                Ok(stretch) => {
+                    bytes.extend_from_slice(pixels);
+                    stretch
+                }
+                Err(Fault::Broken(reason)) => {
+                    bytes.extend(reason.bytes().chain(std::iter::repeat(0)).take(size));
+                    0.0
+                }
+                Err(Fault::Unread(_)) => continue,
+            };
             let sum = key.sum(bytes.get(bytes.len() - size..).unwrap_or_default());
             bytes.extend(sum);
-            self.entries.push(Entry { key, stretch: decoded.unwrap_or(0.0) });
+            self.entries.push(Entry { key, stretch });
             self.next = self.next.checked_add(1).ok_or_else(|| io::Error::other("it holds 2^32 pictures"))?;
         }
         self.write_records(&mut bytes)?;

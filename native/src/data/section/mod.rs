@@ -17,7 +17,7 @@ use super::settings::{AttributesSection, Broken, FeaturesSection, Fit, JudgedBy,
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct DataSection {
     pub(crate) dataset: DatasetName,
-    /// The colours of the grounds.
+    /// The colours of the backgrounds.
     #[serde(default)]
     pub(crate) colours: Colours,
     /// Number of training images; all of them if absent.

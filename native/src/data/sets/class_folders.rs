@@ -7,7 +7,7 @@
 //! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test part |
 //! | `CLASS/...` | all for training until some are held out; a class may be called `train` if no folder in it holds pictures, and no other is called as a part |
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use simile_core::data::{Catalogue, DatasetError, Part};
 
 use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
-use crate::data::files::walk::pictures;
+use crate::data::files::walk::Below;
 use crate::data::options::{OptionType, Options, OwnOption};
 use crate::data::pictures::annotations::{Annotations, inner_folder, root, text};
 use crate::data::source::{About, Kind, PictureFiles, Source};
@@ -30,7 +30,7 @@ pub(super) const OPTIONS: [OptionType; 2] =
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct FoldersSection {
-    /// A text file in the data folder whose lines begin with the name of a class; all folders if absent.
+    /// A text file in the data folder whose lines are names of classes, or begin with one; all folders if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     classes: Option<PathBuf>,
 }
@@ -45,6 +45,8 @@ const LISTS: [&str; 4] = ["val/val_annotations.txt", "val.txt", "val/val.txt", "
 
 /// The folders that are parts.
 const PARTS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
+/// Other usual names of parts, which may have capitals.
+const ALIKE: [&str; 2] = ["training", "testing"];
 
 /// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
 pub(super) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
@@ -108,7 +110,8 @@ impl PictureFiles for ClassFolderSet {
 }
 
 /// The lack of folders of classes, in words, with the remedy.
-fn without_classes(paths: &[String]) -> String {
+fn without_classes(below: &Below) -> String {
+    let paths = &below.pictures;
     let content = match paths.len() {
         0 => "it holds no PNG, JPEG or WebP pictures".to_owned(),
         count => {
@@ -116,8 +119,9 @@ fn without_classes(paths: &[String]) -> String {
             format!("it holds {count} pictures, but no folder of a class{passed_over}")
         }
     };
+    let others = below.note().map_or_else(String::new, |note| format!("; {note}"));
     format!(
-        "{content}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
+        "{content}{others}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
          beside them (`simile init DIR` then writes a recipe)"
     )
 }
@@ -140,12 +144,12 @@ impl ClassFolders {
     /// If there is no picture, or a given list is missing or cannot be read.
     pub(super) fn read(self, options: &Options, folder: &Path) -> Result<Annotations> {
         let Self { root, left_out, per_class } = self;
+        let below = Below::of(&root)?;
+        if let Some(reason) = meant_as_parts(&below.pictures) {
+            return Err(DataError::Table { path: root, reason });
+        }
         let listed = match options.get::<FoldersSection>().and_then(|section| section.classes.as_ref()) {
-            Some(path) => {
-                let (list, _) = text(&folder.join(path))?;
-                let first = list.lines().filter_map(|line| line.split_whitespace().next());
-                Some(first.map(String::from).collect::<Vec<_>>())
-            }
+            Some(path) => Some(listed(&text(&folder.join(path))?.0, &below.pictures)),
             None => None,
         };
         let annotations = LISTS
@@ -161,14 +165,14 @@ impl ClassFolders {
             left_out,
             annotations: annotations.as_ref().map(|(text, origin)| Text::new(text, origin)),
         };
-        let paths = pictures(&root)?;
-        let catalogue =
-            catalogue(&root.display().to_string(), &paths, selection).map_err(|error| match error {
+        let catalogue = catalogue(&root.display().to_string(), &below.pictures, selection).map_err(
+            |error| match error {
                 DatasetError::Empty { .. } => {
-                    DataError::Table { path: root.clone(), reason: without_classes(&paths) }
+                    DataError::Table { path: root.clone(), reason: without_classes(&below) }
                 }
                 error => error.into(),
-            })?;
+            },
+        )?;
         let catalogue = if catalogue.parts.iter().all(|&part| part == Part::Train) {
             let default = SplitSection { per_class, ..SplitSection::default() };
             options.get().unwrap_or(&default).split(catalogue)?
@@ -180,9 +184,45 @@ impl ClassFolders {
         } else {
             catalogue
         };
-        let notes = Tops::of(&paths).note().map(|note| format!("{}: {note}", root.display()));
-        Ok(Annotations { root, catalogue, notes: Vec::from_iter(notes) })
+        let notes = [Tops::of(&below.pictures).note(), below.note()].into_iter().flatten();
+        let notes = notes.map(|note| format!("{}: {note}", root.display())).collect();
+        Ok(Annotations { root, catalogue, notes })
     }
+}
+
+/// The classes of a list: the line if a folder has that name, else its first word.
+fn listed(list: &str, paths: &[String]) -> Vec<String> {
+    let folders: HashSet<&str> = paths
+        .iter()
+        .filter_map(|path| path.rsplit_once('/'))
+        .flat_map(|(above, _)| above.split('/'))
+        .collect();
+    let first = |line: &str| line.split_whitespace().next().map(String::from);
+    let class = |line: &str| if folders.contains(line) { Some(line.to_owned()) } else { first(line) };
+    list.lines().filter_map(|line| class(line.trim())).collect()
+}
+
+/// The reason why folders at the top that are called almost as parts, such as `Training` and `Testing`, are not taken for classes:
+/// all of them are, and hold folders.
+fn meant_as_parts(paths: &[impl AsRef<str>]) -> Option<String> {
+    let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
+    let tops: BTreeSet<&str> = within().map(|(top, _)| top).collect();
+    let is_alike = |top: &&str| {
+        let word = top.to_ascii_lowercase();
+        PARTS.iter().chain(&ALIKE).any(|part| *part == word)
+    };
+    let are_meant = !Tops::of(paths).are_parts
+        && tops.len() > 1
+        && tops.iter().all(is_alike)
+        && within().all(|(_, rest)| rest.contains('/'));
+    are_meant.then(|| {
+        let names: Vec<String> = tops.iter().map(|top| format!("`{top}`")).collect();
+        format!(
+            "its folders {} look like parts: call the one to train on `train`, and the others `val` and `test`; or rename them if they \
+             are classes",
+            names.join(", ")
+        )
+    })
 }
 
 /// The folders at the top that hold pictures.
@@ -246,13 +286,17 @@ struct Selection<'a> {
 fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result<Catalogue, DatasetError> {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
-    let annotated = selection.annotations.map(|text| annotations(&text)).transpose()?;
     let tops = Tops::of(paths);
     let in_parts = tops.are_parts;
+    // Where the pictures of `val` lie in folders of their classes, a file of that name may be anything.
+    let is_flat =
+        |path: &&str| matches!(path.split('/').collect::<Vec<_>>()[..], ["val", _] | ["val", "images", _]);
+    let needed = selection.annotations.filter(|_| in_parts && sorted.iter().any(is_flat));
+    let annotated = needed.map(|text| annotations(&text)).transpose()?;
     let passed_over = tops.note().map_or_else(String::new, |note| format!("; {note}"));
     // The pictures in ImageNet's `test` and in Tiny-ImageNet's `test/images` have no classes.
     let has_class = |path: &&str| match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["test", class, _, ..] => *class != "images" || annotated.is_none(),
+        ["test", class, _, ..] => *class != "images" || selection.annotations.is_none(),
         _ => false,
     };
     let has_test = sorted.iter().any(has_class);
@@ -452,9 +496,50 @@ mod tests {
         let chosen = Selection { classes: Some(&wanted), ..Selection::default() };
         let error = super::catalogue("pictures", &paths, chosen).unwrap_err().to_string();
         assert!(error.contains("`class` is car") && error.contains("are left out"), "{error}");
-        assert!(
-            without_classes(&["train/1.png", "val/1.png", "car/1.png"].map(String::from)).contains("`car`")
-        );
+        let pictures = ["train/1.png", "val/1.png", "car/1.png"].map(String::from).into();
+        assert!(without_classes(&Below { pictures, ..Below::default() }).contains("`car`"));
+    }
+
+    #[test]
+    fn folders_that_are_almost_called_as_parts_are_no_classes() {
+        for meant in [["Training/a/1.png", "Testing/a/2.png"], ["TRAIN/a/1.png", "val/a/2.png"]] {
+            let reason = meant_as_parts(&meant).unwrap();
+            assert!(reason.contains("look like parts") && reason.contains("`train`"), "{reason}");
+        }
+        for fine in [
+            ["train/a/1.png", "test/a/2.png"],
+            ["Training/a/1.png", "Cars/a/2.png"],
+            ["Train/1.png", "Test/2.png"],
+            ["Train/a/1.png", "Train/b/2.png"],
+        ] {
+            assert_eq!(meant_as_parts(&fine), None, "{fine:?}");
+        }
+        let place = tempfile::tempdir().unwrap();
+        for file in ["Training/a/1.png", "Testing/a/2.png"] {
+            let path = place.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let folders = ClassFolders { root: place.path().into(), ..ClassFolders::default() };
+        let error = folders.read(&Options::default(), place.path()).unwrap_err().to_string();
+        assert!(error.contains("its folders `Testing`, `Training` look like parts"), "{error}");
+    }
+
+    #[test]
+    fn a_list_that_is_not_needed_is_not_read() {
+        let list = Text::new("images/val/1.png\n", "val.txt");
+        let selection = Selection { annotations: Some(list), ..Selection::default() };
+        let catalogue = read(&["train/a/0.png", "val/a/1.png"], selection).unwrap();
+        assert_eq!(catalogue.parts, [Part::Train, Part::Test]);
+        let error = read(&["train/a/0.png", "val/1.png"], selection).unwrap_err().to_string();
+        assert!(error.contains("val.txt, line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_listed_class_may_have_spaces_in_its_name() {
+        let paths = ["train/sea lion/1.png", "train/n01/2.png"].map(String::from);
+        let list = "n01 robin\n\n  sea lion\r\nseal 3\n";
+        assert_eq!(listed(list, &paths), ["n01", "sea lion", "seal"]);
     }
 
     #[test]

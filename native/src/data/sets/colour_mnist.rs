@@ -1,4 +1,4 @@
-//! ColorMNIST, built from the four official MNIST files: digits on coloured grounds.
+//! ColorMNIST, built from the four official MNIST files: digits on coloured backgrounds.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Digits that core draws itself, on coloured grounds.
+//! Digits that core draws itself, on coloured backgrounds.
 
 use simile_core::data::Dataset;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};

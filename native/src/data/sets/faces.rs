@@ -36,6 +36,13 @@ impl OwnOption for FacesSection {
         let within = (0.0..=1.0).contains(&self.correlation);
         if within { Ok(()) } else { Err("`data.faces.correlation` must be from 0 to 1".into()) }
     }
+
+    fn check_use(&self) -> Result<(), String> {
+        let is_ignored = self.sampling == Sampling::All && self.seed != Self::default().seed;
+        let reason = "`data.faces.seed` says nothing about all faces, of which none is drawn; leave it out, or take the published \
+                      sampling with `data.faces.sampling = \"published\"`";
+        if is_ignored { Err(reason.into()) } else { Ok(()) }
+    }
 }
 
 /// The selection of the faces.

@@ -1,5 +1,5 @@
-//! Waterbirds (Sagawa et al. 2020) in the layout of its archive: land birds and water birds of CUB-200-2011 on grounds of land or
-//! water.
+//! Waterbirds (Sagawa et al. 2020) in the layout of its archive: land birds and water birds of CUB-200-2011 on backgrounds of
+//! land or water.
 
 use std::path::Path;
 

@@ -68,7 +68,7 @@ impl Ahead {
     ) -> Result<Self> {
         let mut plan = plan.peekable();
         let count = plan.peek().map_or(0, Vec::len) as u64;
-        // One of them is in the hands of the thread.
+        // The thread holds one of them, which it is reading.
         let ready = batches_ahead(count * images.shape().bytes() as u64).saturating_sub(1);
         let (form, device) = (ByteForm::of(device), device.clone());
         let read = move |indices: Vec<usize>| {

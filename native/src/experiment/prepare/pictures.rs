@@ -11,6 +11,7 @@ use crate::console::line;
 use crate::data::settings::{FeaturesSection, JudgedBy};
 use crate::data::{Annotations, Cache, DataSection, Pictures, ResizeSpec, read_features, read_pictures};
 use crate::exit::usage;
+use crate::experiment::memory::available::available;
 
 /// Seed of the pictures that `data.train` and `data.test` choose; lists are usually sorted by class, so that the first
 /// ones would be of one class.
@@ -33,7 +34,7 @@ pub(crate) fn read(
     annotations.notes.iter().for_each(line);
     let features = match &section.features {
         Some(section) => {
-            Some((section, read_features(section, folder)?.among(&annotations.catalogue.files)?))
+            Some((section, read_features(section, folder, available())?.among(&annotations.catalogue.files)?))
         }
         None => None,
     };

@@ -10,7 +10,9 @@ use crate::data::PriorSection;
 use crate::exit::usage;
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
+use crate::run_folder::digest::Digest;
 use crate::run_folder::model;
+use crate::run_folder::state::lasting;
 
 /// The splits with the variable of the prior, if a recipe has one.
 ///
@@ -18,7 +20,8 @@ use crate::run_folder::model;
 /// If the model cannot be read, or takes images of other channels.
 pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Device) -> Result<Splits> {
     let Some(section) = section else { return Ok(splits) };
-    let checkpoint = model::load(&section.model, device).context("reading `data.prior.model`")?;
+    let reading = || absent(section).unwrap_or_else(|| "reading `data.prior.model`".into());
+    let checkpoint = model::load(&section.model, device).with_context(reading)?;
     model::taken(&section.model, &checkpoint.metadata).iter().for_each(line);
     let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != given {
@@ -44,4 +47,19 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
         test: with(splits.test)?,
         validation: splits.validation.map(with).transpose()?,
     })
+}
+
+/// The message for the model of a prior that is not there; none if it is.
+pub(crate) fn absent(section: &PriorSection) -> Option<String> {
+    let path = &section.model;
+    (!path.exists()).then(|| format!("`data.prior.model`, {}, is not there", lasting(path).display()))
+}
+
+/// The digest of the model of a prior.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn digest(section: &PriorSection) -> Result<Digest> {
+    let bytes = model::read(&model::file(&section.model)).context("reading `data.prior.model`")?;
+    Ok(Digest::of(&bytes))
 }

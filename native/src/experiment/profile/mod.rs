@@ -18,6 +18,7 @@ use simile_kernels::Launches;
 
 use self::cost::Cost;
 use self::spans::{Recorded, Spans, Stages};
+use self::trace::TraceFile;
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::{Progress, line};
@@ -105,8 +106,10 @@ pub(crate) fn profile(
     (steps, trace): (usize, &Path),
 ) -> Result<Profile> {
     // A file that cannot be written is an error before the data are read.
-    let mut events = trace::TraceFile::create(trace)?;
+    drop(TraceFile::begin(trace)?);
     let mut prepared = prepare(recipe, data, devices)?;
+    // From here on a signal leaves no temporary file behind.
+    let mut events = TraceFile::begin(trace)?;
     let weights = match &prepared.weights {
         Some(bytes) => Some(weights::begin(&mut prepared.recipe, bytes)?),
         None => None,

@@ -1,16 +1,17 @@
 //! A file of the stages of steps in the trace event format, which Perfetto and `chrome://tracing` open.
 
-use std::fs::File;
+use std::io::{self, BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use super::spans::Stages;
+use crate::run_folder::unfinished::Pending;
 
-/// A file in the making.
+/// A file in the making, which leaves an earlier one as it is until it is whole.
 pub(super) struct TraceFile {
-    file: File,
+    file: Pending,
     path: PathBuf,
     events: Vec<TraceEvent>,
     arms: u64,
@@ -55,12 +56,12 @@ struct Document<'a> {
 }
 
 impl TraceFile {
-    /// Creates the file, or empties an existing one.
+    /// Begins the file.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    pub(super) fn begin(path: &Path) -> Result<Self> {
+        let file = Pending::begin(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { file, path: path.to_owned(), events: Vec::new(), arms: 0 })
     }
 
@@ -88,8 +89,12 @@ impl TraceFile {
     /// # Errors
     /// If the disk is full.
     pub(super) fn finish(self) -> Result<()> {
-        let document = Document { trace_events: &self.events, display_time_unit: "ms" };
-        serde_json::to_writer(&self.file, &document)
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        let Self { file, path, events, .. } = self;
+        let whole = || -> io::Result<()> {
+            let mut file = BufWriter::new(file);
+            serde_json::to_writer(&mut file, &Document { trace_events: &events, display_time_unit: "ms" })?;
+            file.into_inner().map_err(IntoInnerError::into_error)?.finish()
+        };
+        whole().with_context(|| format!("cannot write {}", path.display()))
     }
 }

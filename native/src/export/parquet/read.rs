@@ -69,6 +69,8 @@ fn known(schema: &SchemaDescriptor) -> Vec<Known> {
         let name = column.path().parts().first()?.clone();
         let kind = match (column.max_rep_level(), column.physical_type()) {
             (0, Physical::BYTE_ARRAY) if is_text(column) => Kind::Text,
+            // A category of two values.
+            (0, Physical::BOOLEAN) => Kind::Text,
             (0, Physical::INT32 | Physical::INT64) => Kind::Whole,
             (0, Physical::FLOAT | Physical::DOUBLE) => Kind::Number,
             (1, Physical::FLOAT | Physical::DOUBLE) => Kind::List(0),
@@ -94,6 +96,9 @@ fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cell
             let bytes = column_values(reader, rows, highest)?.0;
             let text = |bytes: parquet::data_type::ByteArray| Ok(bytes.as_utf8()?.to_owned());
             Cells::Text(bytes.into_iter().map(text).collect::<Result<_, ParquetError>>()?)
+        }
+        (Kind::Text, ColumnReader::BoolColumnReader(reader)) => {
+            Cells::Text(column_values(reader, rows, highest)?.0.iter().map(ToString::to_string).collect())
         }
         (Kind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
             Cells::Whole(column_values(reader, rows, highest)?.0.into_iter().map(i64::from).collect())

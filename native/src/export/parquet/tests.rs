@@ -1,6 +1,11 @@
 use std::io::{Seek as _, Write as _};
+use std::sync::Arc;
 
 use anyhow::Result;
+use parquet::data_type::BoolType;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 use super::*;
 
@@ -58,6 +63,26 @@ fn a_table_reads_back_as_it_was_written() {
         assert_eq!(groups_read > 1, rows * length > 1 << 22, "{rows} x {length}");
         assert!(rows == 0 || read == ["path", "index", "an age, in \"years\"", VECTOR], "{read:?}");
     }
+}
+
+#[test]
+fn a_column_of_booleans_is_a_category() {
+    let schema = Arc::new(parse_message_type("message table { required boolean smokes; }").unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<BoolType>().write_batch(&[true, false, true], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    let mut read = Vec::new();
+    groups(&file.into_inner().unwrap(), |columns| {
+        read.extend(columns);
+        Ok(())
+    })
+    .unwrap();
+    let cells = Cells::Text(["true", "false", "true"].map(String::from).into());
+    assert_eq!(read, [("smokes".to_owned(), cells)]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Rows without a value. A cell has none if it is empty; if such rows are left out, so has one among numbers that is none to reckon
-//! with, such as `NaN`.
+//! Rows without a value: a cell is empty. If such rows are left out, an unusable number such as `NaN`, in a column of numbers, counts
+//! as empty too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

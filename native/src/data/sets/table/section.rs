@@ -29,8 +29,8 @@ pub(crate) struct TableSection {
     /// The conditions of one column whose numbers are names of categories, such as codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) categories: Vec<String>,
-    /// The handling of rows without a value in a column that is used: an empty cell, or if such rows are left out a number of a
-    /// condition that is none, such as `NaN`.
+    /// The handling of rows with an empty cell in a column that is used. If such rows are left out, an unusable number such as `NaN`,
+    /// in a condition of numbers, counts as an empty cell.
     #[serde(default, skip_serializing_if = "Broken::is_default")]
     pub(crate) missing: Broken,
 }

@@ -48,8 +48,8 @@ impl Sheet {
     }
 }
 
-/// The line on which a record of a file of these bytes begins. The reader of CSV files gives the place behind the first byte of
-/// what ends the record above: before the `\n` of a `\r\n`, and before empty lines.
+/// The line on which a record of a file of these bytes begins. The reader of CSV files gives the place after the
+/// first byte of the line end above: before the `\n` of a `\r\n`, and before empty lines.
 pub(crate) fn line_of(at: &Position, bytes: &[u8]) -> u64 {
     let rest = usize::try_from(at.byte()).ok().and_then(|from| bytes.get(from..)).unwrap_or_default();
     let ends = rest.iter().take_while(|byte| matches!(**byte, b'\r' | b'\n'));

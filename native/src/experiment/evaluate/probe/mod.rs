@@ -229,6 +229,23 @@ mod tests {
         assert_eq!(finite_metrics, Metrics::from([("top1".to_owned(), 0.5)]));
     }
 
+    /// It ended the run of all variants after its training, each time that the run was resumed.
+    #[test]
+    fn a_network_that_gives_zeros_alone_is_measured() {
+        let set = |images: usize| {
+            let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+            let labels = (0..images).map(|i| usize::from(i % 3 == 0)).collect();
+            let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
+            (Features::Held(FeatureTable::new(images, 4, vec![0.0; 4 * images]).unwrap()), dataset)
+        };
+        let (train, test) = (set(30), set(12));
+        let train = Represented { features: &train.0, dataset: &train.1 };
+        let test = Represented { features: &test.0, dataset: &test.1 };
+        let Measured { metrics, .. } = measure(&ProbeSection::default(), Probe::Linear, train, test).unwrap();
+        assert!((metrics["top1"] - 8.0 / 12.0).abs() < 1e-12, "that of the most frequent class: {metrics:?}");
+        assert!(metrics.contains_key("uniformity") && !metrics.contains_key("effective_rank"));
+    }
+
     #[test]
     fn what_few_images_span_is_read_as_all_of_their_features_are() {
         let set = |images: usize, first: usize| {

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use simile_core::data::split_indices;
+use simile_core::error::Error;
 use simile_core::eval::geometry::{effective_rank, silhouette, uniformity};
 use simile_core::eval::knn::unit_rows;
 use simile_core::numeric::rows::{FeatureTable, Rows as _, to_matrix};
 
 use super::{Metrics, Split};
+use crate::console::line;
 
 /// Most test images for comparisons in pairs.
 const COMPARED: usize = 2000;
@@ -20,13 +22,18 @@ const UNIFORMITY: f64 = 2.0;
 pub(super) fn measure(test: &Split<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
     let labels: Vec<usize> = some.iter().map(|&i| test.dataset.labels[i]).collect();
-    let mut metrics = Metrics::from([
-        ("effective_rank".to_owned(), effective_rank(&to_matrix(test.features)?)?),
-        (
-            "uniformity".into(),
-            uniformity(&unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?), UNIFORMITY)?,
-        ),
-    ]);
+    let unit = unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?);
+    let mut metrics = Metrics::from([("uniformity".to_owned(), uniformity(&unit, UNIFORMITY)?)]);
+    match effective_rank(&to_matrix(test.features)?) {
+        Ok(rank) => {
+            metrics.insert("effective_rank".into(), rank);
+        }
+        // A network that gives zeros alone ends no run: the other metrics say that it is of no use.
+        Err(error @ Error::Degenerate { .. }) => {
+            line(format_args!("`effective_rank` is left out: {error}"));
+        }
+        Err(error) => return Err(error.into()),
+    }
     let classes = labels.iter().collect::<BTreeSet<_>>().len();
     if (2..labels.len()).contains(&classes) {
         metrics.insert(
