@@ -1,4 +1,4 @@
-// What axe-core finds wrong with a page, in light and in dark.
+// The faults that axe-core finds in a page, in light and in dark.
 import { readFile } from "node:fs/promises";
 
 /** Violations as lines that name the page, the colours, the rule and the elements. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
 import { drop } from "./drop.mjs";
+import { photographs } from "./exif.mjs";
 import { serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
@@ -36,6 +37,13 @@ try {
   await says("200 images were embedded");
   await shot("light");
   result.violations.push(...(await audit(page, "embed")));
+
+  // A photograph is shown as it is embedded: as stored, whatever its orientation.
+  const { jpeg } = await page.evaluate(photographs);
+  const photograph = { mimeType: "image/jpeg", buffer: Buffer.from(jpeg.noted) };
+  await page.setInputFiles("#images", ["one.jpg", "two.jpg"].map((name) => ({ name, ...photograph })));
+  await says("2 images were embedded");
+  result.photograph = await page.locator("#nearest canvas").evaluate(({ width, height }) => [width, height]);
 
   // A checkpoint and images in one drop: it embeds them. A shipped encoder can be chosen again, and takes them over.
   await drop(page, [job.checkpoint, ...job.images.slice(0, 3)].map((name) => join(job.data, name)));

@@ -1,10 +1,7 @@
 // Photographs that a camera noted as turned.
 
-/**
- * Runs in a page with `window.encoder`: for each format whether this browser turns a picture with such a note, and the
- * largest difference of its vector from that of the same file without the note.
- */
-export async function turned() {
+/** Runs in a page: the bytes of a picture in each format, as it is (`plain`) and with such a note (`noted`). */
+export async function photographs() {
   // A picture that is not square, and that no turn leaves as it is.
   const canvas = new OffscreenCanvas(48, 32);
   const context = canvas.getContext("2d");
@@ -51,10 +48,22 @@ export async function turned() {
   };
 
   const result = {};
-  for (const [type, noted] of Object.entries({ jpeg, png, webp })) {
+  for (const [type, note] of Object.entries({ jpeg, png, webp })) {
     const bytes = await plain(`image/${type}`);
+    result[type] = { plain: [...bytes], noted: [...note(bytes)] };
+  }
+  return result;
+}
+
+/**
+ * Runs in a page with `window.encoder`: for each format whether this browser turns a picture with such a note, and the
+ * largest difference of its vector from that of the same file without the note.
+ */
+export async function turned(photographs) {
+  const result = {};
+  for (const [type, { plain, noted }] of Object.entries(photographs)) {
     const blob = (content) => new Blob([new Uint8Array(content)], { type: `image/${type}` });
-    const [as, once] = [blob(bytes), blob(noted(bytes))];
+    const [as, once] = [blob(plain), blob(noted)];
     const { width } = await createImageBitmap(once);
     const [expected, vector] = [await window.encoder.embed(as), await window.encoder.embed(once)];
     const difference = Math.max(...expected.map((value, at) => Math.abs(value - vector[at])));

@@ -175,7 +175,7 @@ try {
     hues: restored.sides[0].samples.hues,
   };
 
-  // What is saved and copied.
+  // The files that the page saves, and the texts that it copies.
   result.csv = (await saved("save-csv"))
     .trim()
     .split("\n")
@@ -237,6 +237,9 @@ try {
       if (status || !isShown) result.failures.push(`${name} ${variant}: ${status || formula + values}`);
     }
   }
+  await choose(0, "kernel-decoupled-uniformity");
+  await settled();
+  result.weights = await page.inputValue("#weight-scheme");
   await choose(0, "fair-cclk");
   result.variants = await variants.locator("option").allTextContents();
   for (const kernel of await valuesOf(page.locator("#kernel"))) {
@@ -268,6 +271,23 @@ try {
   const overflow = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.overflow = await overflow();
   result.violations.push(...(await audit(page, "lab on a phone")));
+
+  // A figure has its colours where the system forces its own on the page.
+  await page.emulateMedia({ forcedColors: "active" });
+  const drawn = await saved("save-svg");
+  const [, ground] = drawn.match(/<rect [^>]* fill="([^"]*)"/);
+  const [, sphere] = drawn.match(/<circle [^>]* fill="none" stroke="([^"]*)"/);
+  result.forced = { ground, sphere };
+  await page.emulateMedia({ forcedColors: "none" });
+
+  // A sample that was marked by keyboard is marked no more once there are others.
+  await page.mouse.move(0, 0);
+  await canvas.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.locator("#cell", { hasText: "Samples 16 and 16" }).waitFor();
+  await page.selectOption("#count", "8");
+  await settled();
+  result.unmarked = await page.locator("#cell").textContent();
   await open(`${address}?embed=1${new URL(result.address).hash}`);
   result.embedded = { header: await page.locator("body > header").isVisible(), overflow: await overflow() };
   await shot("embedded");

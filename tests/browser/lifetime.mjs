@@ -25,6 +25,7 @@ try {
     result.turns = await page.evaluate(takeTurns, job);
     result.workers = await workersLeft(page);
     result.aborted = await page.evaluate(takeBack, job);
+    result.asked = await page.evaluate(ask, job);
     requests.length = 0;
     result.cache = await page.evaluate(keep, job);
     result.requests = requests.join(" ");
@@ -51,7 +52,7 @@ async function takeTurns({ device, checkpoint, image }) {
     const encoder = await Encoder.load(`/data/${checkpoint}`, { device, worker: false });
     await encoder.embedBatch(Array(32).fill(blob));
     encoder.dispose();
-    // What is freed is freed after what is being answered.
+    // The worker frees an encoder after the calls that it is answering.
     await new Promise((resolve) => setTimeout(resolve, 50));
     bytes.push(memories.reduce((sum, memory) => sum + memory.buffer.byteLength, 0));
     const other = await Encoder.load(`/data/${checkpoint}`, { device });
@@ -65,6 +66,7 @@ async function takeTurns({ device, checkpoint, image }) {
 /** A long call that is taken back, and how long the next one waits for it. */
 async function takeBack({ device, checkpoint, image }) {
   const { Encoder } = await import("/package/index.js");
+  const messageOf = (promise) => promise.then(() => "", (error) => error.message);
   const encoder = await Encoder.load(`/data/${checkpoint}`, { device });
   const bitmap = await createImageBitmap(await (await fetch(`/data/${image}`)).blob());
   const count = 6000;
@@ -96,10 +98,45 @@ async function takeBack({ device, checkpoint, image }) {
   const loading = Encoder.load(`/data/${checkpoint}`, { device, signal: late.signal });
   late.abort(new Error("taken back too"));
   const load = await loading.then(() => "", (error) => error.message);
-  return { message, load, length, decoded, share: waited / whole };
+
+  // A file that is on its way: its stream fails by the signal before it can be cancelled, and nobody else hears of that.
+  const [middle, unhandled] = [new AbortController(), []];
+  const note = (event) => {
+    event.preventDefault();
+    unhandled.push(`${event.reason}`);
+  };
+  addEventListener("unhandledrejection", note);
+  const body = new ReadableStream({
+    start(file) {
+      file.enqueue(new Uint8Array(64));
+      middle.signal.addEventListener("abort", () => file.error(middle.signal.reason));
+    },
+  });
+  const onProgress = () => middle.abort(new Error("taken back on its way"));
+  const arriving = await messageOf(Encoder.load(new Response(body), { device, signal: middle.signal, onProgress }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  removeEventListener("unhandledrejection", note);
+  return { message, load, length, decoded, arriving, unhandled, share: waited / whole };
 }
 
-/** What the cache answers, and when the server is asked. */
+/** How a request is sent, and what is said where no server answers. */
+async function ask({ device, checkpoint }) {
+  const { Encoder } = await import("/package/index.js");
+  const send = window.fetch;
+  const modes = [];
+  window.fetch = (source, init) => {
+    modes.push(new Request(source, init).cache);
+    return send(source, init);
+  };
+  (await Encoder.load(new Request(`/data/${checkpoint}`, { cache: "reload" }), { device })).dispose();
+  window.fetch = () => Promise.reject(new TypeError("no network"));
+  const absent = Encoder.load("/data/absent.safetensors", { device });
+  const unreachable = await absent.then(() => "", (error) => error.message);
+  window.fetch = send;
+  return { modes, unreachable };
+}
+
+/** The answers of the cache, and the requests to the server. */
 async function keep({ device, checkpoint }) {
   const { Encoder, forgetCheckpoints } = await import("/package/index.js");
   const load = async (options) => {
@@ -116,7 +153,7 @@ async function keep({ device, checkpoint }) {
   await load({});
   await load({ cache: false });
 
-  // What was kept and then damaged is fetched again.
+  // A copy in the cache that was damaged is fetched again.
   const cache = await caches.open("simile-checkpoints");
   const [key] = await cache.keys();
   const response = await cache.match(key);
@@ -144,6 +181,18 @@ async function lose({ device, checkpoint, image, run }) {
     return gpu;
   };
   const { Encoder, LossLab, Trainer } = await import("/package/index.js");
+
+  // A browser that does not describe its adapter: the CPU computes, and who asks for WebGPU is told.
+  const description = Object.getOwnPropertyDescriptor(GPUAdapter.prototype, "info");
+  delete GPUAdapter.prototype.info;
+  const late = new Promise((_, reject) => setTimeout(() => reject(new Error("no answer in a minute")), 60_000));
+  const alone = await Promise.race([Trainer.create({ ...run, device: "auto", worker: false }), late]);
+  const asked = Encoder.load(`/data/${checkpoint}`, { device: "webgpu", worker: false });
+  const refusal = await Promise.race([asked, late]).then(() => "", (error) => error.message);
+  const undescribed = { kind: alone.device.kind, reason: alone.device.reason, refusal };
+  alone.dispose();
+  Object.defineProperty(GPUAdapter.prototype, "info", description);
+
   const far = (a, b) => Math.max(...a.map((value, at) => Math.abs(value - b[at])));
 
   /** What `ask` gives of one of them before, while and after its device is lost, and the devices it was on. */
@@ -195,6 +244,7 @@ async function lose({ device, checkpoint, image, run }) {
     async (trainer) => [...(await trainer.step(shares[Math.min(trainer.iteration, 1)])).losses],
   );
   return {
+    undescribed,
     encoder: unchanged(encoder),
     lab: unchanged(lab),
     trainer: { ...trainer, losses: [...before, ...during, ...after], expected: [...expected] },

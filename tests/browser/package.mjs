@@ -3,7 +3,7 @@
 // `example` a module for a page with a picture, which exports a `vector`.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
-import { turned } from "./exif.mjs";
+import { photographs, turned } from "./exif.mjs";
 import { serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
@@ -19,7 +19,7 @@ try {
   });
   await page.goto(server.address);
   const result = await page.evaluate(use, job);
-  result.turned = await page.evaluate(turned);
+  result.turned = await page.evaluate(turned, await page.evaluate(photographs));
   if (job.webgpu) await (await browser.newBrowserCDPSession()).send("Browser.crashGpuProcess");
   result.afterwards = await page.evaluate(finish, job);
   console.log(JSON.stringify({ ...result, complaints }));
@@ -30,8 +30,14 @@ try {
 
 /** Runs in the page. */
 async function use({ device, checkpoint, images, cases, example }) {
-  const { Encoder, LossLab } = await import("/package/index.js");
+  const { drawDigits, Encoder, LossLab } = await import("/package/index.js");
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
+
+  // A server that gives a page in the place of the WebAssembly file, to this thread: a worker has requests of its own.
+  const fetchAsServed = window.fetch;
+  window.fetch = async () => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
+  const unserved = await messageOf(LossLab.create({ objective: "info-nce", worker: false }));
+  window.fetch = fetchAsServed;
 
   let loaded = 0;
   const encoder = await Encoder.load(`/data/${checkpoint}`, { device, onProgress: (p) => (loaded = p.loaded) });
@@ -57,7 +63,7 @@ async function use({ device, checkpoint, images, cases, example }) {
   document.body.append(element);
   const { vector } = await import(`/data/${example}`);
 
-  // What is taken back or broken is refused, and the encoder goes on.
+  // Calls that are cancelled and files that are broken give an error, and the encoder still works.
   const aborted = await messageOf(encoder.embed(blobs[0], { signal: AbortSignal.abort(new Error("taken back")) }));
   const corrupt = await messageOf(Encoder.load(new Uint8Array(100), { device }));
   const missing = await messageOf(Encoder.load("/data/none.safetensors", { device }));
@@ -65,6 +71,7 @@ async function use({ device, checkpoint, images, cases, example }) {
   const floats = (length, dims) => messageOf(encoder.embedBatch({ data: new Float32Array(length), dims }));
   const halved = await floats((channels * height * width) / 2, [1, channels, height, width / 2]);
   const cut = await floats(10, [1, channels, height, width]);
+  const undecoded = await messageOf(encoder.embed(`/data/${example}`));
   const again = await encoder.embed(blobs[0]);
   window.encoder = encoder;
 
@@ -89,6 +96,10 @@ async function use({ device, checkpoint, images, cases, example }) {
   const lab = await LossLab.create({ objective: "info-nce" });
   const infinite = await messageOf(lab.evaluate(large, large, { normalised: true }));
   const differentiated = await messageOf(lab.differentiate(flat, flat, { normalised: true }));
+  // In JSON they would be `null`, which is the median of the distances, and a count of 4294967295.
+  lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma: Number.NaN } });
+  const bandwidth = await messageOf(lab.evaluate(large, large, { z: large }));
+  const digits = await messageOf(drawDigits({ count: -1 }));
   lab.dispose();
   return {
     device: encoder.device,
@@ -100,7 +111,19 @@ async function use({ device, checkpoint, images, cases, example }) {
     differences,
     example: [...vector],
     repeated: again.every((value, at) => value === single[0][at]),
-    messages: { aborted, corrupt, missing, halved, cut, infinite, differentiated },
+    messages: {
+      aborted,
+      corrupt,
+      missing,
+      halved,
+      cut,
+      infinite,
+      differentiated,
+      unserved,
+      undecoded,
+      bandwidth,
+      digits,
+    },
     evaluations,
   };
 }

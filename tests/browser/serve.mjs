@@ -18,8 +18,24 @@ const TYPES = {
 const POLICY =
   "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; object-src 'none'";
 
-/** Serves `{ name: folder }` at `/name/` and returns the address; `/` is an empty page. */
-export async function serve(folders, headers = { "Content-Security-Policy": POLICY }) {
+/**
+ * Takes from a page, or from a worker, what older browsers do not have. `Symbol.dispose` cannot be deleted: another `Symbol`
+ * lacks it.
+ */
+export const OLDER = `
+delete globalThis.PointerEvent?.prototype.getCoalescedEvents;
+if (Symbol.dispose) {
+  const { Symbol: own } = globalThis;
+  const { dispose, asyncDispose, ...others } = Object.getOwnPropertyDescriptors(own);
+  globalThis.Symbol = Object.defineProperties((text) => own(text), others);
+}
+`;
+
+/**
+ * Serves `{ name: folder }` at `/name/` and returns the address; `/` is an empty page. Every script begins with `prelude`,
+ * those of workers too, which no script of a page's test reaches.
+ */
+export async function serve(folders, headers = { "Content-Security-Policy": POLICY }, prelude = "") {
   const server = createServer(async ({ url = "/" }, response) => {
     const path = normalize(decodeURIComponent(url.split("?")[0]));
     const [, name, ...rest] = path.split("/");
@@ -37,9 +53,11 @@ export async function serve(folders, headers = { "Content-Security-Policy": POLI
       response.end();
       return;
     }
+    const before = extname(file) === ".js" ? Buffer.from(prelude) : Buffer.alloc(0);
     response.setHeader("Content-Type", TYPES[extname(file)] ?? "application/octet-stream");
-    response.setHeader("Content-Length", stats.size);
+    response.setHeader("Content-Length", before.length + stats.size);
     response.setHeader("Last-Modified", stats.mtime.toUTCString());
+    if (before.length > 0) response.write(before);
     // Parts of a MiB: WebAssembly files have dozens.
     createReadStream(file, { highWaterMark: 1 << 20 }).pipe(response);
   });

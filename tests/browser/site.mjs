@@ -1,13 +1,16 @@
 // Uses the site as a visitor would: node site.mjs JOB.json; screenshots go to `screenshots`.
-// A job: { site, data, webgpu, device, checkpoint, image, screenshots }; the last three are paths.
+// A job: { site, data, webgpu, device, checkpoint, name, image, screenshots }; `checkpoint`, `image` and `screenshots` are
+// paths, `name` is what the visitor calls the checkpoint.
 import { readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
-import { serve } from "./serve.mjs";
+import { photographs } from "./exif.mjs";
+import { OLDER, serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ site: job.site, data: job.data });
+// Without WebGPU the browser is an older one in other respects too.
+const server = await serve({ site: job.site, data: job.data }, undefined, job.webgpu ? "" : OLDER);
 const browser = await launch(job);
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
@@ -30,6 +33,7 @@ try {
     }
     return answerOf(panel);
   };
+  const isOlder = await page.evaluate(() => !Symbol.dispose && !PointerEvent.prototype.getCoalescedEvents);
   await unconditional.locator("li").nth(7).waitFor();
   const shares = async (panel) =>
     (await panel.locator(".note").textContent()).match(/\d+(?= %)/g).slice(0, 2).map(Number);
@@ -49,9 +53,24 @@ try {
   await page.locator("#grounds input").first().focus();
   await page.keyboard.press("ArrowRight");
   const onAnotherGround = await answerAfter(fair, drawn);
+  const chosen = page.locator("#grounds input:checked");
+  const ring = () => chosen.evaluate((input) => getComputedStyle(input).outline);
+  const rings = [await ring()];
+  await chosen.blur();
+  rings.push(await ring());
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setInputFiles("#image", job.image);
-  await answerAfter(fair, onAnotherGround);
+  const onImage = await answerAfter(fair, onAnotherGround);
+
+  // A photograph is shown as it is embedded: as stored, whatever its orientation, and its middle square.
+  const { jpeg } = await page.evaluate(photographs);
+  const buffer = Buffer.from(jpeg.noted);
+  await page.setInputFiles("#image", { name: "turned.jpg", mimeType: "image/jpeg", buffer });
+  await answerAfter(fair, onImage);
+  const photograph = await page.evaluate(() => {
+    const { data } = document.querySelector("#pad").getContext("2d").getImageData(4, 50, 1, 1);
+    return [...data.subarray(0, 3)];
+  });
   await fair.locator("li button").nth(1).press("Enter");
   await fair.locator(".value").first().filter({ hasText: "1.00" }).waitFor();
   const focused = await fair.locator("li:nth-child(2) button:focus").count();
@@ -61,25 +80,87 @@ try {
   await page.locator("#encoder", { hasText: "SimCLR (NT-Xent)" }).waitFor();
   await shot("dark");
 
+  // With the colours of the system it is still told what is chosen, and which ground is which.
+  await page.emulateMedia({ forcedColors: "active" });
+  const forced = await page.evaluate(() => {
+    const backgroundOf = (element) => getComputedStyle(element).backgroundColor;
+    const plain = document.body.appendChild(document.createElement("div"));
+    plain.style.background = "Canvas";
+    const isChosen = backgroundOf(document.querySelector("#switch label:has(:checked)")) !== backgroundOf(plain);
+    plain.remove();
+    return { isChosen, grounds: new Set([...document.querySelectorAll("#grounds input")].map(backgroundOf)).size };
+  });
+  await page.emulateMedia({ forcedColors: "none" });
+
   const violations = await audit(page, "site");
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: "light" });
   await shot("phone");
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  const overflow = await isWide();
 
-  // What is no checkpoint is refused, and the encoders stay; what is one is asked too.
+  // Where the visitor has the browser write larger, the page does, and still fits.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Page.setFontSizes", { fontSizes: { standard: 24 } });
+  const large = {
+    size: await page.evaluate(() => getComputedStyle(document.documentElement).fontSize),
+    overflow: await isWide(),
+  };
+  await session.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
+
+  // A file that is no checkpoint is refused, and the encoders stay. The encoder of a checkpoint joins them.
   await page.setInputFiles("#checkpoint", { name: "wrong.safetensors", mimeType: "", buffer: Buffer.alloc(64) });
   const refusal = await page.locator("#status[data-kind=error]").textContent();
-  await page.setInputFiles("#checkpoint", job.checkpoint);
-  await panel(basename(job.checkpoint, ".safetensors")).locator("li").nth(7).waitFor();
+  const checkpoint = await readFile(job.checkpoint);
+  await page.setInputFiles("#checkpoint", { name: `${job.name}.safetensors`, mimeType: "", buffer: checkpoint });
+  await panel(job.name).locator("li").nth(7).waitFor();
   await page.locator("#status:empty").waitFor({ state: "attached" });
   const asked = await page.locator(".panel h3").allTextContents();
+  const overflowOfName = await isWide();
 
   violations.push(...(await audit(page, "site on a phone")));
   const textOf = (id) => page.locator(`#${id}`).textContent();
   const [encoder, device] = [await textOf("encoder"), await textOf("device")];
 
-  console.log(JSON.stringify({ encoder, device, asked, focused, tallies, refusal, overflow, violations, complaints }));
+  // An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed.
+  const replaced = job.webgpu ? { status: "" } : await replace();
+
+  console.log(
+    JSON.stringify({
+      isOlder,
+      encoder,
+      device,
+      asked,
+      focused,
+      rings,
+      photograph,
+      forced,
+      tallies,
+      refusal,
+      overflow,
+      large,
+      overflowOfName,
+      replaced,
+      violations,
+      complaints,
+    }),
+  );
+
+  async function replace() {
+    await page.evaluate(() => {
+      window.replaced = 0;
+      const { terminate } = Worker.prototype;
+      Worker.prototype.terminate = function () {
+        window.replaced++;
+        document.querySelector("#another").click();
+        terminate.call(this);
+      };
+    });
+    await page.selectOption("#choice", "cpu");
+    await page.waitForFunction((count) => window.replaced === count, asked.length);
+    await page.waitForTimeout(500);
+    return { status: await textOf("status"), device: await textOf("device") };
+  }
 } finally {
   await browser.close();
   server.close();

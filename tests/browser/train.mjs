@@ -35,8 +35,9 @@ try {
   };
   const result = { complaints, violations: [] };
 
-  // What cannot be trained is refused, and the page stays.
-  await page.goto(`${server.address}/site/train.html?device=${job.device}`);
+  // Settings that cannot be trained with are refused, and the page stays usable.
+  await page.goto(`${server.address}/site/train.html?device=${job.device}&iterations=many`);
+  result.steps = await page.inputValue("#iterations");
   result.violations.push(...(await audit(page, "train, before")));
   await page.emulateMedia({ colorScheme: "light" });
   await page.fill("#lambda", "");
@@ -88,6 +89,8 @@ try {
   result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.violations.push(...(await audit(page, "train on a phone")));
 
+  await drop(page, [job.own]);
+  result.late = await page.locator("#status[data-kind=error]").textContent();
   await page.locator("#reset").click();
   await enters("idle");
   result.cleared = await figure("right", "Digit").textContent();

@@ -38,13 +38,15 @@ async function use({ device, options }) {
     const { step: stepsAfterAbort } = await long.step();
     long.dispose();
     const disposed = await messageOf(long.step());
+    const part = await messageOf(long.step(1.5));
 
     const unknown = await messageOf(Trainer.create({ ...options, objective: "no-such" }));
     const batch = await messageOf(Trainer.create({ ...options, batch: 0 }));
     const labelled = (label) => ({ image: new ImageData(32, 32), label });
     const refused = [-1, 1.5, 65536, Number.NaN].map((label) => ({ images: [labelled(0), labelled(label)] }));
     const labels = await Promise.all(refused.map((images) => messageOf(Trainer.create({ ...options, ...images }))));
-    return { messages: { unknown, batch, early, aborted, disposed }, labels, counted, stepsAfterAbort };
+    const rate = await messageOf(Trainer.create({ ...options, learningRate: Number.NaN }));
+    return { messages: { unknown, batch, early, aborted, disposed, part, rate }, labels, counted, stepsAfterAbort };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

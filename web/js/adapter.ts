@@ -12,8 +12,10 @@ export async function findAdapter(): Promise<Adapter | { readonly missing: strin
   if (!("gpu" in navigator) || !navigator.gpu) return { missing: "this browser has no WebGPU" };
   const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
   if (!adapter) return { missing: "this browser offers no WebGPU adapter" };
-  // Some browsers with WebGPU have no `info`; such an adapter counts as hardware, and its self-test decides.
-  const info: Partial<GPUAdapterInfo> = adapter.info ?? {};
+  // The WebGPU bundle reads `info`, and without it would never answer.
+  if (!adapter.info) return { missing: "this browser does not describe its WebGPU adapter, as newer ones do" };
+  // Browsers differ in the fields.
+  const info: Partial<GPUAdapterInfo> = adapter.info;
   const { vendor, architecture = "", device, description = "", isFallbackAdapter = false } = info;
   const software = isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|softpipe|warp/i.test(`${architecture} ${description}`);
   const name = description || [vendor, architecture, device].filter(Boolean).join(" ") || "unnamed adapter";

@@ -1,5 +1,6 @@
 // Reads the bytes of a checkpoint from any source.
 import { recall, remember } from "./cache.js";
+import { fetched } from "./fetched.js";
 import { joined } from "./image.js";
 
 /** The possible sources of a checkpoint. */
@@ -78,12 +79,13 @@ function versionOf({ ok, headers }: Response): string | undefined {
   return (ok ? (headers.get("etag") ?? headers.get("last-modified")) : undefined) ?? undefined;
 }
 
+/** Without a `cache` that of the request counts. */
 async function get(
   source: string | URL | Request,
   signal: AbortSignal | undefined,
-  cache: RequestCache = "default",
+  cache?: RequestCache,
 ): Promise<Response> {
-  return fetch(source, { cache, ...(signal && { signal }) });
+  return fetched("checkpoint", source, { ...(cache && { cache }), ...(signal && { signal }) });
 }
 
 async function readResponse(response: Response, options: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
@@ -113,7 +115,8 @@ async function readStream(
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];
   let loaded = 0;
-  const abort = () => void reader.cancel(signal?.reason);
+  // A body that the same signal ends has failed by now, and cannot be cancelled; the reader is told in either case.
+  const abort = () => void reader.cancel(signal?.reason).catch(() => {});
   signal?.addEventListener("abort", abort, { once: true });
   try {
     for (;;) {

@@ -3,6 +3,7 @@
 import { Embedding } from "./embedding.js";
 import { Evaluating } from "./evaluating.js";
 import * as cpu from "./generated/cpu.js";
+import { loadBundle } from "./gpu.js";
 import { joined, pixelsOf } from "./image.js";
 import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
 import { Training } from "./training.js";
@@ -22,7 +23,7 @@ export class Engine implements Handlers {
 
   constructor(onDevice: (device: DeviceInfo) => void) {
     this.#onDevice = onDevice;
-    this.#ready = cpu.default({ module_or_path: new URL("./cpu.wasm", import.meta.url) });
+    this.#ready = loadBundle(cpu.default, new URL("./cpu.wasm", import.meta.url));
     // The first call reports a failure; this handler prevents an unhandled rejection until then.
     this.#ready.catch(() => {});
   }

@@ -42,9 +42,22 @@ export async function reopenGpu(lost: Gpu): Promise<Gpu> {
 async function open(): Promise<Gpu> {
   const adapter = await findAdapter();
   if ("missing" in adapter) throw new Error(`WebGPU cannot be used: ${adapter.missing}`);
-  await webgpu.default({ module_or_path: new URL("./webgpu.wasm", import.meta.url) });
+  await loadBundle(webgpu.default, new URL("./webgpu.wasm", import.meta.url));
   last = last ? await last.reopened() : await webgpu.Device.webgpu();
   return { device: last, info: { kind: "webgpu", ...adapter } };
+}
+
+/** Fetches and compiles the WebAssembly file of a bundle. A failure names the file, which the browser's message does not. */
+export async function loadBundle(
+  initialise: (source: { module_or_path: URL }) => Promise<unknown>,
+  file: URL,
+): Promise<void> {
+  try {
+    await initialise({ module_or_path: file });
+  } catch (cause) {
+    const reason = `${file.href} cannot be loaded: ${messageOf(cause)}`;
+    throw new Error(`${reason}; it has to be served beside the scripts of simile-web`, { cause });
+  }
 }
 
 /** The CPU with the reason why `auto` or `cpu` stays on it; `undefined` where the choice leads to WebGPU. */

@@ -1,5 +1,6 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
 import { withoutExif } from "./exif.js";
+import { fetched } from "./fetched.js";
 import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
 /**
@@ -75,12 +76,29 @@ function checkSize({ data, dims }: FloatImages, inputSize: EncoderInfo["inputSiz
   }
 }
 
+/**
+ * A picture file as encoders see it, for a page that shows it: the pixels as stored, without the orientation in Exif.
+ * Rejects with the name of a file that holds no picture.
+ */
+export function decodeImage(picture: Blob): Promise<ImageBitmap> {
+  return decodeAs(picture instanceof File ? picture.webkitRelativePath || picture.name : "the picture", picture);
+}
+
+async function decodeAs(name: string, picture: Blob): Promise<ImageBitmap> {
+  try {
+    return await createImageBitmap(await withoutExif(picture), AS_STORED);
+  } catch (cause) {
+    throw new Error(`${name} cannot be decoded as an image`, { cause });
+  }
+}
+
 async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBitmap | RgbaPixels> {
   if (typeof image === "string" || image instanceof URL) {
-    const response = await fetch(image, signal ? { signal } : {});
+    const response = await fetched("image", image, signal ? { signal } : {});
     if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
-    return createImageBitmap(await withoutExif(await response.blob()), AS_STORED);
+    return decodeAs(`the image ${response.url}`, await response.blob());
   }
+  if (image instanceof Blob) return decodeImage(image);
   if (isPixels(image)) {
     const { width, height } = image;
     if (image.data.length !== width * height * 4) {
@@ -90,15 +108,10 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   }
   // A worker has no such class.
   if (typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement) await image.decode();
-  try {
-    return await createImageBitmap(image instanceof Blob ? await withoutExif(image) : image, AS_STORED);
-  } catch (cause) {
-    if (!(image instanceof File)) throw cause;
-    throw new Error(`${image.webkitRelativePath || image.name} cannot be decoded as an image`, { cause });
-  }
+  return createImageBitmap(image, AS_STORED);
 }
 
-function isPixels(image: Exclude<ImageSource, string | URL>): image is ImageData | RgbaPixels {
+function isPixels(image: Exclude<ImageSource, string | URL | Blob>): image is ImageData | RgbaPixels {
   return "data" in image && ArrayBuffer.isView(image.data);
 }
 

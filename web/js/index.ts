@@ -3,7 +3,7 @@ export { forgetCheckpoints } from "./cache.js";
 export type { CheckpointSource, Progress } from "./checkpoint.js";
 export { drawDigits } from "./digits.js";
 export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
-export type { ImageSource } from "./image.js";
+export { decodeImage, type ImageSource } from "./image.js";
 export {
   type Conditioning,
   type Differentiation,

@@ -1,5 +1,6 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
+import { checkFinite } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
 
 /** A matrix: rows of numbers. */
@@ -174,6 +175,13 @@ export type ListedObjective = {
     }
 );
 
+/** The parameters of a setting by name; throws if a number among them is not finite. */
+export function parametersOf({ kernel, temperature, lambda, params }: Setting): Record<string, unknown> {
+  const parameters = { kernel, temperature, lambda, ...params };
+  checkFinite(parameters);
+  return parameters;
+}
+
 /** An evaluation as serialised by core. */
 interface Document {
   readonly loss: number;
@@ -253,8 +261,10 @@ export class LossLab {
   }
 
   /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */
-  async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
-    const document = JSON.stringify({ objective: "kceo-weights", params: { kernel, lambda }, inputs: { z } });
+  async weigh(z: Rows, conditioning: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
+    const objective = "kceo-weights";
+    const params = parametersOf({ objective, ...conditioning });
+    const document = JSON.stringify({ objective, params, inputs: { z } });
     const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
     const matrix = (name: string) => aux[name] as Rows;
     const [gram, paper, released] = [matrix("K"), matrix("W_paper"), matrix("W_released")];
@@ -284,11 +294,11 @@ export class LossLab {
 
   /** The JSON document of a case, with the views or without. */
   #case(viewA: Rows | undefined, viewB: Rows | undefined, { z, labels, bias, others, normalised = false }: Inputs): string {
-    const { objective, variant, kernel, temperature, lambda, params } = this.#setting;
+    const { objective, variant } = this.#setting;
     return JSON.stringify({
       objective,
       variant,
-      params: { kernel, temperature, lambda, ...params },
+      params: parametersOf(this.#setting),
       inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
     });
   }

@@ -60,7 +60,7 @@ export interface Digits {
   readonly pixels: Uint8Array;
   /** The digit of each image. */
   readonly labels: Uint8Array;
-  /** The colour of each ground, three bytes of RGB. */
+  /** The colour of each background, three bytes of RGB. */
   readonly grounds: Uint8Array;
 }
 

@@ -1,7 +1,8 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
 import { type ImageSource, joined, packPictures } from "./image.js";
-import type { Setting } from "./lab.js";
+import { parametersOf, type Setting } from "./lab.js";
+import { checkFinite, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
 
 /** Images that are decoded at once. */
@@ -71,7 +72,7 @@ export interface Reading {
   readonly step: number;
   /** Accuracy of a linear classifier of the digits, 0 to 1. */
   readonly accuracy: number;
-  /** R² of a ridge regression of the colours of the grounds: 1 where they can be predicted, 0 where they cannot. */
+  /** R² of a ridge regression of the colours of the backgrounds: 1 where they can be predicted, 0 where they cannot. */
   readonly leak: number;
   /** The projection of the images of `Trainer.mapped` onto the two main directions: `x, y` for each. */
   readonly map: Float32Array;
@@ -81,7 +82,7 @@ export interface Reading {
 export interface MappedImages {
   /** The digit of each, or the class of an image of your own. */
   readonly labels: Uint16Array;
-  /** The colour of each ground, three bytes of RGB. */
+  /** The colour of each background, three bytes of RGB. */
   readonly colours: Uint8Array;
 }
 
@@ -126,10 +127,10 @@ export class Trainer {
     const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192 } = options;
     const count = typeof images === "number" ? images : images.length;
     const { testImages = typeof images === "number" ? 2000 : Math.ceil(count / 5) } = options;
-    const { objective, variant, kernel, temperature, lambda, params } = options;
-    const { device = "auto", onDevice, worker = true, signal } = options;
-    const parameters = { name: objective, variant, kernel, temperature, lambda, ...params };
+    const { objective, variant, device = "auto", onDevice, worker = true, signal } = options;
+    const parameters = { name: objective, variant, ...parametersOf(options) };
     const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
+    checkFinite(settings);
     signal?.throwIfAborted();
     if (typeof images !== "number") checkLabels(images);
     const connection = await Connection.open(worker);
@@ -160,6 +161,8 @@ export class Trainer {
    */
   async step(count = 1, { signal }: CallOptions = {}): Promise<Steps> {
     signal?.throwIfAborted();
+    // `Infinity` is all that are left.
+    checkInteger("count", Math.min(count, this.iterations), 0);
     try {
       return await this.#train(count, signal);
     } catch (error) {
@@ -171,6 +174,7 @@ export class Trainer {
 
   /** Fits the probes of digit and colour, and measures them on the representation of the test images. */
   async probe({ images, signal }: ProbeOptions = {}): Promise<Reading> {
+    if (images !== undefined) checkInteger("images", images, 1);
     const reading = await this.#connection.call("probe", { images }, { signal });
     this.#iteration = reading.step;
     return reading;
@@ -198,11 +202,7 @@ export class Trainer {
 }
 
 function checkLabels(images: readonly LabelledImage[]): void {
-  images.forEach(({ label }, at) => {
-    if (!Number.isInteger(label) || label < 0 || label > MAX_LABEL) {
-      throw new RangeError(`the label of image ${at} is ${label}, expected an integer from 0 to ${MAX_LABEL}`);
-    }
-  });
+  images.forEach(({ label }, at) => checkInteger(`the label of image ${at}`, label, 0, MAX_LABEL));
 }
 
 /** Images scaled to the size that a trainer takes; the number decoded at once is bounded. */

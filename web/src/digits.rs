@@ -6,7 +6,7 @@ use simile_core::data::{Condition, Dataset};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Images of one size with their digits and the colours of their grounds.
+/// Images of one size with their digits and the colours of their backgrounds.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Digits {
@@ -33,14 +33,14 @@ impl Digits {
         self.labels.clone()
     }
 
-    /// The colour of each ground, RGB: the condition of `fair-digits`.
+    /// The colour of each background, RGB: the condition of `fair-digits`.
     #[wasm_bindgen(getter)]
     pub fn grounds(&self) -> Vec<u8> {
         self.grounds.clone()
     }
 }
 
-/// Draws `count` digits on coloured grounds; the same seed gives the same images on every platform.
+/// Draws `count` digits on coloured backgrounds; the same seed gives the same images on every platform.
 ///
 /// # Errors
 /// `count` is 0.

@@ -131,12 +131,15 @@ export class Pad {
   #paint(): void {
     const { width, height } = this.canvas;
     const context = this.#context;
-    context.fillStyle = BACKGROUNDS[this.#background]?.[1] ?? "";
+    // A picture is shown as the shipped encoders see it: transparent pixels white, and the middle square of it.
+    context.fillStyle = this.#picture ? "#ffffff" : (BACKGROUNDS[this.#background]?.[1] ?? "");
     context.fillRect(0, 0, width, height);
     if (this.#picture) {
-      // Small digits are shown as pixels, as the encoder sees them; photographs are smoothed.
-      context.imageSmoothingEnabled = this.#picture.width > width / 4;
-      context.drawImage(this.#picture, 0, 0, width, height);
+      const side = Math.min(this.#picture.width, this.#picture.height);
+      const [left, top] = [this.#picture.width, this.#picture.height].map((length) => Math.floor((length - side) / 2));
+      // Small digits are shown as pixels; photographs are smoothed.
+      context.imageSmoothingEnabled = side > width / 4;
+      context.drawImage(this.#picture, left ?? 0, top ?? 0, side, side, 0, 0, width, height);
     }
     context.lineWidth = width * STROKE_SHARE;
     context.lineCap = "round";

@@ -7,6 +7,8 @@ export type Theme = Readonly<Record<(typeof NAMES)[number], string>>;
 /** Reads the current colours of the style sheet. */
 export function readTheme(): Theme {
   const probe = document.createElement("span");
+  // A canvas keeps its colours where those of the system are forced, and shows by them what differs.
+  probe.style.setProperty("forced-color-adjust", "none");
   document.body.append(probe);
   const colours = NAMES.map((name) => {
     probe.style.color = `var(--${name})`;

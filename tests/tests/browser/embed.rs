@@ -32,6 +32,7 @@ fn a_visitor_can_embed_a_folder() {
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
+    assert_eq!(result["photograph"], json!([48, 32]), "a photograph is shown turned, and embedded as stored");
     let together = &result["together"];
     assert!(together[0].as_str().unwrap().starts_with("model: lenet5"), "{together}");
     assert!(together[1].as_str().unwrap().starts_with("3 vectors"), "{together}");

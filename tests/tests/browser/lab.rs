@@ -78,6 +78,11 @@ fn a_visitor_can_use_the_loss_lab() {
     let clipped = numbers(&presets["What clipping does"]["gradient"]);
     assert!(clipped[0] < clipped[1] / 2.0, "{clipped:?}");
 
+    assert_eq!(result["weights"], "paper", "the map shows other weights than those of the objective");
+    let forced = &result["forced"];
+    assert_ne!(forced["ground"], forced["sphere"], "a figure of one colour: {forced}");
+    assert!(result["unmarked"].as_str().unwrap().starts_with("Point at a cell"), "{}", result["unmarked"]);
+
     let own = result["variants"][0].as_str().unwrap();
     assert!(own == "as normalised (default)", "the form that is evaluated is named: {}", result["variants"]);
 

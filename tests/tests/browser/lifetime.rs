@@ -42,9 +42,16 @@ fn encoders_are_freed_taken_back_and_kept() {
     let aborted = &result["aborted"];
     assert_eq!(aborted["message"], "taken back");
     assert_eq!(aborted["load"], "taken back too");
+    assert_eq!(aborted["arriving"], "taken back on its way");
+    assert_eq!(aborted["unhandled"], json!([]), "a load that was taken back leaves an unhandled error");
     assert_eq!(aborted["length"], 84);
     assert_eq!(aborted["decoded"], 32, "a call that was taken back decodes the pictures that it had begun");
     assert!(aborted["share"].as_f64().unwrap() < 0.5, "a call that was taken back went on: {aborted}");
+
+    let asked = &result["asked"];
+    assert_eq!(asked["modes"], json!(["reload"]), "a request is sent as it says");
+    let unreachable = asked["unreachable"].as_str().unwrap();
+    assert!(unreachable.contains("/data/absent.safetensors cannot be fetched: no network"), "{unreachable}");
 
     // First load of a version: GET. Second load: none. Another version: GET. The server's own version: HEAD and GET, then HEAD
     // alone. Without the cache, damaged in the cache, and in memory without a cache: GET each.
@@ -55,6 +62,11 @@ fn encoders_are_freed_taken_back_and_kept() {
 #[test]
 fn a_lost_device_is_replaced() {
     let Some(result) = lifetime(Where::WebGpu) else { return };
+    let undescribed = &result["lost"]["undescribed"];
+    assert_eq!(undescribed["kind"], "cpu", "{undescribed}");
+    for what in ["reason", "refusal"] {
+        assert!(undescribed[what].as_str().unwrap().contains("does not describe"), "{what}: {undescribed}");
+    }
     for what in ["encoder", "lab", "trainer"] {
         let lost = &result["lost"][what];
         assert_eq!(lost["kinds"], json!(["webgpu", "webgpu"]), "{what}: {lost}");

@@ -105,6 +105,10 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("halved", "3 x 32 x 32 numbers, not 3 x 32 x 16"),
         ("cut", "need 3072 numbers"),
         ("infinite", "is not a finite number"),
+        ("unserved", "cpu.wasm cannot be loaded: "),
+        ("undecoded", "example.js cannot be decoded as an image"),
+        ("bandwidth", "`sigma` is NaN, expected a finite number"),
+        ("digits", "count is -1, expected an integer from 1"),
     ] {
         let message = result["messages"][what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");

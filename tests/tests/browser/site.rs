@@ -5,6 +5,9 @@ use serde_json::json;
 use crate::data::Data;
 use crate::{Where, is_ready, run, screenshots, workspace};
 
+/// What the visitor calls a checkpoint.
+const NAME: &str = "a_network_whose_name_has_no_blank_and_is_wider_than_a_phone";
+
 #[test]
 fn a_visitor_can_use_the_site_on_the_cpu() {
     a_visitor_can_use_the_site(Where::Cpu);
@@ -27,6 +30,7 @@ fn a_visitor_can_use_the_site(place: Where) {
             "site": workspace().join("www/dist"),
             "data": data.folder.path(),
             "checkpoint": data.path(Data::CHECKPOINT),
+            "name": NAME,
             "image": data.path(&data.images[0]),
             "screenshots": screenshots(),
         }),
@@ -36,8 +40,17 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert_eq!(result["focused"], 1, "a neighbour that was pressed keeps the focus");
-    assert_eq!(result["asked"], json!(["model", "Fair-CCLK", "SimCLR (NT-Xent)"]));
-    assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
+    assert_eq!(result["asked"], json!([NAME, "Fair-CCLK", "SimCLR (NT-Xent)"]));
+    let encoder = result["encoder"].as_str().unwrap();
+    assert!(encoder.starts_with(&format!("{NAME}: lenet5")), "{encoder}");
+    assert_eq!(result["isOlder"], matches!(place, Where::Cpu), "{}", result["isOlder"]);
+    assert_ne!(result["rings"][0], result["rings"][1], "a ground does not show that it has the focus");
+    let [red, green, _]: [u8; 3] = serde_json::from_value(result["photograph"].clone()).unwrap();
+    assert!(red > 150 && green < 100, "a photograph is not shown as stored: {}", result["photograph"]);
+    assert_eq!(result["forced"], json!({ "isChosen": true, "grounds": 10 }), "with forced colours");
+    assert_eq!(result["large"], json!({ "size": "24px", "overflow": false }), "with a larger font");
+    assert_eq!(result["overflowOfName"], false, "a long name makes the page wider than a phone");
+    assert_eq!(result["replaced"]["status"], "", "an encoder was replaced while it was asked");
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 

@@ -43,6 +43,8 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert_eq!(result["invalid"], 1, "a field that is empty is pointed out");
+    assert_eq!(result["steps"], "400", "an address without a number of steps leaves the usual one");
+    assert!(result["late"].as_str().unwrap().contains("press Reset"), "{}", result["late"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
     let numbers = |value: &Value| -> [f64; 2] { serde_json::from_value(value.clone()).unwrap() };
 
@@ -187,6 +189,8 @@ fn runs_as_the_command_line_does(place: Where) {
         ("early", "taken back"),
         ("aborted", "taken back"),
         ("disposed", "disposed"),
+        ("part", "count is 1.5, expected an integer"),
+        ("rate", "`learningRate` is NaN, expected a finite number"),
     ] {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }

@@ -89,7 +89,7 @@ impl Trainer {
         self.test.labels.iter().take(probe::MAPPED).map(|&label| label as u16).collect()
     }
 
-    /// The colours of their grounds, RGB.
+    /// The colours of their backgrounds, RGB.
     #[wasm_bindgen(getter)]
     pub fn mapped_colours(&self) -> Vec<u8> {
         let colours = self.test.colours.iter_rows().take(probe::MAPPED).flatten();

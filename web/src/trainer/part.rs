@@ -21,7 +21,7 @@ pub(super) struct Part {
     pub(super) images: ViewSource,
     pub(super) labels: Vec<usize>,
     pub(super) classes: usize,
-    /// Colours of the grounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
+    /// Colours of the backgrounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
     pub(super) colours: Matrix,
 }
 

@@ -23,7 +23,7 @@ pub(super) const MAPPED: usize = 400;
 pub struct Probe {
     /// Accuracy of the digit on the test images, 0 to 1.
     pub accuracy: f64,
-    /// R² of the colour of the ground; 0 where colours do not vary.
+    /// R² of the colour of the background; 0 where colours do not vary.
     pub leak: f64,
     map: Vec<f32>,
 }

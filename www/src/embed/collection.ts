@@ -1,5 +1,5 @@
 // Images with their names and with the vectors computed so far.
-import type { Encoder, ImageSource } from "simile-web";
+import { decodeImage, type Encoder, type ImageSource } from "simile-web";
 
 /** Images that are embedded at once: the progress is updated after each chunk. */
 const CHUNK = 16;
@@ -53,10 +53,10 @@ export class Collection {
   }
 }
 
-/** A small picture, or `undefined` if the file has no image. */
+/** A small picture, as the encoder sees it, or `undefined` if the file has no image. */
 export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | undefined> {
   try {
-    const whole = await createImageBitmap(source);
+    const whole = await (source instanceof Blob ? decodeImage(source) : createImageBitmap(source));
     const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
     if (scale === 1) return whole;
     const side = (pixels: number) => Math.max(1, Math.round(pixels * scale));

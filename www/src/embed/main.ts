@@ -1,6 +1,6 @@
 import { drawDigits, Encoder } from "simile-web";
 import { acceptFiles } from "../drop.js";
-import { element } from "../element.js";
+import { element, setText } from "../element.js";
 import { ImageMap } from "../map.js";
 import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
@@ -38,7 +38,7 @@ let chosen = -1;
 let work = new AbortController();
 
 for (const [title, address] of SHIPPED) shipped.append(new Option(title, address));
-// What the list shows for an encoder that is not among the shipped ones.
+// The entry of the list while the encoder is none of the shipped ones.
 const none = new Option("none of these", "");
 none.hidden = true;
 shipped.append(none);
@@ -214,7 +214,7 @@ function search(query: Float32Array, name: string, itself = -1): void {
 
 function describe(index: number): void {
   const name = shown?.collection.names[index];
-  element("pointed", HTMLElement).textContent = name ?? "Point at an image for its name; choose one to search with it.";
+  setText("pointed", name ?? "Point at an image for its name; choose one to search with it.");
 }
 
 /** Cancels the work in progress. */

@@ -1,4 +1,4 @@
-import type { CheckpointSource, DeviceChoice } from "simile-web";
+import { type CheckpointSource, decodeImage, type DeviceChoice } from "simile-web";
 import { type Answer, Model, type Origin } from "../model.js";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
@@ -169,11 +169,23 @@ async function ask(entry: Entry): Promise<void> {
     entry.answer = undefined;
   } else {
     const { subject } = pad;
-    const answer = await model.answer(pad.image);
+    const answer = await model.answer(pad.image).catch((error: unknown) => {
+      if (isInUse(model)) throw error;
+      return undefined;
+    });
+    // An encoder that was replaced meanwhile is disposed: the one in its place is asked next.
+    if (!answer || !isInUse(model)) {
+      isStale = true;
+      return;
+    }
     entry.answer = answer;
     panel.show(answer, gallery, subject);
   }
   if (onMap === entry) showAnswer(entry);
+}
+
+function isInUse(model: Model): boolean {
+  return entries.some((entry) => entry.model === model);
 }
 
 async function showOnMap(entry: Entry): Promise<void> {
@@ -214,9 +226,9 @@ function takeFiles(files: readonly File[]): void {
   if (!file) return;
   if (file.name.endsWith(".safetensors")) loadYours(file);
   else if (file.type.startsWith("image/")) {
-    createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "none" }).then(
+    decodeImage(file).then(
       (image) => pad.show(image, { digit: undefined, background: undefined }),
-      () => say(`${file.name} cannot be read as an image`, "error"),
+      (error: unknown) => say(messageOf(error), "error"),
     );
   } else say(`${file.name} is neither an image nor a .safetensors checkpoint`, "error");
 }

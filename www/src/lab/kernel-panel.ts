@@ -1,7 +1,7 @@
 // The matrices of the kernel: the similarities of samples by their conditioning variable, and the weights computed from
 // them.
 import type { Conditioning, ListedKernel, LossLab, SampleWeights } from "simile-web";
-import { element } from "../element.js";
+import { element, setText } from "../element.js";
 import { type Cell, Heatmap } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
 import { WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
@@ -90,10 +90,11 @@ export class KernelPanel {
     });
     const [i, j] = cell?.map((at) => order[at] ?? 0) ?? [];
     const value = (values: readonly (readonly number[])[]) => (values[i ?? 0]?.[j ?? 0] ?? 0).toPrecision(3);
-    element("cell", HTMLElement).textContent =
+    const text =
       cell && weights
         ? `Samples ${(i ?? 0) + 1} and ${(j ?? 0) + 1}: K = ${value(weights.gram)}, weight = ${value(this.#shown())}`
         : "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+    setText("cell", text);
   }
 }
 

@@ -105,6 +105,8 @@ export class Lab {
     }
     this.#camera = cameraFor(this.sides[0].samples);
     this.#focus = undefined;
+    // The samples of its cell are others now, or gone.
+    this.#kernels.mark(undefined);
     this.#showChoices();
     void this.refresh().then(() => this.#restartHistory());
   }
@@ -274,7 +276,10 @@ export class Lab {
       Object.entries(this.state.settings).filter(([name]) => !isNew || shared.has(name)),
     );
     // The map shows the weights of the latest choice.
-    const weightScheme = this.catalogue.usesKernel(choice) ? weightSchemeOf(choice.variant) : this.state.weightScheme;
+    const { variants = [] } = this.catalogue.offered.get(choice.objective) ?? {};
+    const weightScheme = this.catalogue.usesKernel(choice)
+      ? weightSchemeOf(choice.variant, variants)
+      : this.state.weightScheme;
     this.change({ choices, weightScheme, settings });
   }
 

@@ -9,7 +9,11 @@ export const WEIGHT_SCHEME_TITLES: Readonly<Record<WeightScheme, string>> = {
   normalised: "rows of sum 1 (ours)",
 };
 
-/** The weights that a variant of a kernel objective uses; the default is the normalised ones. */
-export function weightSchemeOf(variant: string): WeightScheme {
+/**
+ * The weights that a variant of a kernel objective uses; the default is the normalised ones. An objective that has no
+ * normalised ones takes weights as they come from the kernel, in all `variants`.
+ */
+export function weightSchemeOf(variant: string, variants: readonly string[]): WeightScheme {
+  if (!variants.includes("normalised")) return "paper";
   return WEIGHT_SCHEMES.find((name) => name === variant) ?? "normalised";
 }

@@ -68,7 +68,11 @@ element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }
 
 /** Takes the files of a folder, unless a run on others has begun. */
 function take(files: readonly File[]): void {
-  if (files.length === 0 || state !== "idle") return;
+  if (files.length === 0) return;
+  if (state !== "idle") {
+    say("There is a run on other images; press Reset to learn from these.", "error");
+    return;
+  }
   try {
     learnFrom(ofFolder(files));
     say("");
@@ -87,8 +91,10 @@ function learnFrom(chosen: Source): void {
 /** Applies the settings in an address. */
 function follow(parameters: URLSearchParams): void {
   for (const field of FIELDS) {
-    const given = parameters.get(field);
-    if (given !== null) element(field, HTMLInputElement).value = given;
+    const [given, input] = [parameters.get(field), element(field, HTMLInputElement)];
+    if (given !== null) input.value = given;
+    // A field of numbers is empty after any other text.
+    if (input.value === "") input.value = input.defaultValue;
   }
   device.value = parameters.get("device") ?? "auto";
   // A select that has no such option is empty.
