@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +88,8 @@ def _array(name: str, value: Any) -> np.ndarray:
         return np.ascontiguousarray(array, np.int64)
     if array.dtype.kind != "f":
         raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers")
-    return np.ascontiguousarray(array, array.dtype if array.dtype in FLOATS else np.float32)
+    # By size, because a type of another byte order is equal to neither.
+    return np.ascontiguousarray(array, FLOATS[array.dtype.itemsize >= 8])
 
 
 def _parameter(objective: str, name: str, value: Any) -> Any:
@@ -95,11 +97,16 @@ def _parameter(objective: str, name: str, value: Any) -> Any:
         return {key: _parameter(objective, f"{name}.{key}", entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_parameter(objective, name, entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"`{name}` is {value}, expected a finite number")
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
+    if getattr(value, "requires_grad", False):
+        reason = f"`{name}` is a parameter of `{objective}`, which gets no gradient"
+        raise ValueError(f"{reason}; give its number, as `.item()` does")
     # A number of NumPy or PyTorch.
     if getattr(value, "shape", None) == ():
-        return value.item()
+        return _parameter(objective, name, value.item())
     raise ValueError(
         f"`{name}` is no input of `{objective}`, and a parameter is a number, a name, a list or a table; "
         f"simile.describe({objective!r}) lists both"

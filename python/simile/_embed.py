@@ -12,6 +12,9 @@ from simile import _native
 
 Picture = str | PathLike[str] | np.ndarray
 
+CHANNELS = (1, 3, 4)
+"""Numbers of a pixel: grey, RGB, RGBA."""
+
 
 def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarray) -> np.ndarray:
     """The vectors of pictures, `[n, dimensions]` in `float32`: those that `simile embed` gives.
@@ -29,10 +32,13 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
     Raises:
         TypeError: `images` is one path; a list holds it.
         OSError: a file cannot be read.
-        ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form.
+        ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form. One
+            picture alone, `[height, width, channels]`, is refused too: its rows would be taken for pictures.
     """
     if isinstance(images, str | PathLike):
         raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
+    if isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[2] in CHANNELS:
+        raise ValueError(f"images is one picture of shape {images.shape}, expected a list of pictures: [images]")
     encoder = _native.Encoder(_model(Path(checkpoint)))
     images = list(images)
     arrays = [isinstance(image, np.ndarray) for image in images]

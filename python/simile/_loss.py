@@ -58,7 +58,7 @@ def loss(
             `[b]` or `[b, e]`. A parameter whose name is a keyword of Python takes an underscore: `lambda_=0.01`.
 
     An input that the objective takes as a constant (a condition, the keys of a queue, the targets of a moving average)
-    receives no gradient.
+    receives no gradient. A parameter, such as `temperature`, is a number: a tensor that requires a gradient is refused.
 
     Raises:
         ValueError: an input or parameter is unknown, missing, not finite, out of its range or of the wrong shape, or the

@@ -43,16 +43,23 @@ class _Loss(torch.autograd.Function):
         *tensors: torch.Tensor,
     ) -> torch.Tensor:
         value, gradients = case.differentiate()
+        # Half precision loses small gradients: they are rounded to it after the factor by which the loss is scaled.
         ctx.gradients = [
-            torch.from_numpy(gradients[name]).to(tensor) if name in gradients and needed else None
+            torch.from_numpy(gradients[name]).to(tensor.device, torch.promote_types(tensor.dtype, torch.float32))
+            if name in gradients and needed
+            else None
             for name, tensor, needed in zip(names, tensors, ctx.needs_input_grad[3:], strict=True)
         ]
+        ctx.dtypes = [tensor.dtype for tensor in tensors]
         if place is None:
-            return torch.tensor(value)
+            return torch.tensor(value, dtype=torch.float64 if case.is_double else torch.float32)
         return torch.tensor(value, dtype=place.dtype, device=place.device)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        gradients = [None if own is None else own * upstream.to(own) for own in ctx.gradients]
+        gradients = [
+            None if own is None else (own * upstream.to(own)).to(dtype)
+            for own, dtype in zip(ctx.gradients, ctx.dtypes, strict=True)
+        ]
         return None, None, None, *gradients

@@ -104,5 +104,7 @@ def test_a_fault_names_the_file_or_the_form(tmp_path):
         simile.embed(model, [np.zeros((2, 8, 8, 3), np.uint8)])
     with pytest.raises(ValueError, match="channels of the picture"):
         simile.embed(model, [np.zeros((8, 8, 2), np.uint8)])
+    with pytest.raises(ValueError, match=r"one picture of shape \(8, 6, 3\), expected a list of pictures"):
+        simile.embed(model, np.zeros((8, 6, 3), np.uint8))
     with pytest.raises(ValueError, match="mixed"):
         simile.embed(model, [np.zeros((8, 8, 3), np.uint8), text])

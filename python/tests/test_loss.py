@@ -35,6 +35,19 @@ def test_arrays_of_any_layout_and_type_are_one_input():
     gradients["view_a"] += 1.0
 
 
+def test_arrays_of_another_byte_order_keep_their_digits():
+    loss, gradients = simile.loss_and_gradients("nt-xent", view_a=A, view_b=B)
+    for kind in (">f8", "<f8", np.longdouble):
+        swapped = [view.astype(kind) for view in (A, B)]
+        for view in swapped:
+            view.flags.writeable = False
+        same, others = simile.loss_and_gradients("nt-xent", view_a=swapped[0], view_b=swapped[1])
+        assert same == loss and others["view_a"].dtype == np.float64
+        np.testing.assert_array_equal(others["view_a"], gradients["view_a"])
+    single = [simile.loss("nt-xent", view_a=A.astype(kind), view_b=B.astype(kind)) for kind in (">f4", "<f4")]
+    assert single[0] == single[1]
+
+
 def test_a_condition_in_double_precision_leaves_the_loss_in_single():
     single = {"view_a": A.astype(np.float32), "view_b": B.astype(np.float32)}
     kernel = {"name": "rbf", "sigma": 0.7}
@@ -76,6 +89,8 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": B[:5]}, "view_b"),
         ({"view_a": A, "view_b": np.full_like(B, np.nan)}, "`view_b` has a value that is not finite in row 0"),
         ({"view_a": A, "view_b": B, "temperature": 0.0}, "`temperature` is 0"),
+        ({"view_a": A, "view_b": B, "temperature": np.nan}, "`temperature` is nan, expected a finite number"),
+        ({"view_a": A, "view_b": B, "kernel": {"sigma": np.float32("inf")}}, "`kernel.sigma` is inf, expected a finite"),
         ({"view_a": A, "view_b": B, "tempature": 0.5}, "unknown field `tempature`"),
         ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "`labels` is no input of `nt-xent`"),
         ({"view_a": A, "view_b": B[None]}, r"`view_b` has shape \[1, 6, 4\], expected rows of numbers"),

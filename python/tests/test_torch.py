@@ -62,6 +62,37 @@ def test_a_loss_has_the_type_and_the_place_of_the_embeddings():
     assert rough.item() == pytest.approx(loss.item(), rel=0.02)
 
 
+def test_a_gradient_in_half_precision_is_rounded_after_the_scale_of_the_loss():
+    """The gradients of long rows are so small that half precision has two digits for them."""
+    torch.manual_seed(4)
+    rows = [(4096 * torch.randn(6, 4)).half() for _ in range(2)]
+    scale = 2.0**14
+    exact = [view.float().requires_grad_() for view in rows]
+    half = [view.requires_grad_() for view in rows]
+    for (a, b), factor in ((exact, 1.0), (half, scale)):
+        (factor * simile.loss("nt-xent", view_a=a, view_b=b, temperature=5.0)).backward()
+    for rounded, expected in zip(half, exact, strict=True):
+        difference = rounded.grad.double() / scale - expected.grad.double()
+        assert difference.abs().max() < 2e-3 * expected.grad.abs().max()
+
+
+def test_arrays_beside_tensors_of_labels_keep_their_precision():
+    a, b = (view.detach().numpy() for view in views())
+    labels = torch.tensor([0, 1, 0, 1, 1, 0])
+    loss = simile.loss("supcon", labels=labels, view_a=a, view_b=b)
+    assert loss.dtype == torch.float64
+    assert loss.item() == simile.loss("supcon", labels=labels.numpy(), view_a=a, view_b=b)
+
+
+def test_a_parameter_that_wants_a_gradient_is_refused():
+    a, b = views()
+    temperature = torch.tensor(0.5, requires_grad=True)
+    with pytest.raises(ValueError, match="`temperature` is a parameter of `nt-xent`, which gets no gradient"):
+        simile.loss("nt-xent", view_a=a, view_b=b, temperature=temperature)
+    given = simile.loss("nt-xent", view_a=a, view_b=b, temperature=temperature.detach())
+    assert given.item() == simile.loss("nt-xent", view_a=a, view_b=b, temperature=0.5).item()
+
+
 def test_constants_receive_no_gradient_and_need_none():
     a, b = views()
     z = torch.linspace(0, 1, 6, dtype=torch.float64, requires_grad=True)
