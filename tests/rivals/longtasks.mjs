@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { launch } from "../browser/chromium.mjs";
 import { serve } from "../browser/serve.mjs";
 
-/** What a visitor does on each page. */
+/** The actions of a visitor on each page. */
 const VISITS = {
   "index.html": async (page) => {
     await page.locator("#another:enabled").waitFor();

@@ -20,7 +20,7 @@ const RIVALS = {
   jax: "@jax-js/jax",
   tensorflow: "@tensorflow/tfjs",
 };
-/** What a contender has nothing for. */
+/** The measurements that a runtime cannot make, with the reasons. */
 const CANNOT = {
   simile: {},
   onnxruntime: { objective: "no gradients", train: "no training" },
@@ -97,7 +97,7 @@ async function measure(name) {
   return rows;
 }
 
-/** What the contenders have to agree on. */
+/** The numbers in which the runtimes have to agree. */
 async function checks(name, cannot) {
   return withPage(name, {}, async (page) => ({
     lenet5: cannot.open ? undefined : await call(page, "vector", "lenet5", "cpu"),
@@ -226,7 +226,7 @@ async function prepareModels() {
     if (!existsSync(file)) {
       execFileSync(simile, ["import", `${models}/${name}.pt`, "--encoder", name, "--input-size", side, ...plain, "--out", file]);
     }
-    // What transformers.js calls a model: a folder with a configuration.
+    // A model of transformers.js is a folder with a configuration.
     await mkdir(here(`build/hub/${name}/onnx`), { recursive: true });
     await writeFile(here(`build/hub/${name}/config.json`), JSON.stringify({ model_type: name }));
     await writeFile(here(`build/hub/${name}/onnx/model.onnx`), await readFile(`${models}/${name}.onnx`));
