@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simile import _native
-from simile._case import Arguments
+from simile._request import Arguments
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +71,7 @@ def loss(
 
         if _torch.has_tensor(given):
             return _torch.loss(given)
-    return given.case().differentiate()[0]
+    return given.request().differentiate()[0]
 
 
 def loss_and_gradients(
@@ -88,4 +88,4 @@ def loss_and_gradients(
     Raises:
         ValueError: as `loss`.
     """
-    return Arguments.of(objective, variant, unit_rows, arguments).case().differentiate()
+    return Arguments.of(objective, variant, unit_rows, arguments).request().differentiate()

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from simile._case import Arguments, Case
+from simile._request import Arguments, Request
 
 
 def has_tensor(given: Arguments) -> bool:
@@ -17,10 +17,10 @@ def has_tensor(given: Arguments) -> bool:
 
 def loss(given: Arguments) -> torch.Tensor:
     """The loss of a batch as a scalar tensor."""
-    case = given.case({name: _array(value) for name, value in given.inputs.items()})
+    request = given.request({name: _array(value) for name, value in given.inputs.items()})
     tensors = {name: value for name, value in given.inputs.items() if isinstance(value, torch.Tensor)}
     place = next((tensors[name] for name in tensors if name in given.on_device), None)
-    return _Loss.apply(case, place, tuple(tensors), *tensors.values())
+    return _Loss.apply(request, place, tuple(tensors), *tensors.values())
 
 
 def _array(value: Any) -> Any:
@@ -37,12 +37,12 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: FunctionCtx,
-        case: Case,
+        request: Request,
         place: torch.Tensor | None,
         names: tuple[str, ...],
         *tensors: torch.Tensor,
     ) -> torch.Tensor:
-        value, gradients = case.differentiate()
+        value, gradients = request.differentiate()
         # Half precision loses small gradients: they are rounded to it after the factor by which the loss is scaled.
         ctx.gradients = [
             torch.from_numpy(gradients[name]).to(tensor.device, torch.promote_types(tensor.dtype, torch.float32))
@@ -52,7 +52,7 @@ class _Loss(torch.autograd.Function):
         ]
         ctx.dtypes = [tensor.dtype for tensor in tensors]
         if place is None:
-            return torch.tensor(value, dtype=torch.float64 if case.is_double else torch.float32)
+            return torch.tensor(value, dtype=torch.float64 if request.is_double else torch.float32)
         return torch.tensor(value, dtype=place.dtype, device=place.device)
 
     @staticmethod

@@ -48,6 +48,15 @@ def test_arrays_of_another_byte_order_keep_their_digits():
     assert single[0] == single[1]
 
 
+def test_a_parameter_may_be_a_number_of_any_type_of_numpy():
+    loss = simile.loss("nt-xent", view_a=A, view_b=B, temperature=0.5)
+    for kind in (np.float16, np.float64, np.longdouble):
+        for temperature in (kind(0.5), np.array(0.5, kind)):
+            assert simile.loss("nt-xent", view_a=A, view_b=B, temperature=temperature) == loss
+    with pytest.raises(ValueError, match="a parameter is a number"):
+        simile.loss("nt-xent", view_a=A, view_b=B, temperature=np.clongdouble(0.5))
+
+
 def test_a_condition_in_double_precision_leaves_the_loss_in_single():
     single = {"view_a": A.astype(np.float32), "view_b": B.astype(np.float32)}
     kernel = {"name": "rbf", "sigma": 0.7}

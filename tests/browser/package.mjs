@@ -96,7 +96,9 @@ async function use({ device, checkpoint, images, cases, example }) {
   const lab = await LossLab.create({ objective: "info-nce" });
   const infinite = await messageOf(lab.evaluate(large, large, { normalised: true }));
   const differentiated = await messageOf(lab.differentiate(flat, flat, { normalised: true }));
-  // In JSON they would be `null`, which is the median of the distances, and a count of 4294967295.
+  // A setting may be given as it is: it has further parameters than the kernel and the ridge. A refusal fails this test.
+  await lab.weigh([[0], [1], [2]], { objective: "fair-cclk", kernel: { name: "rbf", sigma: 1 }, temperature: 0.5 });
+  // JSON has `null` for the first, as if no bandwidth was given; WebAssembly takes the second for 4294967295.
   lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma: Number.NaN } });
   const bandwidth = await messageOf(lab.evaluate(large, large, { z: large }));
   const digits = await messageOf(drawDigits({ count: -1 }));

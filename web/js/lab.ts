@@ -261,10 +261,10 @@ export class LossLab {
   }
 
   /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */
-  async weigh(z: Rows, conditioning: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
-    const objective = "kceo-weights";
-    const params = parametersOf({ objective, ...conditioning });
-    const document = JSON.stringify({ objective, params, inputs: { z } });
+  async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
+    const params = { kernel, lambda };
+    checkFinite(params);
+    const document = JSON.stringify({ objective: "kceo-weights", params, inputs: { z } });
     const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
     const matrix = (name: string) => aux[name] as Rows;
     const [gram, paper, released] = [matrix("K"), matrix("W_paper"), matrix("W_released")];

@@ -5,6 +5,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::biased::biased_network;
+use super::rebias;
 use super::wcl::BIASED_RATE;
 use super::with_classifier::includes_cross_entropy;
 use super::{
@@ -286,6 +287,14 @@ impl AlgorithmConfig {
         match self {
             Self::Jtt { first_steps } | Self::BiasNetwork { first_steps, .. } => Some(*first_steps),
             _ => None,
+        }
+    }
+
+    /// The fewest samples of a batch on which the algorithm trains as it is defined.
+    pub fn least_batch(&self) -> usize {
+        match self {
+            Self::Rebias { .. } => rebias::FEWEST,
+            _ => 2,
         }
     }
 

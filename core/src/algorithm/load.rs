@@ -78,6 +78,33 @@ impl Load {
     }
 }
 
+impl Load {
+    /// Adds chunks of the pairs of a batch, whose network normalises each by its own statistics.
+    fn chunks(&mut self, samples: u64, chunk: u64, network: &Network) {
+        let chunk = samples.min(chunk);
+        self.pass(2 * chunk, network);
+        // Every other chunk goes forward twice.
+        let others = samples - chunk;
+        for start in (0..others).step_by(chunk.max(1) as usize) {
+            let images = 2 * chunk.min(others - start);
+            self.follow(images, network);
+            self.learn(images, network);
+        }
+    }
+
+    /// Adds the same with the statistics of the whole batch, for which all chunks wait after each layer.
+    fn chunks_with_common_statistics(&mut self, samples: u64, chunk: u64, network: &Network) {
+        let chunk = 2 * samples.min(chunk);
+        let Activations { between, largest, .. } = network.activations;
+        self.activations =
+            (2 * samples).saturating_mul(between).saturating_add(chunk.saturating_mul(largest));
+        self.largest = chunk.saturating_mul(largest);
+        self.waiting = 2 * samples;
+        (0..2).for_each(|_| self.follow(2 * samples, network));
+        self.learn(2 * samples, network);
+    }
+}
+
 impl AlgorithmConfig {
     /// The size of a step of the algorithm with an objective.
     pub(crate) fn load(&self, networks: &Networks, objective: &str, size: StepSize) -> Load {
@@ -91,26 +118,9 @@ impl AlgorithmConfig {
                 load.pass(views * samples, own);
             }
             Self::Cached { chunk, statistics: BatchStatistics::Batch } => {
-                let chunk = 2 * samples.min(*chunk as u64);
-                let Activations { between, largest, .. } = own.activations;
-                load.activations =
-                    (2 * samples).saturating_mul(between).saturating_add(chunk.saturating_mul(largest));
-                load.largest = chunk.saturating_mul(largest);
-                load.waiting = 2 * samples;
-                (0..2).for_each(|_| load.follow(2 * samples, own));
-                load.learn(2 * samples, own);
+                load.chunks_with_common_statistics(samples, *chunk as u64, own);
             }
-            Self::Cached { chunk, .. } => {
-                let chunk = samples.min(*chunk as u64);
-                load.pass(2 * chunk, own);
-                // Every other chunk goes forward twice.
-                let others = samples - chunk;
-                for start in (0..others).step_by(chunk.max(1) as usize) {
-                    let images = 2 * chunk.min(others - start);
-                    load.follow(images, own);
-                    load.learn(images, own);
-                }
-            }
+            Self::Cached { chunk, .. } => load.chunks(samples, *chunk as u64, own),
             Self::Swav { .. } => load.pass(2 * samples, own),
             Self::WithClassifier { .. } => {
                 load.pass(classified, own);

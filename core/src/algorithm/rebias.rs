@@ -30,7 +30,7 @@ use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
 
 /// The fewest samples for which [`RebiasHsic`] is defined.
-const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]

@@ -20,26 +20,26 @@ pub(super) fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
 }
 
 /// `out = scale * left * right`.
-pub(super) fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>, scale: f64) {
+pub(super) fn gemm(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>, scale: f64) {
     matmul(out, Accum::Replace, left, right, scale, Par::Seq);
 }
 
 /// `out += left * right`.
-pub(super) fn add_product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+pub(super) fn add_gemm(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
     matmul(out, Accum::Add, left, right, 1.0, Par::Seq);
 }
 
 /// `left * right^T`, `[left rows, right rows]`.
 pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Matrix {
     let mut out = Matrix::zeros(left.nrows(), right.nrows());
-    product(view_mut(&mut out), left, right.transpose(), 1.0);
+    gemm(view_mut(&mut out), left, right.transpose(), 1.0);
     out
 }
 
 /// `left^T * right`, `[left columns, right columns]`.
 pub(super) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(left.columns(), right.columns());
-    product(view_mut(&mut out), view(left).transpose(), view(right), 1.0);
+    gemm(view_mut(&mut out), view(left).transpose(), view(right), 1.0);
     out
 }
 

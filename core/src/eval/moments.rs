@@ -56,7 +56,7 @@ impl Moments {
             );
             if outputs > 0 {
                 let t = dense::view(targets).subrows(block.first, block.rows);
-                dense::add_product(dense::view_mut(&mut sums.cross), x.transpose(), t);
+                dense::add_gemm(dense::view_mut(&mut sums.cross), x.transpose(), t);
             }
             Ok(())
         };

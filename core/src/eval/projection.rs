@@ -88,7 +88,7 @@ fn from_gram(centred: &Matrix, count: usize, divisor: f64) -> Result<(Matrix, Ve
     let gram = dense::times_transpose(dense::view(centred), dense::view(centred));
     let (vectors, values) = eigen(&gram, count)?;
     let mut components = Matrix::zeros(count, centred.columns());
-    dense::product(dense::view_mut(&mut components), dense::view(&vectors), dense::view(centred), 1.0);
+    dense::gemm(dense::view_mut(&mut components), dense::view(&vectors), dense::view(centred), 1.0);
     let smallest = f64::EPSILON * centred.rows() as f64 * values.iter().copied().fold(0.0, f64::max);
     for (k, &value) in values.iter().enumerate() {
         let scale = if value > smallest { 1.0 / value.sqrt() } else { 0.0 };

@@ -45,7 +45,7 @@ impl RandomFeatures {
             return Err(Error::shape("features", expected, rows.columns().to_string()));
         }
         let mut features = Matrix::zeros(rows.rows(), self.offsets.len());
-        dense::product(dense::view_mut(&mut features), dense::view(rows), dense::view(&self.weights), 1.0);
+        dense::gemm(dense::view_mut(&mut features), dense::view(rows), dense::view(&self.weights), 1.0);
         for i in 0..features.rows() {
             features.row_mut(i).iter_mut().zip(&self.offsets).for_each(|(v, c)| *v = (*v + c).max(0.0));
         }

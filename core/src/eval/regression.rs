@@ -32,7 +32,7 @@ pub fn affine(features: &dyn Rows, weight: &Matrix, bias: &[f64]) -> Result<Matr
         features.read(block * step, Buffer::Double(&mut values))?;
         let x = MatRef::from_row_major_slice(&values[..], rows, columns);
         let scores_of_rows = MatMut::from_row_major_slice_mut(scores, rows, outputs);
-        dense::product(scores_of_rows, x, dense::view(weight).transpose(), 1.0);
+        dense::gemm(scores_of_rows, x, dense::view(weight).transpose(), 1.0);
         scores.chunks_mut(outputs).for_each(|row| accumulate(row, bias));
         Ok(())
     };

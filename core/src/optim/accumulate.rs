@@ -8,11 +8,8 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use super::optimizer::Optimizer;
+use super::optimizer::{ACCUMULATED, Optimizer};
 use crate::nn::names::TensorPath;
-
-/// Slot of the accumulated gradient of a tensor.
-pub(super) const SLOT: &str = "gradient";
 
 impl Optimizer {
     /// Adds gradients to the accumulated ones; returns their mean once `accumulate` of them are there.
@@ -57,7 +54,7 @@ impl ModuleVisitor for Sum<'_> {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let key = format!("{}.{SLOT}", self.path.name());
+        let key = format!("{}.{ACCUMULATED}", self.path.name());
         let fresh = self.gradients.remove::<D>(param.id).map(|gradient| {
             let count = gradient.shape().num_elements();
             gradient.reshape([count])

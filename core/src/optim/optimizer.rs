@@ -7,11 +7,14 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use super::config::OptimizerConfig;
-use super::update::{Update, clip_factor};
-use super::{accumulate, rules};
+use super::rules;
+use super::update::{Flattened, Update, clip_factor};
 use crate::error::Result;
 use crate::nn::names::TensorPath;
 use crate::stage::Stage;
+
+/// Slot of the accumulated gradient of a tensor.
+pub(super) const ACCUMULATED: &str = "gradient";
 
 /// An optimiser of any module.
 #[derive(Debug, Clone)]
@@ -85,7 +88,7 @@ impl Optimizer {
             OptimizerConfig::Adam(_) | OptimizerConfig::AdamW(_) => &["first", "second"],
             OptimizerConfig::Lars(_) => &["velocity"],
         };
-        (known.contains(&slot) || slot == accumulate::SLOT).then_some(tensor)
+        (known.contains(&slot) || slot == ACCUMULATED).then_some(tensor)
     }
 
     /// Its counters.
@@ -129,27 +132,20 @@ impl Optimizer {
         self.steps += 1;
         module.map(&mut Update {
             path: TensorPath::default(),
-            optimizer: self,
             gradients: &mut gradients,
-            rate_of,
             scale,
+            updated: &mut |tensor| self.updated(rate_of(tensor.name), tensor),
         })
     }
 
-    /// The flattened values of the tensor `name` after a step; `vector` is true of biases and normalisation.
-    pub(super) fn updated(
-        &mut self,
-        name: &str,
-        learning_rate: f64,
-        weight: Tensor<1>,
-        gradient: Tensor<1>,
-        vector: bool,
-    ) -> Tensor<1> {
+    /// The values of a tensor after a step.
+    fn updated(&mut self, learning_rate: f64, tensor: Flattened<'_>) -> Tensor<1> {
+        let Flattened { name, weight, gradient, is_vector } = tensor;
         let key = |slot: &str| format!("{name}.{slot}");
         match &self.config {
             OptimizerConfig::Lars(rule) => {
                 let before = self.slots.remove(&key("velocity"));
-                let velocity = rule.velocity(learning_rate, &weight, gradient, before, vector);
+                let velocity = rule.velocity(learning_rate, &weight, gradient, before, is_vector);
                 self.slots.insert(key("velocity"), velocity.clone());
                 weight - velocity
             }

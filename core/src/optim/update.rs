@@ -4,7 +4,6 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use super::optimizer::Optimizer;
 use crate::nn::names::TensorPath;
 
 /// The factor that shortens the gradients of a module to a norm of at most `length`, as PyTorch's `clip_grad_norm_`; `None`
@@ -37,15 +36,23 @@ impl ModuleVisitor for SquareSum<'_> {
     }
 }
 
+/// A tensor with its gradient, both flattened.
+pub(super) struct Flattened<'a> {
+    pub(super) name: &'a str,
+    pub(super) weight: Tensor<1>,
+    pub(super) gradient: Tensor<1>,
+    /// True of biases and normalisation.
+    pub(super) is_vector: bool,
+}
+
 /// Updates each tensor that has a gradient.
 pub(super) struct Update<'a> {
     pub(super) path: TensorPath,
-    pub(super) optimizer: &'a mut Optimizer,
     pub(super) gradients: &'a mut GradientsParams,
-    /// The learning rate of a tensor by its name.
-    pub(super) rate_of: &'a dyn Fn(&str) -> f64,
     /// The factor of all gradients.
     pub(super) scale: Option<Tensor<1>>,
+    /// Gives the values of a tensor after the step.
+    pub(super) updated: &'a mut dyn FnMut(Flattened<'_>) -> Tensor<1>,
 }
 
 impl ModuleMapper for Update<'_> {
@@ -71,11 +78,10 @@ impl ModuleMapper for Update<'_> {
         };
         let weight = tensor.without_autodiff().reshape([count]);
         let name = self.path.name();
-        let learning_rate = (self.rate_of)(&name);
         // One bias is a row of two dimensions.
-        let vector = D == 1 || name.ends_with("bias");
-        let updated: Tensor<D> =
-            self.optimizer.updated(&name, learning_rate, weight, gradient, vector).reshape(shape);
+        let is_vector = D == 1 || name.ends_with("bias");
+        let flattened = Flattened { name: &name, weight, gradient, is_vector };
+        let updated: Tensor<D> = (self.updated)(flattened).reshape(shape);
 
         let updated = if tracked { updated.autodiff() } else { updated };
         let updated = match strategy {

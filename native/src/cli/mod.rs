@@ -115,7 +115,7 @@ pub(crate) struct Train {
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
     /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable); with --resume, more
-    /// `train.iterations`
+    /// `train.iterations` or the new place of a prior, `data.prior.model`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Train this variant of the recipe alone (repeatable)

@@ -65,14 +65,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let noise = Noise { held_out: (data.validation > 0).then_some(data.validation) };
     let final_images = final_images(&data, arguments.data.as_deref());
     front::mark(&mut outcomes, aim, noise);
-    let leak = front::leak_of(&outcomes);
-    if let (Some(_), None) = (arguments.leak_at_most, leak) {
-        return Err(usage(
-            "no run measures a leak, so that --leak-at-most chooses nothing; name an attribute with \
-                          --set probe.condition=NAME",
-        ));
-    }
-    let limit = arguments.leak_at_most.zip(leak).map(|(most, leak)| Limit { leak, most });
+    let limit = limit(arguments.leak_at_most, &outcomes)?;
     let within = |outcome: &Outcome| limit.is_none_or(|limit| limit.holds(outcome));
     let chosen = outcomes.iter().position(|outcome| outcome.diverged.is_empty() && within(outcome));
     let best = chosen.and_then(|at| outcomes.get(at));
@@ -94,10 +87,32 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         points: outcomes,
         missing,
     };
+    write(&sweep, &out)?;
+    console.answer(&sweep, || sweep.text())?;
+    nothing_missing(&sweep.missing, count)
+}
+
+/// The bound on the leak of the best point, by the leak that the runs measure.
+///
+/// # Errors
+/// A usage error if a bound is given and no run measures a leak.
+fn limit(most: Option<f64>, outcomes: &[Outcome]) -> Result<Option<Limit>> {
+    let Some(most) = most else { return Ok(None) };
+    match front::leak_of(outcomes) {
+        Some(leak) => Ok(Some(Limit { leak, most })),
+        None => Err(usage(
+            "no run measures a leak, so that --leak-at-most chooses nothing; name an attribute with --set \
+             probe.condition=NAME",
+        )),
+    }
+}
+
+/// Writes the sweep for readers, spreadsheets, programs and browsers.
+fn write(sweep: &Sweep<'_>, out: &Path) -> Result<()> {
     let files: [(&str, Vec<u8>); 4] = [
         ("sweep.md", sweep.markdown().into_bytes()),
         ("sweep.csv", sweep.csv()?),
-        ("sweep.json", serde_json::to_vec_pretty(&sweep)?),
+        ("sweep.json", serde_json::to_vec_pretty(sweep)?),
         ("sweep.html", sweep.html()?.into_bytes()),
     ];
     for (name, bytes) in files {
@@ -105,8 +120,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         folder::write(&path, &bytes)?;
         line(format_args!("wrote {}", path.display()));
     }
-    console.answer(&sweep, || sweep.text())?;
-    nothing_missing(&sweep.missing, count)
+    Ok(())
 }
 
 /// The command line of the sweep, without folders.

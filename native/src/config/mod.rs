@@ -1,5 +1,6 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
+mod check;
 pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
@@ -16,7 +17,6 @@ pub(crate) mod shipped;
 pub(crate) mod smoke;
 pub(crate) mod views;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -37,9 +37,8 @@ use self::shipped::{SHIPPED, Shipped};
 use self::smoke::SmokeSection;
 use self::views::normalisation;
 use crate::data::DataSection;
-use crate::data::settings::JudgedBy;
 use crate::exit::usage;
-use crate::names::{self, quoted, slug};
+use crate::names::quoted;
 
 /// The key of the variants that a recipe compares, each an [`Arm`], and the one that it had.
 pub(crate) const ARMS: &str = "variant";
@@ -211,127 +210,6 @@ impl Recipe {
 
     fn from_table(table: toml::Table) -> Result<Self, String> {
         table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
-    }
-
-    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its data is ignored.
-    fn check_given(&self) -> Result<(), Fault> {
-        self.check()?;
-        self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
-    }
-
-    /// Checks the rules that concern several keys.
-    fn check(&self) -> Result<(), Fault> {
-        let core = |section, error: simile_core::error::Error| Fault::new(section, "", error.to_string());
-        if let Some(numbers::Refused { path, reason }) = numbers::refused(self) {
-            return Err(Fault { path, reason });
-        }
-        match (&self.objective, self.arms.is_empty()) {
-            (None, true) => {
-                return Err(Fault::new("", "", "there is no objective; write [objective] or [[variant]]"));
-            }
-            (Some(_), false) => {
-                return Err(Fault::new(
-                    "objective",
-                    "",
-                    "an objective beside variants; move it into a [[variant]]",
-                ));
-            }
-            _ => {}
-        }
-        names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
-        for arm in &self.arms {
-            names::check(&arm.name).map_err(|reason| Fault::new(ARMS, "", reason))?;
-        }
-        let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
-        if files.len() < self.arms.len() || files.contains("") {
-            let reason =
-                "two variants have the same name, or differ in no letter or digit; files are named by them";
-            return Err(Fault::new(ARMS, "", reason));
-        }
-        // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
-        let last =
-            |name: &String| name == "last" || name.strip_suffix("-last").is_some_and(|of| files.contains(of));
-        if let Some(name) = files.iter().find(|name| last(name)) {
-            let reason = format!(
-                "`{name}` names the file of the last encoder of a run or of another variant; name the variant in another way"
-            );
-            return Err(Fault::new(ARMS, "", reason));
-        }
-        for arm in self.arms() {
-            arm.check(self.train.iterations as u64).map_err(|reason| {
-                let section = if reason.contains("method") { "method" } else { "objective" };
-                match self.arms.iter().find(|own| own.name == arm.name) {
-                    None => Fault::new(section, "", reason),
-                    Some(own) => {
-                        let of_recipe = section == "method" && own.method.is_none();
-                        let place = if of_recipe { vec![] } else { vec![ARMS.to_owned(), arm.name.clone()] };
-                        let path = place.into_iter().chain([section.to_owned()]).collect();
-                        Fault { path, reason: format!("variant `{}`: {reason}", arm.name) }
-                    }
-                }
-            })?;
-            let first = arm.method().first_steps();
-            if first.is_some_and(|first| !first.is_multiple_of(self.train.accumulate as u64)) {
-                let reason = "`method.first_steps` must be a multiple of `train.accumulate`; gradients would be left over between the stages";
-                return Err(Fault::new("method", "first_steps", reason));
-            }
-        }
-        self.encoder.config.validate().map_err(|error| core("encoder", error))?;
-        self.head.of(None).validate().map_err(|error| core("head", error))?;
-        self.augment.validate().map_err(|error| core("augment", error))?;
-        let side = self.encoder.config.input_size;
-        if self.augment.size.is_some_and(|size| size != side) {
-            let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
-            return Err(Fault::new("augment", "size", reason));
-        }
-        if self.data.centre_crop
-            && (self.augment.size.is_none() || self.data.side.is_none_or(|larger| larger < side))
-        {
-            let reason = format!(
-                "`data.centre_crop` needs pictures of at least {side} pixels, `data.side`, and views that are made of \
-                 them, `augment.size = {side}`"
-            );
-            return Err(Fault::new("data", "centre_crop", reason));
-        }
-        self.check_classified()?;
-        self.optimizer.validate().map_err(|error| core("optimizer", error))?;
-        self.schedule.validate().map_err(|error| core("schedule", error))?;
-        self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
-        self.train.check()?;
-        self.probe.check()?;
-        if let Some(selection) = &self.selection {
-            selection.check()?;
-            if selection.official
-                && (!self.data.dataset.has_pictures() || self.data.judged_by != JudgedBy::Test)
-            {
-                let reason = "`selection.official` needs a data set of pictures with a validation part that is not \
-                              judged by in the end, `data.judged_by`";
-                return Err(Fault::new("selection", "official", reason));
-            }
-        }
-        self.data.check().map_err(|refused| Fault::new("data", refused.key, refused.reason))
-    }
-
-    /// Checks that the method takes images to classify, and that their size is that of the encoder's input.
-    fn check_classified(&self) -> Result<(), Fault> {
-        let Some(classified) = &self.classified else { return Ok(()) };
-        let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
-        if !self.arms().iter().any(|arm| arm.method().takes_classified()) {
-            let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
-                          `bias-network` with `ce_weight`";
-            return fault("", reason.into());
-        }
-        if classified.batch < 2 {
-            return fault("batch", "`classified.batch` must be at least 2".into());
-        }
-        if let Err(error) = classified.augment.validate() {
-            return fault("augment", format!("`classified.augment`: {error}"));
-        }
-        if classified.augment.size != self.augment.size {
-            let reason = "`classified.augment.size` must be `augment.size`: one encoder takes both";
-            return fault("augment", reason.into());
-        }
-        Ok(())
     }
 
     /// Drops the arms that are not named, unless none is.

@@ -377,6 +377,10 @@ fn settings_that_need_each_other_are_made_together() {
     };
     assert!(staged(4).is_ok());
     assert!(usage_error(staged(5)).contains("`method.first_steps` must be a multiple"));
+    let rebias = SMALL.replace("fair-cclk\"\ntemperature = 0.5", "rebias-hsic\"");
+    let of = |batch: usize| load(&rebias, &["method={ name = 'rebias' }", &format!("train.batch={batch}")]);
+    assert!(of(4).is_ok());
+    assert!(usage_error(of(3)).contains("`train.batch` must be at least 4"));
     let folders = SMALL.replace("\"digits\"", "\"folders\"");
     let features = load(&folders, &["data.features.file=a.npy", "data.features.paths=a.txt"]).unwrap();
     assert_eq!(features.data.features.unwrap().paths, Path::new("a.txt"));

@@ -141,9 +141,9 @@ mod tests {
         // Ten columns of ten classes: 32 pixels drawn twice as large, three lines of text.
         assert_eq!(picture.dimensions(), (10 * (64 + GAP) + GAP, 10 * (64 + 30 + GAP) + GAP));
         let zero = (0..300).find(|&i| dataset.labels[i] == 0).unwrap();
-        let ground = dataset.conditions["colour"].to_matrix().row(zero).to_vec();
+        let background = dataset.conditions["colour"].to_matrix().row(zero).to_vec();
         let patch = picture.get_pixel(GAP + 3, GAP + 64 + 2 + LETTER + 2 + 3);
-        assert_eq!(patch.0.map(f64::from).to_vec(), ground);
+        assert_eq!(patch.0.map(f64::from).to_vec(), background);
         assert_eq!(picture.get_pixel(GAP, GAP).0, dataset.images.read(&[zero]).unwrap().pixels[..3]);
         let text = (0..LETTER).flat_map(|x| (0..LETTER).map(move |y| (GAP + x, GAP + 66 + y)));
         assert!(text.filter(|&(x, y)| *picture.get_pixel(x, y) == INK).count() > 10);

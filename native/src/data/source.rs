@@ -32,7 +32,7 @@ pub(crate) trait Source: Sync {
     }
 
     /// True if its images have coloured backgrounds, whose colours `data.colours` chooses.
-    fn has_grounds(&self) -> bool {
+    fn has_backgrounds(&self) -> bool {
         false
     }
 

@@ -69,7 +69,7 @@ fn of_setting(difference: &Difference) -> String {
             "the run was begun for {was} iterations; N in --set {LENGTH}=N must be larger than {was}, not {is}"
         ),
         key => format!(
-            "--set {key}: the run was begun with {was}; only {LENGTH} can become more, begin another run"
+            "--set {key}: the run was begun with {was}; only {LENGTH} can become more and {PRIOR} be another place; begin another run"
         ),
     }
 }

@@ -17,6 +17,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::names::{quoted, resuming};
 use crate::peers::ProcessGroup;
+use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::{RunState, lasting};
@@ -66,7 +67,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
         .with_context(|| stopped(run, state.data.as_deref(), &recipe))?;
     same_data(&folder, &state, &splits)?;
-    same_prior(&state, &recipe)?;
+    state.prior = same_prior(&state, &recipe)?;
     if is_longer {
         // That of the earlier end would be taken for that of the whole run.
         folder.remove(&[RESULT, REPORT])?;
@@ -110,12 +111,17 @@ fn from_the_start(
     if has_result(&folder) {
         return Err(has_finished(&folder));
     }
-    if !options.set.is_empty() {
+    let is_of_prior = |setting: &String| setting.split('=').next().is_some_and(|key| key.trim() == PRIOR);
+    if !options.set.iter().all(is_of_prior) {
         return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
     }
+    let recipe = recipe.with(options.set)?;
     line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
     let devices = DeviceSet::open_in(options.processes, options.devices)?;
-    let prepared = prepare(recipe, options.data.map(Path::to_owned), devices)?;
+    let prepared = prepare(recipe.clone(), options.data.map(Path::to_owned), devices)?;
+    if !options.set.is_empty() {
+        folder.write(RECIPE, recipe.to_toml()?)?;
+    }
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
 }
@@ -137,16 +143,16 @@ fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()
     Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))
 }
 
-/// Checks that the model of the prior is the one that the run began with.
-fn same_prior(state: &RunState, recipe: &Recipe) -> Result<()> {
-    let Some(section) = &recipe.data.prior else { return Ok(()) };
+/// The digest of the model of the prior, after a check that it is the one that the run began with.
+fn same_prior(state: &RunState, recipe: &Recipe) -> Result<Option<Digest>> {
+    let Some(section) = &recipe.data.prior else { return Ok(None) };
     let now = prior::digest(section)?;
     match state.prior.filter(|begun| *begun != now) {
         Some(_) => Err(usage(format_args!(
             "`{PRIOR}`, {}, is another model than the one that the run began with; put that back, or begin another run",
             section.model.display()
         ))),
-        None => Ok(()),
+        None => Ok(Some(now)),
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) fn write(
     splits: &Splits,
     features: impl Fn(&ImageSet) -> Result<Features>,
 ) -> Result<[usize; 2]> {
+    // A place that cannot be written to is an error before an image is embedded.
+    let out = Pending::begin(path)?;
     let of_test = features(&splits.test.images)?;
     let dimensions = of_test.columns();
     let axes = 2.min(dimensions).min(of_test.rows());
@@ -35,7 +37,7 @@ pub(crate) fn write(
     let has_files = splits.train.images.file(0).is_some();
     let names = columns(&splits.train, has_files, dimensions);
     let named: Vec<(&str, Kind)> = names.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
-    let mut file = Writer::begin(Pending::begin(path)?, &named)?;
+    let mut file = Writer::begin(out, &named)?;
     let mut rows = 0;
     let validation = splits.validation.as_ref().map(|set| (Part::Validation, set));
     let sets = [Some((Part::Train, &splits.train)), validation, Some((Part::Test, &splits.test))];

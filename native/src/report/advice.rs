@@ -3,6 +3,7 @@
 use simile_core::algorithm::AlgorithmConfig;
 
 use crate::config::Recipe;
+use crate::config::sections::Arm;
 use crate::names::quoted;
 
 /// The settings that worked on coloured digits and on tinted pictures.
@@ -35,67 +36,8 @@ pub(super) fn advice(
              coloured by it, and the association of {condition} and class in `simile data check`."
         )];
     }
-    let set = |key: &str, value: &str| {
-        let setting = format!("{key}={value}");
-        format!("`--set {}`", quoted(&setting))
-    };
-    let of_arm = |key: &str| {
-        if recipe.arms.is_empty() {
-            format!("objective.{key}")
-        } else {
-            format!("variant.{name}.objective.{key}")
-        }
-    };
-    let number = |key: &str| arm.objective.parameters.get(key).and_then(toml::Value::as_float);
-    let mut steps = vec![format!(
-        "train longer: {}",
-        set("train.iterations", &(3 * recipe.train.iterations).to_string())
-    )];
-    if arm.objective.condition().as_deref() != Some(condition) {
-        let what = arm.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
-        steps.insert(
-            0,
-            format!(
-                "condition on what is to be hidden; {name} uses {what}: {}",
-                set(&of_arm("condition"), condition)
-            ),
-        );
-    }
-    if number("temperature").is_some_and(|temperature| temperature != TEMPERATURE) {
-        steps.push(format!("another temperature: {}", set(&of_arm("temperature"), &TEMPERATURE.to_string())));
-    }
-    // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
-    let sigma = arm.objective.parameters.get("kernel").and_then(|kernel| kernel.get("sigma"));
-    let sigma =
-        sigma.and_then(|sigma| sigma.as_float().or_else(|| sigma.as_integer().map(|sigma| sigma as f64)));
-    if let Some(sigma) = sigma {
-        let narrower = (sigma / 2.0).to_string();
-        steps.push(format!("a narrower kernel: {}", set(&of_arm("kernel.sigma"), &narrower)));
-    }
-    match number("lambda") {
-        Some(lambda) if lambda > LAMBDA => {
-            steps.push(format!("a smaller λ: {}", set(&of_arm("lambda"), &LAMBDA.to_string())));
-        }
-        Some(lambda) => {
-            steps.push(format!("a smaller λ: {}", set(&of_arm("lambda"), &(lambda / 10.0).to_string())));
-        }
-        None => {}
-    }
-    let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
-    if recipe.train.batch < batch && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
-        steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
-    }
-    if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
-        steps.push(format!(
-            "batches in which each picture has others of its {condition}: {}",
-            set(&of_arm("neighbourhoods"), "4")
-        ));
-    }
-    let optimizer = toml::Table::try_from(&recipe.optimizer).unwrap_or_default();
-    if optimizer.get("learning_rate").and_then(toml::Value::as_float) != Some(LEARNING_RATE) {
-        let rate = LEARNING_RATE.to_string();
-        steps.push(format!("another learning rate, with Adam: {}", set("optimizer.learning_rate", &rate)));
-    }
+    let mut steps = of_objective(recipe, &arm, condition);
+    steps.extend(of_training(recipe, &arm, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
@@ -103,6 +45,74 @@ pub(super) fn advice(
     std::iter::once(format!("{name}: {condition} leaks as before. To try, in this order:"))
         .chain(steps.into_iter().enumerate().map(|(at, step)| format!("{}. {step}", at + 1)))
         .collect()
+}
+
+/// A setting as the command line takes it.
+fn set(key: &str, value: &str) -> String {
+    format!("`--set {}`", quoted(&format!("{key}={value}")))
+}
+
+/// The setting of a key of the objective of a variant.
+fn of_arm(recipe: &Recipe, arm: &Arm, key: &str, value: &str) -> String {
+    match recipe.arms.is_empty() {
+        true => set(&format!("objective.{key}"), value),
+        false => set(&format!("variant.{}.objective.{key}", arm.name), value),
+    }
+}
+
+/// Steps that concern the condition, the length and the numbers of the objective.
+fn of_objective(recipe: &Recipe, arm: &Arm, condition: &str) -> Vec<String> {
+    let set_here = |key: &str, value: &str| of_arm(recipe, arm, key, value);
+    let parameter = |key: &str| arm.objective.parameters.get(key);
+    let number = |key: &str| parameter(key).and_then(toml::Value::as_float);
+    let mut steps = Vec::new();
+    if arm.objective.condition().as_deref() != Some(condition) {
+        let used = arm.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
+        steps.push(format!(
+            "condition on what is to be hidden; {} uses {used}: {}",
+            arm.name,
+            set_here("condition", condition)
+        ));
+    }
+    let longer = (3 * recipe.train.iterations).to_string();
+    steps.push(format!("train longer: {}", set("train.iterations", &longer)));
+    if number("temperature").is_some_and(|temperature| temperature != TEMPERATURE) {
+        steps.push(format!("another temperature: {}", set_here("temperature", &TEMPERATURE.to_string())));
+    }
+    // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
+    let sigma = parameter("kernel").and_then(|kernel| kernel.get("sigma"));
+    let sigma =
+        sigma.and_then(|sigma| sigma.as_float().or_else(|| sigma.as_integer().map(|sigma| sigma as f64)));
+    if let Some(sigma) = sigma {
+        let narrower = (sigma / 2.0).to_string();
+        steps.push(format!("a narrower kernel: {}", set_here("kernel.sigma", &narrower)));
+    }
+    if let Some(lambda) = number("lambda") {
+        let smaller = if lambda > LAMBDA { LAMBDA } else { lambda / 10.0 };
+        steps.push(format!("a smaller λ: {}", set_here("lambda", &smaller.to_string())));
+    }
+    steps
+}
+
+/// Steps that concern batches and the optimiser.
+fn of_training(recipe: &Recipe, arm: &Arm, (condition, images): (&str, Option<usize>)) -> Vec<String> {
+    let mut steps = Vec::new();
+    let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
+    if recipe.train.batch < batch && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
+        steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
+    }
+    if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
+        steps.push(format!(
+            "batches in which each picture has others of its {condition}: {}",
+            of_arm(recipe, arm, "neighbourhoods", "4")
+        ));
+    }
+    let optimizer = toml::Table::try_from(&recipe.optimizer).unwrap_or_default();
+    if optimizer.get("learning_rate").and_then(toml::Value::as_float) != Some(LEARNING_RATE) {
+        let rate = LEARNING_RATE.to_string();
+        steps.push(format!("another learning rate, with Adam: {}", set("optimizer.learning_rate", &rate)));
+    }
+    steps
 }
 
 #[cfg(test)]

@@ -334,6 +334,16 @@ fn a_prior_that_was_moved_is_named_where_it_is_now() {
     simile(place.path(), &["evaluate", "du"]).assert().success();
     let longer = ["train", "--resume", "du", "--set", "train.iterations=8"];
     simile(place.path(), &longer).assert().success();
+    // A run whose process ended before the first state is begun with a prior that was moved.
+    let run = place.path().join("du");
+    fs::remove_dir_all(run.join("state")).unwrap();
+    for file in ["result.json", "report.html", "metrics.jsonl"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
+    fs::rename(place.path().join("moved"), place.path().join("again")).unwrap();
+    let begin = ["train", "--resume", "du", "--set", "data.prior.model=again"];
+    simile(place.path(), &begin).assert().success();
+    assert!(fs::read_to_string(run.join("recipe.toml")).unwrap().contains("\"again\""));
 }
 
 /// Adversarial networks resume after an interruption with the same result, and their discriminator is a prior.

@@ -55,12 +55,12 @@ pub enum Colours {
 
 /// Colours drawn for a number of images.
 #[derive(Debug, Default)]
-pub(in crate::data) struct Grounds {
+pub(in crate::data) struct Backgrounds {
     values: Vec<f64>,
     palette: Vec<usize>,
 }
 
-impl Grounds {
+impl Backgrounds {
     /// Draws the colour of the next image.
     pub(in crate::data) fn draw(&mut self, colours: Colours, rng: &mut impl Rng) -> [u8; 3] {
         let colour = match colours {
@@ -102,11 +102,11 @@ impl Grounds {
 pub fn colour_mnist(digits: &Dataset, colours: Colours, side: usize, seed: u64) -> Result<Dataset> {
     check_grey(&digits.images)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut grounds = Grounds::default();
+    let mut backgrounds = Backgrounds::default();
     let grey = digits.images.in_memory()?;
     let mut pixels = Vec::with_capacity(3 * grey.pixels.len());
     for image in grey.iter() {
-        let colour = grounds.draw(colours, &mut rng);
+        let colour = backgrounds.draw(colours, &mut rng);
         pixels.extend(image.iter().flat_map(|&grey| {
             let light = f64::from(255 - grey) / 255.0;
             colour.map(|channel| (light * f64::from(channel)) as u8)
@@ -118,7 +118,7 @@ pub fn colour_mnist(digits: &Dataset, colours: Colours, side: usize, seed: u64) 
     } else {
         resize(&images, side, side, Interpolation::Bilinear)?
     };
-    grounds.condition(Dataset::new(images, digits.labels.clone(), digits.classes.clone())?)
+    backgrounds.condition(Dataset::new(images, digits.labels.clone(), digits.classes.clone())?)
 }
 
 /// Checks that all images have one channel.
@@ -145,11 +145,11 @@ mod tests {
 
     fn unresized(n: usize, colours: Colours, seed: u64) -> Dataset {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut grounds = Grounds::default();
+        let mut backgrounds = Backgrounds::default();
         (0..n).for_each(|_| {
-            grounds.draw(colours, &mut rng);
+            backgrounds.draw(colours, &mut rng);
         });
-        grounds.condition(grey(n)).unwrap()
+        backgrounds.condition(grey(n)).unwrap()
     }
 
     fn colours_of(dataset: &Dataset) -> Matrix {

@@ -5,7 +5,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use super::colour_mnist::{Colours, Grounds};
+use super::colour_mnist::{Backgrounds, Colours};
 use super::glyph::{Canvas, GLYPHS, Point, curve};
 use crate::data::{Dataset, DatasetError, Images, Result, digit_names};
 
@@ -49,11 +49,11 @@ pub fn draw_digits(count: usize, colours: Colours, seed: u64) -> Result<Dataset>
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut labels: Vec<usize> = (0..count).map(|i| i % GLYPHS.len()).collect();
     rand::seq::SliceRandom::shuffle(labels.as_mut_slice(), &mut rng);
-    let mut grounds = Grounds::default();
+    let mut backgrounds = Backgrounds::default();
     let mut canvas = Canvas::new(SIDE);
     let mut pixels = Vec::with_capacity(count * SIDE * SIDE * 3);
     for &label in &labels {
-        let ground = grounds.draw(colours, &mut rng).map(f64::from);
+        let background = backgrounds.draw(colours, &mut rng).map(f64::from);
         canvas.clear();
         write(label, &mut canvas, &mut rng);
         let ink = rng.random_range(change::INK);
@@ -61,10 +61,10 @@ pub fn draw_digits(count: usize, colours: Colours, seed: u64) -> Result<Dataset>
         for &coverage in canvas.coverage() {
             let deviation: f64 = rng.sample(StandardNormal);
             let light = 1.0 - ink * coverage;
-            pixels.extend(ground.map(|c| (light * c + noise * deviation).clamp(0.0, 255.0) as u8));
+            pixels.extend(background.map(|c| (light * c + noise * deviation).clamp(0.0, 255.0) as u8));
         }
     }
-    grounds.condition(Dataset::new(Images::new(SIDE, SIDE, 3, pixels)?, labels, digit_names())?)
+    backgrounds.condition(Dataset::new(Images::new(SIDE, SIDE, 3, pixels)?, labels, digit_names())?)
 }
 
 /// Writes one digit on an empty canvas.
@@ -160,15 +160,15 @@ mod tests {
         let dataset = draw_digits(400, Colours::Uniform, 6).unwrap();
         let colour = dataset.conditions["colour"].to_matrix();
         let mut ink = 0.0;
-        for (image, ground) in dataset.images.in_memory().unwrap().iter().zip(colour.iter_rows()) {
+        for (image, background) in dataset.images.in_memory().unwrap().iter().zip(colour.iter_rows()) {
             // The brightest channel is hardly clipped by the noise.
-            let channel = (0..3).max_by(|&a, &b| ground[a].total_cmp(&ground[b])).unwrap();
+            let channel = (0..3).max_by(|&a, &b| background[a].total_cmp(&background[b])).unwrap();
             let mut values: Vec<f64> = image.iter().skip(channel).step_by(3).map(|&v| f64::from(v)).collect();
             values.sort_by(f64::total_cmp);
             let median = values[values.len() / 2];
-            assert!((median - ground[channel]).abs() < 12.0, "{median} {}", ground[channel]);
-            if ground[channel] > 150.0 {
-                let dark = values.iter().filter(|&&v| v < 0.5 * ground[channel]).count();
+            assert!((median - background[channel]).abs() < 12.0, "{median} {}", background[channel]);
+            if background[channel] > 150.0 {
+                let dark = values.iter().filter(|&&v| v < 0.5 * background[channel]).count();
                 ink += dark as f64 / values.len() as f64;
                 assert!(dark > 12, "{dark} dark pixels");
             }

@@ -109,7 +109,7 @@ impl SymmetricTiles {
             let (rows, columns) = (self.span(i).len(), self.span(j).len());
             let values: Vec<f64> = self.tiles[at].iter().map(|&value| f64::from(value)).collect();
             let tile = MatRef::from_row_major_slice(&values, rows, columns);
-            (product(tile, part(j)), (i != j).then(|| product(tile.transpose(), part(i))))
+            (gemm(tile, part(j)), (i != j).then(|| gemm(tile.transpose(), part(i))))
         });
         let mut sum = Mat::zeros(self.rows, x.ncols());
         let mut add = |block: usize, product: &Mat<f64>| {
@@ -204,7 +204,7 @@ impl Cross {
     }
 }
 
-fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
+fn gemm(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut product = Mat::zeros(left.nrows(), right.ncols());
     matmul(product.as_mut(), Accum::Replace, left, right, 1.0, Par::Seq);
     product

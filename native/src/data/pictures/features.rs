@@ -8,7 +8,7 @@ use simile_core::data::formats::lines::Text;
 
 use crate::data::error::{DataError, Result};
 use crate::data::files::numbers::check_memory;
-use crate::data::files::{content, is_gzip, unmarked};
+use crate::data::files::{content, is_gzip};
 use crate::data::settings::FeaturesSection;
 
 /// What to do where features take more memory than is free.
@@ -23,7 +23,7 @@ pub(crate) fn read_features(section: &FeaturesSection, folder: &Path, free: u64)
     check_memory(&file, free, REMEDY)?;
     let (bytes, paths) = (whole(&file)?, whole(&list)?);
     let (origin, name) = (file.display().to_string(), list.display().to_string());
-    Ok(Listed::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(unmarked(&paths)), &name))?)
+    Ok(Listed::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
 }
 
 /// The content of a file of any size, unless it is packed: features of many pictures are larger than any file of a known data set.
@@ -53,9 +53,9 @@ mod tests {
         let section =
             FeaturesSection { file: "clip.npy".into(), paths: "paths.txt".into(), name: "clip".into() };
         let error = |free| read_features(&section, folder.path(), free).unwrap_err().to_string();
-        assert!(error(2999).contains("clip.npy takes 3000 bytes of memory"), "{}", error(2999));
-        assert!(error(2999).contains("keep fewer columns"), "{}", error(2999));
-        assert!(!error(3000).contains("of memory"), "{}", error(3000));
+        assert!(error(1999).contains("clip.npy takes 2000 bytes of memory"), "{}", error(1999));
+        assert!(error(1999).contains("keep fewer columns"), "{}", error(1999));
+        assert!(!error(2000).contains("of memory"), "{}", error(2000));
     }
 
     #[test]

@@ -152,7 +152,7 @@ impl DataSection {
     /// # Errors
     /// Names the refused key.
     pub(crate) fn check_use(&self) -> Result<(), Refused> {
-        if self.colours != Colours::default() && !self.dataset.has_grounds() {
+        if self.colours != Colours::default() && !self.dataset.has_backgrounds() {
             return Err(says_nothing("colours"));
         }
         self.own.check_use()?;

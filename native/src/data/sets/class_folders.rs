@@ -346,23 +346,27 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
         return Err(DatasetError::parameter("picture", path, reason));
     }
     let (labels, classes) = numbered(names.iter().copied());
-    let mut trained = vec![false; classes.len()];
-    for (&label, _) in labels.iter().zip(&parts).filter(|(_, part)| **part == Part::Train) {
-        if let Some(trained) = trained.get_mut(label) {
-            *trained = true;
-        }
-    }
-    if let Some((name, _)) = classes.iter().zip(trained).find(|(_, trained)| !trained) {
-        let reason = format!("for which {origin} has no training picture{passed_over}");
-        return Err(DatasetError::parameter("class", name, &reason));
-    }
-    if let Some(absent) =
-        selection.classes.and_then(|wanted| wanted.iter().find(|name| !classes.contains(name)))
-    {
-        let reason = format!("which is no folder of {origin}{passed_over}");
-        return Err(DatasetError::parameter("class", absent, &reason));
-    }
+    let trained = labels.iter().zip(&parts).filter(|(_, part)| **part == Part::Train);
+    check_classes(&classes, &trained.map(|(label, _)| *label).collect(), selection.classes).map_err(
+        |(class, lack)| DatasetError::parameter("class", class, &format!("{lack} {origin}{passed_over}")),
+    )?;
     Catalogue::new(origin, files, parts, labels, classes)
+}
+
+/// Checks that all classes, by their numbers, have training pictures, and that all selected ones are there; otherwise names one
+/// with its lack.
+fn check_classes<'a>(
+    classes: &'a [String],
+    trained: &HashSet<usize>,
+    wanted: Option<&'a [String]>,
+) -> Result<(), (&'a str, &'static str)> {
+    if let Some((_, name)) = classes.iter().enumerate().find(|(label, _)| !trained.contains(label)) {
+        return Err((name, "which has no training picture in"));
+    }
+    match wanted.and_then(|wanted| wanted.iter().find(|name| !classes.contains(name))) {
+        Some(absent) => Err((absent, "which is no folder of")),
+        None => Ok(()),
+    }
 }
 
 /// The folders of `train`, in order; `paths` are sorted.

@@ -29,7 +29,7 @@ impl Source for ColourMnist {
         Shape { side: SIDE, channels: 3 }
     }
 
-    fn has_grounds(&self) -> bool {
+    fn has_backgrounds(&self) -> bool {
         true
     }
 }

@@ -33,7 +33,7 @@ impl Source for Digits {
         Shape { side: SIDE, channels: CHANNELS }
     }
 
-    fn has_grounds(&self) -> bool {
+    fn has_backgrounds(&self) -> bool {
         true
     }
 

@@ -89,9 +89,9 @@ fn catalogue(metadata: &Text<'_>) -> Result<Catalogue, DatasetError> {
         });
     }
     let names = |names: [&str; 2]| names.map(String::from).to_vec();
-    let (classes, grounds) = (names(["landbird", "waterbird"]), names(["land", "water"]));
-    let group = groups(&labels, &classes, &places, &grounds);
-    let place = Condition::Categorical { values: places, names: grounds };
+    let (classes, backgrounds) = (names(["landbird", "waterbird"]), names(["land", "water"]));
+    let group = groups(&labels, &classes, &places, &backgrounds);
+    let place = Condition::Categorical { values: places, names: backgrounds };
     Catalogue::new(metadata.origin, files, parts, labels, classes)?
         .with_condition("bias", place.clone())?
         .with_condition("place", place)?

@@ -16,7 +16,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True)
-class Case:
+class Request:
     """An objective with its parameters and inputs, and the float type that it is computed in."""
 
     objective: str
@@ -65,11 +65,11 @@ class Arguments:
             on_device=frozenset(name for name, kind in kinds.items() if kind in ("embeddings", "rows")),
         )
 
-    def case(self, inputs: Mapping[str, Any] | None = None) -> Case:
-        """The case of these arguments, or of others in place of the inputs: whatever NumPy makes arrays of."""
+    def request(self, inputs: Mapping[str, Any] | None = None) -> Request:
+        """The request of these arguments, or of others in place of the inputs: whatever NumPy makes arrays of."""
         arrays = {name: _array(name, value) for name, value in (inputs or self.inputs).items()}
         parameters = {name: _parameter(self.objective, name, value) for name, value in self.parameters.items()}
-        return Case(
+        return Request(
             self.objective,
             self.variant,
             json.dumps(parameters),
@@ -106,7 +106,12 @@ def _parameter(objective: str, name: str, value: Any) -> Any:
         raise ValueError(f"{reason}; give its number, as `.item()` does")
     # A number of NumPy or PyTorch.
     if getattr(value, "shape", None) == ():
-        return _parameter(objective, name, value.item())
+        number = value.item()
+        # Python has no long double: such an item is of the type of NumPy again.
+        if isinstance(number, np.floating):
+            number = float(number)
+        if not hasattr(number, "shape"):
+            return _parameter(objective, name, number)
     raise ValueError(
         f"`{name}` is no input of `{objective}`, and a parameter is a number, a name, a list or a table; "
         f"simile.describe({objective!r}) lists both"

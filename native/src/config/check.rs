@@ -1,0 +1,162 @@
+//! The rules of a recipe that concern several keys.
+
+use std::collections::BTreeSet;
+
+use simile_core::error::Error;
+
+use super::sections::Arm;
+use super::selection::SelectionSection;
+use super::{ARMS, Fault, Recipe, numbers};
+use crate::data::settings::JudgedBy;
+use crate::names::{self, slug};
+
+impl Recipe {
+    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its data is ignored.
+    pub(super) fn check_given(&self) -> Result<(), Fault> {
+        self.check()?;
+        self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
+    }
+
+    /// Checks the rules that concern several keys.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if let Some(numbers::Refused { path, reason }) = numbers::refused(self) {
+            return Err(Fault { path, reason });
+        }
+        self.check_names()?;
+        self.train.check()?;
+        self.arms().iter().try_for_each(|arm| self.check_arm(arm))?;
+        self.encoder.config.validate().map_err(|error| of_section("encoder", &error))?;
+        self.head.of(None).validate().map_err(|error| of_section("head", &error))?;
+        self.check_views()?;
+        self.check_classified()?;
+        self.optimizer.validate().map_err(|error| of_section("optimizer", &error))?;
+        self.schedule.validate().map_err(|error| of_section("schedule", &error))?;
+        self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
+        self.probe.check()?;
+        self.selection.as_ref().map_or(Ok(()), |selection| self.check_selection(selection))?;
+        self.data.check().map_err(|refused| Fault::new("data", refused.key, refused.reason))
+    }
+
+    /// Checks that there are objectives, and that files can have the names of the run and of its variants.
+    fn check_names(&self) -> Result<(), Fault> {
+        match (&self.objective, self.arms.is_empty()) {
+            (None, true) => {
+                return Err(Fault::new("", "", "there is no objective; write [objective] or [[variant]]"));
+            }
+            (Some(_), false) => {
+                let reason = "an objective beside variants; move it into a [[variant]]";
+                return Err(Fault::new("objective", "", reason));
+            }
+            _ => {}
+        }
+        names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
+        for arm in &self.arms {
+            names::check(&arm.name).map_err(|reason| Fault::new(ARMS, "", reason))?;
+        }
+        let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
+        if files.len() < self.arms.len() || files.contains("") {
+            let reason =
+                "two variants have the same name, or differ in no letter or digit; files are named by them";
+            return Err(Fault::new(ARMS, "", reason));
+        }
+        // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
+        let last =
+            |name: &String| name == "last" || name.strip_suffix("-last").is_some_and(|of| files.contains(of));
+        if let Some(name) = files.iter().find(|name| last(name)) {
+            let reason = format!(
+                "`{name}` names the file of the last encoder of a run or of another variant; name the variant in another way"
+            );
+            return Err(Fault::new(ARMS, "", reason));
+        }
+        Ok(())
+    }
+
+    /// Checks objective and method of a variant. A fault of a method that all variants share is one of the recipe.
+    fn check_arm(&self, arm: &Arm) -> Result<(), Fault> {
+        arm.check(self.train.iterations as u64).map_err(|reason| {
+            let section = if reason.contains("method") { "method" } else { "objective" };
+            match self.arms.iter().find(|own| own.name == arm.name) {
+                None => Fault::new(section, "", reason),
+                Some(own) => {
+                    let of_recipe = section == "method" && own.method.is_none();
+                    let place = if of_recipe { vec![] } else { vec![ARMS.to_owned(), arm.name.clone()] };
+                    let path = place.into_iter().chain([section.to_owned()]).collect();
+                    Fault { path, reason: format!("variant `{}`: {reason}", arm.name) }
+                }
+            }
+        })?;
+        let method = arm.method();
+        if self.train.batch < method.least_batch() {
+            let reason = format!(
+                "`train.batch` must be at least {}: the criterion of this method is not defined for fewer images",
+                method.least_batch()
+            );
+            return Err(Fault::new("train", "batch", reason));
+        }
+        let first = method.first_steps();
+        if first.is_some_and(|first| !first.is_multiple_of(self.train.accumulate as u64)) {
+            let reason = "`method.first_steps` must be a multiple of `train.accumulate`; gradients would be left over \
+                          between the stages";
+            return Err(Fault::new("method", "first_steps", reason));
+        }
+        Ok(())
+    }
+
+    /// Checks that views, and images in evaluation, have the size of the encoder's input.
+    fn check_views(&self) -> Result<(), Fault> {
+        self.augment.validate().map_err(|error| of_section("augment", &error))?;
+        let side = self.encoder.config.input_size;
+        if self.augment.size.is_some_and(|size| size != side) {
+            let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
+            return Err(Fault::new("augment", "size", reason));
+        }
+        let is_smaller = self.data.side.is_none_or(|larger| larger < side);
+        if self.data.centre_crop && (self.augment.size.is_none() || is_smaller) {
+            let reason = format!(
+                "`data.centre_crop` needs pictures of at least {side} pixels, `data.side`, and views that are made of \
+                 them, `augment.size = {side}`"
+            );
+            return Err(Fault::new("data", "centre_crop", reason));
+        }
+        Ok(())
+    }
+
+    /// Checks that the method takes images to classify, and that their size is that of the encoder's input.
+    fn check_classified(&self) -> Result<(), Fault> {
+        let Some(classified) = &self.classified else { return Ok(()) };
+        let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
+        if !self.arms().iter().any(|arm| arm.method().takes_classified()) {
+            let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
+                          `bias-network` with `ce_weight`";
+            return fault("", reason.into());
+        }
+        if classified.batch < 2 {
+            return fault("batch", "`classified.batch` must be at least 2".into());
+        }
+        if let Err(error) = classified.augment.validate() {
+            return fault("augment", format!("`classified.augment`: {error}"));
+        }
+        if classified.augment.size != self.augment.size {
+            let reason = "`classified.augment.size` must be `augment.size`: one encoder takes both";
+            return fault("augment", reason.into());
+        }
+        Ok(())
+    }
+
+    /// Checks that the images by which the encoder is selected are not those of the final judgement.
+    fn check_selection(&self, selection: &SelectionSection) -> Result<(), Fault> {
+        selection.check()?;
+        let is_left = self.data.dataset.has_pictures() && self.data.judged_by == JudgedBy::Test;
+        if selection.official && !is_left {
+            let reason = "`selection.official` needs a data set of pictures with a validation part that is not \
+                          judged by in the end, `data.judged_by`";
+            return Err(Fault::new("selection", "official", reason));
+        }
+        Ok(())
+    }
+}
+
+/// The fault of a section that core refuses.
+fn of_section(section: &str, error: &Error) -> Fault {
+    Fault::new(section, "", error.to_string())
+}
