@@ -19,7 +19,7 @@ export const PAGES: readonly Page[] = [
     link: "Ask an encoder",
     title: "what is alike?",
     description:
-      "Draw a digit and see what two encoders find alike: one goes by the colour of the ground, the other was told to set it aside.",
+      "Draw a digit and see what two encoders find alike: one goes by the colour of the background, the other was told to set it aside.",
     drop: "Drop an image or a checkpoint",
   },
   {
@@ -35,7 +35,7 @@ export const PAGES: readonly Page[] = [
     link: "Train in the page",
     title: "train in the page",
     description:
-      "Train two small encoders in this page, side by side: one finds the colour of a digit's ground, the other is told to set it aside and finds the digit.",
+      "Train two small encoders in this page, side by side: one finds the colour of a digit's background, the other is told to set it aside and finds the digit.",
     drop: "Drop a folder with a folder of images for each class",
     style: "/src/train/train.css",
   },

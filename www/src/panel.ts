@@ -40,7 +40,7 @@ export class Panel {
   introduce({ tally }: Model, gallery: Gallery): void {
     this.#tally.textContent =
       `Of the neighbours of all ${gallery.images.length} images, ${percent(tally.digit)} show the same digit and ` +
-      `${percent(tally.background)} have the same ground; by chance it would be 10 % of either.`;
+      `${percent(tally.background)} have the same background; by chance it would be 10 % of either.`;
   }
 
   show({ neighbours }: Answer, gallery: Gallery, query: Query): void {
@@ -87,7 +87,7 @@ function verdict(neighbours: readonly Neighbour[], gallery: Gallery, { digit, ba
   const digits = `${same} of ${count} show ${shown === 8 ? "an" : "a"} ${shown}`;
   if (background === undefined) return `${digits}.`;
   const near = neighbours.filter(({ index }) => gallery.backgrounds[index] === background).length;
-  return `${digits}; ${near} of ${count} lie on ${BACKGROUNDS[background]?.[0] ?? "that ground"}.`;
+  return `${digits}; ${near} of ${count} lie on ${BACKGROUNDS[background]?.[0] ?? "that background"}.`;
 }
 
 function mostFrequent(values: readonly number[]): number {

@@ -3,7 +3,7 @@ import type { Gallery } from "./gallery.js";
 import type { Steps } from "./slices.js";
 import type { Space } from "./space.js";
 
-/** Fractions of the neighbours, over all images, that share the digit or the ground. */
+/** Fractions of the neighbours, over all images, that share the digit or the background. */
 export interface Tally {
   readonly digit: number;
   readonly background: number;

@@ -12,7 +12,7 @@ import { amount, messageOf, placeOf, say } from "../words.js";
 const SHIPPED: readonly Origin[] = [
   {
     title: "Fair-CCLK",
-    note: "told to set the colour of the ground aside",
+    note: "told to set the colour of the background aside",
     source: "./checkpoints/fair-digits.safetensors",
   },
   {
