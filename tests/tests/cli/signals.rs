@@ -178,12 +178,13 @@ fn vectors_that_a_signal_stops_leave_no_file_behind() {
         }
         assert_eq!(files(), 0, "{text}");
     }
-    // A second signal ends the process in the middle of its pictures.
+    // A second signal ends the process in the middle of its pictures, unless they are done by then. Two of a kind could be one.
     let mut child = start(place.path(), &embed);
     wait_until(&mut child, "a file in the making", || files() > 0);
-    let script = format!("kill -INT {0}; kill -INT {0}; true", child.id());
+    let script = format!("kill -TERM {0}; kill -INT {0}; true", child.id());
     Command::new("sh").args(["-c", &script]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), files()), (Some(130), 0), "{text}");
+    assert!(matches!(output.status.code(), Some(130 | 143)), "{text}");
+    assert_eq!(files(), 0, "{text}");
 }
