@@ -102,8 +102,8 @@ impl DeviceEmbedding {
         Self { form: DeviceForm::Dense(weights), diagonal }
     }
 
-    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals
-    /// are unspecified: terms leave out a sample's pairs with itself.
+    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor, which are symmetric. Their
+    /// diagonals are unspecified: terms leave out a sample's pairs with itself.
     pub fn pair_weights(operators: &[&Self]) -> PairWeights<Dispatch> {
         let factors = operators.iter().map(|operator| match &operator.form {
             DeviceForm::Dense(_) => None,
@@ -123,6 +123,12 @@ impl DeviceEmbedding {
             Some(samples) if of_one_width(&lefts) => PairWeights::factors(join(lefts), join(rights), samples),
             _ => PairWeights::samples(join(operators.iter().map(|operator| operator.entries()).collect())),
         }
+    }
+
+    /// The same for matrices that are not symmetric: the weights of each anchor, of either view, with both views of all samples.
+    pub(crate) fn pair_weights_of_rows(operators: &[&Self]) -> PairWeights<Dispatch> {
+        let of_views = operators.iter().map(|operator| operator.entries().repeat_dim(1, 2)).collect();
+        PairWeights::pairs(Tensor::cat(of_views, 0).repeat_dim(0, 2 / operators.len().max(1)))
     }
 
     /// `W` except for its diagonal, which is unspecified.

@@ -88,7 +88,7 @@ impl Objective for FairCclk {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let operators = self.0.operators(batch, self.name(), &views)?;
+        let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, batch, &operators)
     }
 }
@@ -133,7 +133,7 @@ impl Objective for HardNegCclk {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         if batch.has_condition("z_a") || batch.has_condition("z") {
-            let operators = self.0.operators(batch, self.name(), &views)?;
+            let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
             return conditional_negatives(&self.0, &views, batch, &operators);
         }
         let names = if batch.tracked("z_a").is_some() { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
@@ -154,7 +154,7 @@ impl Objective for HardNegCclk {
         check_values(a, &z_a)?;
         check_values(b, &z_b)?;
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
-        let operators = self.0.operators(&batch, self.name(), &views)?;
+        let operators = self.0.operators_of_shares(&batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, &batch, &operators)
     }
 }
@@ -180,14 +180,10 @@ fn without_signs(
     operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let weights = match settings.variant {
-        WeightScheme::Released => operators.stacked(),
-        _ => operators.stacked_shares(settings.temperature),
-    };
     let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
         .among(batch.peers())
         .mean(Positives::Partner(other_view(b)))
-        .with_weights(weights);
+        .with_weights(operators.stacked());
     let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
         log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
     };

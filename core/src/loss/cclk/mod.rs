@@ -143,24 +143,47 @@ impl KernelWeights {
         let unit = self.variant == WeightScheme::Released;
         let of =
             |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
-        let (a, b) = (of(z_a), of(z_b));
-        BothEmbeddings { a, b, is_shared: false, approximation_error: None, on_host: Vec::new() }
+        BothEmbeddings {
+            a: of(z_a),
+            b: of(z_b),
+            is_shared: false,
+            is_symmetric: true,
+            approximation_error: None,
+        }
     }
 
-    /// The operators of both views, from `z`, or from `z_a` and `z_b`.
+    /// The operators of both views on the host, from `z`, or from `z_a` and `z_b`.
+    fn solved(&self, batch: &Batch, objective: &str, samples: usize) -> Result<SolvedViews> {
+        if let Some(Solved::Weights(both)) = batch.solved(samples) {
+            return Ok(SolvedViews { a: Arc::clone(both), b: None });
+        }
+        let of = |name| Ok(Arc::new(self.operator(batch.condition(objective, name, samples)?)?));
+        match batch.has_condition("z_a") {
+            true => Ok(SolvedViews { a: of("z_a")?, b: Some(of("z_b")?) }),
+            false => Ok(SolvedViews { a: of("z")?, b: None }),
+        }
+    }
+
+    /// The operators of both views on the device of the embeddings.
     fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothEmbeddings> {
-        let rows = views.a.rows();
-        let (device, dtype) = (rows.device(), rows.dtype());
-        if let Some(Solved::Weights(both)) = batch.solved(views.size) {
-            return Ok(BothEmbeddings::shared(Arc::clone(both), &device, dtype));
-        }
-        let of = |name: &str| -> Result<Arc<ConditionalEmbedding>> {
-            Ok(Arc::new(self.operator(batch.condition(objective, name, views.size)?)?))
-        };
-        if batch.has_condition("z_a") {
-            return Ok(BothEmbeddings::of_views([of("z_a")?, of("z_b")?], &device, dtype));
-        }
-        Ok(BothEmbeddings::shared(of("z")?, &device, dtype))
+        Ok(self.solved(batch, objective, views.size)?.on_device(&views.a.rows()))
+    }
+
+    /// The same for a loss in which, of normalised weights, only the shares of a row count. A row of very small weights is
+    /// raised, so that neither they nor their products with exponentials leave `f32`.
+    fn operators_of_shares(
+        &self,
+        batch: &Batch,
+        objective: &str,
+        views: &TwoViews,
+    ) -> Result<BothEmbeddings> {
+        let (solved, like) = (self.solved(batch, objective, views.size)?, views.a.rows());
+        let span = (2.0 / self.temperature).min(LONGEST_SPAN);
+        let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
+        Ok(match self.variant {
+            WeightScheme::Normalised => solved.raised_on_device(least, &like),
+            _ => solved.on_device(&like),
+        })
     }
 }
 
@@ -191,35 +214,46 @@ const SMALLEST_SUM: f64 = 1e-36;
 /// A row whose largest weight is above this has ten digits of its shares in `f32`.
 const SMALLEST_LARGEST: f64 = 1e-20;
 
+/// The operators of both views on the host.
+struct SolvedViews {
+    a: Arc<ConditionalEmbedding>,
+    /// That of view b, unless both views share one.
+    b: Option<Arc<ConditionalEmbedding>>,
+}
+
+impl SolvedViews {
+    /// On the device of a tensor, in its type.
+    fn on_device(&self, like: &Tensor<2>) -> BothEmbeddings {
+        let of = |operator: &ConditionalEmbedding| operator.on_device(&like.device(), like.dtype());
+        let (a, error) = (of(&self.a), self.a.approximation_error());
+        let (b, approximation_error) = match &self.b {
+            None => (a.clone(), error),
+            Some(b) => (of(b), error.zip(b.approximation_error()).map(|(a, b)| a.max(b))),
+        };
+        BothEmbeddings { a, b, is_shared: self.b.is_none(), is_symmetric: true, approximation_error }
+    }
+
+    /// The same with rows [raised](ConditionalEmbedding::raised) whose largest weight is below `least`.
+    fn raised_on_device(self, least: f64, like: &Tensor<2>) -> BothEmbeddings {
+        let raised = |operator: &Arc<ConditionalEmbedding>| operator.raised(least).map(Arc::new);
+        let (a, b) = (raised(&self.a), self.b.as_ref().and_then(raised));
+        let is_symmetric = a.is_none() && b.is_none();
+        let solved = Self { a: a.unwrap_or(self.a), b: b.or(self.b) };
+        BothEmbeddings { is_symmetric, ..solved.on_device(like) }
+    }
+}
+
 /// The operators of view a and view b on the device of the embeddings.
 struct BothEmbeddings {
     a: DeviceEmbedding,
     b: DeviceEmbedding,
     is_shared: bool,
+    /// False if rows are raised.
+    is_symmetric: bool,
     approximation_error: Option<f64>,
-    /// The same on the host, one if it is shared; none if they were made on the device.
-    on_host: Vec<Arc<ConditionalEmbedding>>,
 }
 
 impl BothEmbeddings {
-    fn of_views(on_host: [Arc<ConditionalEmbedding>; 2], device: &Device, dtype: DType) -> Self {
-        let [a, b] = &on_host;
-        let errors = a.approximation_error().zip(b.approximation_error());
-        Self {
-            a: a.on_device(device, dtype),
-            b: b.on_device(device, dtype),
-            is_shared: false,
-            approximation_error: errors.map(|(a, b)| a.max(b)),
-            on_host: on_host.into(),
-        }
-    }
-
-    fn shared(both: Arc<ConditionalEmbedding>, device: &Device, dtype: DType) -> Self {
-        let on_device = both.on_device(device, dtype);
-        let approximation_error = both.approximation_error();
-        Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error, on_host: vec![both] }
-    }
-
     /// Adds the error bound of the weights, if it is known.
     fn note(&self, evaluation: Evaluation) -> Evaluation {
         match self.approximation_error {
@@ -230,29 +264,11 @@ impl BothEmbeddings {
 
     /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
     fn stacked(&self) -> PairWeights {
-        match self.is_shared {
-            true => DeviceEmbedding::pair_weights(&[&self.a]),
-            false => DeviceEmbedding::pair_weights(&[&self.a, &self.b]),
+        let operators = if self.is_shared { &[&self.a][..] } else { &[&self.a, &self.b] };
+        match self.is_symmetric {
+            true => DeviceEmbedding::pair_weights(operators),
+            false => DeviceEmbedding::pair_weights_of_rows(operators),
         }
-    }
-
-    /// As [`stacked`](Self::stacked), for a loss in which only the shares of a row of weights count. A row of very small weights is
-    /// raised, so that neither they nor their products with exponentials leave `f32`.
-    fn stacked_shares(&self, temperature: f64) -> PairWeights {
-        let span = (2.0 / temperature).min(LONGEST_SPAN);
-        let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
-        let raised: Vec<Option<Matrix>> = self.on_host.iter().map(|view| view.raised(least)).collect();
-        if raised.iter().all(Option::is_none) {
-            return self.stacked();
-        }
-        let like = self.a.diagonal();
-        let of_view = |(raised, view): (Option<Matrix>, &Arc<ConditionalEmbedding>)| {
-            let weights = raised.unwrap_or_else(|| view.to_matrix());
-            weights.to_tensor(&like.device(), like.dtype()).repeat_dim(1, 2)
-        };
-        let of_views: Vec<Tensor<2>> = raised.into_iter().zip(&self.on_host).map(of_view).collect();
-        let copies = 2 / of_views.len();
-        PairWeights::pairs(Tensor::cat(of_views, 0).repeat_dim(0, copies))
     }
 
     /// The weight of a sample's own pair, for each stacked anchor.
