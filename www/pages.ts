@@ -21,6 +21,7 @@ export const PAGES: readonly Page[] = [
     description:
       "Draw a digit and see what two encoders find alike: one goes by the colour of the background, the other was told to set it aside.",
     drop: "Drop an image or a checkpoint",
+    style: "/src/index/index.css",
   },
   {
     name: "lab",

@@ -50,10 +50,10 @@ try {
   const drawn = await answerAfter(fair, example);
 
   // Another ground, by keyboard; then an image from a file; then a neighbour of it.
-  await page.locator("#grounds input").first().focus();
+  await page.locator("#backgrounds input").first().focus();
   await page.keyboard.press("ArrowRight");
   const onAnotherGround = await answerAfter(fair, drawn);
-  const chosen = page.locator("#grounds input:checked");
+  const chosen = page.locator("#backgrounds input:checked");
   const ring = () => chosen.evaluate((input) => getComputedStyle(input).outline);
   const rings = [await ring()];
   await chosen.blur();
@@ -88,7 +88,7 @@ try {
     plain.style.background = "Canvas";
     const isChosen = backgroundOf(document.querySelector("#switch label:has(:checked)")) !== backgroundOf(plain);
     plain.remove();
-    return { isChosen, grounds: new Set([...document.querySelectorAll("#grounds input")].map(backgroundOf)).size };
+    return { isChosen, grounds: new Set([...document.querySelectorAll("#backgrounds input")].map(backgroundOf)).size };
   });
   await page.emulateMedia({ forcedColors: "none" });
 

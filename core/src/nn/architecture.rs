@@ -5,10 +5,10 @@ use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Serialize, Serializer};
+use simile_kernels::is_half;
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
-use super::layers;
 use super::operations::Operation;
 use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
@@ -134,7 +134,7 @@ macro_rules! networks {
             /// Images `[n, channels, size, size]` to embeddings `[n, embedding_size]`.
             ///
             /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
-            /// [`layers::BatchNorm`]. The network computes in half precision for images in half precision;
+            /// [`BatchNorm`](crate::nn::layers::BatchNorm). The network computes in half precision for images in half precision;
             /// embeddings are always `f32`.
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
                 let _span = Stage::Forward.enter();
@@ -147,7 +147,7 @@ macro_rules! networks {
 
 /// A tensor in `f32` instead of half precision.
 fn wide<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
-    if layers::is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
+    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
 }
 
 networks! {

@@ -5,7 +5,9 @@ use burn::module::{Flag, Module, Param, RunningState};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
-use simile_kernels::{Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by};
+use simile_kernels::{
+    Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, is_half,
+};
 
 /// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
 ///
@@ -40,11 +42,6 @@ pub(crate) fn in_type_of<const D: usize, const E: usize>(
 ) -> Tensor<D> {
     let value = parameter.val();
     if value.dtype() == input.dtype() { value } else { value.cast(input.dtype()) }
-}
-
-/// True if the type has too few bits for sums.
-pub(crate) fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::BF16 | DType::F16)
 }
 
 /// The parameters of a convolution: `weight` `[out, in, k, k]` and `bias` `[out]`.

@@ -7,6 +7,7 @@ use simile_core::data::Part;
 
 use super::runs;
 use crate::cli::Sweep as Arguments;
+use crate::config::set::key_of;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line};
 use crate::data::settings::JudgedBy;
@@ -156,14 +157,13 @@ fn final_images(data: &DataSection, folder: Option<&Path>) -> FinalImages {
 /// them too.
 fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome, final_images: FinalImages) -> String {
     let is_on_test = final_images == FinalImages::Test;
-    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
     let replaced = |at: usize, setting: &str| {
-        let later = arguments.set.iter().skip(at + 1).map(|later| key(later));
-        later.chain(axes.iter().map(|axis| axis.key.clone())).any(|later| later == key(setting))
+        let later = arguments.set.iter().skip(at + 1).map(|later| key_of(later));
+        later.chain(axes.iter().map(|axis| axis.key.as_str())).any(|later| later == key_of(setting))
     };
     let is_undone = |key: &str| key == HELD_OUT || (key == JUDGED_BY && is_on_test);
     let unchanged = arguments.set.iter().enumerate();
-    let unchanged = unchanged.filter(|(at, setting)| !is_undone(&key(setting)) && !replaced(*at, setting));
+    let unchanged = unchanged.filter(|(at, setting)| !is_undone(key_of(setting)) && !replaced(*at, setting));
     let settings = unchanged.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
     let own = Recipe::load(&arguments.recipe, &Changes::default()).map(|recipe| recipe.data).ok();
     let holds_out = own.as_ref().is_some_and(|data| data.validation > 0);

@@ -12,7 +12,7 @@ pub(crate) mod penalty;
 pub(crate) mod probe;
 pub(crate) mod sections;
 pub(crate) mod selection;
-mod set;
+pub(crate) mod set;
 pub(crate) mod shipped;
 pub(crate) mod smoke;
 pub(crate) mod views;

@@ -136,6 +136,11 @@ fn within(table: &Table, key: &str) -> Option<String> {
         .then(|| format!("`{key}` stands in a section; did you mean {}?", full_keys.join(" or ")))
 }
 
+/// The key of a setting `KEY=VALUE`.
+pub(crate) fn key_of(setting: &str) -> &str {
+    setting.split('=').next().unwrap_or_default().trim()
+}
+
 /// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::config::Recipe;
 use crate::config::difference::{Difference, decisive};
+use crate::config::set::key_of;
 use crate::console::line;
 use crate::exit::usage;
 use crate::run_folder::folder::{RECIPE, RunFolder};
@@ -37,9 +38,7 @@ pub(super) fn recipe(
 ) -> Result<Resumed> {
     let begun = state.recipe(folder)?;
     let asked = written.with(set)?;
-    let is_set = |key: &str| {
-        set.iter().any(|setting| setting.split('=').next().is_some_and(|name| name.trim() == key))
-    };
+    let is_set = |key: &str| set.iter().any(|setting| key_of(setting) == key);
     let is_longer = asked.train.iterations > begun.train.iterations && is_set(LENGTH);
     let mut others = decisive(&begun, &asked)?;
     let is_moved = is_set(PRIOR) && others.iter().any(|difference| difference.key == PRIOR);

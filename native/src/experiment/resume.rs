@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::config::Recipe;
+use crate::config::set::key_of;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
@@ -111,8 +112,7 @@ fn from_the_start(
     if has_result(&folder) {
         return Err(has_finished(&folder));
     }
-    let is_of_prior = |setting: &String| setting.split('=').next().is_some_and(|key| key.trim() == PRIOR);
-    if !options.set.iter().all(is_of_prior) {
+    if options.set.iter().any(|setting| key_of(setting) != PRIOR) {
         return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
     }
     let recipe = recipe.with(options.set)?;

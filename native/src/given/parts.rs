@@ -50,7 +50,7 @@ fn read_npy(path: &Path) -> Result<Chunk> {
             array.shape
         ),
     };
-    let values = array.values.to_floats().into_iter().map(|value| value as f32).collect();
+    let values = array.values.into_floats().into_iter().map(|value| value as f32).collect();
     Ok(Chunk { columns, values, names: None })
 }
 

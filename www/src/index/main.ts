@@ -143,7 +143,7 @@ function load(entry: Entry, onLoaded = () => {}): void {
 /** Asks every encoder. While one query runs, only the newest of the others waits. */
 async function query(): Promise<void> {
   element("pad-hint", HTMLElement).hidden = !pad.isEmpty;
-  element("ground", HTMLFieldSetElement).disabled = pad.showsPicture;
+  element("background", HTMLFieldSetElement).disabled = pad.showsPicture;
   if (isBusy) {
     isStale = true;
     return;
@@ -245,15 +245,15 @@ function loadYours(file: File): void {
 }
 
 function buildBackgrounds(): void {
-  element("grounds", HTMLElement).append(
+  element("backgrounds", HTMLElement).append(
     ...BACKGROUNDS.map(([name, colour], at) => {
       const input = document.createElement("input");
       input.type = "radio";
-      input.name = "ground";
+      input.name = "background";
       input.title = name;
       input.checked = at === 0;
       input.setAttribute("aria-label", name);
-      input.style.setProperty("--ground", colour);
+      input.style.setProperty("--background", colour);
       input.addEventListener("change", () => (pad.background = at));
       return input;
     }),

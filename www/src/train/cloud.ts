@@ -7,7 +7,7 @@ import { onThemeChange } from "../theme.js";
 type Point = readonly [x: number, y: number];
 
 /** The meaning of a disc's colour. */
-export type Colouring = "ground" | "class";
+export type Colouring = "background" | "class";
 
 const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 const INK = "#1f2022";
@@ -25,7 +25,7 @@ export class Cloud {
   #to: readonly Point[] = [];
   #began = 0;
   #frame = 0;
-  #colouring: Colouring = "ground";
+  #colouring: Colouring = "background";
 
   constructor(private readonly title: string) {
     this.canvas.className = "cloud";
@@ -91,7 +91,7 @@ export class Cloud {
       context.beginPath();
       context.arc(place(x), place(y), radius, 0, 2 * Math.PI);
       const ofBackground = [...colours.subarray(3 * at, 3 * at + 3)];
-      const colour = this.#colouring === "ground" ? ofBackground : (PALETTE[(labels[at] ?? 0) % PALETTE.length] ?? []);
+      const colour = this.#colouring === "background" ? ofBackground : (PALETTE[(labels[at] ?? 0) % PALETTE.length] ?? []);
       context.fillStyle = `rgb(${colour.join(" ")})`;
       context.fill();
       context.fillStyle = isDark(colour) ? "#ffffff" : INK;

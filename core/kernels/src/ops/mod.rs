@@ -7,7 +7,7 @@ pub(crate) mod augmentation;
 pub(crate) mod convolution;
 pub(crate) mod normalisation;
 pub(crate) mod pairs;
-mod precision;
+pub(crate) mod precision;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
 pub(crate) mod sinkhorn;

@@ -5,8 +5,8 @@ use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 
-/// True if the type has too few bits for sums.
-fn is_half(dtype: DType) -> bool {
+/// True if a type has too few bits for sums: `f16` and `bf16`.
+pub fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::BF16 | DType::F16)
 }
 

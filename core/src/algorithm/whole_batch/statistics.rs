@@ -4,11 +4,10 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, Gradients, Tensor};
-use simile_kernels::Statistics;
+use simile_kernels::{Statistics, is_half};
 
 use crate::algorithm::gather::summed;
 use crate::error::Result;
-use crate::nn::layers::is_half;
 use crate::nn::{Flow, Moments, Pending, Step};
 use crate::peers::Peers;
 

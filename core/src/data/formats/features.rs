@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use half::{bf16, f16};
+use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
 use super::lines::Text;
@@ -11,6 +12,9 @@ use super::npy::{self, chunks};
 use crate::data::{DatasetError, Part, Result};
 use crate::error::shown;
 use crate::numeric::matrix::Matrix;
+
+/// The tensor that is read of a file with several.
+const FEATURES: &str = "features";
 
 /// Largest magnitude of a feature, so that sums of squares stay finite.
 const LARGEST: f64 = 1e100;
@@ -230,7 +234,7 @@ fn table(bytes: &[u8], origin: &str) -> Result<Matrix> {
         found,
     };
     let (shape, values) = match bytes {
-        [0x93, ..] => npy::parse(bytes, origin).map(|array| (array.shape, array.values.to_floats()))?,
+        [0x93, ..] => npy::parse(bytes, origin).map(|array| (array.shape, array.values.into_floats()))?,
         [0x80, 2..=5, ..] => {
             let reason = "which is a pickle, a program; save the array with numpy.save and the paths as text";
             return Err(DatasetError::parameter("features", origin, reason));
@@ -243,14 +247,28 @@ fn table(bytes: &[u8], origin: &str) -> Result<Matrix> {
     if count == 0 || width == 0 {
         return Err(DatasetError::Empty { origin: origin.into(), missing: "features" });
     }
-    let table =
-        Matrix::from_fn(count, width, |row, at| values.get(row * width + at).copied().unwrap_or(f64::NAN));
+    let table = Matrix::new(count, width, values).map_err(|error| {
+        wrong("the numbers".into(), format!("as many as in {shape:?}"), error.to_string())
+    })?;
     let mut numbers = table.data().iter().enumerate();
     if let Some((at, value)) = numbers.find(|(_, value)| value.is_nan() || value.abs() > LARGEST) {
         let field = format!("feature {} of row {}", at % width, at / width);
         return Err(wrong(field, format!("a number of at most {LARGEST:e}"), shown(*value)));
     }
     Ok(table)
+}
+
+/// The number of features that the header at the beginning of a file states; `None` if it is of another format, or longer.
+pub fn count(beginning: &[u8]) -> Option<u64> {
+    if beginning.first() == Some(&0x93) {
+        return npy::count(beginning);
+    }
+    let (length, rest) = beginning.split_first_chunk::<8>()?;
+    let header = rest.get(..usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let metadata: Metadata = serde_json::from_slice(header).ok()?;
+    let tensors = metadata.tensors();
+    let info = if tensors.len() == 1 { tensors.values().next() } else { tensors.get(FEATURES) }?;
+    info.shape.iter().try_fold(1_u64, |product, &axis| product.checked_mul(axis as u64))
 }
 
 fn tensor(bytes: &[u8], origin: &str) -> Result<(Vec<usize>, Vec<f64>)> {
@@ -264,7 +282,7 @@ fn tensor(bytes: &[u8], origin: &str) -> Result<(Vec<usize>, Vec<f64>)> {
     let names = file.names();
     let name = match names.as_slice() {
         [name] => name,
-        _ => "features",
+        _ => FEATURES,
     };
     let view = file.tensor(name).map_err(|_| failed(format!("{} tensors", names.len())))?;
     let data = view.data();

@@ -27,11 +27,11 @@ pub enum Values {
 
 impl Values {
     /// The values as numbers.
-    pub fn to_floats(&self) -> Vec<f64> {
+    pub fn into_floats(self) -> Vec<f64> {
         match self {
-            Self::Bytes(values) => values.iter().map(|&v| f64::from(v)).collect(),
-            Self::Integers(values) => values.iter().map(|&v| v as f64).collect(),
-            Self::Floats(values) => values.clone(),
+            Self::Bytes(values) => values.into_iter().map(f64::from).collect(),
+            Self::Integers(values) => values.into_iter().map(|v| v as f64).collect(),
+            Self::Floats(values) => values,
         }
     }
 }
@@ -103,6 +103,12 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         _ => Values::Floats(chunks(data).map(f64::from_le_bytes).collect()),
     };
     Ok(Array { shape, values })
+}
+
+/// The number of values that the header at the beginning of a file states; `None` if there is no whole header.
+pub fn count(beginning: &[u8]) -> Option<u64> {
+    let header = String::from_utf8_lossy(beginning.strip_prefix(MAGIC)?);
+    shape(&header)?.iter().try_fold(1_u64, |product, &axis| product.checked_mul(axis as u64))
 }
 
 pub(in crate::data) fn chunks<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {

@@ -8,9 +8,10 @@ use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
+use simile_kernels::is_half;
 
 use super::HIDDEN;
-use crate::nn::layers::{Linear, in_type_of, is_half};
+use crate::nn::layers::{Linear, in_type_of};
 
 /// The constant that layer normalisation adds to the variance.
 pub(super) const EPSILON: f64 = 1e-6;

@@ -53,11 +53,6 @@ pub(in crate::data) fn unpack(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     bounded(MultiGzDecoder::new(bytes.as_slice()), path, LARGEST)?.map_err(broken)
 }
 
-/// A text without the byte order mark with which programs on Windows begin it.
-pub(in crate::data) fn unmarked(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
-}
-
 /// The content of a file, unpacked.
 pub(crate) fn content(path: &Path) -> Result<Vec<u8>> {
     unpack(path, read(path)?)

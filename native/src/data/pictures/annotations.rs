@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use simile_core::data::Catalogue;
 
 use crate::data::error::{DataError, Result};
-use crate::data::files::{content, unmarked};
+use crate::data::files::content;
 
 /// The catalogue of the pictures of a data set.
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(in crate::data) fn root(folder: &Path, inner: &[&str], marker: &str) -> Resu
     holders.next().ok_or_else(|| DataError::Missing { folder: folder.into(), missing: vec![marker.into()] })
 }
 
-/// A text file, without a byte order mark, and the name that messages use for it.
+/// The content of a text file, and the name that messages use for it.
 pub(in crate::data) fn text(path: &Path) -> Result<(String, String)> {
     if !path.is_file() {
         let folder = path.parent().unwrap_or(path).into();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Err(DataError::Missing { folder, missing: vec![name] });
     }
-    Ok((String::from_utf8_lossy(unmarked(&content(path)?)).into_owned(), path.display().to_string()))
+    Ok((String::from_utf8_lossy(&content(path)?).into_owned(), path.display().to_string()))
 }

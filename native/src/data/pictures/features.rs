@@ -47,15 +47,19 @@ mod tests {
     #[test]
     fn features_that_memory_cannot_hold_are_refused_before_they_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        // It would be refused as no array, if it were read.
-        fs::write(folder.path().join("clip.npy"), [0; 1000]).unwrap();
+        // It would be refused for the number of its bytes, if it were read.
+        let header =
+            b"\x93NUMPY\x01\x00\x40\x00{'descr': '<f4', 'fortran_order': False, 'shape': (200, 1), }";
+        let mut file = header.to_vec();
+        file.resize(1000, 0);
+        fs::write(folder.path().join("clip.npy"), file).unwrap();
         fs::write(folder.path().join("paths.txt"), "a/0.png\n").unwrap();
         let section =
             FeaturesSection { file: "clip.npy".into(), paths: "paths.txt".into(), name: "clip".into() };
         let error = |free| read_features(&section, folder.path(), free).unwrap_err().to_string();
-        assert!(error(1999).contains("clip.npy takes 2000 bytes of memory"), "{}", error(1999));
-        assert!(error(1999).contains("keep fewer columns"), "{}", error(1999));
-        assert!(!error(2000).contains("of memory"), "{}", error(2000));
+        assert!(error(2599).contains("clip.npy takes 2600 bytes of memory"), "{}", error(2599));
+        assert!(error(2599).contains("keep fewer columns"), "{}", error(2599));
+        assert!(!error(2600).contains("of memory"), "{}", error(2600));
     }
 
     #[test]

@@ -149,7 +149,10 @@ impl ClassFolders {
             return Err(DataError::Table { path: root, reason });
         }
         let listed = match options.get::<FoldersSection>().and_then(|section| section.classes.as_ref()) {
-            Some(path) => Some(listed(&text(&folder.join(path))?.0, &below.pictures)),
+            Some(path) => {
+                let (list, origin) = text(&folder.join(path))?;
+                Some(listed(Text::new(&list, &origin), &below.pictures))
+            }
             None => None,
         };
         let annotations = LISTS
@@ -191,7 +194,7 @@ impl ClassFolders {
 }
 
 /// The classes of a list: the line if a folder has that name, else its first word.
-fn listed(list: &str, paths: &[String]) -> Vec<String> {
+fn listed(list: Text<'_>, paths: &[String]) -> Vec<String> {
     let folders: HashSet<&str> = paths
         .iter()
         .filter_map(|path| path.rsplit_once('/'))
@@ -199,7 +202,7 @@ fn listed(list: &str, paths: &[String]) -> Vec<String> {
         .collect();
     let first = |line: &str| line.split_whitespace().next().map(String::from);
     let class = |line: &str| if folders.contains(line) { Some(line.to_owned()) } else { first(line) };
-    list.lines().filter_map(|line| class(line.trim())).collect()
+    list.lines().filter_map(|(_, line)| class(line)).collect()
 }
 
 /// The reason why folders at the top that are called almost as parts, such as `Training` and `Testing`, are not taken for classes:
@@ -543,7 +546,7 @@ mod tests {
     fn a_listed_class_may_have_spaces_in_its_name() {
         let paths = ["train/sea lion/1.png", "train/n01/2.png"].map(String::from);
         let list = "n01 robin\n\n  sea lion\r\nseal 3\n";
-        assert_eq!(listed(list, &paths), ["n01", "sea lion", "seal"]);
+        assert_eq!(listed(Text::new(list, "list.txt"), &paths), ["n01", "sea lion", "seal"]);
     }
 
     #[test]
