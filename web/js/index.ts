@@ -1,4 +1,5 @@
-// The package `simile-web`.
+// The package `simile-web`. Programs that use its types need not name the library of `Symbol.dispose` themselves.
+/// <reference lib="esnext.disposable" preserve="true" />
 export { forgetCheckpoints } from "./cache.js";
 export type { CheckpointSource, Progress } from "./checkpoint.js";
 export { drawDigits } from "./digits.js";

@@ -193,9 +193,9 @@ impl Catalogue {
 }
 
 /// Number of `len` samples that remain for training if the fraction `test` is held out: `⌊len · (1 − test)⌋`, such
-/// as 35,017 of the 50,025 pictures of UT-Zappos50K at 0.3.
+/// as 35,017 of the 50,025 pictures of UT-Zappos50K at 0.3, and 20 of 100 at 0.8, although `1 − 0.8` is less than 0.2 in `f64`.
 pub fn kept(len: usize, test: f64) -> usize {
-    (len as f64 * (1.0 - test)) as usize
+    (len as f64 * (1.0 - test) * (1.0 + 4.0 * f64::EPSILON)) as usize
 }
 
 /// Values as indices into their sorted names.
@@ -236,6 +236,11 @@ mod tests {
     #[test]
     fn seven_to_three_of_zappos_is_as_published() {
         assert_eq!((kept(50_025, 0.3), 50_025 - kept(50_025, 0.3)), (35_017, 15_008));
+        for tenths in 0..10 {
+            let kept: Vec<usize> = (1..=1000).map(|len| kept(len, f64::from(tenths) / 10.0)).collect();
+            let exact: Vec<usize> = (1..=1000).map(|len| len * (10 - tenths as usize) / 10).collect();
+            assert_eq!(kept, exact, "{tenths} tenths");
+        }
         let split = pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap();
         assert_eq!((split.of(Part::Train).len(), split.of(Part::Test).len()), (70, 30));
         assert_eq!(pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap(), split);

@@ -51,6 +51,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
         recipe: &recipe,
+        check: &|_| Ok(()),
     };
     if !tasks.is_empty() && runs::listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());

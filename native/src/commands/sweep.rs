@@ -39,6 +39,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         smoke: arguments.smoke,
         out: &out,
     };
+    let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     let several = Several {
         tasks: plan.tasks(&axes, &tried)?,
         out: &out,
@@ -46,6 +47,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
         recipe: &|index| plan.recipe_at(&axes, &tried, index),
+        check: &|settled| aim.check_run(settled),
     };
     if runs::listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
@@ -60,7 +62,6 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
 
     let mut outcomes: Vec<Outcome> =
         plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
-    let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.rank(&mut outcomes)?;
     let data = plan.recipe_at(&axes, &tried, 0)?.data;
     let noise = Noise { held_out: (data.validation > 0).then_some(data.validation) };

@@ -71,6 +71,8 @@ pub(crate) struct Several<'a> {
     /// Runs at a time; none if the command does not say.
     pub(crate) jobs: Option<usize>,
     pub(crate) recipe: &'a (dyn Fn(usize) -> Result<Recipe> + Sync),
+    /// Looks at each run that is there, so that a fault of the command that only results show ends it after the first.
+    pub(crate) check: &'a (dyn Fn(&Settled) -> Result<()> + Sync),
 }
 
 impl Task {
@@ -101,7 +103,7 @@ impl Several<'_> {
     /// Runs or resumes the unfinished runs. If the runs are started one by one, it only reads the finished ones.
     ///
     /// # Errors
-    /// A usage error if there are more devices than runs at a time; any failure of a run except divergence.
+    /// A usage error if there are more devices than runs at a time; any failure of a run except divergence, or of the check.
     pub(crate) fn all(&self) -> Result<Vec<Settled>> {
         if self.collects() {
             line(format_args!(
@@ -177,10 +179,12 @@ impl Several<'_> {
         if let Some(missing) = task.missing.as_ref().filter(|_| !task.has_ended()) {
             return Ok(Settled::Missing(missing.clone()));
         }
-        match self.before(index) {
-            Some(settled) => Ok(settled),
-            None => settle(&task.folder, (self.recipe)(index)?, self.data, device),
-        }
+        let settled = match self.before(index) {
+            Some(settled) => settled,
+            None => settle(&task.folder, (self.recipe)(index)?, self.data, device)?,
+        };
+        (self.check)(&settled)?;
+        Ok(settled)
     }
 
     fn found(&self, index: usize) -> Result<Settled> {
@@ -319,6 +323,7 @@ mod tests {
             devices: &devices,
             jobs,
             recipe: &recipe,
+            check: &|_| Ok(()),
         };
         let of = |place| several(None).device(place).index;
         assert_eq!([of(0), of(1), of(2), of(3)], [0, 1, 0, 1]);

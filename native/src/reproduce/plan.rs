@@ -144,6 +144,7 @@ mod tests {
             devices: &devices,
             jobs: Some(jobs),
             recipe: &recipe,
+            check: &|_| Ok(()),
         };
         results(rows, &tasks, &several.all().unwrap())
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::axis::{Axis, Point};
 use super::plan::{Ran, Tried};
 use crate::exit::usage;
+use crate::experiment::settle::Settled;
 use crate::metrics::mean_std::MeanStd;
 use crate::run_folder::record::ArmResult;
 
@@ -125,17 +126,30 @@ impl Aim<'_> {
         }
     }
 
+    /// Refuses a run that did not measure the metric.
+    ///
+    /// # Errors
+    /// As for [`rank`](Self::rank).
+    pub(crate) fn check_run(self, settled: &Settled) -> Result<()> {
+        let Settled::Done(run) = settled else { return Ok(()) };
+        run.arms.first().map_or(Ok(()), |arm| self.check(&arm.metrics))
+    }
+
+    fn check<T>(self, metrics: &BTreeMap<String, T>) -> Result<()> {
+        if metrics.is_empty() || metrics.contains_key(self.by) {
+            return Ok(());
+        }
+        let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
+        let (by, known) = (self.by, known.join(", "));
+        Err(usage(format_args!("no run measures `{by}`; choose --by one of {known}")))
+    }
+
     /// The points from best to worst, those with a run that diverged after all others; equal ones in the order of the grid.
     ///
     /// # Errors
     /// A usage error if the metric was not measured.
     pub(crate) fn rank(self, outcomes: &mut [Outcome]) -> Result<()> {
-        let unmeasured = |outcome: &&Outcome| !outcome.metrics.is_empty() && outcome.mean(self.by).is_none();
-        if let Some(outcome) = outcomes.iter().find(unmeasured) {
-            let known: Vec<&str> = outcome.metrics.keys().map(String::as_str).collect();
-            let (by, known) = (self.by, known.join(", "));
-            return Err(usage(format_args!("no run measures `{by}`; choose --by one of {known}")));
-        }
+        outcomes.iter().try_for_each(|outcome| self.check(&outcome.metrics))?;
         let mean = |outcome: &Outcome| outcome.mean(self.by).unwrap_or(f64::NAN);
         outcomes.sort_by(|a, b| {
             let order = mean(a).total_cmp(&mean(b));

@@ -184,6 +184,41 @@ fn cases() -> Value {
     ])
 }
 
+/// A program with the libraries that every page has, which checks the types of its packages too.
+#[test]
+fn the_types_of_the_package_need_no_other_library() {
+    if !is_ready() {
+        return;
+    }
+    let program = tempfile::tempdir().unwrap();
+    let package = program.path().join("node_modules/simile-web");
+    std::fs::create_dir_all(&package).unwrap();
+    for entry in std::fs::read_dir(workspace().join("web/pkg")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.ends_with(".d.ts") || name == "package.json" {
+            std::fs::copy(&path, package.join(name)).unwrap();
+        }
+    }
+    let main =
+        "import { Encoder, LossLab, Trainer } from \"simile-web\";\nexport { Encoder, LossLab, Trainer };\n";
+    std::fs::write(program.path().join("main.ts"), main).unwrap();
+    let options = json!({
+        "lib": ["es2022", "dom"],
+        "module": "esnext",
+        "moduleResolution": "bundler",
+        "noEmit": true,
+        "skipLibCheck": false,
+        "strict": true,
+        "types": [],
+    });
+    let settings = json!({ "compilerOptions": options, "files": ["main.ts"] });
+    std::fs::write(program.path().join("tsconfig.json"), settings.to_string()).unwrap();
+    let compiler = workspace().join("web/node_modules/typescript/bin/tsc");
+    let output = Command::new("node").arg(compiler).current_dir(program.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 /// The files that `npm publish` uploads.
 #[test]
 fn the_archive_of_the_package_holds_what_a_page_loads() {

@@ -99,6 +99,18 @@ fn any_objective_is_searched_over_the_same_grid() {
 }
 
 #[test]
+fn a_metric_that_no_run_measures_ends_a_sweep_after_the_first() {
+    let place = place();
+    let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--json"];
+    let text = complaint(place.path(), &sweep(&[&rest[..], &["--by", "top_1"]].concat()), 2);
+    assert!(text.contains("no run measures `top_1`; choose --by one of") && text.contains("top1"), "{text}");
+    let folder = |rate: &str| place.path().join(OUT).join(format!("optimizer.learning_rate={rate}"));
+    assert!(folder("1e-3").join("seed-0/result.json").exists() && !folder("1e-2").exists());
+    let points = &json(place.path(), &sweep(&rest))["points"];
+    assert_eq!(points.as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn test_images_choose_nothing() {
     let place = place();
     let rest = ["sweep", "fair-digits", "--arm", "SimCLR", "--grid", "train.batch=16,32"];
