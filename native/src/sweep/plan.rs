@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::axis::{Axis, Point};
+use crate::config::set::key_of;
 use crate::config::{Changes, Recipe};
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
@@ -113,10 +114,9 @@ impl Plan<'_> {
 
     /// Refuses the seed as a setting: each run has that of its place among the runs of a point.
     fn keep_seeds(&self, axes: &[Axis]) -> Result<()> {
-        let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
-        let of_grid = axes.iter().map(|axis| ("--grid", axis.key.clone()));
-        let of_set = self.set.iter().map(|setting| ("--set", key(setting)));
-        match of_grid.chain(of_set).find(|(_, key)| key == SEED) {
+        let of_grid = axes.iter().map(|axis| ("--grid", axis.key.as_str()));
+        let of_set = self.set.iter().map(|setting| ("--set", key_of(setting)));
+        match of_grid.chain(of_set).find(|(_, key)| *key == SEED) {
             Some((flag, _)) => Err(usage(format_args!(
                 "{flag} {SEED}: a sweep gives each run its seed; say the first one with --seed and how many with --seeds"
             ))),
