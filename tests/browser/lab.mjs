@@ -215,12 +215,18 @@ try {
   const choose = async (nth, value) => {
     for (const side of ["left", "right"]) await page.locator(`[data-side=${side}] select`).nth(nth).selectOption(value);
   };
-  const offered = async (language) => {
-    await page.locator(`#copy-${language}`).click();
-    return (await page.locator("#code:visible").count()) ? page.locator("#code").textContent() : null;
+  // Within the page, because there are hundreds of texts; above, they are clicked for as a visitor does.
+  const collect = async () => {
+    const texts = await page.evaluate(() => {
+      const code = document.querySelector("#code");
+      const offered = (language) => {
+        document.querySelector(`#copy-${language}`).click();
+        return code.checkVisibility() ? code.textContent : null;
+      };
+      return Object.fromEntries(["rust", "recipe", "torch"].map((language) => [language, offered(language)]));
+    });
+    result.snippets.push(texts);
   };
-  const collect = async () =>
-    result.snippets.push({ rust: await offered("rust"), recipe: await offered("recipe"), torch: await offered("torch") });
   await open(address);
   const valuesOf = (list) => list.locator("option").evaluateAll((options) => options.map((option) => option.value));
   const names = await valuesOf(select);
@@ -230,9 +236,11 @@ try {
       if (variant) await choose(1, variant);
       await page.waitForTimeout(150);
       await collect();
-      const status = await page.locator("#status").textContent();
-      const formula = await page.locator("[data-side=left] .formula math").first().textContent();
-      const values = await page.locator("[data-side=left] .formula .values").textContent();
+      const [status, formula, values] = await page.evaluate(() =>
+        ["#status", "[data-side=left] .formula math", "[data-side=left] .formula .values"].map(
+          (selector) => document.querySelector(selector).textContent,
+        ),
+      );
       const isShown = formula.includes("=") && /^L = .*\d$/.test(values);
       if (status || !isShown) result.failures.push(`${name} ${variant}: ${status || formula + values}`);
     }

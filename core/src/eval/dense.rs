@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::numeric::matrix::Matrix;
+use crate::numeric::vectors::dot;
 
 /// Fraction of its terms below which a difference has lost too many digits to cancellation.
 const CANCELLED: f64 = 1e-5;
@@ -73,7 +74,7 @@ pub(super) fn block_rows(columns: usize) -> usize {
 /// [`CANCELLED`] of its terms, the distance is summed directly: points that coincide have distance 0 exactly.
 pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
     let n = points.rows();
-    let squares: Vec<f64> = points.iter_rows().map(dot_self).collect();
+    let squares: Vec<f64> = points.iter_rows().map(|row| dot(row, row)).collect();
     let step = block_rows(n);
     for start in (0..n).step_by(step) {
         let rows = step.min(n - start);
@@ -91,14 +92,4 @@ pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize
             visit(i, row);
         }
     }
-}
-
-/// Squared length of a row.
-pub(super) fn dot_self(row: &[f64]) -> f64 {
-    row.iter().map(|v| v * v).sum()
-}
-
-/// Scalar product.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

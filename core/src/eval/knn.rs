@@ -18,11 +18,12 @@ use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
 use simile_kernels::cpu::parallel;
 
 use super::blocks::check_any;
-use super::{check_labels, check_table, dense, metrics};
+use super::{check_labels, check_table, metrics};
 use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
 use crate::numeric::unit_rows::SMALLEST_NORM;
+use crate::numeric::vectors::dot;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;
@@ -346,19 +347,6 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Number of parallel sums of a scalar product, which the compiler keeps in vector registers.
-const LANES: usize = 8;
-
-/// Scalar product.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut lanes = [0.0_f64; LANES];
-    for (a, b) in a.iter().zip(b) {
-        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += a * b);
-    }
-    lanes.iter().sum::<f64>() + dense::dot(a_rest, b_rest)
-}
-
 /// Nearest first; the earlier row where two are equally near.
 fn order(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
@@ -425,7 +413,7 @@ mod tests {
         let votes = config.vote(&bank, &labels, 4, &queries).unwrap();
         for q in [0, 63, 64, 69] {
             let mut all: Vec<(f64, usize)> =
-                (0..9000).map(|i| (dense::dot(bank.row(i), queries.row(q)), i)).collect();
+                (0..9000).map(|i| (dot(bank.row(i), queries.row(q)), i)).collect();
             all.sort_by(order);
             let mut expected = [0.0; 4];
             all[..17].iter().for_each(|&(s, i)| expected[labels[i]] += (s / 0.1).exp());

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use super::dense::{dot, dot_self};
 use crate::error::Result;
+use crate::numeric::vectors::dot;
 
 /// Armijo constant: the least fraction of the predicted decrease that a step has to give.
 const DECREASE: f64 = 1e-4;
@@ -43,7 +43,7 @@ impl History {
     /// [`History::direction`] starts from.
     pub(super) fn push(&mut self, step: Vec<f64>, change: Vec<f64>, precondition: impl Fn(&mut [f64])) {
         let curvature = dot(&step, &change);
-        if curvature <= 1e-12 * (dot_self(&step) * dot_self(&change)).sqrt() {
+        if curvature <= 1e-12 * (dot(&step, &step) * dot(&change, &change)).sqrt() {
             return;
         }
         let mut conditioned = change.clone();

@@ -34,10 +34,11 @@ use super::blocks::{check_any, check_finite};
 use super::lbfgs::{History, Point, add_scaled, line_search};
 pub use super::probe_objective::Target;
 use super::probe_objective::{Evaluation, Problem, factor};
-use super::{check_matrix, check_size, dense, metrics, regression};
+use super::{check_matrix, check_size, metrics, regression};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Real, Rows};
+use crate::numeric::vectors::dot;
 
 /// Inner iterations of one PyTorch `LBFGS.step()`.
 const ITERATIONS_A_STEP: usize = 20;
@@ -295,7 +296,7 @@ impl Descent<'_> {
             }
             let precondition = |vector: &mut [f64]| self.precondition(vector);
             let direction = self.history.direction(&at.gradient, precondition);
-            let slope = dense::dot(&direction, &at.gradient);
+            let slope = dot(&direction, &at.gradient);
             if -slope <= tolerance * (1.0 + at.objective.abs()) {
                 break Stop::Decrease;
             }
@@ -328,7 +329,7 @@ impl Descent<'_> {
             parameters.copy_from_slice(&from);
             add_scaled(parameters, step, direction);
             let there = self.problem.evaluate::<T>(parameters, self.regularisation)?;
-            let value_and_slope = (there.objective, dense::dot(direction, &there.gradient));
+            let value_and_slope = (there.objective, dot(direction, &there.gradient));
             last = Some(there);
             Ok(value_and_slope)
         })?;

@@ -10,6 +10,7 @@ use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Real, Rows};
+use crate::numeric::vectors::dot;
 
 /// The targets of a probe.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +104,7 @@ impl Problem<'_> {
     /// `Σ W²`.
     pub(super) fn squared_weights(&self, parameters: &[f64]) -> f64 {
         let d = self.features.columns();
-        parameters.chunks(d + 1).map(|row| dense::dot_self(&row[..d])).sum()
+        parameters.chunks(d + 1).map(|row| dot(&row[..d], &row[..d])).sum()
     }
 
     /// The curvature of the loss at zero weights for one output: the mean second moments of features and bias, times

@@ -5,6 +5,7 @@ use faer::{MatRef, Side};
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::vectors::dot;
 
 /// Directions of largest variance.
 ///
@@ -39,7 +40,7 @@ impl Pca {
         let mean = dense::column_means(features);
         let centred = dense::centred(features, &mean);
         let divisor = (n - 1).max(1) as f64;
-        let total_variance = dense::dot_self(centred.data()) / divisor;
+        let total_variance = dot(centred.data(), centred.data()) / divisor;
         let (mut components, variance) = if d <= n {
             from_covariance(&centred, count, divisor)?
         } else {

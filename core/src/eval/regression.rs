@@ -8,6 +8,7 @@ use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
+use crate::numeric::vectors::dot;
 
 /// A variance below this fraction of the mean square is rounding: the targets count as constant.
 const CONSTANT: f64 = 1e-24;
@@ -75,7 +76,7 @@ pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch:
 /// Exactly 0 where only rounding is left.
 pub fn variance(targets: &Matrix) -> f64 {
     let centred = dense::centred(targets, &dense::column_means(targets));
-    let (spread, size) = (dense::dot_self(centred.data()), dense::dot_self(targets.data()));
+    let [spread, size] = [&centred, targets].map(|table| dot(table.data(), table.data()));
     if spread <= CONSTANT * size { 0.0 } else { spread / targets.data().len() as f64 }
 }
 

@@ -18,6 +18,7 @@ use super::{check_matrix, check_size, dense, regression};
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::Rows;
+use crate::numeric::vectors::dot;
 
 /// A pivot below this fraction of the largest means that a feature is a combination of others.
 const COLLINEAR: f64 = 1e-12;
@@ -124,7 +125,7 @@ impl NormalEquations {
         factor.solve_in_place(dense::view_mut(&mut solution));
         let weight = Matrix::from_fn(cross.columns(), cross.rows(), |k, j| solution[(j, k)]);
         let means = weight.iter_rows().zip(&self.target_mean);
-        let bias = means.map(|(w, t)| t - dense::dot(w, &self.feature_mean)).collect();
+        let bias = means.map(|(w, t)| t - dot(w, &self.feature_mean)).collect();
         Ok(Ridge { weight, bias })
     }
 }

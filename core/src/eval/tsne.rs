@@ -15,6 +15,7 @@ use super::{check_matrix, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::tsne::Forces;
 
 /// Settings of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -127,25 +128,15 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
 /// `dKL/dy_i = 4 Σ_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|²)`
 fn gradient(joint: &Matrix, places: &Matrix, exaggeration: f64) -> Matrix {
     let count = places.rows();
-    let kernel = |i: usize, j: usize| {
-        let (dx, dy) = (places[(i, 0)] - places[(j, 0)], places[(i, 1)] - places[(j, 1)]);
-        (dx, dy, 1.0 / (1.0 + dx * dx + dy * dy))
-    };
-    // Attraction, repulsion times the unknown sum, and this row's part of the sum.
-    let forces = parallel::map(0..count, |i| {
-        let (mut pull, mut push, mut sum) = ([0.0; 2], [0.0; 2], 0.0);
-        for j in (0..count).filter(|&j| j != i) {
-            let (dx, dy, near) = kernel(i, j);
-            let attraction = exaggeration * joint[(i, j)] * near;
-            let repulsion = near * near;
-            pull = [pull[0] + attraction * dx, pull[1] + attraction * dy];
-            push = [push[0] + repulsion * dx, push[1] + repulsion * dy];
-            sum += near;
-        }
-        (pull, push, sum)
-    });
-    let sum: f64 = forces.iter().map(|force| force.2).sum();
-    Matrix::from_fn(count, 2, |i, k| 4.0 * (forces[i].0[k] - forces[i].1[k] / sum))
+    let axis = |k: usize| -> Vec<f64> { places.iter_rows().map(|place| place[k]).collect() };
+    let axes = [axis(0), axis(1)];
+    let forces =
+        parallel::map(0..count, |i| Forces::on([axes[0][i], axes[1][i]], [&axes[0], &axes[1]], joint.row(i)));
+    // Without the 1 by which a point is near itself.
+    let sum: f64 = forces.iter().map(|forces| forces.near - 1.0).sum();
+    Matrix::from_fn(count, 2, |i, k| {
+        4.0 * (exaggeration * forces[i].attraction[k] - forces[i].repulsion[k] / sum)
+    })
 }
 
 #[cfg(test)]

@@ -150,8 +150,8 @@ impl Kernel {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::dot;
     use super::*;
+    use crate::numeric::vectors::dot;
 
     fn colours(n: usize) -> Matrix {
         Matrix::from_fn(n, 3, |i, j| ((i * (31 + 17 * j) + 7 * j) % 256) as f64)

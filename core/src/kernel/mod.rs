@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::vectors::{dot, squared_distance};
 use simile_kernels::cpu::parallel;
 
 pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
@@ -277,14 +278,6 @@ pub fn median_distance(z: &Matrix) -> Result<f64> {
 /// A number with a few digits.
 fn rounded(value: f64) -> String {
     shown(format!("{value:.4e}").parse().unwrap_or(value))
-}
-
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 
 #[cfg(test)]

@@ -6,3 +6,4 @@ pub mod random;
 pub mod read;
 pub mod rows;
 pub mod unit_rows;
+pub(crate) mod vectors;

@@ -34,6 +34,7 @@ impl Real for f32 {
     const ROUNDING: f64 = 1e-7;
     const IS_SINGLE: bool = true;
 
+    #[inline]
     fn of(value: f64) -> Self {
         value as f32
     }
@@ -51,6 +52,7 @@ impl Real for f64 {
     const ROUNDING: f64 = 1e-15;
     const IS_SINGLE: bool = false;
 
+    #[inline]
     fn of(value: f64) -> Self {
         value
     }

@@ -42,16 +42,24 @@ fn sheet(images: &Images, columns: usize) -> RgbImage {
     let (height, width) = (images.height, images.width);
     let rows = images.len().div_ceil(columns.max(1));
     let mut sheet = RgbImage::new((columns * width) as u32, (rows * height) as u32);
+    let colours: &mut [u8] = &mut sheet;
     let size = height * width * images.channels;
     for (index, picture) in images.pixels.chunks_exact(size.max(1)).enumerate() {
         let (left, top) = (index % columns * width, index / columns * height);
-        for (at, pixel) in picture.chunks_exact(images.channels).enumerate() {
-            let colour = match *pixel {
-                [r, g, b, ..] => [r, g, b],
-                [grey, ..] => [grey; 3],
-                [] => [0; 3],
-            };
-            sheet.put_pixel((left + at % width) as u32, (top + at / width) as u32, image::Rgb(colour));
+        for (y, row) in picture.chunks_exact(width * images.channels).enumerate() {
+            let start = 3 * ((top + y) * columns * width + left);
+            let shown = &mut colours[start..start + 3 * width];
+            if images.channels == 3 {
+                shown.copy_from_slice(row);
+                continue;
+            }
+            for (colour, pixel) in shown.chunks_exact_mut(3).zip(row.chunks_exact(images.channels)) {
+                match *pixel {
+                    [r, g, b, ..] => colour.copy_from_slice(&[r, g, b]),
+                    [grey, ..] => colour.fill(grey),
+                    [] => {}
+                }
+            }
         }
     }
     sheet

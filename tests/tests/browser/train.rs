@@ -15,8 +15,8 @@ use crate::{Where, is_ready, run, screenshots, succeed, workspace};
 const LEVEL: f64 = 60.0;
 const LEAD: f64 = 45.0;
 
-/// Steps of each network: the level is reached in about 60.
-const STEPS: u32 = 200;
+/// Steps of each network: the level is reached in about 50.
+const STEPS: u32 = 100;
 
 #[test]
 fn a_visitor_can_train_two_networks() {

@@ -105,14 +105,16 @@ fn commands(text: &str) -> Vec<String> {
 /// `simile` with fewer steps and pictures, and `cargo run --release --` in its place.
 const SMALL: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
-arguments=()
+arguments=() seeds=2
 before=
+# `reproduce.rs` has tables of several seeds.
+[ "${1-}" != reproduce ] || seeds=1
 for argument in "$@"; do
   case "$before $argument" in
     *" train.iterations="*) argument=train.iterations=8 ;;
     *" data.validation="*) argument=data.validation=24 ;;
     # The indices of tasks are those of all seeds.
-    "--seeds "*) case " $* " in *" --list "* | *" --task "*) ;; *) argument=2 ;; esac ;;
+    "--seeds "*) case " $* " in *" --list "* | *" --task "*) ;; *) argument=$seeds ;; esac ;;
   esac
   before=$argument
   arguments+=("$argument")

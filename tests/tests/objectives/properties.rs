@@ -5,7 +5,7 @@ use burn::tensor::DType;
 use simile_core::loss::spec::InputKind;
 use simile_core::numeric::matrix::Matrix;
 
-use crate::batches::{Inputs, Setting, batches, evaluate, settings};
+use crate::batches::{Inputs, Outcome, Setting, batches, evaluate, settings};
 
 /// True for objectives that compare embeddings by their cosines.
 fn is_by_cosine(setting: &Setting) -> bool {
@@ -33,18 +33,19 @@ fn all_close(a: &Matrix, b: &Matrix) -> bool {
         && a.data().iter().zip(b.data()).all(|(x, y)| (x - y).abs() <= 1e-8 * largest)
 }
 
-/// Runs `compare` on every setting and batch for which the objective is defined, and asserts that it finds no
-/// difference.
-fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> Option<String>) {
+/// Runs `compare` on every setting and batch for which the objective is defined, with its outcome, and asserts that it finds
+/// no difference.
+fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs, &Outcome) -> Option<String>) {
     let mut differences = Vec::new();
     let mut compared = 0;
     for (seed, setting) in settings().into_iter().enumerate().filter(|(_, setting)| which(setting)) {
         for (kind, labels, bias) in batches() {
             let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, seed as u64);
-            if evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).is_ok() {
+            let outcome = evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64).with_details(true));
+            if let Ok(outcome) = outcome {
                 compared += 1;
-                differences
-                    .extend(compare(&setting, &inputs).map(|what| format!("{setting}, {kind}: {what}")));
+                let difference = compare(&setting, &inputs, &outcome);
+                differences.extend(difference.map(|what| format!("{setting}, {kind}: {what}")));
             }
         }
     }
@@ -56,7 +57,7 @@ fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> O
 fn the_order_of_the_batch_does_not_matter() {
     // The released EnD counts a pair by which of its samples comes first.
     let which = |setting: &Setting| setting.spec.name != "end" || setting.variant != Some("released");
-    for_all(which, |setting, inputs| {
+    for_all(which, |setting, inputs, before| {
         let order: Vec<usize> = (0..inputs.samples).rev().collect();
         let mut turned = inputs.clone();
         for (name, matrix) in turned.tensors.iter_mut().chain(turned.conditions.iter_mut()) {
@@ -67,7 +68,6 @@ fn the_order_of_the_batch_does_not_matter() {
         for values in turned.indices.values_mut() {
             values.reverse();
         }
-        let before = evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         let after = evaluate(setting.objective.as_ref(), &turned.batch(DType::F64)).unwrap();
         if !close(before.loss, after.loss) {
             return Some(format!("{} and {}", before.loss, after.loss));
@@ -83,7 +83,7 @@ fn the_order_of_the_batch_does_not_matter() {
 
 #[test]
 fn the_views_can_be_swapped() {
-    for_all(is_symmetric, |setting, inputs| {
+    for_all(is_symmetric, |setting, inputs, before| {
         let mut swapped = inputs.clone();
         for map in [&mut swapped.tensors, &mut swapped.conditions] {
             let names: Vec<String> = map.keys().cloned().collect();
@@ -96,7 +96,6 @@ fn the_views_can_be_swapped() {
                 }
             }
         }
-        let before = evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         let after = evaluate(setting.objective.as_ref(), &swapped.batch(DType::F64)).unwrap();
         if !close(before.loss, after.loss) {
             return Some(format!("{} and {}", before.loss, after.loss));
@@ -110,7 +109,7 @@ fn the_views_can_be_swapped() {
 
 #[test]
 fn the_length_of_raw_embeddings_does_not_matter() {
-    for_all(is_by_cosine, |setting, inputs| {
+    for_all(is_by_cosine, |setting, inputs, before| {
         let mut scaled = inputs.clone();
         let factor = |i: usize| 0.5 + 3.0 * i as f64;
         for name in &inputs.embeddings {
@@ -118,7 +117,6 @@ fn the_length_of_raw_embeddings_does_not_matter() {
             let matrix = Matrix::from_fn(rows.rows(), rows.columns(), |i, j| rows[(i, j)] * factor(i));
             scaled.tensors.insert(name.clone(), matrix);
         }
-        let before = evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         let after = evaluate(setting.objective.as_ref(), &scaled.batch(DType::F64)).unwrap();
         if !close(before.loss, after.loss) {
             return Some(format!("{} and {}", before.loss, after.loss));
@@ -138,9 +136,8 @@ fn the_length_of_raw_embeddings_does_not_matter() {
 fn the_size_of_the_tiles_does_not_matter() {
     for_all(
         |_| true,
-        |setting, inputs| {
+        |setting, inputs, whole| {
             let batch = inputs.batch(DType::F64).with_details(true);
-            let whole = evaluate(setting.objective.as_ref(), &batch).unwrap();
             [1, 2, 5].into_iter().find_map(|tile| {
                 let tiled =
                     evaluate(setting.objective.as_ref(), &batch.clone().with_tile(Some(tile))).unwrap();

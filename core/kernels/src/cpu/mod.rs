@@ -27,6 +27,7 @@ pub mod scratch;
 pub mod sinkhorn;
 pub mod tanh;
 pub mod tanh_pool;
+pub mod tsne;
 pub mod uniformity;
 pub mod upstream;
 pub mod winograd;

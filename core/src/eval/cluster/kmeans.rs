@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::rename_by_occurrence;
 use crate::error::{Error, Result};
 use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::vectors::squared_distance;
 
 /// Settings of k-means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -132,7 +133,7 @@ impl KMeansConfig {
             centres = means(points, &labels, self.k);
         }
         let inertia =
-            points.iter_rows().zip(&labels).map(|(p, &label)| distance(p, centres.row(label))).sum();
+            points.iter_rows().zip(&labels).map(|(p, &label)| squared_distance(p, centres.row(label))).sum();
         Ok(KMeans { centres, labels, inertia, converged })
     }
 
@@ -141,7 +142,8 @@ impl KMeansConfig {
         let n = points.rows();
         let candidates = 2 + (self.k as f64).ln() as usize;
         let mut chosen = vec![rng.random_range(0..n)];
-        let mut nearest: Vec<f64> = points.iter_rows().map(|p| distance(p, points.row(chosen[0]))).collect();
+        let mut nearest: Vec<f64> =
+            points.iter_rows().map(|p| squared_distance(p, points.row(chosen[0]))).collect();
         while chosen.len() < self.k {
             let total: f64 = nearest.iter().sum();
             if total <= 0.0 {
@@ -158,8 +160,11 @@ impl KMeansConfig {
             for _ in 0..candidates {
                 let candidate = pick(&nearest, rng.random::<f64>() * total);
                 let centre = points.row(candidate);
-                let updated: Vec<f64> =
-                    points.iter_rows().zip(&nearest).map(|(p, d)| d.min(distance(p, centre))).collect();
+                let updated: Vec<f64> = points
+                    .iter_rows()
+                    .zip(&nearest)
+                    .map(|(p, d)| d.min(squared_distance(p, centre)))
+                    .collect();
                 let potential = updated.iter().sum();
                 if best.as_ref().is_none_or(|b| potential < b.0) {
                     best = Some((potential, candidate, updated));
@@ -181,13 +186,9 @@ fn check(points: &Matrix) -> Result<()> {
     check_values("points", points)
 }
 
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
-}
-
 fn nearest(point: &[f64], centres: &Matrix) -> (usize, f64) {
     centres.iter_rows().enumerate().fold((0, f64::INFINITY), |best, (k, centre)| {
-        let d = distance(point, centre);
+        let d = squared_distance(point, centre);
         if d < best.1 { (k, d) } else { best }
     })
 }

@@ -52,6 +52,7 @@ use faer::{Mat, Side};
 use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::vectors::dot;
 
 use self::groups::GroupWeights;
 use self::large::Weights;
@@ -201,7 +202,7 @@ impl ConditionalEmbedding {
     /// an entry of `D` is too close to 0 for that to be accurate.
     fn from_features_with_unit_diagonal(features: &Matrix, ridge: f64) -> Result<Option<Self>> {
         representable(features)?;
-        let squares: Vec<f64> = features.iter_rows().map(|row| crate::kernel::dot(row, row)).collect();
+        let squares: Vec<f64> = features.iter_rows().map(|row| dot(row, row)).collect();
         let d: Vec<f64> = squares.iter().map(|square| 1.0 + ridge - square).collect();
         let largest = squares.iter().copied().fold(1.0, f64::max);
         if d.iter().any(|v| v.abs() < 1e-6 * largest.min(1.0 / ridge.max(1e-3))) {
@@ -249,7 +250,7 @@ impl ConditionalEmbedding {
             Form::Dense(w) => w.clone(),
             Form::Factors { diagonal, left, right } => Matrix::from_fn(left.rows(), left.rows(), |i, j| {
                 let diagonal = if i == j { diagonal[i] } else { 0.0 };
-                diagonal + crate::kernel::dot(left.row(i), right.row(j))
+                diagonal + dot(left.row(i), right.row(j))
             }),
             Form::Groups(groups) => Matrix::from_fn(self.rows(), self.rows(), |i, j| groups.weight(i, j)),
             Form::Single(weights) => {
@@ -265,7 +266,7 @@ impl ConditionalEmbedding {
             Form::Dense(w) => (0..w.rows()).map(|i| w[(i, i)]).collect(),
             Form::Factors { diagonal, left, right } => {
                 let rows = left.iter_rows().zip(right.iter_rows());
-                let own = rows.map(|(left, right)| crate::kernel::dot(left, right));
+                let own = rows.map(|(left, right)| dot(left, right));
                 diagonal.iter().zip(own).map(|(d, own)| d + own).collect()
             }
             Form::Groups(groups) => (0..self.rows()).map(|i| groups.weight(i, i)).collect(),

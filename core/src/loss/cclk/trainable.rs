@@ -38,12 +38,13 @@ use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective};
 use crate::error::{Error, Result, shown};
-use crate::kernel::{Kernel, squared_distance};
+use crate::kernel::Kernel;
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
 use crate::loss::spec::{Described, Family, Form, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
+use crate::numeric::vectors::squared_distance;
 
 /// Bandwidths whose squares are numbers.
 const BANDWIDTHS: RangeInclusive<f64> = 1e-100..=1e100;
