@@ -128,6 +128,20 @@ mod tests {
     }
 
     #[test]
+    fn a_contact_sheet_of_one_channel_is_grey() {
+        let images = Images {
+            height: 2,
+            width: 3,
+            channels: 1,
+            pixels: (0..2 * 2 * 3).map(|value| value * 20).collect(),
+        };
+        let sheet = decode(&contact_sheet(&images, 2).unwrap());
+        assert_eq!(sheet.dimensions(), (6, 2));
+        assert_eq!(sheet.get_pixel(1, 1).0, [80; 3]);
+        assert_eq!(sheet.get_pixel(5, 1).0, [220; 3], "second image, right of the first");
+    }
+
+    #[test]
     fn a_small_sheet_takes_the_smaller_format() {
         let of = |pixel: fn(usize) -> u8| {
             let images =
