@@ -2,9 +2,9 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
+use simile_kernels::cpu::vectors::dot;
 
 use crate::numeric::matrix::Matrix;
-use crate::numeric::vectors::dot;
 
 /// Fraction of its terms below which a difference has lost too many digits to cancellation.
 const CANCELLED: f64 = 1e-5;

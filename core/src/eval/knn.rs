@@ -16,6 +16,7 @@
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
 use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::check_any;
 use super::{check_labels, check_table, metrics};
@@ -23,7 +24,6 @@ use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
 use crate::numeric::unit_rows::SMALLEST_NORM;
-use crate::numeric::vectors::dot;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
+use simile_kernels::cpu::vectors::dot;
+
 use crate::error::Result;
-use crate::numeric::vectors::dot;
 
 /// Armijo constant: the least fraction of the predicted decrease that a step has to give.
 const DECREASE: f64 = 1e-4;

@@ -29,6 +29,7 @@ use faer::MatMut;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::{check_any, check_finite};
 use super::lbfgs::{History, Point, add_scaled, line_search};
@@ -38,7 +39,6 @@ use super::{check_matrix, check_size, metrics, regression};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Real, Rows};
-use crate::numeric::vectors::dot;
 
 /// Inner iterations of one PyTorch `LBFGS.step()`.
 const ITERATIONS_A_STEP: usize = 20;

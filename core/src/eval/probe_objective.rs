@@ -3,6 +3,7 @@
 use faer::linalg::solvers::Llt;
 use faer::{MatMut, MatRef, Side};
 use simile_kernels::cpu::exp::exp_f64;
+use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::{Block, accumulate, fold};
 use super::moments::{Every, Moments};
@@ -10,7 +11,6 @@ use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Real, Rows};
-use crate::numeric::vectors::dot;
 
 /// The targets of a probe.
 #[derive(Debug, Clone, Copy)]

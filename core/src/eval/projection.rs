@@ -1,11 +1,11 @@
 //! Principal components: the plane in which a map of the embeddings is drawn.
 
 use faer::{MatRef, Side};
+use simile_kernels::cpu::vectors::dot;
 
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::vectors::dot;
 
 /// Directions of largest variance.
 ///

@@ -2,13 +2,13 @@
 
 use faer::{MatMut, MatRef};
 use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::{accumulate, rows_of_block};
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
-use crate::numeric::vectors::dot;
 
 /// A variance below this fraction of the mean square is rounding: the targets count as constant.
 const CONSTANT: f64 = 1e-24;

@@ -11,6 +11,7 @@
 use faer::Side;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::{check_any, check_finite};
 use super::moments::{self, Moments};
@@ -18,7 +19,6 @@ use super::{check_matrix, check_size, dense, regression};
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::Rows;
-use crate::numeric::vectors::dot;
 
 /// A pivot below this fraction of the largest means that a feature is a combination of others.
 const COLLINEAR: f64 = 1e-12;

@@ -1,8 +1,9 @@
 //! Explicit features of the kernels that have a small number of them.
 
+use simile_kernels::cpu::vectors::dot;
+
 use super::{COSINE_EPSILON, Kernel};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::vectors::dot;
 
 /// Maximum number of features.
 const MOST_FEATURES: usize = 512;

@@ -151,7 +151,7 @@ impl Kernel {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::numeric::vectors::dot;
+    use simile_kernels::cpu::vectors::dot;
 
     fn colours(n: usize) -> Matrix {
         Matrix::from_fn(n, 3, |i, j| ((i * (31 + 17 * j) + 7 * j) % 256) as f64)

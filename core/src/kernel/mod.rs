@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::vectors::{dot, squared_distance};
 use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::vectors::{dot, squared_distance};
 
 pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
 pub use low_rank::{Approximation, LowRank};
@@ -127,7 +127,7 @@ impl Kernel {
             }),
             Self::Linear { scale } => Box::new(move |a, b| dot(a, b) / scale),
             Self::Cosine => Box::new(|a, b| {
-                let length = |row| dot(row, row).sqrt().max(COSINE_EPSILON);
+                let length = |row: &[f64]| dot(row, row).sqrt().max(COSINE_EPSILON);
                 dot(a, b) / (length(a) * length(b))
             }),
             Self::Polynomial { gamma, offset, degree, scale } => {

@@ -6,4 +6,3 @@ pub mod random;
 pub mod read;
 pub mod rows;
 pub mod unit_rows;
-pub(crate) mod vectors;

@@ -30,4 +30,5 @@ pub mod tanh_pool;
 pub mod tsne;
 pub mod uniformity;
 pub mod upstream;
+pub mod vectors;
 pub mod winograd;

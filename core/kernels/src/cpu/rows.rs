@@ -2,8 +2,8 @@
 //! written while it is in the cache.
 
 use super::exp::exp;
-use super::gemm::dot;
 use super::parallel;
+use super::vectors::dot;
 
 /// Rows shorter than this count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;

@@ -2,8 +2,8 @@
 //! and columns.
 
 use super::exp::exp;
-use super::gemm::dot;
 use super::parallel;
+use super::vectors::dot;
 
 /// The largest difference of two logits whose exponentials can be added in `f32`.
 const SPAN: f32 = 60.0;

@@ -12,11 +12,11 @@
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::vectors::squared_distance;
 
 use super::rename_by_occurrence;
 use crate::error::{Error, Result};
 use crate::numeric::matrix::{Matrix, check_values};
-use crate::numeric::vectors::squared_distance;
 
 /// Settings of k-means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -48,11 +48,11 @@ use std::sync::Arc;
 
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
+use simile_kernels::cpu::vectors::dot;
 
 use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::vectors::dot;
 
 use self::groups::GroupWeights;
 use self::large::Weights;

@@ -33,6 +33,7 @@ use burn::tensor::Tensor;
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::vectors::squared_distance;
 
 use super::super::differentiate;
 use super::super::views::TwoViews;
@@ -44,7 +45,6 @@ use crate::loss::pairwise::{EMPTY, other_view};
 use crate::loss::spec::{Described, Family, Form, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
-use crate::numeric::vectors::squared_distance;
 
 /// Bandwidths whose squares are numbers.
 const BANDWIDTHS: RangeInclusive<f64> = 1e-100..=1e100;

@@ -1,30 +1,53 @@
-//! Scalar products and distances of two vectors on the host.
+//! Scalar products and distances of two vectors of `f32` or `f64`.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// Number of sums that are formed side by side, because the compiler keeps them in vector registers.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// Scalar product.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    sum_of(a, b, |x, y| x * y)
+pub fn dot<T>(a: &[T], b: &[T]) -> T
+where
+    T: Copy + Default + Add<Output = T> + AddAssign + Mul<Output = T> + Sum,
+{
+    vectorised!(sum_of(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| x * y
+    ))
 }
 
 /// Square of the Euclidean distance.
-pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    sum_of(a, b, |x, y| (x - y) * (x - y))
+pub fn squared_distance<T>(a: &[T], b: &[T]) -> T
+where
+    T: Copy + Default + Add<Output = T> + AddAssign + Mul<Output = T> + Sub<Output = T> + Sum,
+{
+    vectorised!(sum_of(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| (x - y) * (x - y)
+    ))
 }
 
 /// The sum of a term of each pair of numbers.
-#[inline]
-fn sum_of(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+#[inline(always)]
+fn sum_of<T: Copy + Default + Add<Output = T> + AddAssign + Sum>(
+    a: &[T],
+    b: &[T],
+    term: impl Fn(T, T) -> T,
+) -> T {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
+    let mut sums = [T::default(); LANES];
     for (a, b) in a.iter().zip(b) {
         for lane in 0..LANES {
             sums[lane] += term(a[lane], b[lane]);
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| term(*x, *y)).sum();
-    sums.iter().sum::<f64>() + rest
+    let rest: T = a_rest.iter().zip(b_rest).map(|(x, y)| term(*x, *y)).sum();
+    sums.into_iter().sum::<T>() + rest
 }
 
 #[cfg(test)]
