@@ -63,8 +63,8 @@ fn the_formula_of_each_network_is_what_a_pass_keeps() {
         assert!(!configs.is_empty(), "{} takes images of neither 32 nor 64 pixels", name.name());
         for config in configs {
             let input_size = config.input_size;
-            let [few, many] = graphs(&config, [1, 3]);
-            let counted = (many - few) as f64 / 2.0 / 4.0;
+            let [few, many] = graphs(&config, [2, 6]);
+            let counted = (many - few) as f64 / 4.0 / 4.0;
             let formula = config.activations().kept as f64;
             eprintln!(
                 "{} at {input_size}: {counted:.0} numbers an image, by the formula {formula:.0}",
