@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use simile_kernels::cpu::vectors::dot;
+use simile_kernels::cpu::vectors::{add_scaled, dot};
 
 use crate::error::Result;
 
@@ -84,11 +84,6 @@ impl History {
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
-}
-
-/// Adds `scale * addend` to `target`.
-pub(super) fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
-    target.iter_mut().zip(addend).for_each(|(t, a)| *t += scale * a);
 }
 
 /// A point on the ray of a line search.

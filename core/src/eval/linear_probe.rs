@@ -29,10 +29,10 @@ use faer::MatMut;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
-use simile_kernels::cpu::vectors::dot;
+use simile_kernels::cpu::vectors::{add_scaled, dot};
 
 use super::blocks::{check_any, check_finite};
-use super::lbfgs::{History, Point, add_scaled, line_search};
+use super::lbfgs::{History, Point, line_search};
 pub use super::probe_objective::Target;
 use super::probe_objective::{Evaluation, Problem, factor};
 use super::{check_matrix, check_size, metrics, regression};

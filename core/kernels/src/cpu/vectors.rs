@@ -1,44 +1,75 @@
-//! Scalar products and distances of two vectors of `f32` or `f64`.
+//! Scalar products, distances and scaled sums of two vectors of `f32` or `f64`.
 
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::AddAssign;
 
 /// Number of sums that are formed side by side, because the compiler keeps them in vector registers.
 const LANES: usize = 16;
 
+/// A type of numbers with loops over vectors of it. They are compiled for each type here: a generic function would be compiled in
+/// the crate that calls it, where tests have no vector instructions for it.
+pub trait Number: Sized {
+    /// Scalar product.
+    fn dot(a: &[Self], b: &[Self]) -> Self;
+
+    /// Square of the Euclidean distance.
+    fn squared_distance(a: &[Self], b: &[Self]) -> Self;
+
+    /// Adds `scale * addend` to `target`, as far as both reach.
+    fn add_scaled(target: &mut [Self], scale: Self, addend: &[Self]);
+}
+
+macro_rules! number {
+    ($number:ty) => {
+        impl Number for $number {
+            fn dot(a: &[Self], b: &[Self]) -> Self {
+                vectorised!(sum_of(
+                    a,
+                    b,
+                    #[inline(always)]
+                    |x: Self, y: Self| x * y
+                ))
+            }
+
+            fn squared_distance(a: &[Self], b: &[Self]) -> Self {
+                vectorised!(sum_of(
+                    a,
+                    b,
+                    #[inline(always)]
+                    |x: Self, y: Self| (x - y) * (x - y)
+                ))
+            }
+
+            fn add_scaled(target: &mut [Self], scale: Self, addend: &[Self]) {
+                vectorised!(for (sum, &value) in target.iter_mut().zip(addend) {
+                    *sum += scale * value;
+                });
+            }
+        }
+    };
+}
+
+number!(f32);
+number!(f64);
+
 /// Scalar product.
-pub fn dot<T>(a: &[T], b: &[T]) -> T
-where
-    T: Copy + Default + Add<Output = T> + AddAssign + Mul<Output = T> + Sum,
-{
-    vectorised!(sum_of(
-        a,
-        b,
-        #[inline(always)]
-        |x, y| x * y
-    ))
+pub fn dot<T: Number>(a: &[T], b: &[T]) -> T {
+    T::dot(a, b)
 }
 
 /// Square of the Euclidean distance.
-pub fn squared_distance<T>(a: &[T], b: &[T]) -> T
-where
-    T: Copy + Default + Add<Output = T> + AddAssign + Mul<Output = T> + Sub<Output = T> + Sum,
-{
-    vectorised!(sum_of(
-        a,
-        b,
-        #[inline(always)]
-        |x, y| (x - y) * (x - y)
-    ))
+pub fn squared_distance<T: Number>(a: &[T], b: &[T]) -> T {
+    T::squared_distance(a, b)
+}
+
+/// Adds `scale * addend` to `target`, as far as both reach.
+pub fn add_scaled<T: Number>(target: &mut [T], scale: T, addend: &[T]) {
+    T::add_scaled(target, scale, addend);
 }
 
 /// The sum of a term of each pair of numbers.
 #[inline(always)]
-fn sum_of<T: Copy + Default + Add<Output = T> + AddAssign + Sum>(
-    a: &[T],
-    b: &[T],
-    term: impl Fn(T, T) -> T,
-) -> T {
+fn sum_of<T: Copy + Default + AddAssign + Sum>(a: &[T], b: &[T], term: impl Fn(T, T) -> T) -> T {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [T::default(); LANES];
     for (a, b) in a.iter().zip(b) {
@@ -47,7 +78,9 @@ fn sum_of<T: Copy + Default + Add<Output = T> + AddAssign + Sum>(
         }
     }
     let rest: T = a_rest.iter().zip(b_rest).map(|(x, y)| term(*x, *y)).sum();
-    sums.into_iter().sum::<T>() + rest
+    let mut sum: T = sums.into_iter().sum();
+    sum += rest;
+    sum
 }
 
 #[cfg(test)]
@@ -65,6 +98,10 @@ mod tests {
             let square: f64 = pairs().map(|(x, y)| (x - y).powi(2)).sum();
             assert!((dot(&a, &b) - product).abs() < 1e-13, "{length}");
             assert!((squared_distance(&a, &b) - square).abs() < 1e-13, "{length}");
+            let mut sum = a.clone();
+            add_scaled(&mut sum, -0.7, &b);
+            let expected: Vec<f64> = pairs().map(|(x, y)| x + -0.7 * y).collect();
+            assert_eq!(sum, expected, "{length}");
         }
     }
 }
