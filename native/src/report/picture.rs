@@ -5,10 +5,10 @@ use std::io::Cursor;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::codecs::jpeg::JpegEncoder;
 use image::{ImageFormat, RgbImage};
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
 use simile_core::data::Images;
+use simile_core::data::formats::picture::to_jpeg;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::run_folder::figures::HeatMap;
@@ -28,9 +28,7 @@ pub(crate) fn contact_sheet(images: &Images, columns: usize) -> Result<String> {
 pub(crate) fn small_sheet(images: &Images, columns: usize) -> Result<String> {
     let sheet = sheet(images, columns);
     let png = data_uri(&sheet)?;
-    let mut bytes = Vec::new();
-    let encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
-    sheet.write_with_encoder(encoder).context("encoding a picture of the report")?;
+    let bytes = to_jpeg(&sheet, QUALITY).context("encoding a picture of the report")?;
     let jpeg = format!("data:image/jpeg;base64,{}", STANDARD.encode(bytes));
     Ok(if jpeg.len() < png.len() { jpeg } else { png })
 }
