@@ -6,8 +6,8 @@ import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceInfo, Methods } from "./protocol.js";
 
-/** Steps on WebGPU between two copies of the run's state: at most as many are repeated when the device is lost. */
-const COPY_EVERY = 50;
+/** The share of the time on WebGPU that copies of the run's state may take. The slower the steps, the fewer are repeated. */
+const COPYING = 0.02;
 
 type Run = cpu.Trainer | webgpu.Trainer;
 
@@ -20,6 +20,8 @@ export class Training implements Movable<Run> {
   #step = 0;
   /** The last copy of the state, from which the run resumes when a device is lost. */
   #copy = new Uint8Array();
+  /** When the next copy is due, in the milliseconds of `performance.now`. */
+  #copyDue = 0;
   /** The loss of the first step on the CPU; a run in progress cannot compute it again. */
   #firstLoss: number | undefined;
 
@@ -66,9 +68,7 @@ export class Training implements Movable<Run> {
     while (losses.length < count && !isCancelled()) {
       losses.push(await this.#placement.run((run) => run.step()));
       this.#step++;
-      if (this.#placement.isOnGpu && this.#step % COPY_EVERY === 0) {
-        this.#copy = await this.#placement.run((run) => stateOf(run));
-      }
+      if (this.#placement.isOnGpu && performance.now() >= this.#copyDue) await this.#makeCopy();
       await messages();
     }
     return { step: this.#step, losses: Float32Array.from(losses) };
@@ -87,6 +87,14 @@ export class Training implements Movable<Run> {
 
   free(): void {
     this.#placement.free();
+  }
+
+  async #makeCopy(): Promise<void> {
+    const begun = performance.now();
+    this.#copy = await this.#placement.run((run) => stateOf(run));
+    const ended = performance.now();
+    // Some browsers have a clock so coarse that a copy seems to take no time.
+    this.#copyDue = ended + Math.max(ended - begun, 1) / COPYING;
   }
 
   /** The same run on WebGPU, whose first loss has to agree with that of the CPU. */

@@ -16,7 +16,7 @@ const LEVEL: f64 = 60.0;
 const LEAD: f64 = 45.0;
 
 /// Steps of each network: the level is reached in about 50.
-const STEPS: u32 = 100;
+const STEPS: u32 = 80;
 
 #[test]
 fn a_visitor_can_train_two_networks() {
@@ -133,7 +133,7 @@ fn runs_as_the_command_line_does(place: Where) {
         "kernel": { "name": "rbf", "sigma": 20.0 },
         "seed": 5,
         "iterations": 8,
-        "batch": 32,
+        "batch": 16,
         "images": 128,
         "testImages": 64,
     });
@@ -147,7 +147,7 @@ fn runs_as_the_command_line_does(place: Where) {
     command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
     for setting in [
         "train.iterations=8",
-        "train.batch=32",
+        "train.batch=16",
         "train.log_every=1",
         "data.train=128",
         "data.test=64",
