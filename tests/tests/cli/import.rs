@@ -267,6 +267,8 @@ statistics = "batch"
 [train]
 batch = 16
 iterations = 2
+[probe]
+steps = 5
 "#;
 
 /// A vision transformer whose positions were learned for 64 pixels goes on at 32, in chunks too.
