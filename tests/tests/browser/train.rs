@@ -1,114 +1,13 @@
-//! Training in a page: by a visitor, and through the package.
+//! Training in a page through the package.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use simile_core::data::synthetic::colour_mnist::Colours;
-use simile_core::data::synthetic::digits::draw_digits;
 use simile_tests::program;
 
-use crate::{Where, is_ready, run, screenshots, succeed, workspace};
-
-/// Accuracy in percent that Fair-CCLK has to reach during training, and its least lead over SimCLR.
-const LEVEL: f64 = 60.0;
-const LEAD: f64 = 45.0;
-
-/// Steps of each network: the level is reached in about 50.
-const STEPS: u32 = 80;
-
-#[test]
-fn a_visitor_can_train_two_networks() {
-    if !is_ready() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let result = run(
-        "train.mjs",
-        Where::Cpu.job(),
-        json!({
-            "site": workspace().join("www/dist"),
-            "settings": { "iterations": STEPS, "batch": 128, "seed": 0 },
-            "level": LEVEL,
-            "lead": LEAD,
-            "patience": 900,
-            "own": own_images(folder.path()),
-            "folder": folder.path(),
-            "screenshots": screenshots(),
-        }),
-    );
-    println!("{}; passed at {}, {} at last", result["rate"], result["passed"], result["final"]);
-    assert_eq!(result["complaints"], json!([]));
-    assert_eq!(result["violations"], json!([]), "accessibility");
-    assert_eq!(result["overflow"], false, "the page is wider than a phone");
-    assert_eq!(result["invalid"], 1, "a field that is empty is pointed out");
-    assert_eq!(result["steps"], "400", "an address without a number of steps leaves the usual one");
-    assert!(result["late"].as_str().unwrap().contains("press Reset"), "{}", result["late"]);
-    assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
-    let numbers = |value: &Value| -> [f64; 2] { serde_json::from_value(value.clone()).unwrap() };
-
-    let [unconditional, fair] = numbers(&result["final"]["digit"]);
-    assert!(fair >= LEVEL && fair >= unconditional + LEAD, "{}", result["final"]);
-    let [colour, left] = numbers(&result["final"]["colour"]);
-    assert!(left < colour - 0.1, "{}", result["final"]);
-    assert_eq!(numbers(&result["final"]["step"]), [f64::from(STEPS); 2]);
-    assert_eq!(result["still"][0], result["still"][1], "a paused run stands still");
-    assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
-    assert_eq!(result["saved"], json!(["simclr.safetensors", "fair-cclk.safetensors"]));
-    assert_eq!((&result["cleared"], &result["workers"]), (&json!("–"), &json!(0)), "reset frees both");
-    let address = format!("?iterations={STEPS}&batch=128&temperature=0.5&lambda=0.01&seed=0&device=auto");
-    let shared = (&result["address"], &result["again"]);
-    assert_eq!(shared, (&json!(address), &json!(STEPS.to_string())), "a run can be shared");
-
-    // The command line draws the same digits again and measures the same accuracy for the files.
-    for (at, name) in ["left", "right"].into_iter().enumerate() {
-        let metrics = evaluate(&folder.path().join(format!("{name}.safetensors")));
-        let top1 = 100.0 * metrics["top1"].as_f64().unwrap();
-        let shown = numbers(&result["final"]["digit"])[at];
-        // The page rounds to a tenth of a percent; a digit on the border may fall to either side.
-        assert!((top1 - shown).abs() < 0.36, "{name}: {top1} by the command line, {shown} in the page");
-        let leak = metrics["condition_r2"].as_f64().unwrap();
-        let shown = numbers(&result["final"]["colour"])[at];
-        assert!((leak - shown).abs() < 2e-3, "{name}: {leak} by the command line, {shown} in the page");
-    }
-    evaluate(&folder.path().join("early.safetensors"));
-
-    assert!(result["classless"].as_str().unwrap().contains("one for each class"), "{}", result["classless"]);
-    let source = result["source"].as_str().unwrap();
-    assert!(source.contains("60 images of 10 classes"), "{source}");
-    assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
-    assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
-    assert!(result["broken"].as_str().unwrap().contains("0/broken.png"), "{}", result["broken"]);
-    assert!(result["drawn"].as_str().unwrap().contains("digits that this page draws"), "{}", result["drawn"]);
-    assert_eq!(result["unprepared"], 0, "a reset ends the preparation");
-    let mut command = Command::new(program());
-    let vectors = folder.path().join("own.npy");
-    command.arg("embed").arg(folder.path().join("own.safetensors"));
-    succeed(command.arg(folder.path().join("own/1/00.png")).arg("--out").arg(vectors));
-}
-
-/// A folder with a folder of drawn digits for each class.
-fn own_images(folder: &Path) -> PathBuf {
-    let folder = folder.join("own");
-    let digits = draw_digits(60, Colours::Palette, 11).unwrap();
-    let mut counts = [0; 10];
-    for (pixels, &label) in digits.images.in_memory().unwrap().iter().zip(&digits.labels) {
-        let class = folder.join(label.to_string());
-        fs::create_dir_all(&class).unwrap();
-        let image = image::RgbImage::from_raw(32, 32, pixels.to_vec()).unwrap();
-        image.save(class.join(format!("{:02}.png", counts[label]))).unwrap();
-        counts[label] += 1;
-    }
-    folder
-}
-
-fn evaluate(model: &Path) -> Value {
-    let mut command = Command::new(program());
-    let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    answer["metrics"].clone()
-}
+use crate::{Where, is_ready, run, succeed, workspace};
 
 #[test]
 fn a_run_in_a_page_is_that_of_the_command_line_on_the_cpu() {
@@ -201,4 +100,12 @@ fn runs_as_the_command_line_does(place: Where) {
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
     assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
+}
+
+/// The metrics of `simile evaluate` for a file.
+pub(crate) fn evaluate(model: &Path) -> Value {
+    let mut command = Command::new(program());
+    let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["metrics"].clone()
 }
