@@ -13,17 +13,10 @@ pub fn map<I: Send, T: Send>(
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_for_one_thread(items.len()) {
+    if is_single_threaded() {
         return items.into_iter().map(work).collect();
     }
     items.into_par_iter().map(work).collect()
-}
-
-/// True if no other thread can help. A pool would have its own thread do the work, while the one that asks sleeps: two switches
-/// between threads for each loop.
-#[cfg(feature = "rayon")]
-fn is_for_one_thread(items: usize) -> bool {
-    items < 2 || rayon::current_num_threads() < 2
 }
 
 /// The results of `work` on each item, in the order of the items.
@@ -42,7 +35,7 @@ pub fn map_one_by_one<I: Send, T: Send>(
     use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_for_one_thread(items.len()) {
+    if is_single_threaded() {
         return items.into_iter().map(work).collect();
     }
     items.into_par_iter().with_max_len(1).map(work).collect()
@@ -65,12 +58,19 @@ pub fn map_in<I: Send, S, T: Send>(
     use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_for_one_thread(items.len()) {
+    if is_single_threaded() {
         let mut scratch = begin();
         return items.into_iter().map(|item| work(&mut scratch, item)).collect();
     }
     let least = items.len() / (RUNS_OF_THREAD * rayon::current_num_threads()).max(1);
     items.into_par_iter().with_min_len(least.max(1)).map_init(begin, work).collect()
+}
+
+/// True if there is one thread. The pool's own would do the work, while the one that asks sleeps: two switches between threads for
+/// each loop.
+#[cfg(feature = "rayon")]
+fn is_single_threaded() -> bool {
+    rayon::current_num_threads() < 2
 }
 
 /// Number of runs of items per thread that share scratch memory: enough that no thread waits long for another.
@@ -102,7 +102,7 @@ pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
 pub fn zeros(length: usize) -> Vec<f32> {
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-    if length < SMALL || !length.is_multiple_of(RUN) || is_for_one_thread(length) {
+    if length < SMALL || !length.is_multiple_of(RUN) || is_single_threaded() {
         return vec![0.0; length];
     }
     let runs: Vec<[f32; RUN]> = (0..length / RUN).into_par_iter().map(|_| [0.0; RUN]).collect();
@@ -123,20 +123,29 @@ pub fn zeros(length: usize) -> Vec<f32> {
 }
 
 #[cfg(all(test, feature = "rayon"))]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use std::thread;
+    use std::process::Command;
+    use std::{env, thread};
 
     use super::*;
 
+    /// The size of the pool, which a process chooses once.
+    const SIZE: &str = "RAYON_NUM_THREADS";
+
     #[test]
-    fn work_that_no_other_thread_can_help_with_stays_on_the_thread_that_asks() {
+    fn with_one_thread_work_stays_on_the_thread_that_asks() {
+        if env::var(SIZE).as_deref() != Ok("1") {
+            let mut command = Command::new(env::current_exe().unwrap());
+            command.arg("with_one_thread_work_stays").env(SIZE, "1");
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
         let asks = thread::current().id();
-        let ids = |items: usize| {
-            let of = |_| thread::current().id();
-            [map(0..items, of), map_one_by_one(0..items, of), map_in(0..items, || (), |(), at| of(at))]
-        };
-        assert!(ids(1).iter().all(|ids| *ids == [asks]));
-        let is_elsewhere = ids(2).iter().flatten().any(|&id| id != asks);
-        assert_eq!(is_elsewhere, rayon::current_num_threads() > 1);
+        let of = |_| thread::current().id();
+        let ids = [map(0..9, of), map_one_by_one(0..9, of), map_in(0..9, || (), |(), at| of(at))];
+        assert!(ids.iter().flatten().all(|&id| id == asks), "{ids:?}, asked by {asks:?}");
     }
 }
