@@ -6,7 +6,9 @@ import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceInfo, Methods } from "./protocol.js";
 
-/** The share of the time on WebGPU that copies of the run's state may take. The slower the steps, the fewer are repeated. */
+/** Steps on WebGPU between two copies of the run's state: at most as many are repeated when the device is lost. */
+const COPY_EVERY = 50;
+/** Copies are made more often as long as they take at most this share of the time: where steps are slow, fewer are repeated. */
 const COPYING = 0.02;
 
 type Run = cpu.Trainer | webgpu.Trainer;
@@ -20,7 +22,7 @@ export class Training implements Movable<Run> {
   #step = 0;
   /** The last copy of the state, from which the run resumes when a device is lost. */
   #copy = new Uint8Array();
-  /** When the next copy is due, in the milliseconds of `performance.now`. */
+  /** When the next copy is due in any case, in the milliseconds of `performance.now`. */
   #copyDue = 0;
   /** The loss of the first step on the CPU; a run in progress cannot compute it again. */
   #firstLoss: number | undefined;
@@ -68,7 +70,8 @@ export class Training implements Movable<Run> {
     while (losses.length < count && !isCancelled()) {
       losses.push(await this.#placement.run((run) => run.step()));
       this.#step++;
-      if (this.#placement.isOnGpu && performance.now() >= this.#copyDue) await this.#makeCopy();
+      const isCopyDue = this.#step % COPY_EVERY === 0 || performance.now() >= this.#copyDue;
+      if (this.#placement.isOnGpu && isCopyDue) await this.#makeCopy();
       await messages();
     }
     return { step: this.#step, losses: Float32Array.from(losses) };

@@ -10,7 +10,7 @@ use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::draw_digits;
 use simile_tests::program;
 
-use crate::train::evaluate;
+use crate::data::evaluate;
 use crate::{Where, is_ready, run, screenshots, succeed, workspace};
 
 /// Accuracy in percent that Fair-CCLK has to reach during training, and its least lead over SimCLR.
@@ -27,7 +27,7 @@ fn a_visitor_can_train_two_networks() {
     }
     let folder = tempfile::tempdir().unwrap();
     let result = run(
-        "train.mjs",
+        "compare.mjs",
         Where::Cpu.job(),
         json!({
             "site": workspace().join("www/dist"),

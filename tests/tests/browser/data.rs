@@ -1,11 +1,12 @@
-//! Inputs that pages embed, and the embeddings of the command line for comparison.
+//! Inputs of pages, and the answers of the command line for comparison.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use burn::tensor::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::draw_digits;
 use simile_core::nn::EncoderConfig;
@@ -66,4 +67,12 @@ fn checkpoint(config: EncoderConfig) -> Vec<u8> {
     let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
     let metadata = Metadata::new(config, vec![0.5, 0.4, 0.45], vec![0.25, 0.2, 0.3]);
     pollster::block_on(Checkpoint { metadata, encoder, head: None }.to_bytes()).unwrap()
+}
+
+/// The metrics of `simile evaluate` for a file.
+pub(crate) fn evaluate(model: &Path) -> Value {
+    let mut command = Command::new(program());
+    let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["metrics"].clone()
 }

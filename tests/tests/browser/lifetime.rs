@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::data::Data;
 use crate::{Where, is_ready, run, workspace};
 
-/// Steps of a run that loses its device eight steps before its end, when the copy of its state is some steps old: an emulated
-/// GPU makes one after the first step and about every tenth.
-const STEPS: usize = 20;
+/// Steps of a run that loses its device eight steps before its end, when the copy of its state is some steps old: on an emulated
+/// GPU it is made after the first step, and again after about ten.
+const STEPS: usize = 16;
 
 fn lifetime(place: Where) -> Option<Value> {
     is_ready().then(|| {

@@ -16,7 +16,7 @@ mod page;
 mod report;
 mod site;
 mod snippets;
-mod train;
+mod trainer;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

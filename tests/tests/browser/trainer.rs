@@ -1,12 +1,12 @@
 //! Training in a page through the package.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use simile_tests::program;
 
+use crate::data::evaluate;
 use crate::{Where, is_ready, run, succeed, workspace};
 
 #[test]
@@ -100,12 +100,4 @@ fn runs_as_the_command_line_does(place: Where) {
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
     assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
-}
-
-/// The metrics of `simile evaluate` for a file.
-pub(crate) fn evaluate(model: &Path) -> Value {
-    let mut command = Command::new(program());
-    let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    answer["metrics"].clone()
 }

@@ -1,4 +1,4 @@
-// Trains in the page as a visitor would: node train.mjs JOB.json; screenshots go to `screenshots`.
+// Trains two networks in the page as a visitor would: node compare.mjs JOB.json; screenshots go to `screenshots`.
 // A job: { site, webgpu, device, settings, level, lead, patience, own, folder, screenshots }; `own` is a folder with a
 // folder of images for each class, `folder` takes the downloads.
 import { readFile, writeFile } from "node:fs/promises";
