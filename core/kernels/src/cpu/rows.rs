@@ -3,7 +3,7 @@
 
 use super::exp::exp;
 use super::parallel;
-use super::vectors::dot;
+use super::vectors::dot_f32;
 
 /// Rows shorter than this count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;
@@ -36,7 +36,7 @@ fn unit(row: &mut [f32]) -> f32 {
             return 0.0;
         }
         row.iter_mut().for_each(|x| *x /= largest);
-        let length = dot(row, row).sqrt();
+        let length = dot_f32(row, row).sqrt();
         row.iter_mut().for_each(|x| *x /= length);
         (largest * length).recip()
     })
@@ -51,7 +51,7 @@ pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
     parallel::map(parts, |((gradient, unit), scale)| {
         let rows = gradient.chunks_exact_mut(width).zip(unit.chunks_exact(width)).zip(scale);
         for ((gradient, unit), scale) in rows {
-            let radial = dot(gradient, unit);
+            let radial = dot_f32(gradient, unit);
             let project = |(g, u): (&mut f32, &f32)| *g = (*g - radial * u) * scale;
             vectorised!(gradient.iter_mut().zip(unit).for_each(project));
         }
@@ -70,7 +70,7 @@ pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) 
     parallel::map(gradient.chunks_mut(size).zip(softmax.chunks(size)), |(gradient, softmax)| {
         let rows = gradient.chunks_exact_mut(columns).zip(softmax.chunks_exact(columns));
         for (gradient, softmax) in rows {
-            let mean = dot(gradient, softmax);
+            let mean = dot_f32(gradient, softmax);
             let backward = |(g, p): (&mut f32, &f32)| *g = (*g - mean) * p;
             vectorised!(gradient.iter_mut().zip(softmax).for_each(backward));
         }
@@ -85,7 +85,7 @@ pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, s
         let rows = scores.chunks_exact_mut(columns).zip(targets.chunks_exact(columns));
         let losses = rows.map(|(row, target)| {
             vectorised!(row.iter_mut().for_each(|x| *x *= scale));
-            let (agreed, mass) = (dot(row, target), sum(target));
+            let (agreed, mass) = (dot_f32(row, target), sum(target));
             let log_sum = normalise(row);
             vectorised!(row.iter_mut().zip(target).for_each(|(p, q)| *p = mass * *p - q));
             mass * log_sum - agreed

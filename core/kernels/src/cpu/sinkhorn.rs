@@ -3,7 +3,7 @@
 
 use super::exp::exp;
 use super::parallel;
-use super::vectors::dot;
+use super::vectors::dot_f32;
 
 /// The largest difference of two logits whose exponentials can be added in `f32`.
 const SPAN: f32 = 60.0;
@@ -34,7 +34,7 @@ pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iter
         by_column = parallel::sum(sums, columns);
         by_column.iter_mut().for_each(|sum| *sum = sum.recip());
         let sums = parallel::map(terms.chunks(size), |part| {
-            part.chunks_exact(columns).map(|row| dot(row, &by_column).recip()).collect::<Vec<f32>>()
+            part.chunks_exact(columns).map(|row| dot_f32(row, &by_column).recip()).collect::<Vec<f32>>()
         });
         by_row = sums.concat();
     }

@@ -1,4 +1,5 @@
-//! Scalar products, distances and scaled sums of two vectors of `f32` or `f64`.
+//! Scalar products, distances and scaled sums of two vectors. None is generic: it would be compiled in the crate that calls it, where
+//! tests have no vector instructions for it.
 
 use std::iter::Sum;
 use std::ops::AddAssign;
@@ -6,65 +7,41 @@ use std::ops::AddAssign;
 /// Number of sums that are formed side by side, because the compiler keeps them in vector registers.
 const LANES: usize = 16;
 
-/// A type of numbers with loops over vectors of it. They are compiled for each type here: a generic function would be compiled in
-/// the crate that calls it, where tests have no vector instructions for it.
-pub trait Number: Sized {
-    /// Scalar product.
-    fn dot(a: &[Self], b: &[Self]) -> Self;
-
-    /// Square of the Euclidean distance.
-    fn squared_distance(a: &[Self], b: &[Self]) -> Self;
-
-    /// Adds `scale * addend` to `target`, as far as both reach.
-    fn add_scaled(target: &mut [Self], scale: Self, addend: &[Self]);
-}
-
-macro_rules! number {
-    ($number:ty) => {
-        impl Number for $number {
-            fn dot(a: &[Self], b: &[Self]) -> Self {
-                vectorised!(sum_of(
-                    a,
-                    b,
-                    #[inline(always)]
-                    |x: Self, y: Self| x * y
-                ))
-            }
-
-            fn squared_distance(a: &[Self], b: &[Self]) -> Self {
-                vectorised!(sum_of(
-                    a,
-                    b,
-                    #[inline(always)]
-                    |x: Self, y: Self| (x - y) * (x - y)
-                ))
-            }
-
-            fn add_scaled(target: &mut [Self], scale: Self, addend: &[Self]) {
-                vectorised!(for (sum, &value) in target.iter_mut().zip(addend) {
-                    *sum += scale * value;
-                });
-            }
-        }
-    };
-}
-
-number!(f32);
-number!(f64);
-
 /// Scalar product.
-pub fn dot<T: Number>(a: &[T], b: &[T]) -> T {
-    T::dot(a, b)
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    vectorised!(sum_of(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| x * y
+    ))
+}
+
+/// Scalar product in single precision.
+pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
+    vectorised!(sum_of(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| x * y
+    ))
 }
 
 /// Square of the Euclidean distance.
-pub fn squared_distance<T: Number>(a: &[T], b: &[T]) -> T {
-    T::squared_distance(a, b)
+pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    vectorised!(sum_of(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| (x - y) * (x - y)
+    ))
 }
 
 /// Adds `scale * addend` to `target`, as far as both reach.
-pub fn add_scaled<T: Number>(target: &mut [T], scale: T, addend: &[T]) {
-    T::add_scaled(target, scale, addend);
+pub fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
+    vectorised!(for (sum, &value) in target.iter_mut().zip(addend) {
+        *sum += scale * value;
+    });
 }
 
 /// The sum of a term of each pair of numbers.
@@ -97,6 +74,8 @@ mod tests {
             let product: f64 = pairs().map(|(x, y)| x * y).sum();
             let square: f64 = pairs().map(|(x, y)| (x - y).powi(2)).sum();
             assert!((dot(&a, &b) - product).abs() < 1e-13, "{length}");
+            let [a_f32, b_f32] = [&a, &b].map(|v| v.iter().map(|&x| x as f32).collect::<Vec<_>>());
+            assert!((f64::from(dot_f32(&a_f32, &b_f32)) - product).abs() < 1e-5, "{length}");
             assert!((squared_distance(&a, &b) - square).abs() < 1e-13, "{length}");
             let mut sum = a.clone();
             add_scaled(&mut sum, -0.7, &b);

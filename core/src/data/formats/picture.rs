@@ -139,7 +139,10 @@ mod tests {
             (file.len(), apart.unwrap())
         };
         let [(small, off), (large, near)] = [30, 95].map(of_quality);
-        assert!(small < large && near <= 4 && near < off && off < 40, "{near} in {large}, {off} in {small}");
+        assert!(
+            small < large && near <= 4 && 2 * near < off && off < 40,
+            "{near} in {large}, {off} in {small}"
+        );
     }
 
     #[test]
