@@ -2,13 +2,13 @@
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
-use rand::Rng;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Serialize, Serializer};
 use simile_kernels::is_half;
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
+use super::initial::InitialValues;
 use super::operations::Operation;
 use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
@@ -107,8 +107,8 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::recognises(shapes)),+ }
             }
 
-            pub(super) fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> Encoder {
-                match self { $(Self::$name => Encoder::$name(<$design>::init(settings, device, rng))),+ }
+            pub(super) fn init(self, settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Encoder {
+                match self { $(Self::$name => Encoder::$name(<$design>::init(settings, device, initial))),+ }
             }
         }
 

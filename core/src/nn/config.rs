@@ -3,12 +3,12 @@
 use std::fmt::Display;
 
 use burn::tensor::Device;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
 use super::architecture::{Architecture, Encoder};
 use super::design::{Settings, Stem};
+use super::initial::InitialValues;
 use super::lenet;
 use super::operations::Operation;
 use super::work::Work;
@@ -145,9 +145,9 @@ impl EncoderConfig {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Encoder> {
+    pub fn init(&self, device: &Device, initial: &mut impl InitialValues) -> Result<Encoder> {
         self.validate()?;
-        Ok(self.name.init(&self.settings(), device, rng))
+        Ok(self.name.init(&self.settings(), device, initial))
     }
 }
 

@@ -15,13 +15,12 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::{leaky_relu, relu};
 use burn::tensor::module::conv_transpose2d;
 use burn::tensor::ops::ConvTransposeOptions;
-use burn::tensor::{Device, Tensor, TensorData};
-use rand::{Rng, RngExt as _};
-use rand_distr::StandardNormal;
+use burn::tensor::{Device, Tensor};
 use simile_kernels::{Windows, convolve};
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
+use super::initial::{InitialValues, Normal};
 use super::layers::{BatchNorm, in_type_of};
 use super::operations::Operation;
 use super::work::{Layers, Window, Work};
@@ -56,17 +55,15 @@ fn normal<const D: usize>(
     mean: f64,
     shape: [usize; D],
     device: &Device,
-    rng: &mut impl Rng,
+    initial: &mut impl InitialValues,
 ) -> Param<Tensor<D>> {
-    let mut value = || (mean + DEVIATION * rng.sample::<f64, _>(StandardNormal)) as f32;
-    let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
-    Param::from_data(TensorData::new(values, shape), device)
+    initial.parameter(shape, device, Normal { mean, deviation: DEVIATION })
 }
 
 /// Batch norm with an initial gain near 1.
-fn batch_norm(features: usize, device: &Device, rng: &mut impl Rng) -> BatchNorm {
+fn batch_norm(features: usize, device: &Device, initial: &mut impl InitialValues) -> BatchNorm {
     let mut layer = BatchNorm::new(features, true, device);
-    layer.weight = Some(normal(1.0, [features], device, rng));
+    layer.weight = Some(normal(1.0, [features], device, initial));
     layer
 }
 
@@ -79,15 +76,27 @@ struct Layer {
 
 impl Layer {
     /// `[outputs, inputs, 4, 4]`.
-    fn down(inputs: usize, outputs: usize, normed: bool, device: &Device, rng: &mut impl Rng) -> Self {
-        let weight = normal(0.0, [outputs, inputs, KERNEL, KERNEL], device, rng);
-        Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
+    fn down(
+        inputs: usize,
+        outputs: usize,
+        normed: bool,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
+        let weight = normal(0.0, [outputs, inputs, KERNEL, KERNEL], device, initial);
+        Self { weight, bn: normed.then(|| batch_norm(outputs, device, initial)) }
     }
 
     /// `[inputs, outputs, 4, 4]`.
-    fn up(inputs: usize, outputs: usize, normed: bool, device: &Device, rng: &mut impl Rng) -> Self {
-        let weight = normal(0.0, [inputs, outputs, KERNEL, KERNEL], device, rng);
-        Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
+    fn up(
+        inputs: usize,
+        outputs: usize,
+        normed: bool,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
+        let weight = normal(0.0, [inputs, outputs, KERNEL, KERNEL], device, initial);
+        Self { weight, bn: normed.then(|| batch_norm(outputs, device, initial)) }
     }
 
     /// Maps `[n, h, w, channels]` at half the side.
@@ -122,13 +131,13 @@ pub struct Discriminator {
 
 impl Discriminator {
     /// A network for square images of one of [`SIDES`].
-    pub fn new(channels: usize, side: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(channels: usize, side: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let widths = widths(side);
         let inputs = std::iter::once(channels).chain(widths.iter().copied());
         let layers = inputs
             .zip(&widths)
             .enumerate()
-            .map(|(at, (inputs, &outputs))| Layer::down(inputs, outputs, at > 0, device, rng))
+            .map(|(at, (inputs, &outputs))| Layer::down(inputs, outputs, at > 0, device, initial))
             .collect();
         Self { layers }
     }
@@ -149,14 +158,14 @@ pub struct Generator {
 
 impl Generator {
     /// The generator for a [`Discriminator`] of the same settings.
-    pub fn new(channels: usize, side: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(channels: usize, side: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let outputs: Vec<usize> = widths(side).into_iter().rev().chain([channels]).collect();
         let inputs = std::iter::once(LATENTS).chain(outputs.iter().copied());
         let last = outputs.len() - 1;
         let layers = inputs
             .zip(&outputs)
             .enumerate()
-            .map(|(at, (inputs, &outputs))| Layer::up(inputs, outputs, at < last, device, rng))
+            .map(|(at, (inputs, &outputs))| Layer::up(inputs, outputs, at < last, device, initial))
             .collect();
         Self { layers }
     }
@@ -205,8 +214,8 @@ impl Design for DcganDesign {
         embedding_size(side)
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Discriminator {
-        Discriminator::new(settings.channels, settings.side, device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Discriminator {
+        Discriminator::new(settings.channels, settings.side, device, initial)
     }
 
     /// The last convolution has four thirds of all numbers.

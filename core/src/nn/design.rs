@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use burn::module::Module;
 use burn::tensor::Device;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
+use super::initial::InitialValues;
 use super::operations::Operation;
 use super::sections::Section;
 use super::segments::Segment;
@@ -83,7 +83,7 @@ pub(crate) trait Design {
     fn features(side: usize) -> usize;
 
     /// A network initialised as PyTorch does.
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Self::Network;
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Self::Network;
 
     /// Numbers in the layers that grow with the settings: no more than the network has.
     fn least_numbers(settings: &Settings) -> u64;

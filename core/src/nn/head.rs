@@ -2,9 +2,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation::relu};
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::initial::InitialValues;
 use super::layers::{BatchNorm, Linear};
 use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Work};
@@ -109,10 +109,15 @@ impl HeadConfig {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn init(&self, embedding_size: usize, device: &Device, rng: &mut impl Rng) -> Result<ProjectionHead> {
+    pub fn init(
+        &self,
+        embedding_size: usize,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Result<ProjectionHead> {
         self.validate()?;
         let hidden = self.hidden.unwrap_or(embedding_size);
-        let mut linear = |inputs, outputs, bias| Linear::new(inputs, outputs, bias, device, rng);
+        let mut linear = |inputs, outputs, bias| Linear::new(inputs, outputs, bias, device, initial);
         Ok(match self.kind {
             HeadKind::Released => ProjectionHead {
                 w1: Some(linear(embedding_size, hidden, false)),

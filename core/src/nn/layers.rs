@@ -1,37 +1,35 @@
 //! Layers with the tensor names, shapes and default initialisation of PyTorch, so that a checkpoint needs no
-//! translation and a seed gives the same network on every device.
+//! translation.
 
 use burn::module::{Flag, Module, Param, RunningState};
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
+use burn::tensor::{DType, Device, Tensor};
 use simile_kernels::{
     Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, is_half,
 };
 
+use super::initial::{InitialValues, Normal, Uniform};
+
 /// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
-///
-/// Drawn on the host from the caller's generator; Burn's own generator is global to a backend and its state cannot
-/// be saved.
 pub(crate) fn uniform_fan_in<const D: usize>(
     shape: [usize; D],
     fan_in: usize,
     device: &Device,
-    rng: &mut impl Rng,
+    initial: &mut impl InitialValues,
 ) -> Param<Tensor<D>> {
     let bound = 1.0 / (fan_in.max(1) as f32).sqrt();
-    let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-bound..bound)).collect();
-    Param::from_data(TensorData::new(values, shape), device)
+    initial.parameter(shape, device, Uniform { bound })
 }
 
 /// The weight of a convolution `[out, in, k, k]` of a residual network at initialisation: normal with variance `2 /
 /// (k² out)` (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
-pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl Rng) -> Param<Tensor<4>> {
+pub(crate) fn normal_fan_out(
+    shape: [usize; 4],
+    device: &Device,
+    initial: &mut impl InitialValues,
+) -> Param<Tensor<4>> {
     let [outputs, _, height, width] = shape;
     let deviation = (2.0 / (outputs * height * width).max(1) as f64).sqrt();
-    let mut value = || (deviation * rng.sample::<f64, _>(StandardNormal)) as f32;
-    let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
-    Param::from_data(TensorData::new(values, shape), device)
+    initial.parameter(shape, device, Normal { mean: 0.0, deviation })
 }
 
 /// A parameter in the float type of the input. Parameters are `f32`; if images are in half precision, layers
@@ -55,11 +53,17 @@ pub struct Convolution {
 
 impl Convolution {
     /// A convolution of `inputs` to `outputs` channels with a square kernel.
-    pub fn new(inputs: usize, outputs: usize, kernel: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(
+        inputs: usize,
+        outputs: usize,
+        kernel: usize,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
         let fan_in = inputs * kernel * kernel;
         Self {
-            weight: uniform_fan_in([outputs, inputs, kernel, kernel], fan_in, device, rng),
-            bias: uniform_fan_in([outputs], fan_in, device, rng),
+            weight: uniform_fan_in([outputs, inputs, kernel, kernel], fan_in, device, initial),
+            bias: uniform_fan_in([outputs], fan_in, device, initial),
         }
     }
 }
@@ -95,9 +99,15 @@ pub struct Linear {
 
 impl Linear {
     /// A layer of `inputs` to `outputs` features.
-    pub fn new(inputs: usize, outputs: usize, bias: bool, device: &Device, rng: &mut impl Rng) -> Self {
-        let weight = uniform_fan_in([outputs, inputs], inputs, device, rng);
-        let bias = bias.then(|| uniform_fan_in([outputs], inputs, device, rng));
+    pub fn new(
+        inputs: usize,
+        outputs: usize,
+        bias: bool,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
+        let weight = uniform_fan_in([outputs, inputs], inputs, device, initial);
+        let bias = bias.then(|| uniform_fan_in([outputs], inputs, device, initial));
         Self { weight, bias }
     }
 

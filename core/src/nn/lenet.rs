@@ -4,11 +4,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 use simile_kernels::{convolve_tanh_pool, tanh};
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
+use super::initial::InitialValues;
 use super::layers::{Convolution, Linear, in_type_of};
 use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
@@ -35,13 +35,13 @@ pub struct LeNet5 {
 
 impl LeNet5 {
     /// A network for images of `channels` channels, initialised as PyTorch does.
-    pub fn new(channels: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(channels: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let [first, second, third] = WIDTHS;
         Self {
-            conv1: Convolution::new(channels, first, KERNEL, device, rng),
-            conv2: Convolution::new(first, second, KERNEL, device, rng),
-            conv3: Convolution::new(second, third, KERNEL, device, rng),
-            fc: Linear::new(third, EMBEDDING_SIZE, true, device, rng),
+            conv1: Convolution::new(channels, first, KERNEL, device, initial),
+            conv2: Convolution::new(first, second, KERNEL, device, initial),
+            conv3: Convolution::new(second, third, KERNEL, device, initial),
+            fc: Linear::new(third, EMBEDDING_SIZE, true, device, initial),
         }
     }
 
@@ -75,8 +75,8 @@ impl Design for LeNet5Design {
         EMBEDDING_SIZE
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> LeNet5 {
-        LeNet5::new(settings.channels, device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> LeNet5 {
+        LeNet5::new(settings.channels, device, initial)
     }
 
     fn least_numbers(settings: &Settings) -> u64 {

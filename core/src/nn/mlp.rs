@@ -4,10 +4,10 @@
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
+use super::initial::InitialValues;
 use super::layers::Linear;
 use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
@@ -25,9 +25,11 @@ pub struct Mlp {
 
 impl Mlp {
     /// A network for images of this many values.
-    pub fn new(values: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(values: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let inputs = std::iter::once(values).chain(std::iter::repeat(EMBEDDING_SIZE)).take(LAYERS);
-        Self { layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, true, device, rng)).collect() }
+        Self {
+            layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, true, device, initial)).collect(),
+        }
     }
 
     /// `[n, channels, h, w]` to `[n, 100]`.
@@ -48,8 +50,8 @@ impl Design for MlpDesign {
         EMBEDDING_SIZE
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Mlp {
-        Mlp::new(settings.channels * settings.side * settings.side, device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Mlp {
+        Mlp::new(settings.channels * settings.side * settings.side, device, initial)
     }
 
     fn least_numbers(settings: &Settings) -> u64 {

@@ -7,6 +7,7 @@ mod config;
 pub mod dcgan;
 mod design;
 pub mod head;
+pub mod initial;
 pub mod layers;
 pub mod lenet;
 pub mod mlp;

@@ -6,11 +6,11 @@
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 use simile_kernels::{Windows, mean_pool};
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
+use super::initial::InitialValues;
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
 use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
@@ -46,11 +46,11 @@ impl Layer {
 impl SimpleConv {
     /// A network for images of `channels` channels with kernels of `kernel` × `kernel`, an odd number; weights are
     /// normal with variance `2 / (k² out)`, as released.
-    pub fn new(channels: usize, kernel: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(channels: usize, kernel: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let inputs = std::iter::once(channels).chain(WIDTHS);
         let layers = inputs.zip(WIDTHS).map(|(inputs, outputs)| {
-            let mut conv = Convolution::new(inputs, outputs, kernel, device, rng);
-            conv.weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
+            let mut conv = Convolution::new(inputs, outputs, kernel, device, initial);
+            conv.weight = normal_fan_out([outputs, inputs, kernel, kernel], device, initial);
             Layer { conv, bn: BatchNorm::new(outputs, true, device) }
         });
         Self { layers: layers.collect(), padding: kernel / 2 }
@@ -136,8 +136,8 @@ impl Design for SimpleConvDesign {
         EMBEDDING_SIZE
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> SimpleConv {
-        SimpleConv::new(settings.channels, 7, device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> SimpleConv {
+        SimpleConv::new(settings.channels, 7, device, initial)
     }
 
     fn least_numbers(settings: &Settings) -> u64 {
@@ -177,8 +177,8 @@ impl Design for SimpleConv1x1Design {
         EMBEDDING_SIZE
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> SimpleConv {
-        SimpleConv::new(settings.channels, 1, device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> SimpleConv {
+        SimpleConv::new(settings.channels, 1, device, initial)
     }
 
     fn least_numbers(settings: &Settings) -> u64 {

@@ -11,11 +11,11 @@
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 use simile_kernels::Windows;
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
+use super::initial::InitialValues;
 use super::layers::{BatchNorm, Convolution, Linear};
 use super::operations::Operation;
 use super::work::{Layers, Window, Work};
@@ -35,9 +35,9 @@ struct Layer {
 }
 
 impl Layer {
-    fn new(inputs: usize, outputs: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    fn new(inputs: usize, outputs: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         Self {
-            conv: Convolution::new(inputs, outputs, 3, device, rng),
+            conv: Convolution::new(inputs, outputs, 3, device, initial),
             bn: BatchNorm::new(outputs, true, device),
         }
     }
@@ -68,13 +68,21 @@ pub struct VaeEncoder {
 
 impl VaeEncoder {
     /// A network for square images.
-    pub fn new(channels: usize, side: usize, latents: usize, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(
+        channels: usize,
+        side: usize,
+        latents: usize,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
         let inputs = std::iter::once(channels).chain(WIDTHS);
-        let layers =
-            inputs.zip(WIDTHS).map(|(inputs, outputs)| Layer::new(inputs, outputs, device, rng)).collect();
+        let layers = inputs
+            .zip(WIDTHS)
+            .map(|(inputs, outputs)| Layer::new(inputs, outputs, device, initial))
+            .collect();
         let features = flattened(side);
-        let mean = Linear::new(features, latents, true, device, rng);
-        Self { layers, mean, log_variance: Linear::new(features, latents, true, device, rng) }
+        let mean = Linear::new(features, latents, true, device, initial);
+        Self { layers, mean, log_variance: Linear::new(features, latents, true, device, initial) }
     }
 
     /// `[n, channels, side, side]` to the means of the codes, `[n, latents]`.
@@ -106,11 +114,17 @@ pub struct VaeDecoder {
 
 impl VaeDecoder {
     /// The network that mirrors an encoder of the same settings.
-    pub fn new(channels: usize, side: usize, latents: usize, device: &Device, rng: &mut impl Rng) -> Self {
-        let first = Linear::new(latents, WIDTHS[3] * last_side(side).pow(2), true, device, rng);
+    pub fn new(
+        channels: usize,
+        side: usize,
+        latents: usize,
+        device: &Device,
+        initial: &mut impl InitialValues,
+    ) -> Self {
+        let first = Linear::new(latents, WIDTHS[3] * last_side(side).pow(2), true, device, initial);
         let pairs = WIDTHS.windows(2).rev();
-        let layers = pairs.map(|pair| Layer::new(pair[1], pair[0], device, rng)).collect();
-        Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, rng), side }
+        let layers = pairs.map(|pair| Layer::new(pair[1], pair[0], device, initial)).collect();
+        Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, initial), side }
     }
 
     /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
@@ -176,8 +190,8 @@ impl Design for VaeDesign {
         EMBEDDING_SIZE
     }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> VaeEncoder {
-        VaeEncoder::new(settings.channels, settings.side, Self::latents(settings), device, rng)
+    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> VaeEncoder {
+        VaeEncoder::new(settings.channels, settings.side, Self::latents(settings), device, initial)
     }
 
     fn least_numbers(settings: &Settings) -> u64 {

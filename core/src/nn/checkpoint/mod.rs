@@ -17,8 +17,6 @@ mod weights;
 use std::collections::BTreeMap;
 
 use burn::tensor::Device;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,6 +28,7 @@ pub use weights::{Imported, Weights};
 use crate::augment::preprocess::{fit_middle, fit_whole};
 use crate::data::{DatasetError, Images};
 use crate::nn::head::{HeadConfig, ProjectionHead};
+use crate::nn::initial::Zeros;
 use crate::nn::{Encoder, EncoderConfig};
 
 /// The tensors of a file by name, those of the head too, for programs that write them in another format.
@@ -235,7 +234,7 @@ impl Checkpoint {
         let head = match &metadata.head {
             None => None,
             Some(config) => {
-                let blank = config.init(metadata.embedding_size, device, &mut blank_rng());
+                let blank = config.init(metadata.embedding_size, device, &mut Zeros);
                 let blank =
                     blank.map_err(|e| field("head", e.to_string(), "settings that a head can have"))?;
                 Some(archive.restore(HEAD, blank)?)
@@ -249,12 +248,8 @@ impl Checkpoint {
 /// A network whose values will be replaced.
 fn blank_encoder(config: &EncoderConfig, device: &Device) -> Result<Encoder> {
     config
-        .init(device, &mut blank_rng())
+        .init(device, &mut Zeros)
         .map_err(|e| field("encoder", e.to_string(), "settings that the network can have"))
-}
-
-fn blank_rng() -> ChaCha8Rng {
-    ChaCha8Rng::seed_from_u64(0)
 }
 
 #[cfg(test)]
@@ -264,6 +259,8 @@ mod tests {
 
     use burn::module::Module;
     use burn::tensor::{Tensor, TensorData};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
     use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
     use super::*;

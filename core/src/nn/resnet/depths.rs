@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use burn::tensor::Device;
-use rand::Rng;
 
 use super::{Depth, HALVING, Kind, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
+use crate::nn::initial::InitialValues;
 use crate::nn::operations::Operation;
 use crate::nn::sections::Section;
 use crate::nn::segments::Segment;
@@ -19,10 +19,10 @@ const FAMILY: &str = "resnet";
 const PYTORCH: &str = include_str!("resnet.py");
 
 impl Depth {
-    fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+    fn init(self, settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> ResNet {
         let Settings { channels, stem, output, .. } = *settings;
         let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
-        ResNet::new(&config, device, rng)
+        ResNet::new(&config, device, initial)
     }
 
     fn activations(self, settings: &Settings) -> Activations {
@@ -154,8 +154,8 @@ macro_rules! designs {
                 $depth.features()
             }
 
-            fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-                $depth.init(settings, device, rng)
+            fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> ResNet {
+                $depth.init(settings, device, initial)
             }
 
             fn least_numbers(settings: &Settings) -> u64 {

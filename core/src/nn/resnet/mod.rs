@@ -13,13 +13,13 @@ mod step;
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 
 pub(crate) use self::depths::{
     ResNet18Design, ResNet34Design, ResNet50Design, ResNet101Design, layers_and_blocks,
 };
 pub use super::design::Stem;
+use super::initial::InitialValues;
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
@@ -115,9 +115,9 @@ struct Shape {
 
 impl PlainConvolution {
     /// A convolution padded by half of the kernel.
-    fn new(shape: Shape, device: &Device, rng: &mut impl Rng) -> Self {
+    fn new(shape: Shape, device: &Device, initial: &mut impl InitialValues) -> Self {
         let Shape { inputs, outputs, kernel, stride } = shape;
-        let weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
+        let weight = normal_fan_out([outputs, inputs, kernel, kernel], device, initial);
         Self { weight, stride, padding: kernel / 2 }
     }
 
@@ -173,11 +173,11 @@ impl Block {
         width: usize,
         stride: usize,
         device: &Device,
-        rng: &mut impl Rng,
+        initial: &mut impl InitialValues,
     ) -> Self {
         let outputs = width * kind.expansion();
         let mut convolution = |inputs, outputs, kernel, stride| {
-            PlainConvolution::new(Shape { inputs, outputs, kernel, stride }, device, rng)
+            PlainConvolution::new(Shape { inputs, outputs, kernel, stride }, device, initial)
         };
         let norm = |features| BatchNorm::new(features, true, device);
         let (conv1, conv2, conv3) = match kind {
@@ -267,18 +267,18 @@ pub struct ResNetConfig {
 
 impl ResNet {
     /// A network with torchvision's initialisation, drawn from the caller's generator.
-    pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(config: &ResNetConfig, device: &Device, initial: &mut impl InitialValues) -> Self {
         let ResNetConfig { depth, stem, channels, output } = *config;
         let Window { kernel, stride, padding } = stem.window();
         let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
-        let mut conv1 = PlainConvolution::new(shape, device, rng);
+        let mut conv1 = PlainConvolution::new(shape, device, initial);
         conv1.padding = padding;
         let mut inputs = WIDTHS[0];
         let mut stage = |index: usize| -> Vec<Block> {
             let width = WIDTHS[index];
             let blocks = (0..depth.blocks()[index]).map(|block| {
                 let stride = if block == 0 && index > 0 { 2 } else { 1 };
-                let block = Block::new(depth.kind(), inputs, width, stride, device, rng);
+                let block = Block::new(depth.kind(), inputs, width, stride, device, initial);
                 inputs = width * depth.kind().expansion();
                 block
             });
@@ -292,7 +292,7 @@ impl ResNet {
             layer2,
             layer3,
             layer4,
-            fc: output.map(|width| Linear::new(depth.features(), width, true, device, rng)),
+            fc: output.map(|width| Linear::new(depth.features(), width, true, device, initial)),
             pool: stem == Stem::Imagenet,
         }
     }

@@ -5,12 +5,11 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use burn::module::{Module, Param};
 use burn::tensor::module::{attention, layer_norm};
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use rand::{Rng, RngExt as _};
-use rand_distr::StandardNormal;
+use burn::tensor::{DType, Device, Tensor};
 use simile_kernels::is_half;
 
 use super::HIDDEN;
+use crate::nn::initial::{InitialValues, Normal};
 use crate::nn::layers::{Linear, in_type_of};
 
 /// The constant that layer normalisation adds to the variance.
@@ -23,17 +22,15 @@ const DEVIATION: f64 = 0.02;
 pub(super) fn normal<const D: usize>(
     shape: [usize; D],
     device: &Device,
-    rng: &mut impl Rng,
+    initial: &mut impl InitialValues,
 ) -> Param<Tensor<D>> {
-    let mut value = || (DEVIATION * rng.sample::<f64, _>(StandardNormal)) as f32;
-    let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
-    Param::from_data(TensorData::new(values, shape), device)
+    initial.parameter(shape, device, Normal { mean: 0.0, deviation: DEVIATION })
 }
 
 /// A linear layer at initialisation.
-fn linear(inputs: usize, outputs: usize, device: &Device, rng: &mut impl Rng) -> Linear {
+fn linear(inputs: usize, outputs: usize, device: &Device, initial: &mut impl InitialValues) -> Linear {
     let bias = Param::from_tensor(Tensor::zeros([outputs], device));
-    Linear { weight: normal([outputs, inputs], device, rng), bias: Some(bias) }
+    Linear { weight: normal([outputs, inputs], device, initial), bias: Some(bias) }
 }
 
 /// Layer normalisation of rows (Ba et al., *Layer Normalization*, 2016): `γ (x − mean) / √(variance + 1e-6) + β`, mean and biased
@@ -72,9 +69,9 @@ struct Attention {
 }
 
 impl Attention {
-    fn new(width: usize, heads: usize, device: &Device, rng: &mut impl Rng) -> Self {
-        let qkv = linear(width, 3 * width, device, rng);
-        Self { qkv, proj: linear(width, width, device, rng), heads }
+    fn new(width: usize, heads: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
+        let qkv = linear(width, 3 * width, device, initial);
+        Self { qkv, proj: linear(width, width, device, initial), heads }
     }
 
     /// Tokens of `n` images, `[n tokens, width]`, to the same.
@@ -99,9 +96,9 @@ struct Mlp {
 }
 
 impl Mlp {
-    fn new(width: usize, device: &Device, rng: &mut impl Rng) -> Self {
-        let fc1 = linear(width, HIDDEN * width, device, rng);
-        Self { fc1, fc2: linear(HIDDEN * width, width, device, rng) }
+    fn new(width: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
+        let fc1 = linear(width, HIDDEN * width, device, initial);
+        Self { fc1, fc2: linear(HIDDEN * width, width, device, initial) }
     }
 
     fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
@@ -126,10 +123,10 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(width: usize, heads: usize, device: &Device, rng: &mut impl Rng) -> Self {
-        let attn = Attention::new(width, heads, device, rng);
+    pub(super) fn new(width: usize, heads: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
+        let attn = Attention::new(width, heads, device, initial);
         let [norm1, norm2] = [(); 2].map(|()| LayerNorm::new(width, device));
-        Self { norm1, attn, norm2, mlp: Mlp::new(width, device, rng) }
+        Self { norm1, attn, norm2, mlp: Mlp::new(width, device, initial) }
     }
 
     /// Tokens of `n` images, `[n tokens, width]`, to the same.

@@ -18,10 +18,10 @@ mod tests;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 
 use self::block::{Block, LayerNorm, normal};
 pub(crate) use self::sizes::{VitB16Design, VitS16Design};
+use super::initial::InitialValues;
 use super::layers::{Convolution, in_type_of};
 use super::segments::{Flow, Segment, Step};
 
@@ -71,13 +71,13 @@ impl VitConfig {
 impl Vit {
     /// A network with DINO's initialisation, drawn from the caller's generator: normal with standard deviation 0.02, no bias, and
     /// PyTorch's default for the patches.
-    pub fn new(config: &VitConfig, device: &Device, rng: &mut impl Rng) -> Self {
+    pub fn new(config: &VitConfig, device: &Device, initial: &mut impl InitialValues) -> Self {
         let VitConfig { channels, width, blocks, heads, .. } = *config;
         Self {
-            cls_token: normal([1, 1, width], device, rng),
-            pos_embed: normal([1, config.tokens(), width], device, rng),
-            patch_embed: Patches { proj: Convolution::new(channels, width, PATCH, device, rng) },
-            blocks: (0..blocks).map(|_| Block::new(width, heads, device, rng)).collect(),
+            cls_token: normal([1, 1, width], device, initial),
+            pos_embed: normal([1, config.tokens(), width], device, initial),
+            patch_embed: Patches { proj: Convolution::new(channels, width, PATCH, device, initial) },
+            blocks: (0..blocks).map(|_| Block::new(width, heads, device, initial)).collect(),
             norm: LayerNorm::new(width, device),
         }
     }

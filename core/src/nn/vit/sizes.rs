@@ -1,13 +1,13 @@
 //! Finds vision transformers by name and by their tensors, and computes their cost for one image.
 
 use burn::tensor::Device;
-use rand::Rng;
 
 use super::block::EPSILON;
 use super::foreign::{TORCHVISION, resampled};
 use super::{HIDDEN, PATCH, Vit, VitConfig};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
+use crate::nn::initial::InitialValues;
 use crate::nn::operations::Operation;
 use crate::nn::segments::Segment;
 use crate::nn::work::Work;
@@ -128,8 +128,8 @@ macro_rules! designs {
                 $width
             }
 
-            fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Vit {
-                Vit::new(&config($width, settings), device, rng)
+            fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Vit {
+                Vit::new(&config($width, settings), device, initial)
             }
 
             fn least_numbers(settings: &Settings) -> u64 {
