@@ -88,6 +88,16 @@ impl Window {
         Self { top: (height - high) / 2, left: (width - wide) / 2, height: high, width: wide }
     }
 
+    /// Its middle, of this share of each side. A half is rounded to the even number, as in torchvision's `CenterCrop`.
+    pub(super) fn middle_of(self, share: f64) -> Self {
+        let within = |start: usize, length: usize| {
+            let part = ((length as f64 * share).round_ties_even() as usize).clamp(1, length);
+            (start + ((length - part) as f64 / 2.0).round_ties_even() as usize, part)
+        };
+        let ((top, height), (left, width)) = (within(self.top, self.height), within(self.left, self.width));
+        Self { top, left, height, width }
+    }
+
     /// The window as first row, first column, rows and columns, if it lies in an image of this size.
     pub(super) fn within(self, height: usize, width: usize) -> Result<[usize; 4]> {
         let fits = |start: usize, length: usize, end: usize| {

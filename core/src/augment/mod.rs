@@ -45,6 +45,10 @@ pub struct Augmentation {
     /// Random resized crop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crop: Option<Crop>,
+    /// The middle `size` x `size` pixels of an image take the place of the whole of it, as torchvision's `CenterCrop`. Not
+    /// beside `crop`. Default: `false`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub centre_crop: bool,
     /// Rotation by up to this many degrees in either direction, about the centre. Default: `0`.
     pub rotation: f64,
     /// Probability of a horizontal flip. Default: `0`.
@@ -85,6 +89,11 @@ impl Augmentation {
         if self.size == Some(0) {
             return Err(Error::parameter("size", 0, "expected at least 1"));
         }
+        if self.centre_crop && (self.crop.is_some() || self.size.is_none()) {
+            let reason =
+                "expected `size`, the side of the middle, and no `crop`, of which it takes the place";
+            return Err(Error::parameter("centre_crop", true, reason));
+        }
         within("rotation", self.rotation, 0.0, 180.0)?;
         within("flip", self.flip, 0.0, 1.0)?;
         within("grey", self.grey, 0.0, 1.0)?;
@@ -106,7 +115,7 @@ impl Augmentation {
     /// distribution in the pictures; without a crop the view is the middle of the picture.
     ///
     /// # Errors
-    /// As [`Augmentation::validate`].
+    /// As [`Augmentation::validate`], and [`Error::Parameter`] if `centre_crop` wants more than an image has.
     pub fn draw_stretched(
         &self,
         stretches: &[f64],
@@ -115,10 +124,13 @@ impl Augmentation {
     ) -> Result<Vec<Sample>> {
         self.validate()?;
         let shape = self.size.map_or(width as f64 / height as f64, |_| 1.0);
-        let window = |stretch: f64, rng: &mut _| match &self.crop {
-            Some(crop) => Some(crop.draw((height, width), stretch, rng)),
-            None if stretch == 1.0 => None,
-            None => Some(Window::middle((height, width), shape / stretch)),
+        let middle = |stretch: f64| Window::middle((height, width), shape / stretch);
+        let centre = self.centre(height.min(width))?;
+        let window = |stretch: f64, rng: &mut _| match (&self.crop, centre) {
+            (Some(crop), _) => Some(crop.draw((height, width), stretch, rng)),
+            (None, Some(share)) => Some(middle(stretch).middle_of(share)),
+            (None, None) if stretch == 1.0 => None,
+            (None, None) => Some(middle(stretch)),
         };
         let sample = |&stretch: &f64| Sample {
             window: window(stretch, rng),
@@ -129,6 +141,17 @@ impl Augmentation {
             sigma: self.blur.as_ref().and_then(|blur| blur.draw(rng)),
         };
         Ok(stretches.iter().map(sample).collect())
+    }
+
+    /// The part of each side of a square image that its centre crop has, if there is one.
+    fn centre(&self, side: usize) -> Result<Option<f64>> {
+        match self.size.filter(|_| self.centre_crop) {
+            Some(size) if size > side => {
+                let reason = format!("expected at most the {side} pixels of an image, for `centre_crop`");
+                Err(Error::parameter("size", size, &reason))
+            }
+            size => Ok(size.map(|size| size as f64 / side as f64)),
+        }
     }
 
     /// The count of numbers that go to a device for each view of an image of `height` x `width` pixels.

@@ -5,7 +5,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
-use super::{Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, Sample, Window};
+use super::{Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, Sample, Window, preprocess};
+use crate::data::Images;
 use crate::data::resize::Interpolation;
 
 #[derive(Deserialize)]
@@ -257,6 +258,38 @@ fn crops_of_squeezed_pictures_have_the_distribution_of_the_pictures() {
         // Five deviations of a mean of numbers from 0 to 1.
         let near = |(a, b): (&f64, &f64)| (a - b).abs() < 5.0 * 0.5 / 141.0;
         assert!(own.iter().zip(&squeezed).all(near), "{picture:?}: {own:?} {squeezed:?}");
+    }
+}
+
+#[test]
+fn a_centre_crop_is_the_middle_of_the_picture_as_it_is() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let centre = Augmentation { size: Some(28), centre_crop: true, ..Augmentation::default() };
+    let window = |top, left, height, width| Some(Window { top, left, height, width });
+    // 28 of 40 pixels; of pictures twice as wide as high, and half as wide.
+    let drawn = centre.draw_stretched(&[1.0, 2.0, 0.5], (40, 40), &mut rng).unwrap();
+    let windows: Vec<_> = drawn.into_iter().map(|sample| sample.window).collect();
+    assert_eq!(windows, [window(6, 6, 28, 28), window(6, 13, 28, 14), window(13, 6, 14, 28)]);
+
+    // Evaluation takes the same pixels.
+    for side in [33, 40] {
+        let pixels: Vec<u8> = (0..side * side).map(|i| (i * 37 % 256) as u8).collect();
+        let picture = Images::new(side, side, 1, pixels).unwrap();
+        let expected = preprocess::middle(&picture, 28).unwrap();
+        let tensor = |images: &Images| {
+            let values: Vec<f32> = images.pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
+            let shape = [1, 1, images.height, images.width];
+            Tensor::<4>::from_data(TensorData::new(values, shape), &Device::flex())
+        };
+        let view = centre.view(tensor(&picture), &mut rng).unwrap();
+        assert_eq!(view.into_data(), tensor(&expected).into_data());
+    }
+    assert!(centre.draw(1, 27, 40, &mut rng).unwrap_err().to_string().contains("27"));
+    for wrong in [
+        Augmentation { size: None, ..centre.clone() },
+        Augmentation { crop: Some(Crop::default()), ..centre.clone() },
+    ] {
+        assert!(wrong.validate().unwrap_err().to_string().contains("centre_crop"));
     }
 }
 

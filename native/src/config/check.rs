@@ -118,6 +118,11 @@ impl Recipe {
             );
             return Err(Fault::new("data", "centre_crop", reason));
         }
+        if self.augment.centre_crop && is_smaller {
+            let reason =
+                format!("`augment.centre_crop` needs pictures of at least {side} pixels, `data.side`");
+            return Err(Fault::new("augment", "centre_crop", reason));
+        }
         Ok(())
     }
 

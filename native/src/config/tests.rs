@@ -449,6 +449,11 @@ fn a_middle_is_taken_of_something_larger() {
     assert_eq!(recipe.data.resize(), Some(40));
     let text = usage_error(load(&format!("{folders}{rest}"), &["data.side=24"]));
     assert!(text.contains("data.centre_crop") && text.contains("32"), "{text}");
+    let of_views = ["data.centre_crop=false", "augment.centre_crop=true"];
+    let recipe = load(&format!("{folders}{rest}"), &of_views).unwrap();
+    assert!(recipe.augment.centre_crop && recipe.data.resize().is_none());
+    let text = usage_error(load(&format!("{folders}{rest}"), &[&of_views[..], &["data.side=24"]].concat()));
+    assert!(text.contains("augment.centre_crop") && text.contains("32"), "{text}");
     let text = usage_error(load(SMALL, &["data.centre_crop=true"]));
     assert!(text.contains("centre_crop"), "{text}");
 }

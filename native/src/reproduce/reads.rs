@@ -102,6 +102,7 @@ fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
     let side = recipe.encoder.config.input_size;
     let views = |augment: &mut Augmentation| {
         augment.size = augment.size.filter(|_| parts != Kept::Nothing).map(|_| side);
+        augment.centre_crop &= augment.size.is_some();
         augment.blur = augment.blur.take().filter(|_| parts != Kept::Nothing);
     };
     views(&mut recipe.augment);

@@ -119,7 +119,8 @@ impl DataLoader {
             }
             None => None,
         };
-        let as_they_are = Augmentation { size: recipe.augment.size, ..Augmentation::default() };
+        let Augmentation { size, centre_crop, .. } = recipe.augment;
+        let as_they_are = Augmentation { size, centre_crop, ..Augmentation::default() };
         Ok(Self {
             image_loader: ImageLoader::new(order, &train.images, place, device),
             context,
