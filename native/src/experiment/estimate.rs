@@ -1,5 +1,5 @@
 //! Estimates the time of training all arms before the first one begins. For every method of the arms it measures some steps
-//! on small batches, and on larger ones as long as these are quick.
+//! on small batches, and if the run is long, on the largest ones for which there is time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,11 +20,12 @@ use crate::experiment::train::trainer::{share, trainer_config};
 use crate::interrupt;
 use crate::report::time;
 
-/// Images of the first measured batch, and the factor by which the next ones grow.
+/// Images of the first measured batch.
 const FIRST: usize = 8;
-const FACTOR: usize = 4;
-/// The steps of a measurement, after the first one.
-const MEASURED: usize = 2;
+/// The next batch is larger by a factor in these bounds: a solve can take more than in proportion to the batch.
+const GROWTH: [usize; 2] = [4, 32];
+/// The steps of a measurement, of which the first is not counted.
+const STEPS: usize = 3;
 /// Time in seconds that the measurement of all arms may take.
 const MOST: f64 = 6.0;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
@@ -90,19 +91,21 @@ impl Trial<'_> {
         let mut seconds_of_full = None;
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
+            let [mut next, most] = GROWTH.map(|factor| batch * factor);
             if let Ok(seconds) = self.seconds(batch.min(self.train.len())) {
-                let of_full = seconds * full as f64 / batch.min(self.train.len()) as f64;
-                seconds_of_full = Some(of_full);
-                let of_next = 3.0 * seconds * FACTOR as f64;
+                let of_image = seconds / batch.min(self.train.len()) as f64;
+                seconds_of_full = Some(of_image * full as f64);
                 let left = self.most - began.elapsed().as_secs_f64();
-                if of_full * steps < SHORT || of_next > left {
+                let affordable = (left / (STEPS as f64 * of_image)) as usize;
+                if of_image * full as f64 * steps < SHORT || affordable < next.min(full) {
                     return seconds_of_full;
                 }
+                next = affordable.min(most);
             }
             if batch >= full || interrupt::asked() {
                 return seconds_of_full;
             }
-            batch = (batch * FACTOR).min(full);
+            batch = next.min(full);
         }
     }
 
@@ -111,7 +114,7 @@ impl Trial<'_> {
         let &Self { arm, train, devices, weights, .. } = self;
         let mut recipe = self.recipe.clone();
         // Batches are read ahead until the last iteration.
-        (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(MEASURED + 1));
+        (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(STEPS));
         let device = &devices.first.device;
         let mut loader = DataLoader::keeping(resident_limit()?, arm, &recipe, train, device)?;
         let context = loader.context();
@@ -126,7 +129,7 @@ impl Trial<'_> {
         step()?;
         // The faster one, because other programs can only slow a step down.
         let mut fastest = f64::INFINITY;
-        for _ in 0..MEASURED {
+        for _ in 1..STEPS {
             let began = Instant::now();
             step()?;
             fastest = fastest.min(began.elapsed().as_secs_f64());
