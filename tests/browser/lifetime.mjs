@@ -39,11 +39,11 @@ try {
 /** Ten encoders in turn, in this thread and in workers; gives the bytes of WebAssembly memory after each. */
 async function takeTurns({ device, checkpoint, image }) {
   const memories = [];
-  const instantiate = WebAssembly.instantiateStreaming;
-  WebAssembly.instantiateStreaming = async (...input) => {
-    const result = await instantiate.apply(WebAssembly, input);
-    memories.push(result.instance.exports.memory);
-    return result;
+  const instantiate = WebAssembly.instantiate;
+  WebAssembly.instantiate = async (...input) => {
+    const instance = await instantiate.apply(WebAssembly, input);
+    memories.push(instance.exports.memory);
+    return instance;
   };
   const { Encoder } = await import("/package/index.js");
   const blob = await (await fetch(`/data/${image}`)).blob();
@@ -59,7 +59,7 @@ async function takeTurns({ device, checkpoint, image }) {
     await other.embed(blob);
     other.dispose();
   }
-  WebAssembly.instantiateStreaming = instantiate;
+  WebAssembly.instantiate = instantiate;
   return { bytes, instances: memories.length };
 }
 

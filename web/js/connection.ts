@@ -1,4 +1,5 @@
 // The page's end of a worker: calls by name, answers by number.
+import { cpuBundle } from "./bundle.js";
 import type { DeviceInfo, Method, Methods, Reply, Request } from "./protocol.js";
 
 /** The common interface of a worker and a message port. */
@@ -35,21 +36,34 @@ export class Connection {
 
   /** Starts an engine in a new worker, or in this thread. */
   static async open(inWorker: boolean): Promise<Connection> {
-    if (!inWorker) {
-      const { serve } = await import("./serve.js");
-      const { port1, port2 } = new MessageChannel();
-      const end = serve(port2);
-      return new Connection(port1, () => {
-        port1.close();
-        end();
-      });
-    }
+    const bundle = cpuBundle();
+    // A failure ends the connection once there is one.
+    bundle.catch(() => {});
+    const connection = inWorker ? Connection.#toWorker() : await Connection.#toThisThread();
+    bundle.then(
+      (compiled) => connection.#send({ bundle: compiled }, []),
+      (error) => connection.#fail(error),
+    );
+    return connection;
+  }
+
+  static #toWorker(): Connection {
     const worker = startWorker();
     const connection = new Connection(worker, () => worker.terminate());
     worker.onerror = (event) => {
       connection.#fail(new Error(`the worker of simile-web stopped: ${event.message || "its script cannot be loaded"}`));
     };
     return connection;
+  }
+
+  static async #toThisThread(): Promise<Connection> {
+    const { serve } = await import("./serve.js");
+    const { port1, port2 } = new MessageChannel();
+    const end = serve(port2);
+    return new Connection(port1, () => {
+      port1.close();
+      end();
+    });
   }
 
   /** Calls a method. Calls run one after the other, in the order in which they were made. */

@@ -3,7 +3,6 @@
 import { Embedding } from "./embedding.js";
 import { Evaluating } from "./evaluating.js";
 import * as cpu from "./generated/cpu.js";
-import { loadBundle } from "./gpu.js";
 import { joined, pixelsOf } from "./image.js";
 import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
 import { Training } from "./training.js";
@@ -21,9 +20,10 @@ export class Engine implements Handlers {
   #evaluating: Evaluating | undefined;
   #training: Training | undefined;
 
-  constructor(onDevice: (device: DeviceInfo) => void) {
+  /** `bundle` is that of the CPU, which the page compiles. */
+  constructor(bundle: Promise<WebAssembly.Module>, onDevice: (device: DeviceInfo) => void) {
     this.#onDevice = onDevice;
-    this.#ready = loadBundle(cpu.default, new URL("./cpu.wasm", import.meta.url));
+    this.#ready = bundle.then((compiled) => cpu.default({ module_or_path: compiled }));
     // The first call reports a failure; this handler prevents an unhandled rejection until then.
     this.#ready.catch(() => {});
   }

@@ -1,5 +1,6 @@
 // The WebGPU bundle: fetched on demand, and used if its results agree with those of the CPU.
 import { findAdapter } from "./adapter.js";
+import { loaded } from "./bundle.js";
 import * as webgpu from "./generated/webgpu.js";
 import type { DeviceChoice, DeviceInfo } from "./protocol.js";
 
@@ -42,22 +43,10 @@ export async function reopenGpu(lost: Gpu): Promise<Gpu> {
 async function open(): Promise<Gpu> {
   const adapter = await findAdapter();
   if ("missing" in adapter) throw new Error(`WebGPU cannot be used: ${adapter.missing}`);
-  await loadBundle(webgpu.default, new URL("./webgpu.wasm", import.meta.url));
+  const file = new URL("./webgpu.wasm", import.meta.url);
+  await loaded(file, webgpu.default({ module_or_path: file }));
   last = last ? await last.reopened() : await webgpu.Device.webgpu();
   return { device: last, info: { kind: "webgpu", ...adapter } };
-}
-
-/** Fetches and compiles the WebAssembly file of a bundle. A failure names the file, which the browser's message does not. */
-export async function loadBundle(
-  initialise: (source: { module_or_path: URL }) => Promise<unknown>,
-  file: URL,
-): Promise<void> {
-  try {
-    await initialise({ module_or_path: file });
-  } catch (cause) {
-    const reason = `${file.href} cannot be loaded: ${messageOf(cause)}`;
-    throw new Error(`${reason}; it has to be served beside the scripts of simile-web`, { cause });
-  }
 }
 
 /** The CPU with the reason why `auto` or `cpu` stays on it; `undefined` where the choice leads to WebGPU. */
@@ -78,10 +67,4 @@ export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>
   if (!(error <= SELF_TEST_TOLERANCE * scale)) {
     throw new Error(`${name} does not compute what the CPU computes (difference ${error})`);
   }
-}
-
-/** The first line of an error, without an unclosed bracket at its end: a chain of causes that repeats the message. */
-export function messageOf(error: unknown): string {
-  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
-  return first.replace(/ \([^)]*$/, "");
 }

@@ -1,5 +1,6 @@
 // The placement of a computation: on WebGPU while that is wanted, verified and not lost, else on the CPU.
-import { CPU, type Gpu, messageOf, openGpu, reopenGpu } from "./gpu.js";
+import { messageOf } from "./bundle.js";
+import { CPU, type Gpu, openGpu, reopenGpu } from "./gpu.js";
 import type { DeviceInfo } from "./protocol.js";
 
 /** Device losses after which WebGPU is given up. */

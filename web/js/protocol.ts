@@ -103,9 +103,14 @@ export interface Methods {
 
 export type Method = keyof Methods;
 
-export type Request =
-  | { readonly id: number; readonly method: Method; readonly input: Methods[Method]["input"] }
-  | { readonly cancel: number };
+export interface Call {
+  readonly id: number;
+  readonly method: Method;
+  readonly input: Methods[Method]["input"];
+}
+
+/** A call, the number of a call that is not wanted any more, or the compiled bundle of the CPU, for which calls wait. */
+export type Request = Call | { readonly cancel: number } | { readonly bundle: WebAssembly.Module };
 
 export type Reply =
   | { readonly id: number; readonly output: Methods[Method]["output"] }

@@ -1,15 +1,17 @@
 // The worker's side of a connection: requests in, replies out.
 import { Engine } from "./engine.js";
-import type { Reply, Request } from "./protocol.js";
+import type { Call, Reply, Request } from "./protocol.js";
 
 /** Answers the requests that arrive at a port, one after the other; returns a function that stops it. */
 export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () => void {
   const reply = (message: Reply, transfer: Transferable[] = []) => port.postMessage(message, transfer);
-  const engine = new Engine((device) => reply({ device }));
+  let receive: (bundle: WebAssembly.Module) => void = () => {};
+  const bundle = new Promise<WebAssembly.Module>((resolve) => (receive = resolve));
+  const engine = new Engine(bundle, (device) => reply({ device }));
   const cancelled = new Set<number>();
   let last: Promise<void> = Promise.resolve();
 
-  const answer = async ({ id, method, input }: Exclude<Request, { cancel: number }>): Promise<void> => {
+  const answer = async ({ id, method, input }: Call): Promise<void> => {
     if (cancelled.delete(id)) return;
     try {
       const output = await engine.call(method, input, () => cancelled.has(id));
@@ -22,7 +24,8 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
   };
 
   port.onmessage = ({ data: request }: MessageEvent<Request>) => {
-    if ("cancel" in request) cancelled.add(request.cancel);
+    if ("bundle" in request) receive(request.bundle);
+    else if ("cancel" in request) cancelled.add(request.cancel);
     else last = last.then(() => answer(request));
   };
 

@@ -1,7 +1,8 @@
 // The training run in the worker.
+import { messageOf } from "./bundle.js";
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
-import { CPU, checkAgreement, type Gpu, messageOf, reasonForCpu } from "./gpu.js";
+import { CPU, checkAgreement, type Gpu, reasonForCpu } from "./gpu.js";
 import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceInfo, Methods } from "./protocol.js";
