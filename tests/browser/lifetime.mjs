@@ -14,10 +14,12 @@ try {
   page.setDefaultTimeout(180_000);
   const complaints = [];
   const requests = [];
+  const bundles = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("request", (request) => {
     if (request.url().includes("safetensors")) requests.push(request.method());
+    if (request.url().endsWith(".wasm")) bundles.push(request.url().split("/").pop());
   });
   await page.goto(server.address);
   const result = job.webgpu ? { lost: await page.evaluate(lose, job) } : {};
@@ -30,7 +32,7 @@ try {
     result.cache = await page.evaluate(keep, job);
     result.requests = requests.join(" ");
   }
-  console.log(JSON.stringify({ ...result, complaints }));
+  console.log(JSON.stringify({ ...result, bundles, complaints }));
 } finally {
   await browser.close();
   server.close();

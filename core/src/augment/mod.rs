@@ -143,7 +143,7 @@ impl Augmentation {
         Ok(stretches.iter().map(sample).collect())
     }
 
-    /// The part of each side of a square image that its centre crop has, if there is one.
+    /// The part of each side of the largest middle window that a centre crop has, if there is one; `side` is the image's shorter one.
     fn centre(&self, side: usize) -> Result<Option<f64>> {
         match self.size.filter(|_| self.centre_crop) {
             Some(size) if size > side => {

@@ -36,6 +36,11 @@ fn encoders_are_freed_taken_back_and_kept() {
 
     let bytes: Vec<u64> = serde_json::from_value(result["turns"]["bytes"].clone()).unwrap();
     assert_eq!(result["turns"]["instances"], 1);
+    assert_eq!(
+        result["bundles"],
+        json!(["cpu.wasm"]),
+        "the page compiles a bundle once for this thread and every worker"
+    );
     // Ten networks that are not freed would take 2.5 MB.
     assert!(bytes[0] > 0 && bytes[9] < bytes[0] + (1 << 20), "memory grows: {bytes:?}");
     assert_eq!(result["workers"], 0, "workers are left");
@@ -63,6 +68,7 @@ fn encoders_are_freed_taken_back_and_kept() {
 #[test]
 fn a_lost_device_is_replaced() {
     let Some(result) = lifetime(Where::WebGpu) else { return };
+    assert_eq!(result["bundles"], json!(["cpu.wasm", "webgpu.wasm"]));
     let undescribed = &result["lost"]["undescribed"];
     assert_eq!(undescribed["kind"], "cpu", "{undescribed}");
     for what in ["reason", "refusal"] {
