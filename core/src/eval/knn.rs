@@ -383,7 +383,7 @@ impl<R: Rows> Rows for Unit<R> {
         (0..out.len() / columns.max(1)).try_for_each(|row| {
             self.0.read(first + row, Buffer::Double(&mut values))?;
             normalise(&mut values);
-            out.part(row * columns, columns).write(values.iter().copied());
+            out.part(row * columns, columns).copy(&values);
             Ok(())
         })
     }

@@ -105,6 +105,14 @@ impl Buffer<'_> {
         }
     }
 
+    /// Copies values, in its type, to its first places.
+    pub fn copy<S: Real>(&mut self, values: &[S]) {
+        match self {
+            Self::Single(out) => convert(out, values),
+            Self::Double(out) => convert(out, values),
+        }
+    }
+
     /// Writes values one after another, from the first on.
     pub fn write<S: Into<f64>>(&mut self, values: impl Iterator<Item = S>) {
         match self {
@@ -244,19 +252,16 @@ pub fn to_matrix(source: &dyn Rows) -> Result<Matrix> {
 ///
 /// # Errors
 /// [`Error::Shape`] if `out` holds more.
-fn copy<S: Real>(values: &[S], start: usize, out: Buffer<'_>) -> Result<()> {
+fn copy<S: Real>(values: &[S], start: usize, mut out: Buffer<'_>) -> Result<()> {
     let end = start.saturating_add(out.len());
     let Some(source) = values.get(start..end) else {
         return Err(Error::shape("rows", format!("at most {} numbers", values.len()), end.to_string()));
     };
-    match out {
-        Buffer::Single(out) => convert(out, source),
-        Buffer::Double(out) => convert(out, source),
-    }
+    out.copy(source);
     Ok(())
 }
 
-/// Not by `copied`: that has a function for each number, which is only inlined where it lies in the same part of the crate.
+/// Not by `Iterator::copied`: that has a function for each number, which is only inlined where it lies in the same part of the crate.
 fn convert<T: Real, S: Real>(out: &mut [T], values: &[S]) {
     out.iter_mut().zip(values).for_each(|(out, value)| *out = T::of((*value).into()));
 }
