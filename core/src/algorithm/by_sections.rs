@@ -101,16 +101,17 @@ mod tests {
     use super::*;
     use crate::nn::checkpoint::flattened;
     use crate::nn::head::{HeadConfig, HeadKind};
+    use crate::nn::initial::{InitialValues, Zeros};
     use crate::nn::resnet::Stem;
     use crate::nn::{Architecture, EncoderConfig};
 
-    fn model(name: Architecture, side: usize, stem: Option<Stem>) -> Model {
+    fn model(encoder: &EncoderConfig, initial: &mut impl InitialValues) -> Model {
         let networks = Networks {
-            encoder: EncoderConfig { name, input_size: side, stem, ..EncoderConfig::default() },
+            encoder: encoder.clone(),
             head: HeadConfig { kind: HeadKind::Released, hidden: Some(7), output: 5 },
             ..Networks::default()
         };
-        networks.init(&Device::flex(), &mut rng(1)).unwrap()
+        networks.init(&Device::flex(), initial).unwrap()
     }
 
     fn waves<const D: usize>(shape: [usize; D], pace: f32) -> Tensor<D> {
@@ -165,19 +166,27 @@ mod tests {
 
     #[test]
     fn sections_give_what_one_backward_pass_gives() {
+        let residual = |input_size, stem| EncoderConfig {
+            name: Architecture::ResNet18,
+            input_size,
+            stem: Some(stem),
+            width: Some(8),
+            ..EncoderConfig::default()
+        };
         let cases = [
-            (Architecture::LeNet5, 32, None, 3),
-            (Architecture::ResNet18, 8, Some(Stem::Cifar), 12),
-            (Architecture::ResNet18, 33, Some(Stem::Imagenet), 12),
+            (EncoderConfig::default(), 3),
+            (residual(8, Stem::Cifar), 12),
+            (residual(33, Stem::Imagenet), 12),
         ];
-        for (name, side, stem, sections) in cases {
+        for (encoder, sections) in cases {
+            let (name, side) = (encoder.name, encoder.input_size);
             for (apart, is_whole) in [(false, true), (true, true), (false, false), (true, false)] {
                 let [a, b] = [0.37, 0.61].map(|pace| waves([3, 3, side, side], pace));
                 let views = Views::new(a, b * 0.5 + 0.7).unwrap().with_per_view_batch_norm(apart);
                 // An objective may give gradients of one view alone.
                 let grad_projections = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
 
-                let plain = model(name, side, stem);
+                let plain = model(&encoder, &mut rng(1));
                 let embeddings = passes::represent(&plain, &views);
                 let projections = embeddings.through(&plain).split();
                 let loss =
@@ -185,7 +194,7 @@ mod tests {
                 let gradients = passes::gradients(&plain, loss.unwrap()).unwrap();
                 let expected = outcome(&plain, embeddings, projections, &[gradients]);
 
-                let by_sections = model(name, side, stem);
+                let by_sections = model(&encoder, &mut rng(1));
                 let pass = BySections::forward(&by_sections, &views);
                 let (embeddings, projections) = (pass.embeddings(), pass.projections());
                 let mut grads = Vec::new();
@@ -201,7 +210,7 @@ mod tests {
     #[test]
     fn every_parameter_is_in_one_section() {
         for &name in Architecture::ALL {
-            let model = model(name, 32, None);
+            let model = model(&EncoderConfig { name, ..EncoderConfig::default() }, &mut Zeros);
             let mut times = HashMap::new();
             let sections = model.sections();
             for id in sections.iter().flat_map(|section| section.parameters()) {

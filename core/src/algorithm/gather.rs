@@ -304,9 +304,10 @@ mod tests {
 
     fn networks(name: Architecture, head: HeadKind) -> Networks {
         let residual = name == Architecture::ResNet18;
-        let (input_size, stem) = if residual { (16, Some(Stem::Cifar)) } else { (32, None) };
+        let (input_size, stem, width) =
+            if residual { (16, Some(Stem::Cifar), Some(8)) } else { (32, None, None) };
         Networks {
-            encoder: EncoderConfig { name, input_size, stem, ..EncoderConfig::default() },
+            encoder: EncoderConfig { name, input_size, stem, width, ..EncoderConfig::default() },
             head: HeadConfig { kind: head, hidden: Some(16), output: 8 },
             ..Networks::default()
         }

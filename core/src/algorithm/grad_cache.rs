@@ -397,6 +397,7 @@ mod tests {
             encoder: EncoderConfig {
                 name: Architecture::ResNet18,
                 stem: Some(Stem::Cifar),
+                width: Some(8),
                 ..EncoderConfig::default()
             },
             head: HeadConfig { hidden: Some(16), output: 8, ..HeadConfig::default() },

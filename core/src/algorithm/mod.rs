@@ -78,7 +78,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
-use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +88,7 @@ use crate::nn::EncoderConfig;
 use crate::nn::Model;
 use crate::nn::checkpoint::{CheckpointError, Weights};
 use crate::nn::head::HeadConfig;
+use crate::nn::initial::InitialValues;
 use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
@@ -331,20 +331,20 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// An initial network on an autodiff device: random, except for an encoder that has `weights`.
+    /// A network of initial values on an autodiff device; an encoder that has `weights` has these.
     ///
     /// # Errors
     /// A setting is out of range, or the weights belong to another encoder.
-    pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Model> {
+    pub fn init(&self, device: &Device, initial: &mut impl InitialValues) -> Result<Model> {
         let device = device.clone().autodiff();
-        let mut encoder = self.encoder.init(&device, rng)?;
+        let mut encoder = self.encoder.init(&device, initial)?;
         if let Some(weights) = &self.weights {
             encoder = weights.put_into(encoder).map_err(|error| Error::Degenerate {
                 reason: format!("the encoder cannot start from these weights: {error}"),
                 remedy: "name the file of an encoder with the same layers".into(),
             })?;
         }
-        let head = self.head.init(self.encoder.embedding_size(), &device, rng)?;
+        let head = self.head.init(self.encoder.embedding_size(), &device, initial)?;
         Ok(Model { encoder, head })
     }
 }

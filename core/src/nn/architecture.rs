@@ -39,12 +39,6 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::NAME),+ }
             }
 
-            /// Number of features of the network for images of a side, without the layer that
-            /// [`EncoderConfig::output`](super::EncoderConfig::output) adds.
-            pub fn features(self, side: usize) -> usize {
-                match self { $(Self::$name => <$design>::features(side)),+ }
-            }
-
             /// True if it can compute in 16-bit floats.
             pub fn computes_in_half(self) -> bool {
                 match self { $(Self::$name => <$design>::COMPUTES_IN_HALF),+ }
@@ -64,12 +58,22 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::HAS_STEM),+ }
             }
 
+            pub(super) fn has_width(self) -> bool {
+                match self { $(Self::$name => <$design>::HAS_WIDTH),+ }
+            }
+
             pub(super) fn has_output(self) -> bool {
                 match self { $(Self::$name => <$design>::HAS_OUTPUT),+ }
             }
 
             pub(super) fn check_side(self, side: usize) -> Result<(), String> {
                 match self { $(Self::$name => <$design>::check_side(side)),+ }
+            }
+
+            /// Number of features of the network, without the layer that
+            /// [`EncoderConfig::output`](super::EncoderConfig::output) adds.
+            pub(super) fn features(self, settings: &Settings) -> usize {
+                match self { $(Self::$name => <$design>::features(settings)),+ }
             }
 
             pub(super) fn least_numbers(self, settings: &Settings) -> u64 {

@@ -19,6 +19,9 @@ const MOST_CHANNELS: usize = 64;
 /// More than any layer of the literature, for the same reason.
 const WIDEST: usize = 65_536;
 
+/// Four times as wide as the widest of SimCLR, for the same reason.
+const MOST_WIDTH: usize = 1024;
+
 /// Settings of an encoder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,10 @@ pub struct EncoderConfig {
     /// The first layers of a residual network. Default: `imagenet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stem: Option<Stem>,
+    /// Channels of the first stage of a residual network; the others have 2, 4 and 8 times as many. Default: 64, as in the
+    /// paper; 128 and 256 are the networks "2×" and "4×" of SimCLR, and fewer train sooner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
     /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048.
     /// For the autoencoder it is the number of latents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +63,7 @@ impl Default for EncoderConfig {
             input_size: default_input_size(),
             channels: default_channels(),
             stem: None,
+            width: None,
             output: None,
         }
     }
@@ -64,7 +72,7 @@ impl Default for EncoderConfig {
 impl EncoderConfig {
     /// Number of features of the embedding.
     pub fn embedding_size(&self) -> usize {
-        self.output.unwrap_or_else(|| self.name.features(self.input_size))
+        self.output.unwrap_or_else(|| self.features())
     }
 
     /// Checks that the network supports images of this size and number of channels.
@@ -74,17 +82,24 @@ impl EncoderConfig {
     pub fn validate(&self) -> Result<()> {
         let refuse =
             |key, value: &dyn Display, reason: &str| Err(Error::parameter(key, value.to_string(), reason));
-        match (self.stem, self.output) {
-            (Some(_), _) if !self.name.has_stem() => {
-                return refuse("encoder.stem", &"given", &only(Architecture::has_stem));
+        if self.stem.is_some() && !self.name.has_stem() {
+            return refuse("encoder.stem", &"given", &only(Architecture::has_stem));
+        }
+        if let Some(width) = self.width {
+            if !self.name.has_width() {
+                return refuse("encoder.width", &width, &only(Architecture::has_width));
             }
-            (_, Some(output)) if !self.name.has_output() => {
+            if !(1..=MOST_WIDTH).contains(&width) {
+                return refuse("encoder.width", &width, "expected 1 to 1024");
+            }
+        }
+        if let Some(output) = self.output {
+            if !self.name.has_output() {
                 return refuse("encoder.output", &output, &only(Architecture::has_output));
             }
-            (_, Some(output)) if !(1..=WIDEST).contains(&output) => {
+            if !(1..=WIDEST).contains(&output) {
                 return refuse("encoder.output", &output, "expected 1 to 65536");
             }
-            _ => {}
         }
         if !(1..=MOST_CHANNELS).contains(&self.channels) {
             return refuse("encoder.channels", &self.channels, "expected 1 to 64");
@@ -96,8 +111,13 @@ impl EncoderConfig {
     }
 
     fn settings(&self) -> Settings {
-        let Self { input_size: side, channels, stem, output, .. } = *self;
-        Settings { side, channels, stem, output }
+        let Self { input_size: side, channels, stem, width, output, .. } = *self;
+        Settings { side, channels, stem, width, output }
+    }
+
+    /// Number of features before the layer that `output` adds.
+    fn features(&self) -> usize {
+        self.name.features(&self.settings())
     }
 
     /// Shape and values of a tensor that was learned for images of another side, for those of these settings; none if it fits
@@ -135,8 +155,9 @@ impl EncoderConfig {
 
     /// True if both are settings of the same layers, whether a default is written or left out.
     pub(crate) fn has_layers_of(&self, other: &Self) -> bool {
-        let sizes =
-            |config: &Self| (config.name, config.input_size, config.channels, config.embedding_size());
+        let sizes = |config: &Self| {
+            (config.name, config.input_size, config.channels, config.features(), config.embedding_size())
+        };
         sizes(self) == sizes(other) && self.operations() == other.operations()
     }
 
@@ -160,4 +181,29 @@ fn only(has: fn(Architecture) -> bool) -> String {
         .collect();
     families.dedup();
     format!("expected none, only {} has one", families.join(" or "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_width_belongs_to_a_residual_network_and_decides_its_features() {
+        let of = |name, width| EncoderConfig { name, width, ..EncoderConfig::default() };
+        let features = |name, width| of(name, width).embedding_size();
+        assert_eq!(
+            [None, Some(64), Some(5)].map(|width| features(Architecture::ResNet18, width)),
+            [512, 512, 40]
+        );
+        assert_eq!(features(Architecture::ResNet50, Some(128)), 4096);
+        let refused = |name, width| of(name, Some(width)).validate().unwrap_err().to_string();
+        for width in [0, 1025] {
+            let error = refused(Architecture::ResNet34, width);
+            assert!(error.contains("encoder.width") && error.contains("1 to 1024"), "{error}");
+        }
+        let error = refused(Architecture::LeNet5, 64);
+        assert!(error.contains("encoder.width") && error.contains("only a resnet has one"), "{error}");
+        assert_eq!(of(Architecture::ResNet101, Some(1024)).validate(), Ok(()));
+    }
 }

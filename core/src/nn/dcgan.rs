@@ -210,8 +210,8 @@ impl Design for DcganDesign {
     const NAME: &'static str = "dcgan";
     const PYTORCH: &'static str = include_str!("dcgan.py");
 
-    fn features(side: usize) -> usize {
-        embedding_size(side)
+    fn features(settings: &Settings) -> usize {
+        embedding_size(settings.side)
     }
 
     fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Discriminator {

@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     /// Channels of the input.
     pub(crate) channels: usize,
     pub(crate) stem: Option<Stem>,
+    /// Channels of the first stage, where the network has one of any width.
+    pub(crate) width: Option<usize>,
     /// Width of the last layer, where the network has one of any width.
     pub(crate) output: Option<usize>,
 }
@@ -69,6 +71,8 @@ pub(crate) trait Design {
     const FAMILY: &'static str = Self::NAME;
     /// True if it begins with a [`Stem`].
     const HAS_STEM: bool = false;
+    /// True if `encoder.width` sets the channels of its stages.
+    const HAS_WIDTH: bool = false;
     /// True if `encoder.output` sets the width of its last layer.
     const HAS_OUTPUT: bool = false;
     /// True if it can compute in 16-bit floats.
@@ -79,8 +83,8 @@ pub(crate) trait Design {
     /// Parts of tensor names in another program, with those here. They are replaced in this order in a file that has the first.
     const ALSO_NAMED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Number of features for images of a side, where `encoder.output` says nothing.
-    fn features(side: usize) -> usize;
+    /// Number of features, where `encoder.output` says nothing.
+    fn features(settings: &Settings) -> usize;
 
     /// A network initialised as PyTorch does.
     fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Self::Network;

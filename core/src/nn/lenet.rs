@@ -71,7 +71,7 @@ impl Design for LeNet5Design {
     const COMPUTES_IN_HALF: bool = false;
     const PYTORCH: &'static str = include_str!("lenet.py");
 
-    fn features(_side: usize) -> usize {
+    fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
     }
 

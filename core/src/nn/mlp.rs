@@ -46,7 +46,7 @@ impl Design for MlpDesign {
     const NAME: &'static str = "mlp";
     const PYTORCH: &'static str = include_str!("mlp.py");
 
-    fn features(_side: usize) -> usize {
+    fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
     }
 

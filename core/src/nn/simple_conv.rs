@@ -132,7 +132,7 @@ impl Design for SimpleConvDesign {
     const NAME: &'static str = "simple-conv";
     const PYTORCH: &'static str = include_str!("simple_conv.py");
 
-    fn features(_side: usize) -> usize {
+    fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
     }
 
@@ -173,7 +173,7 @@ impl Design for SimpleConv1x1Design {
     const NAME: &'static str = "simple-conv-1x1";
     const PYTORCH: &'static str = include_str!("simple_conv.py");
 
-    fn features(_side: usize) -> usize {
+    fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
     }
 

@@ -186,7 +186,7 @@ impl Design for VaeDesign {
     const COMPUTES_IN_HALF: bool = false;
     const PYTORCH: &'static str = include_str!("vae.py");
 
-    fn features(_side: usize) -> usize {
+    fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
     }
 

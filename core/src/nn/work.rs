@@ -180,6 +180,18 @@ mod tests {
         }
     }
 
+    /// Chen et al., *A Simple Framework for Contrastive Learning of Visual Representations*, 2020, table 6 gives 24, 94 and 375 million
+    /// parameters for ResNet-50 of one, two and four times the width.
+    #[test]
+    fn wide_networks_have_the_parameters_of_simclrs() {
+        for (width, millions) in [(None, 24), (Some(64), 24), (Some(128), 94), (Some(256), 375)] {
+            let name = Architecture::ResNet50;
+            let config = EncoderConfig { name, input_size: 224, width, ..EncoderConfig::default() };
+            let channels = 26_560 * width.unwrap_or(64) as u64 / 64;
+            assert_eq!((config.work().weights + 2 * channels + 500_000) / 1_000_000, millions, "{width:?}");
+        }
+    }
+
     /// torchvision's documentation gives 17.56 billion and 86,567,656 parameters for `ViT_B_16_Weights` with the classifier of 1000
     /// classes; DeiT's paper, table 5, 4.6 billion and 22 million for its small network, of which timm counts 22,050,664.
     #[test]
@@ -216,8 +228,10 @@ mod tests {
 
         use crate::nn::initial::Zeros;
 
-        for &name in Architecture::ALL {
-            let config = EncoderConfig { name, ..EncoderConfig::default() };
+        let narrow = [Architecture::ResNet18, Architecture::ResNet50].map(|name| (name, Some(24)));
+        let all = Architecture::ALL.iter().map(|name| (*name, None));
+        for (name, width) in all.chain(narrow) {
+            let config = EncoderConfig { name, width, ..EncoderConfig::default() };
             let network = config.init(&Device::flex(), &mut Zeros).unwrap();
             let (counted, all) = (config.work().weights as f64, network.num_params() as f64);
             assert!(counted <= all && counted > 0.7 * all, "{}: {counted} of {all}", name.name());

@@ -122,6 +122,9 @@ pub(crate) struct Import {
     /// How a resnet begins: imagenet, cifar, cifar-padded
     #[arg(long, value_name = "STEM", value_parser = by_name::<Stem>)]
     pub(crate) stem: Option<Stem>,
+    /// Channels of the first stage of a resnet, 64 unless the network is wider or narrower
+    #[arg(long, value_name = "N")]
+    pub(crate) width: Option<usize>,
     /// Width of a linear layer at the end that belongs to the encoder
     #[arg(long, value_name = "N")]
     pub(crate) output: Option<usize>,

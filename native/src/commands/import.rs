@@ -38,6 +38,7 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
         input_size: arguments.input_size,
         channels: arguments.mean.len(),
         stem: arguments.stem,
+        width: arguments.width,
         output: arguments.output,
     };
     encoder.validate().map_err(usage)?;

@@ -65,11 +65,12 @@ fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
     let EncoderConfig { name, output, .. } = *config;
     let output = output.map(|_| 16);
     let of = |name| EncoderConfig { name, input_size: SIDE, output, ..EncoderConfig::default() };
+    let residual = |name| EncoderConfig { width: Some(8), ..of(name) };
     match name {
         // Their methods need them.
         Vae | Dcgan => EncoderConfig { input_size: SIDE, ..config.clone() },
         _ if parts == Kept::Nothing => EncoderConfig::default(),
-        ResNet18 | ResNet34 | ResNet50 | ResNet101 => of(ResNet18),
+        ResNet18 | ResNet34 | ResNet50 | ResNet101 => residual(ResNet18),
         VitS16 | VitB16 => of(VitS16),
         // Takes 32 pixels.
         LeNet5 => EncoderConfig { output, ..EncoderConfig::default() },

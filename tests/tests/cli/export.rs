@@ -56,13 +56,14 @@ pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
     let larger = [ResNet34, ResNet101, VitB16];
     let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
     let stem = |name, stem, output| EncoderConfig { stem: Some(stem), output, ..config(name) };
+    let wide = |width, config| EncoderConfig { width: Some(width), ..config };
     let changed = [
         ("lenet", config(LeNet5), Some(40)),
         ("lenet-grey", EncoderConfig { channels: 1, ..config(LeNet5) }, None),
         ("resnet18", EncoderConfig { input_size: 64, ..config(ResNet18) }, Some(72)),
         ("resnet18-cifar", stem(ResNet18, Stem::Cifar, None), None),
-        ("resnet18-padded", stem(ResNet18, Stem::CifarPadded, Some(40)), None),
-        ("resnet50", stem(ResNet50, Stem::Cifar, None), None),
+        ("resnet18-padded", wide(24, stem(ResNet18, Stem::CifarPadded, Some(40))), None),
+        ("resnet50", wide(10, stem(ResNet50, Stem::Cifar, None)), None),
         ("mlp", EncoderConfig { input_size: 28, ..config(Mlp) }, Some(31)),
         ("vae", EncoderConfig { input_size: 18, output: Some(10), ..config(Vae) }, None),
     ];

@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn chunks_of_residual_networks_equal_one_pass() {
-        let residual = |name, side, stem| encoder(name, side, Some(stem));
+        let residual = |name, side, stem| EncoderConfig { width: Some(8), ..encoder(name, side, Some(stem)) };
         let [of_18, of_50] = [Architecture::ResNet18, Architecture::ResNet50];
         equals_one_pass(&residual(of_18, 8, Stem::Cifar), HeadKind::Released, 4, &[(1, 1), (3, 1), (1, 3)]);
         equals_one_pass(&residual(of_18, 17, Stem::Imagenet), HeadKind::Mlp, 3, &[(2, 1)]);

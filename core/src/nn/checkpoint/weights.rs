@@ -351,6 +351,7 @@ mod tests {
         let residual = |stem, output| EncoderConfig {
             name: Architecture::ResNet18,
             stem,
+            width: Some(8),
             output,
             ..EncoderConfig::default()
         };
@@ -359,10 +360,13 @@ mod tests {
         let file = pollster::block_on(Checkpoint { metadata, encoder, head: None }.to_bytes()).unwrap();
         let read = |encoder: &EncoderConfig| Weights::from_encoder_file(&file, encoder).map(drop);
         assert_eq!(read(&residual(Some(Stem::Imagenet), None)), Ok(()));
-        for other in [residual(Some(Stem::Cifar), None), residual(None, Some(512))] {
+        for other in [residual(Some(Stem::Cifar), None), residual(None, Some(64))] {
             let error = read(&other).unwrap_err();
             assert!(matches!(error, CheckpointError::Field { .. }), "{error}");
         }
+        let width = |width| EncoderConfig { width, output: Some(16), ..residual(None, None) };
+        assert!(width(None).has_layers_of(&width(Some(64))));
+        assert!(!width(Some(64)).has_layers_of(&width(Some(32))));
         let coded = |output| EncoderConfig { name: Architecture::Vae, output, ..EncoderConfig::default() };
         assert!(coded(None).has_layers_of(&coded(Some(128))));
         assert!(!coded(None).has_layers_of(&coded(Some(64))));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use burn::tensor::Device;
 
-use super::{Depth, HALVING, Kind, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
+use super::{Depth, HALVING, Kind, ResNet, ResNetConfig, Stem, THREE, WIDTH};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
 use crate::nn::initial::InitialValues;
@@ -18,28 +18,26 @@ const FAMILY: &str = "resnet";
 /// All depths in PyTorch.
 const PYTORCH: &str = include_str!("resnet.py");
 
-impl Depth {
-    fn init(self, settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> ResNet {
-        let Settings { channels, stem, output, .. } = *settings;
-        let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
-        ResNet::new(&config, device, initial)
+impl ResNetConfig {
+    fn of(depth: Depth, settings: &Settings) -> Self {
+        let Settings { channels, stem, width, output, .. } = *settings;
+        Self { depth, stem: stem.unwrap_or_default(), channels, width: width.unwrap_or(WIDTH), output }
     }
 
-    fn activations(self, settings: &Settings) -> Activations {
-        let stem = settings.stem.unwrap_or_default();
-        let mut side = stem.window().after(settings.side);
-        let image = Activations::from_image(settings.channels, settings.side);
-        let mut activations = image.and(2, WIDTHS[0] * side.pow(2));
-        if stem == Stem::Imagenet {
+    fn activations(&self, side: usize) -> Activations {
+        let image = Activations::from_image(self.channels, side);
+        let mut side = self.stem.window().after(side);
+        let mut activations = image.and(2, self.width * side.pow(2));
+        if self.stem == Stem::Imagenet {
             // Values and their sources.
             side = HALVING.after(side);
-            activations = activations.and(2, WIDTHS[0] * side.pow(2));
+            activations = activations.and(2, self.width * side.pow(2));
         }
-        let mut inputs = WIDTHS[0];
+        let (kind, mut inputs) = (self.depth.kind(), self.width);
         for (width, stride) in self.plan() {
-            let outputs = width * self.kind().expansion();
+            let outputs = width * kind.expansion();
             let after = Window { stride, ..THREE }.after(side);
-            activations = match self.kind() {
+            activations = match kind {
                 Kind::Basic => activations.and(4, width * after.pow(2)),
                 Kind::Bottleneck => activations
                     .and(2, width * side.pow(2))
@@ -53,19 +51,19 @@ impl Depth {
             (side, inputs) = (after, outputs);
         }
         activations = activations.and_between(inputs * side.pow(2));
-        activations.and(1, self.features()).and(1, settings.output.unwrap_or(0))
+        activations.and(1, self.features()).and(1, self.output.unwrap_or(0))
     }
 
-    fn work(self, settings: &Settings) -> Work {
-        let stem = settings.stem.unwrap_or_default();
-        let image = Layers::from_maps(settings.channels, settings.side);
-        let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
-        if stem == Stem::Imagenet {
+    fn work(&self, side: usize) -> Work {
+        let image = Layers::from_maps(self.channels, side);
+        let mut maps = image.convolution(self.width, self.stem.window()).normalised();
+        if self.stem == Stem::Imagenet {
             maps = maps.pool(HALVING);
         }
+        let kind = self.depth.kind();
         for (width, stride) in self.plan() {
-            let (outputs, strided) = (width * self.kind().expansion(), Window { stride, ..THREE });
-            let mut block = match self.kind() {
+            let (outputs, strided) = (width * kind.expansion(), Window { stride, ..THREE });
+            let mut block = match kind {
                 Kind::Basic => {
                     maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
                 }
@@ -84,38 +82,40 @@ impl Depth {
             maps = block.added();
         }
         let pooled = maps.averaged();
-        settings.output.map_or(pooled, |output| pooled.linear(output)).work
+        self.output.map_or(pooled, |output| pooled.linear(output)).work
     }
 
-    fn operations(self, settings: &Settings) -> Vec<Operation> {
-        let stem = settings.stem.unwrap_or_default();
-        let Window { stride, padding, .. } = stem.window();
+    fn operations(&self) -> Vec<Operation> {
+        let Window { stride, padding, .. } = self.stem.window();
         let mut operations = convolved("conv1", "bn1", stride, padding);
         operations.push(Operation::Relu);
-        if stem == Stem::Imagenet {
+        if self.stem == Stem::Imagenet {
             let Window { kernel: side, stride, padding } = HALVING;
             operations.push(Operation::Maximum { side, stride, padding });
         }
-        let mut inputs = WIDTHS[0];
-        for (stage, width) in WIDTHS.into_iter().enumerate() {
+        let mut inputs = self.width;
+        for (stage, width) in self.widths().into_iter().enumerate() {
             let of_stage = self.plan().filter(|(of_block, _)| *of_block == width);
             for (block, (_, stride)) in of_stage.enumerate() {
                 let name = format!("layer{}.{block}.", stage + 1);
-                let outputs = width * self.kind().expansion();
+                let outputs = width * self.depth.kind().expansion();
                 let shortcut = if stride > 1 || inputs != outputs {
                     convolved(&format!("{name}downsample.0"), &format!("{name}downsample.1"), stride, 0)
                 } else {
                     Vec::new()
                 };
-                operations.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
+                operations
+                    .extend([Operation::Sum([self.depth.block(&name, stride), shortcut]), Operation::Relu]);
                 inputs = outputs;
             }
         }
         operations.push(Operation::GlobalMean);
-        operations.extend(settings.output.map(|_| Operation::linear("fc")));
+        operations.extend(self.output.map(|_| Operation::linear("fc")));
         operations
     }
+}
 
+impl Depth {
     /// The main branch of a block.
     fn block(self, name: &str, stride: usize) -> Vec<Operation> {
         let windows: &[(usize, usize)] = match self.kind() {
@@ -147,31 +147,32 @@ macro_rules! designs {
             const NAME: &'static str = $name;
             const FAMILY: &'static str = FAMILY;
             const HAS_STEM: bool = true;
+            const HAS_WIDTH: bool = true;
             const HAS_OUTPUT: bool = true;
             const PYTORCH: &'static str = PYTORCH;
 
-            fn features(_side: usize) -> usize {
-                $depth.features()
+            fn features(settings: &Settings) -> usize {
+                ResNetConfig::of($depth, settings).features()
             }
 
             fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> ResNet {
-                $depth.init(settings, device, initial)
+                ResNet::new(&ResNetConfig::of($depth, settings), device, initial)
             }
 
             fn least_numbers(settings: &Settings) -> u64 {
-                $depth.work(settings).weights
+                ResNetConfig::of($depth, settings).work(settings.side).weights
             }
 
             fn activations(settings: &Settings) -> Activations {
-                $depth.activations(settings)
+                ResNetConfig::of($depth, settings).activations(settings.side)
             }
 
             fn work(settings: &Settings) -> Work {
-                $depth.work(settings)
+                ResNetConfig::of($depth, settings).work(settings.side)
             }
 
             fn operations(settings: &Settings) -> Vec<Operation> {
-                $depth.operations(settings)
+                ResNetConfig::of($depth, settings).operations()
             }
 
             fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {

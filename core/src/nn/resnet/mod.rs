@@ -1,5 +1,6 @@
 //! Residual networks (He et al., *Deep Residual Learning for Image Recognition*, 2016, table 1) with torchvision's
-//! layers and tensor names, without the classifier: `[n, 512]` for 18 and 34 layers, `[n, 2048]` for 50 and 101.
+//! layers and tensor names, without the classifier: `[n, 512]` for 18 and 34 layers, `[n, 2048]` for 50 and 101 at the paper's
+//! width of 64 channels. Other widths multiply the channels of all layers, as in SimCLR (Chen et al. 2020, figure 7).
 //!
 //! As in torchvision, the stride of a bottleneck lies in its 3×3 convolution ("v1.5"), convolutions have no bias
 //! and start from a normal of variance `2 / (k² out)` (He et al. 2015, fan-out), and the gain of the last
@@ -47,8 +48,8 @@ enum Kind {
     Bottleneck,
 }
 
-/// Widths of the four stages.
-const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+/// Channels of the first stage in the paper.
+const WIDTH: usize = 64;
 /// The windows of a 3×3 convolution, or of the maximum after the stem.
 const THREE: Window = Window { kernel: 3, stride: 1, padding: 1 };
 const HALVING: Window = Window { stride: 2, ..THREE };
@@ -70,19 +71,6 @@ impl Depth {
 
     fn blocks(self) -> [usize; 4] {
         self.stages().1
-    }
-
-    /// Number of features after the last stage.
-    pub fn features(self) -> usize {
-        WIDTHS[3] * self.kind().expansion()
-    }
-
-    /// The width and the stride of each block.
-    fn plan(self) -> impl Iterator<Item = (usize, usize)> {
-        let stages = WIDTHS.into_iter().zip(self.blocks()).enumerate();
-        stages.flat_map(|(stage, (width, blocks))| {
-            (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
-        })
     }
 }
 
@@ -261,21 +249,43 @@ pub struct ResNetConfig {
     pub stem: Stem,
     /// Channels of the images.
     pub channels: usize,
+    /// Channels of the first stage, 64 in the paper.
+    pub width: usize,
     /// Width of a linear layer at the end; without it the embedding is the pooled last stage.
     pub output: Option<usize>,
+}
+
+impl ResNetConfig {
+    /// Widths of the four stages.
+    fn widths(&self) -> [usize; 4] {
+        [1, 2, 4, 8].map(|times| times * self.width)
+    }
+
+    /// Number of features after the last stage.
+    fn features(&self) -> usize {
+        self.widths()[3] * self.depth.kind().expansion()
+    }
+
+    /// The width and the stride of each block.
+    fn plan(&self) -> impl Iterator<Item = (usize, usize)> {
+        let stages = self.widths().into_iter().zip(self.depth.blocks()).enumerate();
+        stages.flat_map(|(stage, (width, blocks))| {
+            (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
+        })
+    }
 }
 
 impl ResNet {
     /// A network with torchvision's initialisation, drawn from the caller's generator.
     pub fn new(config: &ResNetConfig, device: &Device, initial: &mut impl InitialValues) -> Self {
-        let ResNetConfig { depth, stem, channels, output } = *config;
+        let ResNetConfig { depth, stem, channels, width, output } = *config;
         let Window { kernel, stride, padding } = stem.window();
-        let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
+        let shape = Shape { inputs: channels, outputs: width, kernel, stride };
         let mut conv1 = PlainConvolution::new(shape, device, initial);
         conv1.padding = padding;
-        let mut inputs = WIDTHS[0];
+        let mut inputs = width;
         let mut stage = |index: usize| -> Vec<Block> {
-            let width = WIDTHS[index];
+            let width = config.widths()[index];
             let blocks = (0..depth.blocks()[index]).map(|block| {
                 let stride = if block == 0 && index > 0 { 2 } else { 1 };
                 let block = Block::new(depth.kind(), inputs, width, stride, device, initial);
@@ -287,12 +297,12 @@ impl ResNet {
         let [layer1, layer2, layer3, layer4] = [0, 1, 2, 3].map(&mut stage);
         Self {
             conv1,
-            bn1: BatchNorm::new(WIDTHS[0], true, device),
+            bn1: BatchNorm::new(width, true, device),
             layer1,
             layer2,
             layer3,
             layer4,
-            fc: output.map(|width| Linear::new(depth.features(), width, true, device, initial)),
+            fc: output.map(|outputs| Linear::new(config.features(), outputs, true, device, initial)),
             pool: stem == Stem::Imagenet,
         }
     }
@@ -356,9 +366,12 @@ mod tests {
     use crate::nn::checkpoint::{Checkpoint, Imported, Metadata, Weights};
     use crate::numeric::matrix::Matrix;
 
+    fn config(depth: Depth, stem: Stem, output: Option<usize>) -> ResNetConfig {
+        ResNetConfig { depth, stem, channels: 3, width: WIDTH, output }
+    }
+
     fn network(depth: Depth, stem: Stem, output: Option<usize>) -> ResNet {
-        let config = ResNetConfig { depth, stem, channels: 3, output };
-        ResNet::new(&config, &Device::flex(), &mut ChaCha8Rng::seed_from_u64(1))
+        ResNet::new(&config(depth, stem, output), &Device::flex(), &mut ChaCha8Rng::seed_from_u64(1))
     }
 
     fn images(side: usize) -> Tensor<4> {
@@ -375,7 +388,7 @@ mod tests {
             (Depth::Fifty, 25_557_032),
             (Depth::HundredOne, 44_549_160),
         ] {
-            let expected = with_classifier - 1000 * (depth.features() + 1);
+            let expected = with_classifier - 1000 * (config(depth, Stem::Imagenet, None).features() + 1);
             // Running statistics are not parameters in torchvision, but tensors in Burn: as many as gains and
             // shifts.
             let network = network(depth, Stem::Imagenet, None);

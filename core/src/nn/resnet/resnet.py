@@ -45,14 +45,14 @@ class Network(nn.Module):
     def __init__(self):
         super().__init__()
         bottleneck, stages = DEPTHS[ENCODER["name"]]
-        stem, output = ENCODER.get("stem", "imagenet"), ENCODER.get("output")
+        stem, first, output = ENCODER.get("stem", "imagenet"), ENCODER.get("width", 64), ENCODER.get("output")
         kernel, stride, padding = {"imagenet": (7, 2, 3), "cifar": (3, 1, 1), "cifar-padded": (3, 1, 2)}[stem]
         self.pool = stem == "imagenet"
-        self.conv1 = nn.Conv2d(ENCODER["channels"], 64, kernel, stride, padding, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
-        inputs = 64
+        self.conv1 = nn.Conv2d(ENCODER["channels"], first, kernel, stride, padding, bias=False)
+        self.bn1 = nn.BatchNorm2d(first)
+        inputs = first
         for stage, blocks in enumerate(stages):
-            width, layers = 64 << stage, []
+            width, layers = first << stage, []
             for block in range(blocks):
                 layers.append(Block(inputs, width, 2 if block == 0 and stage > 0 else 1, bottleneck))
                 inputs = 4 * width if bottleneck else width

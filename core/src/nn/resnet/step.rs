@@ -16,8 +16,8 @@ use crate::nn::layers::BatchNorm;
 
 const IMAGES: usize = 3;
 
-fn network(depth: Depth, stem: Stem, device: &Device) -> ResNet {
-    let config = ResNetConfig { depth, stem, channels: 3, output: None };
+fn network((depth, stem, width): (Depth, Stem, usize), device: &Device) -> ResNet {
+    let config = ResNetConfig { depth, stem, channels: 3, width, output: None };
     ResNet::new(&config, device, &mut ChaCha8Rng::seed_from_u64(1))
 }
 
@@ -137,12 +137,13 @@ fn step(network: &ResNet, embedding: Tensor<2>) -> Vec<(String, Vec<f64>)> {
     tensors
 }
 
-const CASES: [(Depth, Stem, usize); 5] = [
-    (Depth::Eighteen, Stem::Cifar, 32),
-    (Depth::Eighteen, Stem::CifarPadded, 19),
-    (Depth::Eighteen, Stem::Imagenet, 70),
-    (Depth::ThirtyFour, Stem::Cifar, 16),
-    (Depth::Fifty, Stem::Cifar, 18),
+/// Layers, and the side of the images.
+const CASES: [((Depth, Stem, usize), usize); 5] = [
+    ((Depth::Eighteen, Stem::Cifar, 64), 32),
+    ((Depth::Eighteen, Stem::CifarPadded, 5), 19),
+    ((Depth::Eighteen, Stem::Imagenet, 16), 70),
+    ((Depth::ThirtyFour, Stem::Cifar, 8), 16),
+    ((Depth::Fifty, Stem::Cifar, 12), 18),
 ];
 
 /// With rectifiers, gradients of a deep network are sensitive to the input: the error in `f32` is compared with the
@@ -150,19 +151,19 @@ const CASES: [(Depth, Stem, usize); 5] = [
 #[test]
 fn a_training_step_equals_autodiff() {
     let device = Device::flex().autodiff();
-    for (depth, stem, side) in CASES {
+    for (layers, side) in CASES {
         let images = images(side, &device);
         let expected = |images: Tensor<4>| {
-            let network = network(depth, stem, &device);
+            let network = network(layers, &device);
             let embedding = Plain { network: &network, is_training: true }.forward(images);
             (numbers(embedding.clone()), step(&network, embedding))
         };
         let (expected_embedding, of_expected) = expected(images.clone());
         let (_, moved) = expected(images.clone() + images.clone().mul_scalar(77.0).sin().mul_scalar(1e-5));
 
-        let ours = network(depth, stem, &device);
+        let ours = network(layers, &device);
         let embedding = ours.forward(images);
-        let case = format!("{depth:?} {stem:?} {side}");
+        let case = format!("{layers:?} {side}");
         let worst = error(&numbers(embedding.clone()), &expected_embedding);
         assert!(worst < 1e-4, "{case}: {worst}");
         let tensors = step(&ours, embedding);
@@ -175,9 +176,10 @@ fn a_training_step_equals_autodiff() {
 
 #[test]
 fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
-    for (depth, stem, side) in [(Depth::Eighteen, Stem::Cifar, 32), (Depth::Fifty, Stem::Imagenet, 65)] {
+    let cases = [((Depth::Eighteen, Stem::Cifar, 64), 16), ((Depth::Fifty, Stem::Imagenet, 12), 65)];
+    for (layers, side) in cases {
         let device = Device::flex().autodiff();
-        let trained = network(depth, stem, &device);
+        let trained = network(layers, &device);
         // Updates the statistics, so that they differ from the initial ones.
         for _ in 0..20 {
             drop(trained.forward(images(side, &device)));
@@ -186,7 +188,7 @@ fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
         let plain = Plain { network: &trained, is_training: false };
         let features = numbers(trained.forward(images(side, &Device::flex())));
         let expected = numbers(plain.forward(images(side, &Device::flex())));
-        assert!(error(&features, &expected) < 1e-4, "{depth:?} {stem:?}: {}", error(&features, &expected));
+        assert!(error(&features, &expected) < 1e-4, "{layers:?}: {}", error(&features, &expected));
 
         let gradient = |forward: &dyn Fn(Tensor<4>) -> Tensor<2>, moved: f32| {
             let images = images(side, &device);
@@ -197,16 +199,16 @@ fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
         let expected = gradient(&|images| plain.forward(images), 0.0);
         let unsure = error(&gradient(&|images| plain.forward(images), 1e-5), &expected);
         let worst = error(&gradient(&|images| trained.forward(images), 0.0), &expected);
-        assert!(worst < 1e-4 + unsure, "{depth:?} {stem:?}: {worst}, unsure {unsure}");
+        assert!(worst < 1e-4 + unsure, "{layers:?}: {worst}, unsure {unsure}");
     }
 }
 
 #[test]
 fn a_network_without_gradients_sees_what_one_that_trains_does() {
     let device = Device::flex().autodiff();
-    let (depth, stem, side) = (Depth::Eighteen, Stem::Imagenet, 65);
-    let trains = network(depth, stem, &device);
-    let follows = network(depth, stem, &device).set_require_grad(false);
+    let (layers, side) = ((Depth::Eighteen, Stem::Imagenet, 16), 65);
+    let trains = network(layers, &device);
+    let follows = network(layers, &device).set_require_grad(false);
     let expected = trains.forward(images(side, &device));
     let embedding = follows.forward(images(side, &device));
     assert!(!embedding.is_tracked());
@@ -226,7 +228,7 @@ fn a_frozen_layer_has_no_gradient_and_the_others_keep_theirs() {
         [&network.conv1, &block.conv1, &block.conv2]
             .map(|convolution| parameters.get::<4>(convolution.weight.id).map(numbers))
     };
-    let mut network = network(Depth::Eighteen, Stem::Cifar, &device);
+    let mut network = network((Depth::Eighteen, Stem::Cifar, 8), &device);
     let [stem, first, second] = gradients(&network);
     assert!(second.is_some());
     network.layer2[0].conv2.weight = network.layer2[0].conv2.weight.clone().set_require_grad(false);
@@ -238,7 +240,7 @@ fn a_frozen_layer_has_no_gradient_and_the_others_keep_theirs() {
 fn half_precision_gives_the_features_within_its_own() {
     let device = Device::flex().autodiff();
     let [full, half] = [DType::F32, DType::BF16].map(|dtype| {
-        let network = network(Depth::Eighteen, Stem::Cifar, &device);
+        let network = network((Depth::Eighteen, Stem::Cifar, 8), &device);
         let embedding = network.forward(images(16, &device).cast(dtype)).cast(DType::F32);
         let mut gradients = loss(embedding.clone()).backward();
         let parameters = GradientsParams::from_module(&mut gradients, &network);

@@ -124,7 +124,7 @@ macro_rules! designs {
             const PYTORCH: &'static str = PYTORCH;
             const ALSO_NAMED: &'static [(&'static str, &'static str)] = TORCHVISION;
 
-            fn features(_side: usize) -> usize {
+            fn features(_settings: &Settings) -> usize {
                 $width
             }
 

@@ -57,16 +57,18 @@ pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
     if let Some(message) = model::unwritten(&model::file(path)) {
         return format!("`encoder.weights`: {message}");
     }
-    let EncoderConfig { name, input_size, stem, output, .. } = &recipe.encoder.config;
+    let EncoderConfig { name, input_size, stem, width, output, .. } = &recipe.encoder.config;
     let stem = stem.and_then(|stem| serde_json::to_value(stem).ok());
     let stem = stem.as_ref().and_then(|stem| stem.as_str()).map(|stem| format!(" --stem {stem}"));
-    let output = output.map(|width| format!(" --output {width}"));
+    let width = width.map(|channels| format!(" --width {channels}"));
+    let output = output.map(|features| format!(" --output {features}"));
     format!(
-        "`encoder.weights`, {0}, is not there; `simile import FILE --encoder {1} --input-size {input_size}{2}{3} --out {0}` \
+        "`encoder.weights`, {0}, is not there; `simile import FILE --encoder {1} --input-size {input_size}{2}{3}{4} --out {0}` \
          makes it of another program's weights, such as torchvision's",
         path.display(),
         name.name(),
         stem.unwrap_or_default(),
+        width.unwrap_or_default(),
         output.unwrap_or_default()
     )
 }

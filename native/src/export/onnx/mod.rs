@@ -102,8 +102,12 @@ mod tests {
         let larger = [Architecture::ResNet34, Architecture::ResNet101, Architecture::VitB16];
         let all = Architecture::ALL.iter().filter(|name| !larger.contains(name));
         let all = all.map(|&name| (config(name), None));
-        let cifar =
-            EncoderConfig { stem: Some(Stem::Cifar), output: Some(16), ..config(Architecture::ResNet18) };
+        let cifar = EncoderConfig {
+            stem: Some(Stem::Cifar),
+            width: Some(8),
+            output: Some(16),
+            ..config(Architecture::ResNet18)
+        };
         for (encoder, resize) in all.chain([(cifar, Some(40))]) {
             let name = encoder.name.name();
             let (metadata, bytes) = checkpoint(encoder, resize);
