@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use simile_core::kernel::KERNELS;
 use simile_core::loss;
+use simile_core::loss::spec::Kind;
 use simile_core::nn::Architecture;
 
 use crate::cli::Keys;
@@ -20,6 +21,8 @@ use crate::exit::usage;
 
 /// The objectives that are evaluated on the frozen network.
 const MEASURED: &str = "probe.objectives";
+/// The type of a key whose values are of several.
+const ANY: &str = "any";
 /// Most values of a key that are listed.
 const SHOWN: usize = 4;
 
@@ -83,8 +86,9 @@ fn keys() -> Result<Vec<Key>> {
         }
     }
     examples_by_key.entry(ARMS.into()).or_default();
-    if let Some(first) = SHIPPED.first() {
-        add_known(&Recipe::load(first.name, &Changes::default())?, "", &mut examples_by_key);
+    let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
+    if let Some(first) = &first {
+        add_known(first, "", &mut examples_by_key);
     }
     for key in ObjectiveSection::OWN_KEYS {
         examples_by_key.entry(format!("objective.{key}")).or_default();
@@ -98,15 +102,22 @@ fn keys() -> Result<Vec<Key>> {
             add(values, parameter.default.to_value());
         }
     }
-    let meaning = |key: &str| {
+    let parameter = |key: &str| {
         let name = key.strip_prefix("objective.")?;
-        let meaning =
-            loss::specs().find_map(|spec| spec.parameter(name)).map(|parameter| parameter.meaning)?;
-        Some(meaning.to_owned())
+        loss::specs().find_map(|spec| spec.parameter(name))
+    };
+    let kind = |key: &str, examples: &[Value]| match key {
+        ARMS | MEASURED => "array of tables",
+        _ if !examples.is_empty() => type_of_values(examples),
+        _ => {
+            let by_objective = parameter(key).and_then(|parameter| type_of_parameter(parameter.kind));
+            let by_reader = || first.as_ref().and_then(|first| first.type_of_key(key));
+            by_objective.or_else(by_reader).unwrap_or(ANY)
+        }
     };
     let key = |(key, examples): (String, Vec<Value>)| Key {
-        kind: if [ARMS, MEASURED].contains(&key.as_str()) { "array of tables" } else { kind(&examples) },
-        meaning: meaning(&key),
+        kind: kind(&key, &examples),
+        meaning: parameter(&key).map(|parameter| parameter.meaning.to_owned()),
         key,
         examples,
     };
@@ -145,9 +156,21 @@ fn add(values: &mut Vec<Value>, value: Value) {
     }
 }
 
+/// The type of a parameter of an objective, if its values have one.
+fn type_of_parameter(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Number(_) => "number",
+        Kind::Integer { .. } => "integer",
+        Kind::Flag => "boolean",
+        Kind::Choice(_) => "string",
+        Kind::Kernel => "table",
+        Kind::Structured => return None,
+    })
+}
+
 /// The type of some values.
-fn kind(values: &[Value]) -> &'static str {
-    let all = |is: fn(&Value) -> bool| !values.is_empty() && values.iter().all(is);
+fn type_of_values(values: &[Value]) -> &'static str {
+    let all = |is: fn(&Value) -> bool| values.iter().all(is);
     match () {
         () if all(Value::is_boolean) => "boolean",
         () if all(|value| value.is_u64() || value.is_i64()) => "integer",
@@ -155,7 +178,7 @@ fn kind(values: &[Value]) -> &'static str {
         () if all(Value::is_string) => "string",
         () if all(Value::is_array) => "array",
         () if all(Value::is_object) => "table",
-        () => "any",
+        () => ANY,
     }
 }
 

@@ -1,4 +1,5 @@
-//! The keys that the reader of recipes knows in a section, as it answers to an unknown one.
+//! The keys that the reader of recipes knows in a section, and their types, as it answers to a key or a value that it does not
+//! know.
 
 use toml::{Table, Value};
 
@@ -25,14 +26,63 @@ impl Recipe {
 
     /// The keys of a section whose keys depend on the name in it, for each of the names; none of another section.
     pub(crate) fn keys_by_name(&self, section: &str) -> Option<Vec<String>> {
-        let of_name = |name: &str| {
-            let mut table = Table::try_from(self).ok()?;
-            let place = inner(&mut table, section).filter(|_| !section.is_empty())?;
-            *place = Table::from_iter([("name", Value::from(name)), (NONE, Value::Boolean(true))].map(owned));
-            known_instead_of(if name == NONE { "value" } else { "key" }, table)
-        };
-        Some(of_name(NONE)?.iter().filter_map(|name| of_name(name)).flatten().collect())
+        let of_name = |name: &String| known_instead_of("key", self.named(section, name, NONE)?);
+        Some(self.names(section)?.iter().filter_map(of_name).flatten().collect())
     }
+
+    /// The type of a key's value, as in JSON, by the reader's answer to a table in its place; none if the answer names none.
+    pub(crate) fn type_of_key(&self, key: &str) -> Option<&'static str> {
+        let (section, last) = key.rsplit_once('.').unwrap_or_default();
+        let last = if section.is_empty() { key } else { last };
+        let plain = || {
+            let mut table = Table::try_from(self).ok()?;
+            inner(&mut table, section)?.insert(last.into(), unknown());
+            Some(table)
+        };
+        let names = self.names(section).unwrap_or_default();
+        let tables = names.iter().map(|name| self.named(section, name, last)).chain([plain()]);
+        tables.flatten().find_map(|table| expected_in(&Recipe::from_table(table).err()?))
+    }
+
+    /// The names of the kinds of a section whose keys depend on the name in it; none of another section.
+    fn names(&self, section: &str) -> Option<Vec<String>> {
+        known_instead_of("value", self.named(section, NONE, NONE)?)
+    }
+
+    /// The recipe with nothing in a section but a name, and a table that the reader knows at no key.
+    fn named(&self, section: &str, name: &str, key: &str) -> Option<Table> {
+        let mut table = Table::try_from(self).ok()?;
+        let place = inner(&mut table, section).filter(|_| !section.is_empty())?;
+        *place = Table::from_iter([("name", Value::from(name)), (key, unknown())].map(owned));
+        Some(table)
+    }
+}
+
+/// A table with a key that the reader knows nowhere.
+fn unknown() -> Value {
+    Value::Table(Table::from_iter([(NONE.to_owned(), Value::Boolean(true))]))
+}
+
+/// The type that the reader expected in place of [`unknown`], by its message.
+fn expected_in(reason: &str) -> Option<&'static str> {
+    // Its own key, or its value: a table, with the keys that it knows or with any.
+    if reason.contains(&format!("unknown key `{NONE}`")) || reason.starts_with("invalid type: boolean `true`")
+    {
+        return Some("table");
+    }
+    // Names are written as text, and the reader takes such a table for one of them.
+    if reason.contains(&format!("unknown value `{NONE}`")) || reason.contains("is a name in quotes") {
+        return Some("string");
+    }
+    let (_, expected) = reason.split_once("invalid type: map, expected ")?;
+    Some(match expected {
+        "a boolean" => "boolean",
+        "usize" | "u64" | "u32" | "i64" => "integer",
+        "f64" | "f32" => "number",
+        "a string" | "path string" => "string",
+        _ if expected.starts_with("a sequence") || expected.starts_with("an array") => "array",
+        _ => return None,
+    })
 }
 
 fn owned((key, value): (&str, Value)) -> (String, Value) {
@@ -73,6 +123,22 @@ mod tests {
         assert_eq!((recipe.keys_by_name("train"), recipe.keys_by_name("nowhere")), (None, None));
         assert_eq!(recipe.known_keys("encoder.stem"), None, "a value");
         assert!(of("data.table").contains(&"csv".to_owned()), "a section that this recipe lacks");
+        for (key, kind) in [
+            ("train.ema", "number"),
+            ("encoder.width", "integer"),
+            ("augment.centre_crop", "boolean"),
+            ("augment.crop.ratio", "array"),
+            ("augment.preset", "string"),
+            ("augment.crop.interpolation", "string"),
+            ("data.table.csv", "string"),
+            ("data.table.conditions", "table"),
+            ("method.chunk", "integer"),
+            ("method.statistics", "string"),
+            ("classified", "table"),
+        ] {
+            assert_eq!(recipe.type_of_key(key), Some(kind), "{key}");
+        }
+        assert_eq!(recipe.type_of_key("probe.ridge"), None, "a number, or numbers");
         assert_eq!((recipe.known_keys("nowhere"), recipe.known_keys("train.ema")), (None, None));
     }
 }
