@@ -1,11 +1,11 @@
-// Embeds images one by one and all at once: node alone-and-together.mjs JOB.json, result as JSON on stdout.
-// A job: { package, data, webgpu, device, checkpoint, images }; `data` is the folder of the files it names.
+// Embeds images by several networks, one by one and all at once: node alone-and-together.mjs JOB.json, result as JSON on stdout.
+// A job: { package, webgpu, device, networks, checkpoint, images }; `networks` has the name of each, and the folder of its files.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ package: job.package, data: job.data });
+const server = await serve({ package: job.package, ...job.networks });
 const browser = await launch(job);
 try {
   const page = await browser.newPage();
@@ -17,13 +17,17 @@ try {
 }
 
 /** Runs in the page. */
-async function use({ device, checkpoint, images }) {
+async function use({ device, networks, checkpoint, images }) {
   const { Encoder } = await import("/package/index.js");
-  const encoder = await Encoder.load(`/data/${checkpoint}`, { device });
-  const blobs = await Promise.all(images.map(async (name) => (await fetch(`/data/${name}`)).blob()));
-  const alone = [];
-  for (const blob of blobs) alone.push([...(await encoder.embed(blob))]);
-  const { data, dims } = await encoder.embedBatch(blobs);
-  const together = blobs.map((_, at) => [...data.subarray(at * dims[1], (at + 1) * dims[1])]);
-  return { encoder: encoder.info.encoder, alone, together };
+  const results = {};
+  for (const name of Object.keys(networks)) {
+    const encoder = await Encoder.load(`/${name}/${checkpoint}`, { device });
+    const blobs = await Promise.all(images.map(async (image) => (await fetch(`/${name}/${image}`)).blob()));
+    const alone = [];
+    for (const blob of blobs) alone.push([...(await encoder.embed(blob))]);
+    const { data, dims } = await encoder.embedBatch(blobs);
+    const together = blobs.map((_, at) => [...data.subarray(at * dims[1], (at + 1) * dims[1])]);
+    results[name] = { encoder: encoder.info.encoder, alone, together };
+  }
+  return results;
 }

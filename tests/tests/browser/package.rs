@@ -1,6 +1,7 @@
 //! The npm package in a plain page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use burn::tensor::{DType, Device};
@@ -21,41 +22,41 @@ fn the_package_embeds_as_the_command_line_does_on_webgpu() {
     embeds_as_the_command_line_does(Where::WebGpu);
 }
 
-#[test]
-fn a_residual_network_gives_the_same_alone_and_together() {
-    gives_the_same_alone_and_together(Architecture::ResNet18, "resnet18", 512);
-}
-
-#[test]
-fn a_transformer_gives_the_same_alone_and_together() {
-    gives_the_same_alone_and_together(Architecture::VitS16, "vit-s16", 384);
-}
-
 /// One image and several take different code paths, and the command line uses threads.
-fn gives_the_same_alone_and_together(architecture: Architecture, name: &str, features: usize) {
+#[test]
+fn a_residual_network_and_a_transformer_give_the_same_alone_and_together() {
     if !is_ready() {
         return;
     }
-    let encoder = EncoderConfig { name: architecture, input_size: 32, ..EncoderConfig::default() };
-    let data = Data::write_for(encoder, 12);
-    let result = run(
+    let residual =
+        EncoderConfig { name: Architecture::ResNet18, width: Some(32), ..EncoderConfig::default() };
+    let transformer = EncoderConfig { name: Architecture::VitS16, ..EncoderConfig::default() };
+    let networks = [(residual, 256), (transformer, 384)].map(|(encoder, features)| {
+        let name = encoder.name.name();
+        (name, Data::write_for(encoder, 12), features)
+    });
+    let folders: BTreeMap<&str, &Path> =
+        networks.iter().map(|(name, data, _)| (*name, data.folder.path())).collect();
+    let results = run(
         "alone-and-together.mjs",
         Where::Cpu.job(),
         json!({
             "package": workspace().join("web/pkg"),
-            "data": data.folder.path(),
+            "networks": folders,
             "checkpoint": Data::CHECKPOINT,
-            "images": data.images,
+            "images": networks[0].1.images,
         }),
     );
-    assert_eq!(result["encoder"], name);
-    let expected = data.embed_natively();
-    let largest = expected.iter().flatten().fold(0.0, |largest, value| value.abs().max(largest));
-    for way in ["alone", "together"] {
-        let rows: Vec<Vec<f64>> = serde_json::from_value(result[way].clone()).unwrap();
-        assert_eq!((rows.len(), rows[0].len()), (12, features));
-        let difference = largest_difference(&rows, &expected);
-        assert!(difference < 1e-4 * largest, "{way}: {difference} of {largest}");
+    for (name, data, features) in networks {
+        assert_eq!(results[name]["encoder"], name);
+        let expected = data.embed_natively();
+        let largest = expected.iter().flatten().fold(0.0, |largest, value| value.abs().max(largest));
+        for way in ["alone", "together"] {
+            let rows: Vec<Vec<f64>> = serde_json::from_value(results[name][way].clone()).unwrap();
+            assert_eq!((rows.len(), rows[0].len()), (12, features), "{name} {way}");
+            let difference = largest_difference(&rows, &expected);
+            assert!(difference < 1e-4 * largest, "{name} {way}: {difference} of {largest}");
+        }
     }
 }
 

@@ -353,7 +353,7 @@ fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
         .replace("test = 32", "test = 32\nnormalise = \"half\"")
         .replace(
             "[train]",
-            "[encoder]\nname = \"dcgan\"\n\n[method]\nname = \"dcgan\"\n\n[train]\ncheckpoint_every = 3",
+            "[encoder]\nname = \"dcgan\"\ninput_size = 16\n\n[method]\nname = \"dcgan\"\n\n[train]\ncheckpoint_every = 3",
         )
         .replace("iterations = 4", "iterations = 20");
     let place = with(&adversaries);
