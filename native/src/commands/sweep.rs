@@ -40,6 +40,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         out: &out,
     };
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
+    aim.check_name()?;
     let several = Several {
         tasks: plan.tasks(&axes, &tried)?,
         out: &out,

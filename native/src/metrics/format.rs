@@ -38,32 +38,48 @@ pub(crate) struct MetricFormat {
 }
 
 impl MetricFormat {
-    /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured.
+    /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured. A name that
+    /// no metric has is its own title.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
+        Self::known(name, condition).unwrap_or_else(|| Self { title: name.into(), factor: 1.0, digits: 4 })
+    }
+
+    /// True if a metric can have this name. Whether a run measures it depends on its data and its recipe.
+    pub(crate) fn is_known(name: &str) -> bool {
+        Self::known(name, CONDITION).is_some()
+    }
+
+    /// The names of metrics, those of further variables, of non-linear probes, of classifiers and of objectives left out.
+    pub(crate) fn names() -> impl Iterator<Item = String> {
+        let plain = PLAIN.iter().map(|(name, ..)| (*name).to_owned());
+        plain.chain(OF_VARIABLE.iter().map(|(ending, ..)| format!("{CONDITION}{ending}")))
+    }
+
+    fn known(name: &str, condition: &str) -> Option<Self> {
         if let Some(linear) = name.strip_suffix("_nonlinear") {
-            let format = Self::of(linear, condition);
-            return Self { title: format!("{}, non-linear probe", format.title), ..format };
+            let format = Self::known(linear, condition)?;
+            return Some(Self { title: format!("{}, non-linear probe", format.title), ..format });
         }
         if let Some(of_probe) = name.strip_prefix("classifier_") {
-            let format = Self::of(of_probe, condition);
-            return Self { title: format!("{}, own classifier", format.title), ..format };
+            let format = Self::known(of_probe, condition)?;
+            return Some(Self { title: format!("{}, own classifier", format.title), ..format });
         }
         if let Some(&(_, title, factor, digits)) = PLAIN.iter().find(|(known, ..)| *known == name) {
-            return Self { title: title.into(), factor, digits };
+            return Some(Self { title: title.into(), factor, digits });
         }
         for (ending, [before, after], factor, digits) in OF_VARIABLE {
             if let Some(variable) = name.strip_suffix(ending) {
                 let variable = if variable == CONDITION { condition } else { variable };
-                return Self { title: format!("{before}{variable}{after}"), factor, digits };
+                return Some(Self { title: format!("{before}{variable}{after}"), factor, digits });
             }
         }
         for (ending, part) in OF_OBJECTIVE {
             if let Some(objective) = name.strip_suffix(ending) {
                 let title = format!("{}, {part}", objective.replace('_', "-"));
-                return Self { title, factor: 1.0, digits: 3 };
+                return Some(Self { title, factor: 1.0, digits: 3 });
             }
         }
-        Self { title: name.into(), factor: 1.0, digits: 4 }
+        None
     }
 
     /// A value in the unit of the title.
@@ -111,12 +127,14 @@ mod tests {
         ] {
             let format = MetricFormat::of(name, "colour");
             assert_eq!((format.title.as_str(), format.number(Some(0.5)).as_str()), (title, shown), "{name}");
+            assert_eq!(MetricFormat::is_known(name), name != "something", "{name}");
         }
         assert_eq!(
             MetricFormat::of("top1", "").mean_std(Some(MeanStd { mean: 0.5, std: Some(0.01) })),
             "50.00 ± 1.00"
         );
         assert_eq!(MetricFormat::of("top1", "").number(None), "–");
+        assert!(MetricFormat::names().all(|name| MetricFormat::is_known(&name)));
         assert_eq!(MetricFormat::of("condition_r2", "the attribute").title, "Leak of the attribute, R²");
     }
 }

@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use super::axis::{Axis, Point};
 use super::plan::{Ran, Tried};
+use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::experiment::settle::Settled;
+use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::run_folder::record::ArmResult;
 
@@ -124,6 +126,19 @@ impl Aim<'_> {
             (Some(one), Some(other)) => Some(if self.lowest { one.min(other) } else { one.max(other) }),
             (one, other) => one.or(other),
         }
+    }
+
+    /// Refuses a name that no metric of any run has.
+    ///
+    /// # Errors
+    /// A usage error with the nearest name.
+    pub(crate) fn check_name(self) -> Result<()> {
+        if MetricFormat::is_known(self.by) {
+            return Ok(());
+        }
+        let names: Vec<String> = MetricFormat::names().collect();
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        Err(usage(format_args!("--by {}: no run has this metric{}", self.by, suggestion(self.by, &known))))
     }
 
     /// Refuses a run that did not measure the metric.

@@ -99,11 +99,18 @@ fn any_objective_is_searched_over_the_same_grid() {
 }
 
 #[test]
-fn a_metric_that_no_run_measures_ends_a_sweep_after_the_first() {
+fn a_metric_that_no_run_measures_ends_a_sweep_before_the_first_or_after_it() {
     let place = place();
     let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--json"];
-    let text = complaint(place.path(), &sweep(&[&rest[..], &["--by", "top_1"]].concat()), 2);
-    assert!(text.contains("no run measures `top_1`; choose --by one of") && text.contains("top1"), "{text}");
+    let refused = |by| complaint(place.path(), &sweep(&[&rest[..], &["--by", by]].concat()), 2);
+    let text = refused("top_1");
+    assert!(text.contains("--by top_1: no run has this metric; did you mean `top1`?"), "{text}");
+    assert!(text.contains("condition_r2") && !place.path().join(OUT).exists(), "{text}");
+    let text = refused("place_top1");
+    assert!(
+        text.contains("no run measures `place_top1`; choose --by one of") && text.contains(" top1"),
+        "{text}"
+    );
     let folder = |rate: &str| place.path().join(OUT).join(format!("optimizer.learning_rate={rate}"));
     assert!(folder("1e-3").join("seed-0/result.json").exists() && !folder("1e-2").exists());
     let points = &json(place.path(), &sweep(&rest))["points"];
