@@ -12,34 +12,33 @@ use crate::exit::usage;
 ///
 /// # Errors
 /// A usage error that names the setting: as [`set`], or the first one with which the recipe is not valid.
-pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
-    // That of a run may have keys that are ignored, for which no setting is to blame.
-    let before = recipe.check_given().err().map(|fault| fault.reason);
-    let mut wrong: Option<(&String, String)> = None;
+pub(super) fn all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
+    let fault = |recipe: &Recipe| recipe.check_given().err().map(|fault| fault.reason);
+    let mut steps: Vec<(&String, Recipe)> = Vec::new();
     let mut rest = settings;
     while let [first, others @ ..] = rest {
-        (recipe, rest) = match set(&recipe, std::slice::from_ref(first)) {
+        let last = steps.last().map_or(&recipe, |(_, last)| last);
+        let (changed, left) = match set(last, std::slice::from_ref(first)) {
             Ok(changed) => (changed, others),
             Err(error) => {
                 let together = (2..=rest.len()).find_map(|count| {
                     let (now, later) = rest.split_at(count);
-                    set(&recipe, now).ok().map(|changed| (changed, later))
+                    set(last, now).ok().map(|changed| (changed, later))
                 });
                 together.ok_or(error)?
             }
         };
-        let fault = recipe.check_given().err().map(|fault| fault.reason);
-        let fault = fault.filter(|fault| Some(fault) != before.as_ref());
-        wrong = match (fault, wrong) {
-            (None, _) => None,
-            (Some(fault), Some((since, reason))) if fault == reason => Some((since, reason)),
-            (Some(fault), _) => Some((first, fault)),
-        };
+        steps.push((first, changed));
+        rest = left;
     }
-    match wrong {
-        None => Ok(recipe),
-        Some((setting, reason)) => Err(usage(format_args!("--set {setting}: {reason}"))),
-    }
+    let Some((_, changed)) = steps.last() else { return Ok(recipe) };
+    // That of a run may have keys that are ignored, for which no setting is to blame.
+    let Some(reason) = fault(changed).filter(|reason| fault(&recipe).as_ref() != Some(reason)) else {
+        return Ok(changed.clone());
+    };
+    let wrong = steps.iter().rev().take_while(|(_, recipe)| fault(recipe).as_ref() == Some(&reason)).last();
+    let setting = wrong.map_or("", |(setting, _)| setting.as_str());
+    Err(usage(format_args!("--set {setting}: {reason}")))
 }
 
 /// The recipe with some keys changed. A key is dotted; a variant is named by its name: `variant.fair-cclk.objective.lambda`. A
