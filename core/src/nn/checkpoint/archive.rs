@@ -143,9 +143,11 @@ fn read(name: &str, view: &TensorView<'_>) -> Result<HostTensor> {
 }
 
 pub(super) fn check_finite(name: &str, values: &[f32]) -> Result<()> {
-    match values.iter().copied().enumerate().find(|(_, value)| !value.is_finite()) {
+    match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some((position, value)) => Err(CheckpointError::NotFinite { name: name.into(), position, value }),
+        Some(position) => {
+            Err(CheckpointError::NotFinite { name: name.into(), position, value: values[position] })
+        }
     }
 }
 

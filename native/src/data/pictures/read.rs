@@ -253,10 +253,20 @@ impl Part {
     /// Replaces them by other pictures of a list.
     fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
         let size = resize.bytes().max(1);
-        self.pixels.clear();
-        self.pixels.resize(numbers.len() * size, 0);
+        let bytes = numbers.len() * size;
+        if self.pixels.len() < bytes {
+            // New memory is zero, and nobody writes that.
+            self.pixels = vec![0; bytes];
+        }
+        self.pixels.truncate(bytes);
         let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        let read = |(&at, pixels): (&usize, &mut [u8])| read_into(&path_of(root, files, at), resize, pixels);
+        let read = |(&at, pixels): (&usize, &mut [u8])| {
+            let decoded = read_into(&path_of(root, files, at), resize, pixels);
+            if decoded.is_err() {
+                pixels.fill(0);
+            }
+            decoded
+        };
         self.decoded = pictures.map(read).collect();
     }
 
@@ -293,6 +303,18 @@ mod tests {
     fn spoil(folder: &Path) {
         fs::write(folder.join("3.png"), b"\x89PNG\r\n\x1a\nbroken").unwrap();
         fs::remove_file(folder.join("299.png")).unwrap();
+    }
+
+    #[test]
+    fn a_broken_picture_has_no_pixels_of_an_earlier_part() {
+        let (folder, files) = folder();
+        spoil(folder.path());
+        let mut part = Part::default();
+        for (numbers, expected) in [(&[8, 9][..], &[8, 9][..]), (&[7, 3], &[7, 0]), (&[6], &[6])] {
+            part.decode(folder.path(), &files, numbers, RESIZE);
+            let pixels: Vec<u8> = expected.iter().flat_map(|&grey| vec![grey; RESIZE.bytes()]).collect();
+            assert_eq!(part.pixels, pixels, "{numbers:?}");
+        }
     }
 
     #[test]
