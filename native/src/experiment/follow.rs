@@ -100,10 +100,10 @@ impl Follower {
 
     /// Checks that its images are those of the leader: a batch names them by their numbers.
     fn with_same_images(self, leaders: Digest) -> Result<Self> {
-        if self.splits.digest() != leaders {
+        if self.splits.digest_of_all(&self.recipe.data) != leaders {
             bail!(
-                "the images of this process have other file names or classes than those of rank 0; give all processes equal \
-                 folders"
+                "the images of this process have other file names, classes or variables than those of rank 0; give all \
+                 processes equal folders"
             );
         }
         Ok(self)

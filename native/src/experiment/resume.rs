@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::config::Recipe;
 use crate::config::set::key_of;
 use crate::console::line;
+use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::longer::{self, PRIOR, Resumed};
@@ -67,7 +68,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     };
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
         .with_context(|| stopped(run, state.data.as_deref(), &recipe))?;
-    same_data(&folder, &state, &splits)?;
+    same_data(&folder, &state, &splits, &recipe.data)?;
     state.prior = same_prior(&state, &recipe)?;
     if is_longer {
         // That of the earlier end would be taken for that of the whole run.
@@ -126,8 +127,8 @@ fn from_the_start(
     Ok((folder, complete(session)?))
 }
 
-/// Checks that the splits have as many images, of the same classes and file names, as those that the run began with.
-fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()> {
+/// Checks that the splits have as many images, of the same classes, file names and variables, as those that the run began with.
+fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
     let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
     let change = match state.images {
         Some(ImageCounts { train, test }) if now != [train, test] => format!(
@@ -137,7 +138,13 @@ fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits) -> Result<()
         _ if state.image_digest.is_some_and(|digest| digest != splits.digest()) => {
             "there are as many images, but others, in another order or of other classes".to_owned()
         }
-        _ => return Ok(()),
+        _ => {
+            let now = splits.variables(section);
+            let mut begun = state.variables.iter();
+            let other = begun.find(|(name, digest)| now.get(*name).is_some_and(|now| now != *digest));
+            let Some((name, _)) = other else { return Ok(()) };
+            format!("the images have other values of `{name}`")
+        }
     };
     let remedy = "put the data back as they were, or begin another run";
     Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))

@@ -55,7 +55,7 @@ impl Session {
         weights: Option<Arc<Weights>>,
         mut state: RunState,
     ) -> Result<Self> {
-        begin_together(&devices, &recipe, state.data.as_deref(), splits.digest())?;
+        begin_together(&devices, &recipe, state.data.as_deref(), splits.digest_of_all(&recipe.data))?;
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);

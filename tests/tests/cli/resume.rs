@@ -77,6 +77,15 @@ fn data_that_have_changed_are_named() {
     swapped.swap(1, 2);
     fs::write(&table, swapped.join("\n")).unwrap();
     assert!(complaint(place.path(), &on, 2).contains("in another order"));
+    // The same pictures, one of which comes from another hospital.
+    let hospital = |row: &str| row.split(',').nth(2).unwrap().to_owned();
+    let mut moved: Vec<String> = rows.lines().map(str::to_owned).collect();
+    let from = hospital(&moved[1]);
+    let to = moved[2..].iter().map(|row| hospital(row)).find(|other| *other != from).unwrap();
+    moved[1] = moved[1].replace(&from, &to);
+    fs::write(&table, moved.join("\n")).unwrap();
+    let text = complaint(place.path(), &on, 2);
+    assert!(text.contains("the images have other values of `hospital`"), "{text}");
     fs::write(&table, rows).unwrap();
     simile(place.path(), &on).assert().success();
 }

@@ -18,12 +18,14 @@ use crate::exit::usage;
 
 use crate::experiment::memory::limits;
 use crate::experiment::prepare::pictures;
-use crate::run_folder::digest::Digest;
 
 /// Turns the seed of a run into that of the colours of validation images, as [`TEST_SEED`] does for test images.
 const VALIDATION_SEED: u64 = 1 << 62;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
+
+/// The name of the variable of synthetic attributes.
+pub(super) const ATTRIBUTES: &str = "attributes";
 
 /// Training images, and the images on which probes are measured: the test images, or held-out training images.
 #[derive(Debug)]
@@ -145,18 +147,6 @@ impl Splits {
                 .transpose()?,
         })
     }
-
-    /// The digest of the class of every image, and of its file name without the folder, which may have moved.
-    pub(crate) fn digest(&self) -> Digest {
-        let parts = [Some(&self.train), Some(&self.test), self.validation.as_ref()];
-        parts.into_iter().flatten().fold(Digest::default(), |digest, part| {
-            part.labels.iter().enumerate().fold(digest, |digest, (at, label)| {
-                let file = part.images.file(at).unwrap_or_default();
-                let name = Path::new(&file).file_name().unwrap_or_default();
-                digest.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes())
-            })
-        })
-    }
 }
 
 /// Training and test images of the files, and those of the validation part on request; generated images have their
@@ -208,7 +198,7 @@ fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Da
             )));
         }
     };
-    Ok(set.with_condition("attributes", Condition::Numeric(table))?)
+    Ok(set.with_condition(ATTRIBUTES, Condition::Numeric(table))?)
 }
 
 fn check_channels(images: &ImageSet, encoder: &EncoderConfig) -> Result<()> {
