@@ -21,13 +21,13 @@ use crate::interrupt;
 use crate::report::time;
 
 /// Images of the first measured batch.
-const FIRST: usize = 8;
+const FIRST: usize = 4;
 /// The next batch is larger by a factor in these bounds: a solve can take more than in proportion to the batch.
-const GROWTH: [usize; 2] = [4, 32];
+const GROWTH: [usize; 2] = [2, 32];
 /// The steps of a measurement, of which the first is not counted.
 const STEPS: usize = 3;
 /// Time in seconds that the measurement of all arms may take.
-const MOST: f64 = 3.0;
+const MOST: f64 = 4.0;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
 const SHORT: f64 = 10.0;
 
@@ -88,22 +88,23 @@ impl Trial<'_> {
     /// The seconds of a step on a full batch of the whole run. `steps` is the number of such steps in all arms.
     fn seconds_a_step(&self, steps: f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
-        let mut seconds_of_full = None;
+        let mut measured: Vec<(usize, f64)> = Vec::new();
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
             let [mut next, most] = GROWTH.map(|factor| batch * factor);
-            if let Ok(seconds) = self.seconds(batch.min(self.train.len())) {
-                let of_image = seconds / batch.min(self.train.len()) as f64;
-                seconds_of_full = Some(of_image * full as f64);
+            let images = batch.min(self.train.len());
+            if let Ok(seconds) = self.seconds(images) {
+                measured.push((images, seconds));
                 let left = self.most - began.elapsed().as_secs_f64();
-                let affordable = (left / (STEPS as f64 * of_image)) as usize;
-                if of_image * full as f64 * steps < SHORT || affordable < next.min(full) {
-                    return seconds_of_full;
+                let affordable = (left / (STEPS as f64 * seconds) * images as f64) as usize;
+                let of_full = extrapolated(&measured, full);
+                if of_full.is_some_and(|of_full| of_full * steps < SHORT) || affordable < next.min(full) {
+                    return of_full;
                 }
                 next = affordable.min(most);
             }
             if batch >= full || interrupt::asked() {
-                return seconds_of_full;
+                return extrapolated(&measured, full);
             }
             batch = next.min(full);
         }
@@ -135,5 +136,39 @@ impl Trial<'_> {
             fastest = fastest.min(began.elapsed().as_secs_f64());
         }
         Ok(fastest)
+    }
+}
+
+/// The seconds of a step on so many images, from those of smaller batches: on the line through the last two, because a part of a
+/// step, such as the update, takes as long for any batch. In proportion to the last one where that line would begin below zero.
+fn extrapolated(measured: &[(usize, f64)], images: usize) -> Option<f64> {
+    let (&(last, seconds), before) = measured.split_last()?;
+    let further = images.saturating_sub(last) as f64;
+    let in_proportion = seconds + further * seconds / last.max(1) as f64;
+    let Some(&(fewer, less)) = before.last().filter(|(fewer, _)| *fewer < last) else {
+        return Some(in_proportion);
+    };
+    let of_image = ((seconds - less) / (last - fewer) as f64).max(0.0);
+    Some(in_proportion.min(seconds + further * of_image))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_as_long_for_any_batch_is_counted_once() {
+        let of = |measured: &[(usize, f64)]| extrapolated(measured, 256);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[(8, 0.5)]), Some(16.0));
+        // A quarter of a second, and 1/32 of one for each image.
+        assert_eq!(of(&[(8, 0.5), (16, 0.75)]), Some(8.25));
+        assert_eq!(of(&[(4, 9.0), (8, 0.5), (16, 0.75)]), Some(8.25), "the last two count");
+        // More than in proportion, as a solve does.
+        assert_eq!(of(&[(8, 0.25), (16, 1.0)]), Some(16.0));
+        // Other programs made the smaller batch slow.
+        assert_eq!(of(&[(8, 0.75), (16, 0.5)]), Some(0.5));
+        assert_eq!(of(&[(8, 0.5), (8, 0.5)]), Some(16.0), "no more images than these");
     }
 }

@@ -143,7 +143,7 @@ const CASES: [((Depth, Stem, usize), usize); 5] = [
     ((Depth::Eighteen, Stem::CifarPadded, 5), 19),
     ((Depth::Eighteen, Stem::Imagenet, 16), 70),
     ((Depth::ThirtyFour, Stem::Cifar, 8), 16),
-    ((Depth::Fifty, Stem::Cifar, 12), 18),
+    ((Depth::Fifty, Stem::Cifar, 32), 18),
 ];
 
 /// With rectifiers, gradients of a deep network are sensitive to the input: the error in `f32` is compared with the
