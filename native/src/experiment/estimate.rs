@@ -27,7 +27,7 @@ const GROWTH: [usize; 2] = [2, 32];
 /// The steps of a measurement, of which the first is not counted.
 const STEPS: usize = 3;
 /// Time in seconds that the measurement of all arms may take.
-const MOST: f64 = 4.0;
+const MOST: f64 = 3.0;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
 const SHORT: f64 = 10.0;
 
