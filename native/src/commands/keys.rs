@@ -23,6 +23,8 @@ use crate::exit::usage;
 const MEASURED: &str = "probe.objectives";
 /// The type of a key whose values are of several.
 const ANY: &str = "any";
+/// Most names for a key that are listed; data sets and objectives have more, and pages of their own.
+const NAMED: usize = 16;
 /// Most values of a key that are listed.
 const SHOWN: usize = 4;
 
@@ -33,6 +35,9 @@ struct Key {
     key: String,
     #[serde(rename = "type")]
     kind: &'static str,
+    /// Its values, if it takes some names alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
     /// Its values in the recipes that ship, defaults included.
     examples: Vec<Value>,
     /// Its meaning, if it is a parameter of an objective.
@@ -54,14 +59,15 @@ pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
         return Err(usage(format_args!("no key begins with `{section}`; `simile keys` lists all")));
     }
     console.answer(&listed, || {
-        let mut rows = table(["Key", "Type", "Values in recipes that ship"]);
+        let mut rows = table(["Key", "Type", "Values, or those in recipes that ship"]);
         for key in &listed {
             let mut examples: Vec<String> = key.examples.iter().take(SHOWN).map(Value::to_string).collect();
             if key.examples.len() > SHOWN {
                 examples.push("...".into());
             }
-            let examples = key.meaning.clone().unwrap_or_else(|| examples.join(", "));
-            rows.add_row([key.key.clone(), key.kind.to_owned(), examples]);
+            let names = (1..=NAMED).contains(&key.names.len()).then(|| key.names.join(", "));
+            let values = key.meaning.clone().or(names).unwrap_or_else(|| examples.join(", "));
+            rows.add_row([key.key.clone(), key.kind.to_owned(), values]);
         }
         format!(
             "{rows}\n`--set KEY=VALUE` changes one; `simile keys --schema` writes a JSON schema for editors."
@@ -117,6 +123,7 @@ fn keys() -> Result<Vec<Key>> {
     };
     let key = |(key, examples): (String, Vec<Value>)| Key {
         kind: kind(&key, &examples),
+        names: first.as_ref().map(|first| first.names_of_key(&key)).unwrap_or_default(),
         meaning: parameter(&key).map(|parameter| parameter.meaning.to_owned()),
         key,
         examples,

@@ -26,34 +26,46 @@ impl Recipe {
 
     /// The keys of a section whose keys depend on the name in it, for each of the names; none of another section.
     pub(crate) fn keys_by_name(&self, section: &str) -> Option<Vec<String>> {
-        let of_name = |name: &String| known_instead_of("key", self.named(section, name, NONE)?);
+        let of_name =
+            |name: &String| known_instead_of("key", self.named(section, name, (NONE, true.into()))?);
         Some(self.names(section)?.iter().filter_map(of_name).flatten().collect())
     }
 
     /// The type of a key's value, as in JSON, by the reader's answer to a table in its place; none if the answer names none.
     pub(crate) fn type_of_key(&self, key: &str) -> Option<&'static str> {
-        let (section, last) = key.rsplit_once('.').unwrap_or_default();
-        let last = if section.is_empty() { key } else { last };
-        let plain = || {
+        self.tables_with(key, &unknown()).find_map(|table| expected_in(&Recipe::from_table(table).err()?))
+    }
+
+    /// The names that a key takes; none of a key that takes any text, or something else.
+    pub(crate) fn names_of_key(&self, key: &str) -> Vec<String> {
+        self.tables_with(key, &NONE.into())
+            .find_map(|table| known_instead_of("value", table))
+            .unwrap_or_default()
+    }
+
+    /// The recipe with a value at a key: in its section as it is, and in that of each kind.
+    fn tables_with<'a>(&'a self, key: &'a str, value: &'a Value) -> impl Iterator<Item = Table> + 'a {
+        let (section, last) = key.rsplit_once('.').unwrap_or(("", key));
+        let plain = move || {
             let mut table = Table::try_from(self).ok()?;
-            inner(&mut table, section)?.insert(last.into(), unknown());
+            inner(&mut table, section)?.insert(last.into(), value.clone());
             Some(table)
         };
-        let names = self.names(section).unwrap_or_default();
-        let tables = names.iter().map(|name| self.named(section, name, last)).chain([plain()]);
-        tables.flatten().find_map(|table| expected_in(&Recipe::from_table(table).err()?))
+        let names = self.names(section).unwrap_or_default().into_iter();
+        let named = move |name: String| self.named(section, &name, (last, value.clone()));
+        names.filter(move |_| last != "name").filter_map(named).chain(std::iter::once_with(plain).flatten())
     }
 
     /// The names of the kinds of a section whose keys depend on the name in it; none of another section.
     fn names(&self, section: &str) -> Option<Vec<String>> {
-        known_instead_of("value", self.named(section, NONE, NONE)?)
+        known_instead_of("value", self.named(section, NONE, (NONE, true.into()))?)
     }
 
-    /// The recipe with nothing in a section but a name, and a table that the reader knows at no key.
-    fn named(&self, section: &str, name: &str, key: &str) -> Option<Table> {
+    /// The recipe with nothing in a section but a name and the value of a key.
+    fn named(&self, section: &str, name: &str, key: (&str, Value)) -> Option<Table> {
         let mut table = Table::try_from(self).ok()?;
         let place = inner(&mut table, section).filter(|_| !section.is_empty())?;
-        *place = Table::from_iter([("name", Value::from(name)), (key, unknown())].map(owned));
+        *place = Table::from_iter([("name", Value::from(name)), key].map(owned));
         Some(table)
     }
 }
@@ -101,7 +113,9 @@ fn known_instead_of(kind: &str, table: Table) -> Option<Vec<String>> {
     let reason = Recipe::from_table(table).err()?;
     let (unknown, known) = reason.split_once("known: ")?;
     let known = known.split(", ").map(str::to_owned).collect();
-    unknown.contains(&format!("unknown {kind} `{NONE}`")).then_some(known)
+    let is_refused = unknown.contains(&format!("unknown {kind} `{NONE}`"));
+    let is_preset = kind == "value" && unknown.contains(&format!("no preset is named `{NONE}`"));
+    (is_refused || is_preset).then_some(known)
 }
 
 #[cfg(test)]
@@ -139,6 +153,10 @@ mod tests {
             assert_eq!(recipe.type_of_key(key), Some(kind), "{key}");
         }
         assert_eq!(recipe.type_of_key("probe.ridge"), None, "a number, or numbers");
+        assert_eq!(recipe.names_of_key("encoder.stem"), ["imagenet", "cifar", "cifar-padded"]);
+        assert_eq!(recipe.names_of_key("method.statistics"), ["chunk", "batch"]);
+        assert!(recipe.names_of_key("encoder.name").contains(&"vit-s16".to_owned()));
+        assert_eq!(recipe.names_of_key("data.table.csv"), [""; 0]);
         assert_eq!((recipe.known_keys("nowhere"), recipe.known_keys("train.ema")), (None, None));
     }
 }

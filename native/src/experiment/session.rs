@@ -17,7 +17,6 @@ use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::names::resuming;
 use crate::peers::{Message, Status, Verdict};
-use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
 use crate::run_folder::state::{Checkpointed, RunState};
@@ -55,7 +54,7 @@ impl Session {
         weights: Option<Arc<Weights>>,
         mut state: RunState,
     ) -> Result<Self> {
-        begin_together(&devices, &recipe, state.data.as_deref(), splits.digest_of_all(&recipe.data))?;
+        begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);
@@ -154,11 +153,12 @@ impl Session {
 ///
 /// # Errors
 /// If one of them cannot take part.
-fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>, images: Digest) -> Result<()> {
+fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>, splits: &Splits) -> Result<()> {
     let processes = &devices.processes;
     if processes.is_alone() {
         return Ok(());
     }
+    let images = splits.digest_of_all(&recipe.data);
     let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned), images };
     processes.say(&message, &[])?;
     match processes.agree(Status::Fine)? {

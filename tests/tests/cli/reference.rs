@@ -85,8 +85,8 @@ fn commands_are_those_of_the_help() {
 fn keys_are_those_of_the_program() {
     let place = place();
     let keys = json(place.path(), &["keys", "--json"]);
-    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning or with its values in the recipes \
-                    that ship, defaults included; `simile keys` prints the same. A key of an objective also stands in each \
+    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning, the names that it takes, or its values in \
+                    the recipes that ship, defaults included; `simile keys` prints the same. A key of an objective also stands in each \
                     `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
                     `simile keys --schema` writes a JSON schema for editors.\n"
         .to_owned();
@@ -104,8 +104,10 @@ fn keys_are_those_of_the_program() {
         let values = list(&key["examples"]).iter().take(4).map(|value| format!("`{value}`"));
         let examples = values.collect::<Vec<_>>().join(", ");
         let rest = if list(&key["examples"]).len() > 4 { ", ..." } else { "" };
+        let names: Vec<&str> = list(&key["names"]).iter().filter_map(Value::as_str).collect();
         let meaning = match key["meaning"].as_str() {
             Some(meaning) => cell(meaning),
+            None if (1..=16).contains(&names.len()) => codes(names.into_iter()),
             None => cell(&examples) + rest,
         };
         let _ = writeln!(page, "| `{name}` | {} | {meaning} |", text(key, "type"));

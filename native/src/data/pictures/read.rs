@@ -255,7 +255,7 @@ impl Part {
         let size = resize.bytes().max(1);
         let bytes = numbers.len() * size;
         if self.pixels.len() < bytes {
-            // New memory is zero, and nobody writes that.
+            // Memory that is new to the program is zero, so that nothing is written here.
             self.pixels = vec![0; bytes];
         }
         self.pixels.truncate(bytes);
