@@ -200,8 +200,10 @@ fn schema(keys: &[Key]) -> Result<Value> {
         if let Some(meaning) = &key.meaning {
             of_key.insert("description".into(), meaning.clone().into());
         }
-        if !key.examples.is_empty() {
-            of_key.insert("examples".into(), key.examples.clone().into());
+        // No `enum`: the reader also takes former names.
+        let examples = if key.names.is_empty() { key.examples.clone().into() } else { json!(key.names) };
+        if examples != json!([]) {
+            of_key.insert("examples".into(), examples);
         }
         let names: Option<Vec<&str>> = match key.key.as_str() {
             "objective.name" => Some(loss::names().collect()),
