@@ -23,7 +23,9 @@ use crate::report::time;
 /// Images of the first measured batch.
 const FIRST: usize = 4;
 /// The next batch is larger by a factor in these bounds: a solve can take more than in proportion to the batch.
-const GROWTH: [usize; 2] = [2, 32];
+const GROWTH: [usize; 2] = [2, 16];
+/// A full batch is at most so many times as large as the last measured one, if there is time for that.
+const REACH: usize = 4;
 /// The steps of a measurement, of which the first is not counted.
 const STEPS: usize = 3;
 /// Time in seconds that the measurement of all arms may take.
@@ -101,9 +103,10 @@ impl Trial<'_> {
                 if of_full.is_some_and(|of_full| of_full * steps < SHORT) || affordable < next.min(full) {
                     return of_full;
                 }
-                next = affordable.min(most);
+                next = affordable.min(most).min(full.div_ceil(REACH)).max(next);
             }
-            if batch >= full || interrupt::asked() {
+            let is_enough = measured.len() > 1 && batch * REACH >= full;
+            if batch >= full || is_enough || interrupt::asked() {
                 return extrapolated(&measured, full);
             }
             batch = next.min(full);
