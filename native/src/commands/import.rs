@@ -61,13 +61,25 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
         .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
         .map_err(|error| match error {
             CheckpointError::LeftOver { .. } => anyhow!("{error}; `--leave-out TEXT` does without them"),
-            error => error.into(),
+            error => match width_in(&error, &encoder) {
+                Some(width) => anyhow!("{error}; a narrower or wider network takes `--width {width}`"),
+                None => error.into(),
+            },
         })
         .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
     folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
     let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
     let answer = Answer { file, embedding_size, encoder, prefix, unused, resampled };
     console.answer(&answer, || text(&answer))
+}
+
+/// The width that a file has by the shape of its first convolution, if that is another than the encoder's, which can have it.
+fn width_in(error: &CheckpointError, encoder: &EncoderConfig) -> Option<usize> {
+    let CheckpointError::Shape { name, expected, found } = error else { return None };
+    let is_first = name == "conv1.weight" || name.ends_with(".conv1.weight") && !name.contains("layer");
+    let (Some(&width), Some(&wanted)) = (found.first(), expected.first()) else { return None };
+    let other = EncoderConfig { width: Some(width), ..encoder.clone() };
+    (is_first && width != wanted && other.validate().is_ok()).then_some(width)
 }
 
 /// The tensors of a file of either format, which is recognised by its first bytes.

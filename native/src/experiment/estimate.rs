@@ -1,5 +1,5 @@
 //! Estimates the time of training all arms before the first one begins. For every method of the arms it measures some steps
-//! on small batches, and if the run is long, on the largest ones for which there is time.
+//! on small batches and, if the run is long and there is time, on larger ones, up to a quarter of a full batch.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::report::time;
 const FIRST: usize = 4;
 /// The next batch is larger by a factor in these bounds: a solve can take more than in proportion to the batch.
 const GROWTH: [usize; 2] = [2, 16];
-/// A full batch is at most so many times as large as the last measured one, if there is time for that.
+/// A full batch is at most so many times as large as the last measured one, if there is time for such a one.
 const REACH: usize = 4;
 /// The steps of a measurement, of which the first is not counted.
 const STEPS: usize = 3;

@@ -249,6 +249,28 @@ fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() 
     assert!(text.contains("`student.module.backbone.` and `teacher.backbone.`"), "{text}");
 }
 
+#[test]
+fn a_narrow_network_is_told_its_width() {
+    use simile_core::nn::{Architecture, EncoderConfig};
+    let place = place();
+    let config = EncoderConfig { name: Architecture::ResNet18, width: Some(6), ..EncoderConfig::default() };
+    crate::export::write(&place.path().join("theirs.safetensors"), config, None);
+    let import = [
+        "import",
+        "theirs.safetensors",
+        "--encoder",
+        "resnet18",
+        "--input-size",
+        "32",
+        "--out",
+        "m.safetensors",
+    ];
+    let text = complaint(place.path(), &import, 1);
+    assert!(text.contains("conv1.weight") && text.contains("`--width 6`"), "{text}");
+    let answer = json(place.path(), &[&import[..], &["--width", "6", "--json"]].concat());
+    assert_eq!((&answer["embedding_size"], &answer["encoder"]["width"]), (&48.into(), &6.into()));
+}
+
 const FINE_TUNE: &str = r#"
 [data]
 dataset = "digits"

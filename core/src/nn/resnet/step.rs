@@ -176,7 +176,7 @@ fn a_training_step_equals_autodiff() {
 
 #[test]
 fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
-    let cases = [((Depth::Eighteen, Stem::Cifar, 64), 16), ((Depth::Fifty, Stem::Imagenet, 12), 65)];
+    let cases = [((Depth::Eighteen, Stem::Cifar, 64), 32), ((Depth::Fifty, Stem::Imagenet, 12), 65)];
     for (layers, side) in cases {
         let device = Device::flex().autodiff();
         let trained = network(layers, &device);
