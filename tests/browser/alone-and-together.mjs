@@ -1,19 +1,9 @@
-// Embeds images by several networks, one by one and all at once: node alone-and-together.mjs JOB.json, result as JSON on stdout.
+// Embeds images by several networks, one by one and all at once.
 // A job: { package, webgpu, device, networks, checkpoint, images }; `networks` has the name of each, and the folder of its files.
-import { readFile } from "node:fs/promises";
-import { launch } from "./chromium.mjs";
-import { serve } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ package: job.package, ...job.networks });
-const browser = await launch(job);
-try {
-  const page = await browser.newPage();
-  await page.goto(server.address);
-  console.log(JSON.stringify(await page.evaluate(use, job)));
-} finally {
-  await browser.close();
-  server.close();
+export default async function (job, page, serve) {
+  await page.goto(await serve({ package: job.package, ...job.networks }));
+  return page.evaluate(use, job);
 }
 
 /** Runs in the page. */

@@ -1,25 +1,15 @@
-// Trains two networks in the page as a visitor would: node compare.mjs JOB.json; screenshots go to `screenshots`.
+// Trains two networks in the page as a visitor would; screenshots go to `screenshots`.
 // A job: { site, webgpu, device, settings, level, lead, patience, own, folder, screenshots }; `own` is a folder with a
 // folder of images for each class, `folder` takes the downloads.
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
-import { launch } from "./chromium.mjs";
 import { drop } from "./drop.mjs";
-import { serve } from "./serve.mjs";
 import { workersLeft } from "./workers.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ site: job.site });
-const browser = await launch(job);
-try {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
-  const page = await context.newPage();
+export default async function (job, page, serve) {
+  const address = await serve({ site: job.site });
   page.setDefaultTimeout(600_000);
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `train-${name}.png`), fullPage: true });
   const figure = (side, name) =>
     page.locator(`[data-side=${side}] dl.numbers div`, { has: page.locator("dt", { hasText: name }) }).locator("dd");
@@ -33,13 +23,23 @@ try {
     await download.saveAs(path);
     return download.suggestedFilename();
   };
-  const result = { complaints, violations: [] };
+  const countFrames = () =>
+    page.evaluate(() => {
+      const request = window.requestAnimationFrame;
+      window.counted = 0;
+      window.requestAnimationFrame = (draw) => {
+        window.counted++;
+        return request(draw);
+      };
+    });
+  const result = { violations: [], frames: {} };
 
   // Settings that cannot be trained with are refused, and the page stays usable.
-  await page.goto(`${server.address}/site/train.html?device=${job.device}&iterations=many`);
+  await page.goto(`${address}/site/train.html?device=${job.device}&iterations=many`);
   result.steps = await page.inputValue("#iterations");
   result.violations.push(...(await audit(page, "train, before")));
-  await page.emulateMedia({ colorScheme: "light" });
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await countFrames();
   await page.fill("#lambda", "");
   await page.locator("#run").click();
   result.invalid = await page.locator("#lambda:invalid").count();
@@ -73,6 +73,7 @@ try {
   await enters("finished");
   result.rate = await page.locator("#rate").textContent();
   result.final = { digit: await both("Digit"), colour: await both("Colour R²"), step: await both("Step") };
+  result.frames.still = await page.evaluate(() => window.counted);
   result.map = await page.locator("[data-side=right] canvas").getAttribute("aria-label");
   result.saved = [await saved("left", "left.safetensors"), await saved("right", "right.safetensors")];
 
@@ -106,10 +107,14 @@ try {
   await drop(page, [job.own]);
   await page.locator("#source", { hasText: "classes" }).waitFor();
   result.source = await page.locator("#source").textContent();
+  // This time the map may move.
+  await page.emulateMedia({ reducedMotion: "no-preference" });
+  await countFrames();
   await page.fill("#iterations", "20");
   await page.fill("#batch", "16");
   await page.locator("#run").click();
   await enters("finished");
+  result.frames.moving = await page.evaluate(() => window.counted);
   result.own = { accuracy: await both("Class"), step: await both("Step") };
   await saved("right", "own.safetensors");
   await page.locator("#reset").click();
@@ -127,8 +132,5 @@ try {
   await page.locator("#reset").click();
   await enters("idle");
   result.unprepared = await workersLeft(page);
-  console.log(JSON.stringify(result));
-} finally {
-  await browser.close();
-  server.close();
+  return result;
 }

@@ -1,27 +1,15 @@
-// Embeds a folder of images as a visitor would: node embed.mjs JOB.json; screenshots go to `screenshots`.
+// Embeds a folder of images as a visitor would; screenshots go to `screenshots`.
 // A job: { site, data, webgpu, device, checkpoint, images, folder, screenshots }; `data` is the folder of `images` and
 // of `checkpoint`, `folder` takes the downloads.
-import { mkdir, copyFile, readFile, writeFile } from "node:fs/promises";
+import { mkdir, copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
-import { launch } from "./chromium.mjs";
 import { drop } from "./drop.mjs";
 import { photographs } from "./exif.mjs";
-import { serve } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ site: job.site, data: job.data });
-const browser = await launch(job);
-try {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
-  const page = await context.newPage();
+export default async function (job, page, serve) {
+  const address = await serve({ site: job.site, data: job.data });
   page.setDefaultTimeout(120_000);
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    const isExpected = message.location().url.endsWith("/none.safetensors");
-    if (message.type() === "error" && !isExpected) complaints.push(message.text());
-  });
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `embed-${name}.png`), fullPage: true });
   const textOf = (id) => page.locator(`#${id}`).textContent();
   const says = (text) => page.locator("#status", { hasText: text }).waitFor();
@@ -29,9 +17,9 @@ try {
     const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
     await download.saveAs(join(job.folder, download.suggestedFilename()));
   };
-  const result = { complaints, violations: [] };
+  const result = { violations: [] };
 
-  await page.goto(`${server.address}/site/embed.html?device=${job.device}`);
+  await page.goto(`${address}/site/embed.html?device=${job.device}`);
   await page.locator("#encoder", { hasText: "lenet5" }).waitFor();
   await page.locator("#drawn").click();
   await says("200 images were embedded");
@@ -74,10 +62,10 @@ try {
   await drop(page, [pictures]);
   await says("No image could be read from pictures/broken.png");
   result.dropped = await textOf("size");
-  await page.fill("#address", `${server.address}/data/none.safetensors`);
+  await page.fill("#address", `${address}/data/none.safetensors`);
   await page.locator("#address").press("Enter");
   await says("404");
-  await page.fill("#address", `${server.address}/data/${job.checkpoint}`);
+  await page.fill("#address", `${address}/data/${job.checkpoint}`);
   await page.locator("#address").press("Enter");
   await says(`${job.images.length} images were embedded`);
   result.encoder = await textOf("encoder");
@@ -117,8 +105,5 @@ try {
   await shot("phone");
   result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.violations.push(...(await audit(page, "embed on a phone")));
-  console.log(JSON.stringify(result));
-} finally {
-  await browser.close();
-  server.close();
+  return result;
 }

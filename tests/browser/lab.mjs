@@ -1,23 +1,12 @@
-// Uses the loss lab as a visitor would: node lab.mjs JOB.json; screenshots go to `screenshots`.
+// Uses the loss lab as a visitor would; screenshots go to `screenshots`.
 // A job: { site, webgpu, device, screenshots }.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
-import { launch } from "./chromium.mjs";
-import { serve } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ site: job.site });
-const browser = await launch(job);
-try {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const page = await context.newPage();
+export default async function (job, page, serve) {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   page.setDefaultTimeout(60_000);
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `lab-${name}.png`), fullPage: true });
   const open = async (address) => {
     // Another hash alone would not load the page again.
@@ -26,7 +15,7 @@ try {
     await page.locator("#lab:not([aria-busy])").waitFor();
     await page.locator("dl.numbers dd").nth(13).waitFor();
   };
-  const address = `${server.address}/site/lab.html`;
+  const address = `${await serve({ site: job.site })}/site/lab.html`;
   const saved = async (id) => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
     return readFile(await download.path(), "utf8");
@@ -48,7 +37,7 @@ try {
     await page.locator("#run").press("Enter");
     await settled();
   };
-  const result = { complaints, violations: [] };
+  const result = { violations: [] };
 
   // A preset, and descent: the losses fall, and one objective mixes the colours where the other does not.
   await open(address);
@@ -300,8 +289,5 @@ try {
   result.embedded = { header: await page.locator("body > header").isVisible(), overflow: await overflow() };
   await shot("embedded");
 
-  console.log(JSON.stringify(result));
-} finally {
-  await browser.close();
-  server.close();
+  return result;
 }

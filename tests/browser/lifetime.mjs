@@ -1,27 +1,17 @@
-// How encoders come and go: node lifetime.mjs JOB.json, result as JSON on stdout.
+// How encoders come and go.
 // A job: { package, data, webgpu, device, checkpoint, image, run }; `data` is the folder of the files it names, `run` are
 // the options of a trainer.
-import { readFile } from "node:fs/promises";
-import { launch } from "./chromium.mjs";
-import { serve } from "./serve.mjs";
 import { workersLeft } from "./workers.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ package: job.package, data: job.data });
-const browser = await launch(job);
-try {
-  const page = await browser.newPage();
+export default async function (job, page, serve) {
   page.setDefaultTimeout(180_000);
-  const complaints = [];
   const requests = [];
   const bundles = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("request", (request) => {
     if (request.url().includes("safetensors")) requests.push(request.method());
     if (request.url().endsWith(".wasm")) bundles.push(request.url().split("/").pop());
   });
-  await page.goto(server.address);
+  await page.goto(await serve({ package: job.package, data: job.data }));
   const result = job.webgpu ? { lost: await page.evaluate(lose, job) } : {};
   if (!job.webgpu) {
     result.turns = await page.evaluate(takeTurns, job);
@@ -32,10 +22,7 @@ try {
     result.cache = await page.evaluate(keep, job);
     result.requests = requests.join(" ");
   }
-  console.log(JSON.stringify({ ...result, bundles, complaints }));
-} finally {
-  await browser.close();
-  server.close();
+  return { ...result, bundles };
 }
 
 /** Ten encoders in turn, in this thread and in workers; gives the bytes of WebAssembly memory after each. */

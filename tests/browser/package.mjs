@@ -1,31 +1,15 @@
-// Uses the npm package from a plain page: node package.mjs JOB.json, result as JSON on stdout.
+// Uses the npm package from a plain page.
 // A job: { package, data, webgpu, device, checkpoint, images, cases, example }; `data` is the folder of the files it names,
 // `example` a module for a page with a picture, which exports a `vector`.
-import { readFile } from "node:fs/promises";
-import { launch } from "./chromium.mjs";
 import { photographs, turned } from "./exif.mjs";
-import { serve } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ package: job.package, data: job.data });
-const browser = await launch(job);
-try {
-  const page = await browser.newPage();
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    const isExpected = message.location().url.endsWith("/none.safetensors");
-    if (message.type() === "error" && !isExpected) complaints.push(message.text());
-  });
-  await page.goto(server.address);
+export default async function (job, page, serve) {
+  await page.goto(await serve({ package: job.package, data: job.data }));
   const result = await page.evaluate(use, job);
   result.turned = await page.evaluate(turned, await page.evaluate(photographs));
-  if (job.webgpu) await (await browser.newBrowserCDPSession()).send("Browser.crashGpuProcess");
+  if (job.webgpu) await (await page.context().browser().newBrowserCDPSession()).send("Browser.crashGpuProcess");
   result.afterwards = await page.evaluate(finish, job);
-  console.log(JSON.stringify({ ...result, complaints }));
-} finally {
-  await browser.close();
-  server.close();
+  return result;
 }
 
 /** Runs in the page. */

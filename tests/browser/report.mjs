@@ -1,23 +1,15 @@
-// Reads the report of a run as a visitor would: node report.mjs JOB.json; screenshots go to `screenshots`.
+// Reads the report of a run as a visitor would; screenshots go to `screenshots`.
 // A job: { report, webgpu, screenshots }; `report` is the path of the page, which is opened as a file.
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { audit } from "./audit.mjs";
-import { launch } from "./chromium.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const browser = await launch(job);
-try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  const complaints = [];
+export default async function (job, page) {
   const requests = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("request", (request) => request.url().startsWith("data:") || requests.push(request.url()));
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `report-${name}.png`), fullPage: true });
   await page.goto(pathToFileURL(job.report).href);
-  const result = { complaints, violations: await audit(page, "report") };
+  const result = { violations: await audit(page, "report") };
   await page.emulateMedia({ colorScheme: "light" });
 
   // A point under the pointer, in the first map; the last points are drawn above the others.
@@ -66,7 +58,5 @@ try {
   await shot("phone");
   result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.requests = requests.length;
-  console.log(JSON.stringify(result));
-} finally {
-  await browser.close();
+  return result;
 }

@@ -1,26 +1,18 @@
-// Uses the site as a visitor would: node site.mjs JOB.json; screenshots go to `screenshots`.
+// Uses the site as a visitor would; screenshots go to `screenshots`.
 // A job: { site, data, webgpu, device, checkpoint, name, image, screenshots }; `checkpoint`, `image` and `screenshots` are
 // paths, `name` is what the visitor calls the checkpoint.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
-import { launch } from "./chromium.mjs";
 import { photographs } from "./exif.mjs";
-import { OLDER, serve } from "./serve.mjs";
+import { OLDER } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-// Without WebGPU the browser is an older one in other respects too.
-const server = await serve({ site: job.site, data: job.data }, undefined, job.webgpu ? "" : OLDER);
-const browser = await launch(job);
-try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+export default async function (job, page, serve) {
+  // Without WebGPU the browser is an older one in other respects too.
+  const address = await serve({ site: job.site, data: job.data }, undefined, job.webgpu ? "" : OLDER);
   // An emulated GPU compiles its shaders for as long as half a minute on a busy machine.
   page.setDefaultTimeout(180_000);
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
-  await page.goto(`${server.address}/site/?device=${job.device}`);
+  await page.goto(`${address}/site/?device=${job.device}`);
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `${job.device}-${name}.png`), fullPage: true });
   const panel = (title) => page.locator(".panel", { has: page.locator("h3", { hasText: title }) });
   const [fair, unconditional] = [panel("Fair-CCLK"), panel("SimCLR (NT-Xent)")];
@@ -125,26 +117,23 @@ try {
   // An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed.
   const replaced = job.webgpu ? { status: "" } : await replace();
 
-  console.log(
-    JSON.stringify({
-      isOlder,
-      encoder,
-      device,
-      asked,
-      focused,
-      rings,
-      photograph,
-      forced,
-      tallies,
-      refusal,
-      overflow,
-      large,
-      overflowOfName,
-      replaced,
-      violations,
-      complaints,
-    }),
-  );
+  return {
+    isOlder,
+    encoder,
+    device,
+    asked,
+    focused,
+    rings,
+    photograph,
+    forced,
+    tallies,
+    refusal,
+    overflow,
+    large,
+    overflowOfName,
+    replaced,
+    violations,
+  };
 
   async function replace() {
     await page.evaluate(() => {
@@ -161,7 +150,4 @@ try {
     await page.waitForTimeout(500);
     return { status: await textOf("status"), device: await textOf("device") };
   }
-} finally {
-  await browser.close();
-  server.close();
 }

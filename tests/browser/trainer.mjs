@@ -1,25 +1,13 @@
-// Trains through the npm package from a plain page: node trainer.mjs JOB.json, result as JSON on stdout.
+// Trains through the npm package from a plain page.
 // A job: { package, webgpu, device, options, folder }; `folder` takes the checkpoint.
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { launch } from "./chromium.mjs";
-import { serve } from "./serve.mjs";
 
-const job = JSON.parse(await readFile(process.argv[2], "utf8"));
-const server = await serve({ package: job.package });
-const browser = await launch(job);
-try {
-  const page = await browser.newPage();
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  await page.goto(server.address);
+export default async function (job, page, serve) {
+  await page.goto(await serve({ package: job.package }));
   const { file, ...result } = await page.evaluate(use, job);
   await writeFile(join(job.folder, "model.safetensors"), Buffer.from(file));
-  console.log(JSON.stringify({ ...result, complaints }));
-} finally {
-  await browser.close();
-  server.close();
+  return result;
 }
 
 /** Runs in the page. */

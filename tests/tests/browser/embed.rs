@@ -27,7 +27,6 @@ fn a_visitor_can_embed_a_folder() {
             "screenshots": screenshots(),
         }),
     );
-    assert_eq!(result["complaints"], json!([]));
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);

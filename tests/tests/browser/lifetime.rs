@@ -24,9 +24,7 @@ fn lifetime(place: Where) -> Option<Value> {
                 "learningRate": 5e-4,
             },
         });
-        let result = run("lifetime.mjs", place.job(), job);
-        assert_eq!(result["complaints"], json!([]));
-        result
+        run("lifetime.mjs", place.job(), job)
     })
 }
 

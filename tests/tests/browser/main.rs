@@ -9,6 +9,7 @@
 mod compare;
 mod data;
 mod embed;
+mod jobs;
 mod lab;
 mod lifetime;
 mod package;
@@ -20,9 +21,10 @@ mod trainer;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use serde_json::{Value, json};
+
+use crate::jobs::Node;
 
 #[derive(Clone, Copy)]
 enum Where {
@@ -56,10 +58,9 @@ fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
 
 /// True if the browser, Node and the site are available.
 fn is_ready() -> bool {
-    static BROWSER: OnceLock<Result<(), String>> = OnceLock::new();
     let is_required = std::env::var_os("SIMILE_REQUIRE_BROWSER").is_some_and(|value| value == "1");
-    match BROWSER.get_or_init(find_browser) {
-        Ok(()) => {
+    match Node::get() {
+        Ok(_) => {
             page::build_if_stale();
             true
         }
@@ -71,42 +72,11 @@ fn is_ready() -> bool {
     }
 }
 
-fn find_browser() -> Result<(), String> {
-    let folder = workspace().join("tests/browser");
-    let probe = "import('./chromium.mjs').then(m => process.exit(m.findChromium() ? 0 : 3))";
-    if !folder.join("node_modules").exists() {
-        let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-        let installed =
-            Command::new(npm).args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder).output();
-        match installed {
-            Ok(output) if output.status.success() => (),
-            Ok(output) => return Err(format!("npm ci failed: {}", String::from_utf8_lossy(&output.stderr))),
-            Err(error) => return Err(format!("Node with npm is missing ({error})")),
-        }
-    }
-    match Command::new("node").args(["-e", probe]).current_dir(&folder).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) if output.status.code() == Some(3) => {
-            Err("no Chromium or Chrome was found; set CHROMIUM to its path".into())
-        }
-        Ok(output) => {
-            Err(format!("playwright-core does not load: {}", String::from_utf8_lossy(&output.stderr)))
-        }
-        Err(error) => Err(format!("Node is missing ({error})")),
-    }
-}
-
-/// Runs a script of `tests/browser` with a job, and returns its output.
+/// Runs a script of `tests/browser` with a job, and returns its result.
 fn run(script: &str, place: Value, job: Value) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("job.json");
     let mut whole = place;
     whole.as_object_mut().unwrap().extend(job.as_object().unwrap().clone());
-    std::fs::write(&file, whole.to_string()).unwrap();
-    let mut command = Command::new("node");
-    command.arg(workspace().join("tests/browser").join(script)).arg(&file);
-    let output = succeed(&mut command);
-    serde_json::from_slice(&output.stdout).unwrap()
+    Node::get().unwrap().perform(script, &whole)
 }
 
 fn succeed(command: &mut Command) -> Output {

@@ -21,7 +21,6 @@ fn a_reader_can_ask_the_report_what_a_point_is() {
     let report = place.path().join("run/report.html");
     let result =
         run("report.mjs", Where::Cpu.job(), json!({ "report": report, "screenshots": screenshots() }));
-    assert_eq!(result["complaints"], json!([]));
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["requests"], 1, "the page is whole in itself");
     assert_eq!(result["overflow"], false, "the report is wider than a phone");

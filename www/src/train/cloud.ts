@@ -50,21 +50,21 @@ export class Cloud {
   show(images: MappedImages, map: Float32Array, description: string): void {
     const points = pairsOf(map);
     const placed = framed(this.#images ? turnedTowards(points, this.#to) : points);
-    this.#from = this.#images ? this.#now() : placed;
+    const isStill = !this.#images || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    // A map that arrives during an animation starts from the current places.
+    this.#from = isStill ? placed : this.#now();
     this.#to = placed;
     this.#images = images;
     this.#began = performance.now();
     this.canvas.setAttribute("aria-label", `Map of ${this.title}: ${description}`);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.#from = this.#to;
     this.#glide();
   }
 
   #glide(): void {
-    this.#paint();
-    // A map that arrives during an animation starts from the current places.
     cancelAnimationFrame(this.#frame);
-    if (performance.now() - this.#began < GLIDE_MS) this.#frame = requestAnimationFrame(() => this.#glide());
-    else this.#from = this.#to;
+    if (performance.now() - this.#began >= GLIDE_MS) this.#from = this.#to;
+    this.#paint();
+    if (this.#from !== this.#to) this.#frame = requestAnimationFrame(() => this.#glide());
   }
 
   /** The current places of the points in the animation. */

@@ -1,0 +1,63 @@
+// Does the jobs of the tests, several at once: node jobs.mjs. Playwright is loaded once, and all jobs without WebGPU share a browser.
+//
+// The first line on stdout is `{ "browser": … }`, the path of the browser or null. From then on each line on stdin is a job,
+// `{ id, script, job }`, and each further line on stdout an answer, `{ id, result, complaints }` or `{ id, error }`. A script
+// beside this file exports a function of the job, the page and `serve`.
+import { createInterface } from "node:readline";
+import { findChromium, launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+let shared;
+
+/** With WebGPU a browser of its own, because a job may take its GPU away; for any other job one browser, until it ends. */
+function open(job) {
+  if (job.webgpu) return launch(job);
+  shared ??= launch(job).then((browser) => browser.on("disconnected", () => (shared = undefined)));
+  return shared;
+}
+
+async function perform({ script, job }) {
+  const { default: act } = await import(`./${script}`);
+  const browser = await open(job);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const servers = [];
+  try {
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    // Gives the address of a server that ends with the job.
+    const serveMeanwhile = async (...input) => {
+      const server = await serve(...input);
+      servers.push(server);
+      return server.address;
+    };
+    return { result: await act(job, page, serveMeanwhile), complaints };
+  } finally {
+    await (job.webgpu ? browser : context).close();
+    for (const server of servers) server.close();
+  }
+}
+
+/** The errors of a page, as they come; a file with the name `none.safetensors` is absent on purpose. */
+function complaintsOf(page) {
+  const complaints = [];
+  const isExpected = (address) => address.endsWith("/none.safetensors");
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !isExpected(message.location().url)) complaints.push(message.text());
+  });
+  page.on("response", (response) => {
+    if (!response.ok() && !isExpected(response.url())) complaints.push(`${response.status()} ${response.url()}`);
+  });
+  return complaints;
+}
+
+const answer = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+answer({ browser: findChromium() ?? null });
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, ...job } = JSON.parse(line);
+  perform(job).then(
+    (done) => answer({ id, ...done }),
+    (error) => answer({ id, error: error.stack }),
+  );
+}
+await (await shared)?.close();
