@@ -26,7 +26,7 @@ export default async function (job, page, serve) {
   const numberOf = async (side, name) => Number((await figure(side, name).textContent()).replace("−", "-"));
   const both = async (name) => [await numberOf("left", name), await numberOf("right", name)];
   const preset = (title) => page.locator("#presets button", { hasText: title }).click();
-  const settled = () => page.waitForTimeout(600);
+  const settled = () => page.locator("body[data-lab=settled]").waitFor();
   const descend = async (isDone) => {
     await page.locator("#run").click();
     const deadline = Date.now() + 60_000;
@@ -148,7 +148,8 @@ export default async function (job, page, serve) {
 
   // The address brings everything back.
   await page.mouse.move(0, 0);
-  await settled();
+  // It is written a quarter of a second after the last change.
+  await page.waitForTimeout(400);
   result.address = page.url();
   const left = await state();
   await open(result.address);
@@ -223,7 +224,7 @@ export default async function (job, page, serve) {
     await choose(0, name);
     for (const variant of ["", ...(await valuesOf(variants))]) {
       if (variant) await choose(1, variant);
-      await page.waitForTimeout(150);
+      await settled();
       await collect();
       const [status, formula, values] = await page.evaluate(() =>
         ["#status", "[data-side=left] .formula math", "[data-side=left] .formula .values"].map(

@@ -46,7 +46,10 @@ export class Lab {
   /** True if evaluations are shown; with reduced motion, those of a run are skipped. */
   #isSeen = true;
   #busy: Promise<void> | undefined;
+  #descent: Promise<void> | undefined;
   #isStale = false;
+  /** Number of works that are not done. */
+  #pending = 0;
   #drawnWeights = "";
   #timer: number | undefined;
 
@@ -108,7 +111,7 @@ export class Lab {
     // The samples of its cell are others now, or gone.
     this.#kernels.mark(undefined);
     this.#showChoices();
-    void this.refresh().then(() => this.#restartHistory());
+    void this.#during(this.refresh().then(() => this.#restartHistory()));
   }
 
   /** Applies a preset, with the points of its seed. */
@@ -148,7 +151,17 @@ export class Lab {
     this.#remember();
     this.#isStale = true;
     this.#busy ??= this.#evaluate().finally(() => (this.#busy = undefined));
-    return this.#busy;
+    return this.#during(this.#busy);
+  }
+
+  /** Marks the page as busy until the work is done, for those who wait for what it will show. */
+  async #during(work: Promise<void>): Promise<void> {
+    if (this.#pending++ === 0) document.body.dataset["lab"] = "busy";
+    try {
+      await work;
+    } finally {
+      if (--this.#pending === 0) document.body.dataset["lab"] = "settled";
+    }
   }
 
   async #evaluate(): Promise<void> {
@@ -203,7 +216,7 @@ export class Lab {
     element("run", HTMLButtonElement).textContent = "Run gradient descent";
   }
 
-  async toggle(): Promise<void> {
+  toggle(): void {
     if (this.#isRunning) {
       this.stop();
       return;
@@ -211,16 +224,23 @@ export class Lab {
     this.#isRunning = true;
     this.#speak("off");
     element("run", HTMLButtonElement).textContent = "Pause";
+    // One that was stopped a moment ago goes on.
+    this.#descent ??= this.#during(this.#descend()).finally(() => (this.#descent = undefined));
+  }
+
+  async #descend(): Promise<void> {
     const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? STEPS_UNSEEN : 1;
-    while (this.#isRunning) {
-      for (let left = steps; left > 0 && this.#isRunning; left--) {
-        this.#isSeen = left === 1;
-        await this.step();
+    do {
+      while (this.#isRunning) {
+        for (let left = steps; left > 0 && this.#isRunning; left--) {
+          this.#isSeen = left === 1;
+          await this.step();
+        }
+        await new Promise(requestAnimationFrame);
       }
-      await new Promise(requestAnimationFrame);
-    }
-    this.#isSeen = true;
-    void this.refresh();
+      this.#isSeen = true;
+      await this.refresh();
+    } while (this.#isRunning);
   }
 
   #actions(): ArenaActions {

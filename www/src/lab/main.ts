@@ -30,7 +30,7 @@ if (location.hash === "") {
 }
 
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
-onClick("run", () => void lab.toggle());
+onClick("run", () => lab.toggle());
 onClick("step", () => void lab.step());
 onClick("reset", () => lab.redraw());
 onClick("shuffle", () => lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGEST_SEED) }));
