@@ -14,6 +14,10 @@ pub mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
 
 /// The folder of reference vectors; its README describes them.
 pub fn vectors() -> PathBuf {
@@ -23,6 +27,37 @@ pub fn vectors() -> PathBuf {
 /// The folder of real data: `mnist` holds the first digits of both splits, `mnist-labels` two of the official files whole.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data")
+}
+
+/// An empty folder that is removed at the end of the test: in memory, where Linux has a file system there and `TMPDIR` names no
+/// other folder. A disk with ext4 looks at every file that was deleted in the last minutes before it creates one, and tests
+/// create and delete thousands.
+///
+/// # Panics
+/// If it cannot be created.
+pub fn place() -> TempDir {
+    in_memory().map_or_else(tempfile::tempdir, tempfile::tempdir_in).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+fn in_memory() -> Option<&'static Path> {
+    use rustix::fs::{StatVfsMountFlags, statvfs};
+    /// Tests that run side by side take half a GiB.
+    const ROOM: u64 = 4 << 30;
+    static IS_FIT: LazyLock<bool> = LazyLock::new(|| {
+        // Some tests write scripts and start them.
+        let is_fit = statvfs("/dev/shm").is_ok_and(|memory| {
+            let room = memory.f_bavail.saturating_mul(memory.f_frsize);
+            room >= ROOM && !memory.f_flag.contains(StatVfsMountFlags::NOEXEC)
+        });
+        is_fit && std::env::var_os("TMPDIR").is_none()
+    });
+    IS_FIT.then_some(Path::new("/dev/shm"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_memory() -> Option<&'static Path> {
+    None
 }
 
 /// The binary `simile` that cargo built beside the running test.

@@ -25,7 +25,7 @@ fn a_visitor_can_train_two_networks() {
     if !is_ready() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = simile_tests::place();
     let result = run(
         "compare.mjs",
         Where::Cpu.job(),

@@ -33,7 +33,7 @@ impl Data {
     }
 
     pub(crate) fn write_for(encoder: EncoderConfig, count: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = simile_tests::place();
         let digits = draw_digits(count, Colours::Palette, 7).unwrap().images.in_memory().unwrap();
         let images: Vec<String> = (0..count).map(|at| format!("{at:02}.png")).collect();
         for (name, pixels) in images.iter().zip(digits.iter()) {

@@ -14,7 +14,7 @@ fn a_visitor_can_embed_a_folder() {
         return;
     }
     let data = Data::write();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = simile_tests::place();
     let result = run(
         "embed.mjs",
         Where::Cpu.job(),

@@ -190,7 +190,7 @@ fn the_types_of_the_package_need_no_other_library() {
     if !is_ready() {
         return;
     }
-    let program = tempfile::tempdir().unwrap();
+    let program = simile_tests::place();
     let package = program.path().join("node_modules/simile-web");
     std::fs::create_dir_all(&package).unwrap();
     for entry in std::fs::read_dir(workspace().join("web/pkg")).unwrap() {

@@ -12,7 +12,7 @@ fn a_reader_can_ask_the_report_what_a_point_is() {
     if !is_ready() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
+    let place = simile_tests::place();
     let few =
         ["train.iterations=6", "train.log_every=2", "train.batch=32", "data.train=256", "data.test=128"];
     let few = few.iter().flat_map(|few| ["--set", few]);

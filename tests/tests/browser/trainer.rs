@@ -23,7 +23,7 @@ fn runs_as_the_command_line_does(place: Where) {
     if !is_ready() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = simile_tests::place();
     let options = json!({
         "objective": "fair-cclk",
         "variant": "normalised",

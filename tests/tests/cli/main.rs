@@ -36,6 +36,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use simile_tests::place;
 
 /// Tests run side by side, so that threads of each process would only wait for each other: they took a third of the time. Other
 /// test programs run it with all threads.
@@ -71,9 +72,4 @@ fn complaint(place: &Path, arguments: &[&str], code: i32) -> String {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(!text.contains("panicked"), "{text}");
     text
-}
-
-/// A folder that is removed at the end of the test.
-fn place() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
 }

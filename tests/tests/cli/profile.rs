@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::runs::with_recipe;
-use crate::{complaint, json};
+use crate::{complaint, json, place};
 
 #[test]
 fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
@@ -97,7 +97,7 @@ fn a_profile_says_how_long_steps_wait_and_what_other_threads_do_meanwhile() {
 /// The costs of a batch that no machine here could hold, of a set that is not here.
 #[test]
 fn a_profile_of_no_steps_counts_by_formula_without_data() {
-    let place = tempfile::tempdir().unwrap();
+    let place = place();
     let of = |batch: &str| {
         let set = format!("train.batch={batch}");
         let answer = ["train", "imagenet-100", "--set", &set, "--profile", "0", "--json"];

@@ -79,7 +79,7 @@ fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn they_train_and_embed_as_the_cpu_does() {
-    let place = tempfile::tempdir().unwrap();
+    let place = simile_tests::place();
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     let stripes = image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(x * 7) as u8, (y * 5) as u8, 90]));
     stripes.save(place.path().join("image.png")).unwrap();
@@ -110,7 +110,7 @@ fn they_train_and_embed_as_the_cpu_does() {
 /// otherwise; the first step is announced.
 #[test]
 fn a_gpu_leaves_out_the_rest_of_an_epoch_and_announces_its_first_step() {
-    let place = tempfile::tempdir().unwrap();
+    let place = simile_tests::place();
     // Two full batches and one of 16 images.
     let recipe = RECIPE.replace("train = 64", "train = 80").replace("iterations = 6", "iterations = 3");
     fs::write(place.path().join("tiny.toml"), recipe).unwrap();
@@ -153,7 +153,7 @@ fn a_gpu_leaves_out_the_rest_of_an_epoch_and_announces_its_first_step() {
 /// Chunks on two devices of different backends, which exchange the same data as two GPUs.
 #[test]
 fn several_share_a_step_as_one_alone_takes_it() {
-    let place = tempfile::tempdir().unwrap();
+    let place = simile_tests::place();
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     let chunks = ["--set", "method={ name = \"cached\", chunk = 11 }"];
     let all = train(place.path(), "cpu", "cpu", &chunks);

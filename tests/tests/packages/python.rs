@@ -69,7 +69,7 @@ fn embeddings(place: &Path) {
 fn the_package_computes_as_the_program_does() {
     // `tomllib` came with Python 3.11, the first that the module is made for.
     let Some(python) = simile_tests::python("numpy, pytest, tomllib") else { return };
-    let place = tempfile::tempdir().unwrap();
+    let place = simile_tests::place();
     lay_out(place.path());
     embeddings(&place.path().join("embed"));
     let output = Command::new(&python)
