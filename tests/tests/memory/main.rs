@@ -1,9 +1,13 @@
 //! Compares the memory that networks keep in a training step, as counted by the allocator, with the formula of each. It is the
-//! only test of its process, so that all bytes are its own.
+//! only test of its process, and each network has one, so that all bytes are its own.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::num::NonZero;
+use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use burn::tensor::{Device, Tensor};
 use simile_core::nn::initial::Zeros;
@@ -53,26 +57,53 @@ fn graphs<const N: usize>(config: &EncoderConfig, images: [usize; N]) -> [usize;
     images.map(|images| (0..PASSES).map(|_| pass(images)).min().unwrap())
 }
 
+/// The variable that names the network of a process which the test starts.
+const NETWORK: &str = "SIMILE_NETWORK";
+
 #[test]
 fn the_formula_of_each_network_is_what_a_pass_keeps() {
-    for &name in Architecture::ALL {
-        // These have the blocks of those of 18 and 50 layers.
-        let width = matches!(name, Architecture::ResNet34 | Architecture::ResNet101).then_some(24);
-        let of_side = |input_size| EncoderConfig { name, input_size, width, ..EncoderConfig::default() };
-        let configs: Vec<EncoderConfig> =
-            [32, 64].map(of_side).into_iter().filter(|config| config.validate().is_ok()).collect();
-        assert!(!configs.is_empty(), "{} takes images of neither 32 nor 64 pixels", name.name());
-        for config in configs {
-            let input_size = config.input_size;
-            let [few, many] = graphs(&config, [1, 3]);
-            let counted = (many - few) as f64 / 2.0 / 4.0;
-            let formula = config.activations().kept as f64;
-            eprintln!(
-                "{} at {input_size}: {counted:.0} numbers an image, by the formula {formula:.0}",
-                name.name()
-            );
-            let ratio = counted / formula;
-            assert!((0.9..1.1).contains(&ratio), "{} at {input_size}: {counted} {formula}", name.name());
+    match std::env::var(NETWORK) {
+        Ok(network) => check(*Architecture::ALL.iter().find(|name| name.name() == network).unwrap()),
+        Err(_) => check_all(),
+    }
+}
+
+/// Each network in a process of its own, so that several can be measured at once.
+fn check_all() {
+    let networks = Mutex::new(Architecture::ALL.to_vec());
+    let check_rest = || {
+        loop {
+            let Some(name) = networks.lock().unwrap().pop() else { break };
+            let mut process = Command::new(std::env::current_exe().unwrap());
+            let output = process.env(NETWORK, name.name()).env("RAYON_NUM_THREADS", "1").output().unwrap();
+            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            assert!(output.status.success(), "{}: {}", name.name(), said.concat());
         }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(check_rest);
+        }
+    });
+}
+
+fn check(name: Architecture) {
+    // These have the blocks of those of 18 and 50 layers.
+    let width = matches!(name, Architecture::ResNet34 | Architecture::ResNet101).then_some(24);
+    let of_side = |input_size| EncoderConfig { name, input_size, width, ..EncoderConfig::default() };
+    let configs: Vec<EncoderConfig> =
+        [32, 64].map(of_side).into_iter().filter(|config| config.validate().is_ok()).collect();
+    assert!(!configs.is_empty(), "{} takes images of neither 32 nor 64 pixels", name.name());
+    for config in configs {
+        let input_size = config.input_size;
+        let [few, many] = graphs(&config, [1, 3]);
+        let counted = (many - few) as f64 / 2.0 / 4.0;
+        let formula = config.activations().kept as f64;
+        eprintln!(
+            "{} at {input_size}: {counted:.0} numbers an image, by the formula {formula:.0}",
+            name.name()
+        );
+        let ratio = counted / formula;
+        assert!((0.9..1.1).contains(&ratio), "{} at {input_size}: {counted} {formula}", name.name());
     }
 }
