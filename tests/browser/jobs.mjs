@@ -24,13 +24,13 @@ async function perform({ script, job }) {
   try {
     const page = await context.newPage();
     const complaints = complaintsOf(page);
-    // Gives the address of a server that ends with the job.
-    const serveMeanwhile = async (...input) => {
+    /** Gives the address of a server that ends with the job. */
+    const serveForJob = async (...input) => {
       const server = await serve(...input);
       servers.push(server);
       return server.address;
     };
-    return { result: await act(job, page, serveMeanwhile), complaints };
+    return { result: await act(job, page, serveForJob), complaints };
   } finally {
     await (job.webgpu ? browser : context).close();
     for (const server of servers) server.close();

@@ -12,6 +12,10 @@ export default async function (job, page, serve) {
   const address = await serve({ site: job.site, data: job.data }, undefined, job.webgpu ? "" : OLDER);
   // An emulated GPU compiles its shaders for as long as half a minute on a busy machine.
   page.setDefaultTimeout(180_000);
+  let bundles = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith(".wasm")) bundles++;
+  });
   await page.goto(`${address}/site/?device=${job.device}`);
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `${job.device}-${name}.png`), fullPage: true });
   const panel = (title) => page.locator(".panel", { has: page.locator("h3", { hasText: title }) });
@@ -119,6 +123,7 @@ export default async function (job, page, serve) {
 
   return {
     isOlder,
+    bundles,
     encoder,
     device,
     asked,

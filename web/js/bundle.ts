@@ -1,23 +1,35 @@
-// The WebAssembly bundles: the page compiles that of the CPU for all its engines, and each engine fetches that of WebGPU on demand.
+// The WebAssembly bundles: a page fetches and compiles each of them once, for itself and for its workers.
+import type { BundleName } from "./protocol.js";
 
-let compiling: Promise<WebAssembly.Module> | undefined;
+/** Where this thread has its bundles from. */
+type Source = (name: BundleName) => Promise<WebAssembly.Module>;
 
-/** The bundle of the CPU, fetched and compiled at the first call; the engines of a page share it. */
-export function cpuBundle(): Promise<WebAssembly.Module> {
-  if (!compiling) {
-    const file = new URL("./cpu.wasm", import.meta.url);
-    const begun = loaded(file, compile(file));
-    compiling = begun;
+let source: Source = load;
+const compiling = new Map<BundleName, Promise<WebAssembly.Module>>();
+
+/** A bundle, compiled at the first call; the engines of a page share it. */
+export function bundle(name: BundleName): Promise<WebAssembly.Module> {
+  let begun = compiling.get(name);
+  if (!begun) {
+    begun = source(name);
+    compiling.set(name, begun);
     // After a failure the next call tries again.
-    begun.catch(() => (compiling = undefined));
+    begun.catch(() => compiling.delete(name));
   }
-  return compiling;
+  return begun;
 }
 
-/** What loading the file of a bundle gives. A failure names the file, which the browser's message does not. */
-export async function loaded<T>(file: URL, loading: Promise<T>): Promise<T> {
+/** Has this thread take its bundles from elsewhere. */
+export function takeBundlesFrom(other: Source): void {
+  source = other;
+}
+
+/** Fetches and compiles a bundle. A failure names the file, which the browser's message does not. */
+async function load(name: BundleName): Promise<WebAssembly.Module> {
+  // Bundlers recognise only these exact expressions.
+  const file = name === "cpu" ? new URL("./cpu.wasm", import.meta.url) : new URL("./webgpu.wasm", import.meta.url);
   try {
-    return await loading;
+    return await compile(file);
   } catch (cause) {
     const reason = `${file.href} cannot be loaded: ${messageOf(cause)}`;
     throw new Error(`${reason}; it has to be served beside the scripts of simile-web`, { cause });

@@ -1,6 +1,6 @@
 // The page's end of a worker: calls by name, answers by number.
-import { cpuBundle } from "./bundle.js";
-import type { DeviceInfo, Method, Methods, Reply, Request } from "./protocol.js";
+import { bundle } from "./bundle.js";
+import type { BundleName, DeviceInfo, Method, Methods, Reply, Request } from "./protocol.js";
 
 /** The common interface of a worker and a message port. */
 interface Port {
@@ -36,15 +36,9 @@ export class Connection {
 
   /** Starts an engine in a new worker, or in this thread. */
   static async open(inWorker: boolean): Promise<Connection> {
-    const bundle = cpuBundle();
-    // A failure ends the connection once there is one.
-    bundle.catch(() => {});
-    const connection = inWorker ? Connection.#toWorker() : await Connection.#toThisThread();
-    bundle.then(
-      (compiled) => connection.#send({ bundle: compiled }, []),
-      (error) => connection.#fail(error),
-    );
-    return connection;
+    // It is on its way while the worker starts. Who waits for it is told of a failure.
+    bundle("cpu").catch(() => {});
+    return inWorker ? Connection.#toWorker() : Connection.#toThisThread();
   }
 
   static #toWorker(): Connection {
@@ -116,6 +110,10 @@ export class Connection {
       this.onDevice(reply.device);
       return;
     }
+    if ("wanted" in reply) {
+      void this.#give(reply.wanted);
+      return;
+    }
     const pending = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
     if ("error" in reply) {
@@ -125,6 +123,14 @@ export class Connection {
     } else {
       pending?.resolve(reply.output as never);
     }
+  }
+
+  async #give(name: BundleName): Promise<void> {
+    const given = await bundle(name).then(
+      (compiled) => ({ bundle: name, compiled }),
+      (error: Error) => ({ bundle: name, error: error.message }),
+    );
+    this.#send(given, []);
   }
 
   #fail(error: Error): void {

@@ -1,5 +1,6 @@
 // The engine in the worker: one WebAssembly instance for each device, and on them an encoder, a lab or a run. It
 // handles one call after the other.
+import { bundle } from "./bundle.js";
 import { Embedding } from "./embedding.js";
 import { Evaluating } from "./evaluating.js";
 import * as cpu from "./generated/cpu.js";
@@ -20,10 +21,9 @@ export class Engine implements Handlers {
   #evaluating: Evaluating | undefined;
   #training: Training | undefined;
 
-  /** `bundle` is that of the CPU, which the page compiles. */
-  constructor(bundle: Promise<WebAssembly.Module>, onDevice: (device: DeviceInfo) => void) {
+  constructor(onDevice: (device: DeviceInfo) => void) {
     this.#onDevice = onDevice;
-    this.#ready = bundle.then((compiled) => cpu.default({ module_or_path: compiled }));
+    this.#ready = bundle("cpu").then((compiled) => cpu.default({ module_or_path: compiled }));
     // The first call reports a failure; this handler prevents an unhandled rejection until then.
     this.#ready.catch(() => {});
   }

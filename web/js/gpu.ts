@@ -1,6 +1,6 @@
-// The WebGPU bundle: fetched on demand, and used if its results agree with those of the CPU.
+// The WebGPU bundle: wanted on demand, and used if its results agree with those of the CPU.
 import { findAdapter } from "./adapter.js";
-import { loaded } from "./bundle.js";
+import { bundle } from "./bundle.js";
 import * as webgpu from "./generated/webgpu.js";
 import type { DeviceChoice, DeviceInfo } from "./protocol.js";
 
@@ -23,7 +23,7 @@ export interface Gpu {
 let opened: Promise<Gpu> | undefined;
 let last: webgpu.Device | undefined;
 
-/** Fetches the bundle where it is not there yet, and opens the adapter that the browser prefers. */
+/** Gets the bundle where it is not there yet, and opens the adapter that the browser prefers. */
 export function openGpu(): Promise<Gpu> {
   if (!opened) {
     const opening = open();
@@ -43,8 +43,7 @@ export async function reopenGpu(lost: Gpu): Promise<Gpu> {
 async function open(): Promise<Gpu> {
   const adapter = await findAdapter();
   if ("missing" in adapter) throw new Error(`WebGPU cannot be used: ${adapter.missing}`);
-  const file = new URL("./webgpu.wasm", import.meta.url);
-  await loaded(file, webgpu.default({ module_or_path: file }));
+  await webgpu.default({ module_or_path: await bundle("webgpu") });
   last = last ? await last.reopened() : await webgpu.Device.webgpu();
   return { device: last, info: { kind: "webgpu", ...adapter } };
 }

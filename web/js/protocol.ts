@@ -109,10 +109,20 @@ export interface Call {
   readonly input: Methods[Method]["input"];
 }
 
-/** A call, the number of a call that is not wanted any more, or the compiled bundle of the CPU, for which calls wait. */
-export type Request = Call | { readonly cancel: number } | { readonly bundle: WebAssembly.Module };
+/** The WebAssembly bundle of a device. */
+export type BundleName = DeviceInfo["kind"];
 
+/** A bundle that a worker wanted, or the reason why there is none. */
+export type Given =
+  | { readonly bundle: BundleName; readonly compiled: WebAssembly.Module }
+  | { readonly bundle: BundleName; readonly error: string };
+
+/** A call, the number of a call that is not wanted any more, or a bundle. */
+export type Request = Call | { readonly cancel: number } | Given;
+
+/** An answer, the device that computes now, or the bundle that a worker wants. */
 export type Reply =
   | { readonly id: number; readonly output: Methods[Method]["output"] }
   | { readonly id: number; readonly error: { readonly name: string; readonly message: string } }
-  | { readonly device: DeviceInfo };
+  | { readonly device: DeviceInfo }
+  | { readonly wanted: BundleName };

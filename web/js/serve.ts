@@ -5,9 +5,7 @@ import type { Call, Reply, Request } from "./protocol.js";
 /** Answers the requests that arrive at a port, one after the other; returns a function that stops it. */
 export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () => void {
   const reply = (message: Reply, transfer: Transferable[] = []) => port.postMessage(message, transfer);
-  let receive: (bundle: WebAssembly.Module) => void = () => {};
-  const bundle = new Promise<WebAssembly.Module>((resolve) => (receive = resolve));
-  const engine = new Engine(bundle, (device) => reply({ device }));
+  const engine = new Engine((device) => reply({ device }));
   const cancelled = new Set<number>();
   let last: Promise<void> = Promise.resolve();
 
@@ -24,9 +22,8 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
   };
 
   port.onmessage = ({ data: request }: MessageEvent<Request>) => {
-    if ("bundle" in request) receive(request.bundle);
-    else if ("cancel" in request) cancelled.add(request.cancel);
-    else last = last.then(() => answer(request));
+    if ("cancel" in request) cancelled.add(request.cancel);
+    else if ("method" in request) last = last.then(() => answer(request));
   };
 
   return () => {

@@ -43,6 +43,11 @@ fn a_visitor_can_use_the_site(place: Where) {
     let encoder = result["encoder"].as_str().unwrap();
     assert!(encoder.starts_with(&format!("{NAME}: lenet5")), "{encoder}");
     assert_eq!(result["isOlder"], matches!(place, Where::Cpu), "{}", result["isOlder"]);
+    let bundles = match place {
+        Where::Cpu => 1,
+        Where::WebGpu => 2,
+    };
+    assert_eq!(result["bundles"], bundles, "the workers of a page fetch a bundle more than once");
     assert_ne!(result["rings"][0], result["rings"][1], "a ground does not show that it has the focus");
     let [red, green, _]: [u8; 3] = serde_json::from_value(result["photograph"].clone()).unwrap();
     assert!(red > 150 && green < 100, "a photograph is not shown as stored: {}", result["photograph"]);
