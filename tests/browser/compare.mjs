@@ -5,6 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { drop } from "./drop.mjs";
+import { countFrames } from "./frames.mjs";
 import { workersLeft } from "./workers.mjs";
 
 export default async function (job, page, serve) {
@@ -23,15 +24,6 @@ export default async function (job, page, serve) {
     await download.saveAs(path);
     return download.suggestedFilename();
   };
-  const countFrames = () =>
-    page.evaluate(() => {
-      const request = window.requestAnimationFrame;
-      window.counted = 0;
-      window.requestAnimationFrame = (draw) => {
-        window.counted++;
-        return request(draw);
-      };
-    });
   const result = { violations: [], frames: {} };
 
   // Settings that cannot be trained with are refused, and the page stays usable.
@@ -39,7 +31,7 @@ export default async function (job, page, serve) {
   result.steps = await page.inputValue("#iterations");
   result.violations.push(...(await audit(page, "train, before")));
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  await countFrames();
+  const still = await countFrames(page);
   await page.fill("#lambda", "");
   await page.locator("#run").click();
   result.invalid = await page.locator("#lambda:invalid").count();
@@ -73,7 +65,7 @@ export default async function (job, page, serve) {
   await enters("finished");
   result.rate = await page.locator("#rate").textContent();
   result.final = { digit: await both("Digit"), colour: await both("Colour R²"), step: await both("Step") };
-  result.frames.still = await page.evaluate(() => window.counted);
+  result.frames.still = (await still()).asked;
   result.map = await page.locator("[data-side=right] canvas").getAttribute("aria-label");
   result.saved = [await saved("left", "left.safetensors"), await saved("right", "right.safetensors")];
 
@@ -109,12 +101,12 @@ export default async function (job, page, serve) {
   result.source = await page.locator("#source").textContent();
   // This time the map may move.
   await page.emulateMedia({ reducedMotion: "no-preference" });
-  await countFrames();
+  const moving = await countFrames(page);
   await page.fill("#iterations", "20");
   await page.fill("#batch", "16");
   await page.locator("#run").click();
   await enters("finished");
-  result.frames.moving = await page.evaluate(() => window.counted);
+  result.frames.moving = (await moving()).asked;
   result.own = { accuracy: await both("Class"), step: await both("Step") };
   await saved("right", "own.safetensors");
   await page.locator("#reset").click();

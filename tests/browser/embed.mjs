@@ -7,6 +7,8 @@ import { audit } from "./audit.mjs";
 import { drop } from "./drop.mjs";
 import { photographs } from "./exif.mjs";
 
+export const absent = "/none.safetensors";
+
 export default async function (job, page, serve) {
   const address = await serve({ site: job.site, data: job.data });
   page.setDefaultTimeout(120_000);

@@ -2,7 +2,7 @@
 //
 // The first line on stdout is `{ "browser": … }`, the path of the browser or null. From then on each line on stdin is a job,
 // `{ id, script, job }`, and each further line on stdout an answer, `{ id, result, complaints }` or `{ id, error }`. A script
-// beside this file exports a function of the job, the page and `serve`.
+// beside this file exports a function of the job, the page and `serve`, and the end of an address that is `absent` on purpose.
 import { createInterface } from "node:readline";
 import { findChromium, launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
@@ -17,13 +17,13 @@ function open(job) {
 }
 
 async function perform({ script, job }) {
-  const { default: act } = await import(`./${script}`);
+  const { default: act, absent } = await import(`./${script}`);
   const browser = await open(job);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const servers = [];
   try {
     const page = await context.newPage();
-    const complaints = complaintsOf(page);
+    const complaints = complaintsOf(page, absent);
     /** Gives the address of a server that ends with the job. */
     const serveForJob = async (...input) => {
       const server = await serve(...input);
@@ -37,10 +37,10 @@ async function perform({ script, job }) {
   }
 }
 
-/** The errors of a page, as they come; a file with the name `none.safetensors` is absent on purpose. */
-function complaintsOf(page) {
+/** The errors of a page, as they come, but for those of a file that is absent on purpose. */
+function complaintsOf(page, absent) {
   const complaints = [];
-  const isExpected = (address) => address.endsWith("/none.safetensors");
+  const isExpected = (address) => absent !== undefined && address.endsWith(absent);
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
     if (message.type() === "error" && !isExpected(message.location().url)) complaints.push(message.text());

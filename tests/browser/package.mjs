@@ -3,6 +3,8 @@
 // `example` a module for a page with a picture, which exports a `vector`.
 import { photographs, turned } from "./exif.mjs";
 
+export const absent = "/none.safetensors";
+
 export default async function (job, page, serve) {
   await page.goto(await serve({ package: job.package, data: job.data }));
   const result = await page.evaluate(use, job);
@@ -17,10 +19,17 @@ async function use({ device, checkpoint, images, cases, example }) {
   const { drawDigits, Encoder, LossLab } = await import("/package/index.js");
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 
-  // A server that gives a page in the place of the WebAssembly file, to this thread: a worker has requests of its own.
+  // A server that gives a page in the place of a WebAssembly file; this thread fetches for its workers.
   const fetchAsServed = window.fetch;
-  window.fetch = async () => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
+  const without = (file) => {
+    const page = () => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
+    window.fetch = async (...input) => (`${input[0]}`.endsWith(file) ? page() : fetchAsServed(...input));
+  };
+  without("/cpu.wasm");
   const unserved = await messageOf(LossLab.create({ objective: "info-nce", worker: false }));
+  const unservedToWorker = await messageOf(LossLab.create({ objective: "info-nce" }));
+  without("/webgpu.wasm");
+  const unservedGpu = device === "webgpu" ? await messageOf(LossLab.create({ objective: "info-nce", device })) : "";
   window.fetch = fetchAsServed;
 
   let loaded = 0;
@@ -106,6 +115,8 @@ async function use({ device, checkpoint, images, cases, example }) {
       infinite,
       differentiated,
       unserved,
+      unservedToWorker,
+      unservedGpu,
       undecoded,
       bandwidth,
       digits,

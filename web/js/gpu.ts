@@ -1,4 +1,4 @@
-// The WebGPU bundle: wanted on demand, and used if its results agree with those of the CPU.
+// The WebGPU bundle: loaded on demand, and used if its results agree with those of the CPU.
 import { findAdapter } from "./adapter.js";
 import { bundle } from "./bundle.js";
 import * as webgpu from "./generated/webgpu.js";

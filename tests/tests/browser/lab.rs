@@ -29,6 +29,9 @@ fn a_visitor_can_use_the_loss_lab() {
     let shown = |motion: &str| result["shown"][motion].as_u64().unwrap();
     assert!(shown("still") >= 1 && shown("still") * 3 < shown("moving"), "{}", result["shown"]);
 
+    let frames = &result["frames"];
+    assert!(frames["shown"].as_u64().unwrap() > 1 && frames["asked"] == frames["shown"], "{frames}");
+
     let spoken = &result["spoken"];
     assert_eq!(
         spoken["during"],

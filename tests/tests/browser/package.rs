@@ -106,6 +106,8 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("cut", "need 3072 numbers"),
         ("infinite", "is not a finite number"),
         ("unserved", "cpu.wasm cannot be loaded: "),
+        ("unservedToWorker", "cpu.wasm cannot be loaded: "),
+        ("unservedGpu", if matches!(place, Where::WebGpu) { "webgpu.wasm cannot be loaded: " } else { "" }),
         ("undecoded", "example.js cannot be decoded as an image"),
         ("bandwidth", "`sigma` is NaN, expected a finite number"),
         ("digits", "count is -1, expected an integer from 1"),

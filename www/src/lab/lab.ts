@@ -202,7 +202,11 @@ export class Lab {
     for (const id of SPOKEN) element(id, HTMLElement).setAttribute("aria-live", live);
   }
 
-  async step(): Promise<void> {
+  step(): Promise<void> {
+    return this.#during(this.#step());
+  }
+
+  async #step(): Promise<void> {
     for (const side of this.sides) side.descend();
     this.#haveMoved = true;
     await this.refresh();
@@ -234,7 +238,7 @@ export class Lab {
       while (this.#isRunning) {
         for (let left = steps; left > 0 && this.#isRunning; left--) {
           this.#isSeen = left === 1;
-          await this.step();
+          await this.#step();
         }
         await new Promise(requestAnimationFrame);
       }
