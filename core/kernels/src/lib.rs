@@ -13,6 +13,7 @@ mod device;
 mod launches;
 mod ops;
 mod pair_terms;
+mod persistence;
 
 pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;
@@ -34,3 +35,4 @@ pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};
 pub use ops::uniformity::{UniformityOps, uniformity, uniformity_with_gradient};
+pub use persistence::keep_compiled_kernels;

@@ -22,6 +22,12 @@ impl Target {
         Self { device: self.device.clone(), tolerance: self.tolerance.max(2e-5), ..*self }
     }
 
+    /// The same for products of matrices and convolutions, whose factors tensor cores round to the 11 bits of TF32.
+    pub(crate) fn of_products(&self) -> Self {
+        let rounding = if self.name == "cuda" { 5e-3 } else { 0.0 };
+        Self { device: self.device.clone(), tolerance: self.tolerance.max(rounding), ..*self }
+    }
+
     /// A leaf of the graph.
     pub(crate) fn leaf<const D: usize>(&self, values: &[f64], shape: [usize; D]) -> Tensor<D> {
         let data = TensorData::new(values.to_vec(), shape);
@@ -29,7 +35,7 @@ impl Target {
     }
 }
 
-/// Every compiled backend; the CPU in both types.
+/// Every compiled backend, or those that `SIMILE_TARGETS` names, with commas between; the CPU in both types.
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     #[cfg(feature = "flex")]
@@ -40,6 +46,12 @@ pub(crate) fn targets() -> Vec<Target> {
     targets.push(Target::new("ndarray", Device::ndarray(), DType::F32));
     #[cfg(any(feature = "wgpu", feature = "vulkan"))]
     targets.push(Target::new("wgpu", Device::wgpu(Default::default()), DType::F32));
+    #[cfg(feature = "cuda")]
+    targets.push(Target::new("cuda", Device::cuda(0), DType::F32));
+    if let Ok(names) = std::env::var("SIMILE_TARGETS") {
+        targets.retain(|target| names.split(',').any(|name| name == target.name));
+        assert!(!targets.is_empty(), "SIMILE_TARGETS={names}: none of these is built in");
+    }
     targets
 }
 
