@@ -1,10 +1,10 @@
 """A training step of SimCLR on a GPU, in Simile and in PyTorch, in turn: milliseconds of a step and images a second.
 
-    python tests/peers/gpu.py target/release/simile --device vulkan
+    python tests/peers/gpu.py target/release/simile --device cuda
 
 Simile trains the recipe beside this file, augments its views, and writes what its `--profile` measures. PyTorch takes the same
-step with the network of torchvision, without an optimiser's extras, on views that lie on the GPU already: it neither reads nor
-augments. Both compute NT-Xent of all projections in f32.
+step with the network of torchvision on views that lie on the GPU already: it neither reads nor augments. Both compute NT-Xent of
+all projections in f32.
 """
 
 import argparse
@@ -31,8 +31,8 @@ PYTORCH = ["f32", "tf32", "bf16"]
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path, nargs="?", help="simile, built for a GPU")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--device", default="cuda", help="where simile computes")
+    parser.add_argument("--steps", type=int, default=20, help="how many are measured")
     parser.add_argument("--case", action="append", help="NETWORK,SIDE,BATCH in place of those of this file")
     parser.add_argument("--step", nargs=4, metavar=("NETWORK", "SIDE", "BATCH", "PRECISION"), help=argparse.SUPPRESS)
     given = parser.parse_args()
