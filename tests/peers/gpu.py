@@ -2,14 +2,13 @@
 
     python tests/peers/gpu.py target/release/simile --device cuda
 
-Simile trains the recipe beside this file, augments its views, and writes what its `--profile` measures. PyTorch takes the same
-step with the network of torchvision on views that lie on the GPU already: it neither reads nor augments. Both compute NT-Xent of
-all projections in f32.
+Simile trains the recipe beside this file, which augments nothing, and writes what its `--profile` measures: the mean of steps without a
+wait between them. PyTorch takes the same step with the network of torchvision on views that lie on the GPU already, and waits for
+each: its time is the median. Both compute NT-Xent of all projections in f32.
 """
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -33,21 +32,24 @@ def main():
     parser.add_argument("program", type=Path, nargs="?", help="simile, built for a GPU")
     parser.add_argument("--device", default="cuda", help="where simile computes")
     parser.add_argument("--steps", type=int, default=20, help="how many are measured")
-    parser.add_argument("--case", action="append", help="NETWORK,SIDE,BATCH in place of those of this file")
+    parser.add_argument("--case", action="append", type=case, metavar="NETWORK,SIDE,BATCH", help="in place of those of this file")
     parser.add_argument("--step", nargs=4, metavar=("NETWORK", "SIDE", "BATCH", "PRECISION"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.step:
         network, side, batch, precision = given.step
         return print(json.dumps(pytorch_step(network, int(side), int(batch), precision, given.steps)))
-    cases = [case.split(",") for case in given.case] if given.case else CASES
     print("| network | pixels | b | what | ms of a step | images/s |")
     print("|---|--:|--:|---|--:|--:|", flush=True)
-    for network, side, batch in cases:
-        case = (network, int(side), int(batch))
+    for each in given.case or CASES:
         for precision in SIMILE if given.program else []:
-            row(case, f"Simile, {given.device}, {precision}", simile(given, case, precision))
+            row(each, f"Simile, {given.device}, {precision}", simile(given, each, precision))
         for precision in PYTORCH:
-            row(case, f"PyTorch, {precision}", pytorch(given, case, precision))
+            row(each, f"PyTorch, {precision}", pytorch(given, each, precision))
+
+
+def case(text):
+    network, side, batch = text.split(",")
+    return network, int(side), int(batch)
 
 
 def row(case, name, answer):
@@ -77,7 +79,7 @@ def pytorch(given, case, precision):
 
 
 def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, **options)
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["it said nothing"])[-1]}
     return json.loads(done.stdout)
@@ -122,7 +124,7 @@ def pytorch_step(name, side, batch, precision, steps):
         step()
         times.append(time.perf_counter() - started)
     seconds = statistics.median(times[WARM_UP:])
-    return {"step_ms": 1e3 * seconds, "images_per_second": batch / seconds, "peak": torch.cuda.max_memory_allocated()}
+    return {"step_ms": 1e3 * seconds, "images_per_second": batch / seconds}
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ fn test(device: &str) -> Result<(), String> {
     let program = env::current_exe().map_err(|error| format!("could not be started: {error}"))?;
     let mut command = Command::new(program);
     command.args([COMMAND, device]);
-    // It has a few kernels of each kind. Its choices are kept, so that the next test takes seconds.
-    command.env("CUBECL_AUTOTUNE_LEVEL", "minimal");
+    // It settles early for a kernel of each shape. Its choices are kept, so that the next test takes seconds, and apart from those
+    // of runs.
+    command.env("CUBECL_AUTOTUNE_LEVEL", "minimal").env("CUBECL_ENVIRONMENT", "self-test");
     // The last line of a panic is then its message.
     command.env("RUST_BACKTRACE", "0");
     watch(command, LIMIT)
