@@ -55,12 +55,11 @@ impl Ahead {
         change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
         device: &Device,
     ) -> Result<Self> {
-        Self::keeping(*UPLOADS, batches_ahead, images, plan, change, device)
+        Self::keeping(batches_ahead, images, plan, change, device)
     }
 
-    /// Begins to read with `batches_ahead` batches ahead, a function of the bytes of the first batch, and to copy in a stream.
+    /// Begins to read with `batches_ahead` batches ahead, a function of the bytes of the first batch.
     fn keeping(
-        uploads: StreamId,
         batches_ahead: fn(u64) -> usize,
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
@@ -78,7 +77,7 @@ impl Ahead {
                 HostPlanes::read(&images, &indices, form, &change)?
             };
             let _uploading = trace_span!("upload").entered();
-            uploads.executes(|| {
+            UPLOADS.executes(|| {
                 let planes = planes.upload(&device);
                 // Without it a GPU gets the images only when the step that needs them begins.
                 device.flush().context("copying images to the device")?;
@@ -173,7 +172,7 @@ mod tests {
         let source = Arc::new(Counted::default());
         let images = ImageSet::new(Arc::<Counted>::clone(&source)).unwrap();
         let plan = (0..40).map(|at| vec![at, 99 - at]);
-        let mut batches = Ahead::keeping(*UPLOADS, |_| 1, images, plan, Ok, &Device::flex()).unwrap();
+        let mut batches = Ahead::keeping(|_| 1, images, plan, Ok, &Device::flex()).unwrap();
         for at in 0..10 {
             assert_eq!(batches.next().unwrap().0, [at, 99 - at]);
             // Time for the thread to read more than it should.
@@ -186,23 +185,20 @@ mod tests {
         assert_eq!([1024, 4096].map(|batch| batches_ahead(batch * 3 * 256 * 256)), [2, 1]);
     }
 
-    /// The thread copies batches in a stream of their own, whose memory is used again once a step has used a batch. Here it is
-    /// another one than that of other tests, which copy at the same time.
+    /// The thread copies batches in a stream of its own, whose memory is used again once a step has used a batch.
     #[test]
     fn batches_are_copied_to_a_gpu_ahead_without_taking_more_and_more_of_its_memory() {
         let Some(gpu) = DeviceName::Wgpu.present().into_iter().next() else { return };
         const SIDE: usize = 256;
         let images = (0..100 * SIDE * SIDE).map(|value| (value / (SIDE * SIDE)) as u8).collect();
         let images = ImageSet::from(Images::new(SIDE, SIDE, 1, images).unwrap());
-        let uploads = StreamId::allocate();
         let reserved =
-            || uploads.executes(|| gpu.device.memory_pool_usage().map(|memory| memory.bytes_reserved));
+            || UPLOADS.executes(|| gpu.device.memory_pool_usage().map(|memory| memory.bytes_reserved));
         let mut after_some = None;
         for pass in 0..4 {
             // Each pass has a thread of its own, as each evaluation has.
             let plan = (0..25_usize).map(|at| (0..16).map(|i| (at + 5 * i) % 100).collect());
-            let mut batches =
-                Ahead::keeping(uploads, batches_ahead, images.clone(), plan, Ok, &gpu.device).unwrap();
+            let mut batches = Ahead::new(images.clone(), plan, Ok, &gpu.device).unwrap();
             for at in 0..25 {
                 let (indices, batch) = batches.next().unwrap();
                 assert_eq!(indices[1], at + 5);
@@ -215,7 +211,7 @@ mod tests {
                 after_some = reserved();
             }
         }
-        // The later passes copy 79 MB.
+        // The later passes copy 79 MB. Other tests may copy some in the same stream.
         let grown = after_some.zip(reserved()).map(|(before, after)| after.saturating_sub(before));
         assert!(grown.is_some_and(|bytes| bytes < 40 << 20), "{after_some:?}, then {grown:?} more");
     }
