@@ -112,7 +112,7 @@ fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
         views(&mut classified.augment);
     }
     recipe.data.normalise = None;
-    recipe.train.batch = 4;
+    recipe.train.batch = if parts == Kept::Nothing { 8 } else { 4 };
     recipe.train.iterations = STEPS;
     recipe.train.accumulate = if parts == Kept::KindsAccumulated { STEPS } else { 1 };
     recipe
