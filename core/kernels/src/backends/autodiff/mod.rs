@@ -5,6 +5,7 @@ mod augmentation;
 mod convolution;
 mod normalisation;
 mod pairs;
+mod record;
 mod redundancy;
 mod rows;
 mod sinkhorn;

@@ -1,25 +1,10 @@
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, binary};
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, AutodiffBackend, Backend};
 use burn::tensor::Shape;
 
+use super::record::record;
 use crate::RedundancyOps;
-
-#[derive(Debug)]
-struct Redundancy;
-
-impl<B: Backend> Backward<B, 2> for Redundancy {
-    /// The gradients with respect to both views.
-    type State = (FloatTensor<B>, FloatTensor<B>);
-
-    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let (to_a, to_b) = ops.state;
-        let times = |g, gradient| B::float_mul(gradient, B::float_reshape(g, Shape::new([1, 1])));
-        binary::<B, _, _>(ops.parents, ops.node, grads, |g| times(g, to_a), |g| times(g, to_b));
-    }
-}
 
 impl<B: Backend + RedundancyOps, C: CheckpointStrategy> RedundancyOps for Autodiff<B, C> {
     fn redundancy(
@@ -30,10 +15,13 @@ impl<B: Backend + RedundancyOps, C: CheckpointStrategy> RedundancyOps for Autodi
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let nodes = [a.node(), b.node()];
         let (loss, to_a, to_b) = B::redundancy(a.into_primitive(), b.into_primitive(), off_diagonal, eps);
-        let loss = match Redundancy.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((to_a.clone(), to_b.clone()), loss),
-            OpsKind::UnTracked(prepared) => prepared.finish(loss),
-        };
+        let [of_a, of_b] = [to_a.clone(), to_b.clone()];
+        let loss = record::<B, C, 2>(nodes, loss, |upstream, wanted| {
+            let upstream = B::float_reshape(upstream, Shape::new([1, 1]));
+            let times =
+                |gradient, is_wanted: bool| is_wanted.then(|| B::float_mul(gradient, upstream.clone()));
+            [times(of_a, wanted[0]), times(of_b, wanted[1])]
+        });
         (loss, Self::from_inner(to_a), Self::from_inner(to_b))
     }
 }
