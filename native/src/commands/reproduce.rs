@@ -15,7 +15,7 @@ use crate::experiment::prepare::missing::missing_inputs;
 use crate::experiment::several::{Several, Task, devices_of, nothing_missing};
 use crate::names::slug;
 use crate::reproduce::compare::compare;
-use crate::reproduce::drawn::{Drawn, Panel, panels};
+use crate::reproduce::drawn::{Drawn, panels};
 use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::{recipe_of, results, run_folder, tasks};
 use crate::reproduce::row::Row;
@@ -31,13 +31,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let runs = table.of.as_deref().unwrap_or(shipped.name);
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
     if !table.is_trained() {
-        let rows = rows(&table, &arguments.rows)?;
-        something_runs(&shipped, &table, &rows, scale)?;
-        if arguments.runs.list || arguments.runs.task.is_some() {
-            return Err(usage(format_args!("{} trains nothing, so that it has no runs", shipped.name)));
-        }
-        let panels = panels(&table, &rows, arguments.data.as_deref())?.unwrap_or_default();
-        return draw(arguments, &shipped, &table, panels, &out, console);
+        return draw(arguments, &shipped, &table, &out, console);
     }
     // The runs and their indices do not depend on the data that are on this machine.
     let whole = table.clone();
@@ -59,10 +53,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     if !several.collects() {
         let asked: Vec<String> = asked.iter().map(|row| row.name.clone()).collect();
         name_missing_inputs(&mut table, &asked, arguments, &out)?;
-        for task in &mut several.tasks {
-            let row = table.row.iter().find(|row| row.name == task.row);
-            task.missing = row.and_then(|row| table.missing(row)).map(str::to_owned);
-        }
+        note_missing_inputs(&mut several.tasks, &table);
     }
     let rows = rows(&table, &arguments.rows)?;
     let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.row);
@@ -91,15 +82,27 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         rows: compare(&table, arguments.scale, &results(&rows, &tasks, &settled))?,
         absent,
     };
-    let files = [
-        ("md", comparison.markdown().into_bytes()),
-        ("csv", comparison.csv()?),
-        ("json", serde_json::to_vec_pretty(&comparison)?),
-        ("html", comparison.html()?.into_bytes()),
-    ];
-    write(&out, &shipped, &table, files)?;
+    write(&out, &shipped, &table, files_of(&comparison)?)?;
     console.answer(&comparison, || comparison.text())?;
     nothing_missing(&comparison.absent, count)
+}
+
+/// Tells each task what its row lacks.
+fn note_missing_inputs(tasks: &mut [Task], table: &Table) {
+    for task in tasks {
+        let row = table.row.iter().find(|row| row.name == task.row);
+        task.missing = row.and_then(|row| table.missing(row)).map(str::to_owned);
+    }
+}
+
+/// The files of a comparison, by their extensions.
+fn files_of(comparison: &Comparison<'_>) -> Result<[(&'static str, Vec<u8>); 4]> {
+    Ok([
+        ("md", comparison.markdown().into_bytes()),
+        ("csv", comparison.csv()?),
+        ("json", serde_json::to_vec_pretty(comparison)?),
+        ("html", comparison.html()?.into_bytes()),
+    ])
 }
 
 /// A figure for which nothing is trained.
@@ -107,10 +110,15 @@ fn draw(
     arguments: &Reproduce,
     shipped: &ShippedTable,
     table: &Table,
-    panels: Vec<Panel>,
     out: &Path,
     console: Console,
 ) -> Result<()> {
+    let rows = rows(table, &arguments.rows)?;
+    something_runs(shipped, table, &rows, word(arguments.scale))?;
+    if arguments.runs.list || arguments.runs.task.is_some() {
+        return Err(usage(format_args!("{} trains nothing, so that it has no runs", shipped.name)));
+    }
+    let panels = panels(table, &rows, arguments.data.as_deref())?.unwrap_or_default();
     let drawn = Drawn {
         name: shipped.name,
         title: &table.title,

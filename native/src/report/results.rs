@@ -289,6 +289,13 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
                 " Against the first variant: " (words) "."
             }
         }
+        (not_counted(pools, differ))
+    })
+}
+
+/// Why runs stand side by side or are in no mean. `differ`: some differ in more than the seed.
+fn not_counted(pools: &[Pool<'_>], differ: bool) -> Markup {
+    html! {
         @if differ {
             p {
                 "Only runs that are equal but for the seed are repeats of each other. These differ in more, and so stand \
@@ -301,7 +308,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         @for pool in pools { @for run in &pool.diverged {
             p { (run.place) ": " (pool.arm) " diverged with seed " (run.result.seed) ", and is in no number here." }
         } }
-    })
+    }
 }
 
 /// Accuracy against leak, a chart for each condition.

@@ -295,7 +295,7 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
     let is_flat =
         |path: &&str| matches!(path.split('/').collect::<Vec<_>>()[..], ["val", _] | ["val", "images", _]);
     let needed = selection.annotations.filter(|_| in_parts && sorted.iter().any(is_flat));
-    let annotated = needed.map(|text| annotations(&text)).transpose()?;
+    let list = needed.map(|text| ClassList::read(text, &sorted)).transpose()?;
     let passed_over = tops.note().map_or_else(String::new, |note| format!("; {note}"));
     // The pictures in ImageNet's `test` and in Tiny-ImageNet's `test/images` have no classes.
     let has_class = |path: &&str| match path.split('/').collect::<Vec<_>>().as_slice() {
@@ -303,37 +303,25 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
         _ => false,
     };
     let has_test = sorted.iter().any(has_class);
-    let trained_on = if annotated.is_some() { folders_of(&sorted) } else { Vec::new() };
     let mut unlisted = None;
 
     let (mut files, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for path in sorted {
         let folders: Vec<&str> = path.split('/').collect();
-        let (part, class) = match folders.as_slice() {
-            ["train", class, _, ..] if in_parts => (Part::Train, *class),
-            ["val", "images", file] | ["val", file] if in_parts && annotated.is_some() => {
-                let stem = file.rsplit_once('.').map_or(*file, |(stem, _)| stem);
-                match annotated.as_ref().and_then(|of| of.get(file).or_else(|| of.get(stem))) {
-                    Some(class) => (Part::Test, folder_of(class, &trained_on)),
-                    None => {
-                        let list = selection.annotations.map_or("", |text| text.origin);
-                        return Err(DatasetError::parameter(
-                            "picture",
-                            path,
-                            &format!("which {list} does not name"),
-                        ));
-                    }
-                }
+        let (part, class) = match (folders.as_slice(), &list) {
+            (["train", class, _, ..], _) if in_parts => (Part::Train, *class),
+            (["val", "images", file] | ["val", file], Some(list)) if in_parts => {
+                (Part::Test, list.class_of(path, file)?)
             }
-            ["val", _] if in_parts => {
+            (["val", _], _) if in_parts => {
                 unlisted.get_or_insert(path);
                 continue;
             }
-            ["val" | "valid" | "validation", class, _, ..] if in_parts => {
+            (["val" | "valid" | "validation", class, _, ..], _) if in_parts => {
                 (if has_test { Part::Validation } else { Part::Test }, *class)
             }
-            ["test", class, _, ..] if in_parts && has_test => (Part::Test, *class),
-            [class, _, ..] if !in_parts => (Part::Train, *class),
+            (["test", class, _, ..], _) if in_parts && has_test => (Part::Test, *class),
+            ([class, _, ..], _) if !in_parts => (Part::Train, *class),
             _ => continue,
         };
         let wanted = selection.classes.is_none_or(|classes| classes.iter().any(|name| name == class));
@@ -372,24 +360,39 @@ fn check_classes<'a>(
     }
 }
 
-/// The folders of `train`, in order; `paths` are sorted.
-fn folders_of<'a>(paths: &[&'a str]) -> Vec<&'a str> {
-    let of_train = |path: &&'a str| path.strip_prefix("train/")?.split_once('/').map(|(class, _)| class);
-    let mut folders: Vec<&str> = paths.iter().filter_map(of_train).collect();
-    folders.dedup();
-    folders.sort_unstable();
-    folders.dedup();
-    folders
+/// The classes of pictures that lie in no folder of a class; see [`Selection::annotations`].
+struct ClassList<'a> {
+    origin: &'a str,
+    /// The class of a file.
+    classes: HashMap<&'a str, &'a str>,
+    /// The folders of `train`, in order.
+    trained: Vec<&'a str>,
 }
 
-/// The folder of a class of a list, which may be the number of the folder.
-fn folder_of<'a>(class: &'a str, folders: &[&'a str]) -> &'a str {
-    let numbered = || class.parse().ok().and_then(|number: usize| folders.get(number).copied());
-    if folders.binary_search(&class).is_ok() { class } else { numbered().unwrap_or(class) }
-}
+impl<'a> ClassList<'a> {
+    /// `paths` are those of all pictures, sorted.
+    fn read(text: Text<'a>, paths: &[&'a str]) -> Result<Self, DatasetError> {
+        let of_train = |path: &&'a str| path.strip_prefix("train/")?.split_once('/').map(|(class, _)| class);
+        let mut trained: Vec<&str> = paths.iter().filter_map(of_train).collect();
+        trained.dedup();
+        trained.sort_unstable();
+        trained.dedup();
+        let classes =
+            text.words().map(|row| row.map(|(_, [file, class])| (file, class))).collect::<Result<_, _>>()?;
+        Ok(Self { origin: text.origin, classes, trained })
+    }
 
-fn annotations<'a>(text: &Text<'a>) -> Result<HashMap<&'a str, &'a str>, DatasetError> {
-    text.words().map(|row| row.map(|(_, [file, class])| (file, class))).collect()
+    /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of `train`.
+    fn class_of(&self, path: &str, file: &str) -> Result<&'a str, DatasetError> {
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        let Some(&class) = self.classes.get(file).or_else(|| self.classes.get(stem)) else {
+            let reason = format!("which {} does not name", self.origin);
+            return Err(DatasetError::parameter("picture", path, &reason));
+        };
+        let numbered = || class.parse().ok().and_then(|number: usize| self.trained.get(number).copied());
+        let is_folder = self.trained.binary_search(&class).is_ok();
+        Ok(if is_folder { class } else { numbered().unwrap_or(class) })
+    }
 }
 
 /// The answer of [`catalogue`] to the texts of a case, the paths of pictures and a list of classes: see [`PictureFiles::parse_changed`].
