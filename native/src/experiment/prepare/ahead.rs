@@ -186,7 +186,7 @@ mod tests {
         assert_eq!([1024, 4096].map(|batch| batches_ahead(batch * 3 * 256 * 256)), [2, 1]);
     }
 
-    /// A variable that a process has which runs one test alone.
+    /// The environment variable that tells a test that the process is its own.
     const ALONE: &str = "SIMILE_TEST_ALONE";
 
     /// The thread copies batches in a stream of its own, whose memory is used again once a step has used a batch. A device
