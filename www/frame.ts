@@ -1,49 +1,54 @@
-import type { Plugin } from "vite";
-import { type Page, PAGES } from "./pages.js";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type HTMLElement, parse } from "node-html-parser";
+import type { HtmlTagDescriptor, Plugin } from "vite";
 
-/** Puts the content of each page into the one template, with links to all pages where it says `<!-- pages -->`. */
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
+
+/** What all pages have in their heads before their own lines. */
+const HEAD: HtmlTagDescriptor[] = [
+  { tag: "meta", attrs: { charset: "utf-8" } },
+  { tag: "meta", attrs: { name: "viewport", content: "width=device-width, initial-scale=1" } },
+  { tag: "meta", attrs: { name: "color-scheme", content: "light dark" } },
+  { tag: "link", attrs: { rel: "icon", href: "./icon.svg", type: "image/svg+xml" } },
+  { tag: "link", attrs: { rel: "stylesheet", href: "/src/style.css" } },
+];
+
+/** The pages of the site: the files `NAME.html` beside this one. */
+export function pages(): string[] {
+  return readdirSync(FOLDER).filter((file) => file.endsWith(".html"));
+}
+
+/** Completes the head of each page, and puts the links of all pages into its `<nav>`, which has only its own. */
 export function frame(): Plugin {
   return {
     name: "frame",
     transformIndexHtml: {
       order: "pre",
       handler(content, { filename }) {
-        const page = PAGES.find(({ name }) => filename.endsWith(`/${name}.html`));
-        if (!page) throw new Error(`${filename} has no line in pages.ts`);
-        return template(page, content.replace("<!-- pages -->", navigation(page)));
+        const own = linkOf(parse(content), filename);
+        const links = pages().map((file) => linkOf(parse(readFileSync(FOLDER + file, "utf8")), file));
+        for (const link of links) {
+          if (link.getAttribute("href") !== own.getAttribute("href")) link.removeAttribute("aria-current");
+        }
+        links.sort((a, b) => place(a) - place(b));
+        const [start, end] = own.range;
+        return { html: content.slice(0, start) + links.join("\n") + content.slice(end), tags: HEAD };
       },
     },
   };
 }
 
-function template({ name, title, description, drop, style }: Page, content: string): string {
-  const sheets = ["/src/style.css", ...(style === undefined ? [] : [style])];
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <meta name="description" content="${escaped(description)}" />
-    <title>Simile · ${escaped(title)}</title>
-    <link rel="icon" href="./icon.svg" type="image/svg+xml" />
-    ${sheets.map((sheet) => `<link rel="stylesheet" href="${sheet}" />`).join("\n    ")}
-    <script type="module" src="/src/${name}/main.ts"></script>
-  </head>
-  <body${drop === undefined ? "" : ` data-drop="${escaped(drop)}"`}>
-${content}  </body>
-</html>
-`;
+/** The link of a page to itself, which is also its link on the others. */
+function linkOf(page: HTMLElement, file: string): HTMLElement {
+  const link = page.querySelector('nav > a[aria-current="page"][data-place]');
+  if (!link || !Number.isInteger(place(link))) {
+    throw new Error(`${file} needs <nav aria-label="Pages"><a href="./NAME.html" aria-current="page" data-place="NUMBER">…</a></nav>`);
+  }
+  return link;
 }
 
-function navigation(current: Page): string {
-  const links = PAGES.map(({ name, link }) => {
-    const mark = name === current.name ? ' aria-current="page"' : "";
-    return `<a href="./${name}.html"${mark}>${escaped(link)}</a>`;
-  });
-  return `<nav aria-label="Pages">\n${links.join("\n")}\n</nav>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+/** The place of a link in the navigation. */
+function place(link: HTMLElement): number {
+  return Number(link.getAttribute("data-place"));
 }

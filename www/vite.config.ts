@@ -1,6 +1,5 @@
 import { defineConfig } from "vite";
-import { frame } from "./frame.js";
-import { PAGES } from "./pages.js";
+import { frame, pages } from "./frame.js";
 
 export default defineConfig({
   // Relative addresses: the site works below any path of any static host.
@@ -9,6 +8,6 @@ export default defineConfig({
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
-    rollupOptions: { input: PAGES.map(({ name }) => `${name}.html`) },
+    rollupOptions: { input: pages() },
   },
 });
