@@ -14,15 +14,17 @@ use crate::config::sections::Arm;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::prepare::ahead::resident_limit;
+use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::solves::Solves;
 use crate::experiment::session::Session;
-use crate::experiment::train::loader::DataLoader;
+use crate::experiment::train::loader::{DataLoader, solves};
 use crate::experiment::train::trainer::{share, trainer_config};
 use crate::interrupt;
 use crate::report::time;
 
 /// Images of the first measured batch.
 const FIRST: usize = 4;
-/// The next batch is larger by a factor in these bounds: a solve can take more than in proportion to the batch.
+/// The next batch is larger by a factor in these bounds.
 const GROWTH: [usize; 2] = [2, 16];
 /// A full batch is at most so many times as large as the last measured one, if there is time for such a one.
 const REACH: usize = 4;
@@ -30,6 +32,10 @@ const REACH: usize = 4;
 const STEPS: usize = 3;
 /// Time in seconds that the measurement of all arms may take.
 const MOST: f64 = 3.0;
+/// The share of it for solves alone.
+const SOLVES: f64 = 0.3;
+/// Samples of the first measured solve.
+const FIRST_SOLVE: usize = 256;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
 const SHORT: f64 = 10.0;
 
@@ -90,16 +96,21 @@ impl Trial<'_> {
     /// The seconds of a step on a full batch of the whole run. `steps` is the number of such steps in all arms.
     fn seconds_a_step(&self, steps: f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
+        let solves = self.solves().ok()?;
+        let solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of(solves, samples));
+        let of_full_solve = growing(full.min(self.train.len()), SOLVES * self.most, solve);
+        // Without their solves, which take more than in proportion to the batch.
         let mut measured: Vec<(usize, f64)> = Vec::new();
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
             let [mut next, most] = GROWTH.map(|factor| batch * factor);
             let images = batch.min(self.train.len());
+            let of_full = |measured: &[_]| Some(extrapolated(measured, full)? + of_full_solve);
             if let Ok(seconds) = self.seconds(images) {
-                measured.push((images, seconds));
+                measured.push((images, (seconds - solve(images)).max(0.0)));
                 let left = self.most - began.elapsed().as_secs_f64();
                 let affordable = (left / (STEPS as f64 * seconds) * images as f64) as usize;
-                let of_full = extrapolated(&measured, full);
+                let of_full = of_full(&measured);
                 if of_full.is_some_and(|of_full| of_full * steps < SHORT) || affordable < next.min(full) {
                     return of_full;
                 }
@@ -107,10 +118,16 @@ impl Trial<'_> {
             }
             let is_enough = measured.len() > 1 && batch * REACH >= full;
             if batch >= full || is_enough || interrupt::asked() {
-                return extrapolated(&measured, full);
+                return of_full(&measured);
             }
             batch = next.min(full);
         }
+    }
+
+    /// The solves of the arm's objective, if it has any.
+    fn solves(&self) -> Result<Option<Solves>> {
+        let &Self { recipe, arm, train, devices, .. } = self;
+        solves(arm, &Context::new(&arm.objective, train, recipe.train.seed)?, &devices.first.device)
     }
 
     /// The seconds of a step on a batch of this size, after a first step that is not counted.
@@ -142,6 +159,29 @@ impl Trial<'_> {
     }
 }
 
+/// The seconds of a solve for the first `samples`.
+fn seconds_of(solves: &Solves, samples: usize) -> f64 {
+    let samples: Vec<usize> = (0..samples).collect();
+    let began = Instant::now();
+    solves.at_once(&samples);
+    began.elapsed().as_secs_f64()
+}
+
+/// The seconds of a solve for so many samples. Measured on ever more of them, for at most `most` seconds; from there on by their cube,
+/// as if no factors of lower rank were found.
+fn growing(samples: usize, most: f64, solve: impl Fn(usize) -> f64) -> f64 {
+    let mut measured = FIRST_SOLVE.min(samples);
+    loop {
+        let seconds = solve(measured);
+        let cubed = |samples: usize| seconds * (samples as f64 / measured as f64).powi(3);
+        let next = samples.min(2 * measured);
+        if measured == samples || cubed(next) > most {
+            return cubed(samples);
+        }
+        measured = next;
+    }
+}
+
 /// The seconds of a step on so many images, from those of smaller batches: on the line through the last two, because a part of a
 /// step, such as the update, takes as long for any batch. In proportion to the last one where that line would begin below zero.
 fn extrapolated(measured: &[(usize, f64)], images: usize) -> Option<f64> {
@@ -158,6 +198,8 @@ fn extrapolated(measured: &[(usize, f64)], images: usize) -> Option<f64> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -168,10 +210,27 @@ mod tests {
         // A quarter of a second, and 1/32 of one for each image.
         assert_eq!(of(&[(8, 0.5), (16, 0.75)]), Some(8.25));
         assert_eq!(of(&[(4, 9.0), (8, 0.5), (16, 0.75)]), Some(8.25), "the last two count");
-        // More than in proportion, as a solve does.
+        // More than in proportion.
         assert_eq!(of(&[(8, 0.25), (16, 1.0)]), Some(16.0));
         // Other programs made the smaller batch slow.
         assert_eq!(of(&[(8, 0.75), (16, 0.5)]), Some(0.5));
         assert_eq!(of(&[(8, 0.5), (8, 0.5)]), Some(16.0), "no more images than these");
+    }
+
+    #[test]
+    fn solves_are_measured_while_there_is_time_and_then_grow_by_the_cube() {
+        let asked = RefCell::new(Vec::new());
+        let of = |samples, most| {
+            asked.borrow_mut().clear();
+            // A second for 1024 samples.
+            growing(samples, most, |samples| {
+                asked.borrow_mut().push(samples);
+                (samples as f64 / 1024.0).powi(3)
+            })
+        };
+        assert_eq!((of(1024, 1.0), asked.take()), (1.0, vec![256, 512, 1024]));
+        assert_eq!((of(2048, 1.0), asked.take()), (8.0, vec![256, 512, 1024]));
+        assert_eq!((of(768, 1.0), asked.take()), (0.421875, vec![256, 512, 768]));
+        assert_eq!((of(128, 0.0), asked.take()), (0.001953125, vec![128]));
     }
 }

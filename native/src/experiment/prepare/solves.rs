@@ -55,6 +55,11 @@ impl Solves {
         Ok(solved)
     }
 
+    /// The solution for some samples, by this thread.
+    pub(crate) fn at_once(&self, samples: &[usize]) -> Option<Solved> {
+        solve(&*self.objective, &self.condition, samples, &self.device)
+    }
+
     /// The time that [`of`](Self::of) has waited since the last call of this function.
     pub(crate) fn take_waited(&mut self) -> Duration {
         self.ahead.as_mut().map_or(Duration::ZERO, |(_, worker)| worker.take_waited())
@@ -66,11 +71,17 @@ impl Solves {
     ) -> Result<Worker<Option<Solved>>> {
         let (objective, condition) = (Arc::clone(&self.objective), Arc::clone(&self.condition));
         let device = self.device.clone();
-        let solve = move |samples: Vec<usize>| {
-            let _solving = trace_span!("solve").entered();
-            let ahead = objective.ahead()?;
-            ahead.solve(&condition.select(&samples), &device).ok()
-        };
-        Worker::new("solves", READY, plan.map(solve))
+        let of = move |samples: Vec<usize>| solve(&*objective, &condition, &samples, &device);
+        Worker::new("solves", READY, plan.map(of))
     }
+}
+
+fn solve(
+    objective: &dyn Objective,
+    condition: &Matrix,
+    samples: &[usize],
+    device: &Device,
+) -> Option<Solved> {
+    let _solving = trace_span!("solve").entered();
+    objective.ahead()?.solve(&condition.select(samples), device).ok()
 }

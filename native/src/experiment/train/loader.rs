@@ -112,13 +112,7 @@ impl DataLoader {
                 ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
             beside = Some(Beside { image_loader, views: views(section.augment.clone()) });
         }
-        let solves = match context.condition() {
-            Some(condition) => {
-                let objective = arm.objective.config().map_err(usage)?.build()?;
-                Solves::new(objective, condition, device)
-            }
-            None => None,
-        };
+        let solves = solves(arm, &context, device)?;
         let Augmentation { size, centre_crop, .. } = recipe.augment;
         let as_they_are = Augmentation { size, centre_crop, ..Augmentation::default() };
         Ok(Self {
@@ -197,6 +191,16 @@ impl DataLoader {
             solves: self.solves.as_mut().map(Solves::take_waited),
         }
     }
+}
+
+/// The solves of an arm's objective; `None` if it has none.
+///
+/// # Errors
+/// A usage error if the objective cannot be built.
+pub(in crate::experiment) fn solves(arm: &Arm, context: &Context, device: &Device) -> Result<Option<Solves>> {
+    let Some(condition) = context.condition() else { return Ok(None) };
+    let objective = arm.objective.config().map_err(usage)?.build()?;
+    Ok(Solves::new(objective, condition, device))
 }
 
 /// The time that steps have waited for threads that prepare ahead.
