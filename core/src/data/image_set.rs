@@ -24,6 +24,15 @@ impl ImageShape {
     }
 }
 
+/// A file that holds an image and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureFile {
+    /// Its path.
+    pub path: String,
+    /// Its size, 0 if that is not known.
+    pub bytes: u64,
+}
+
 /// Images of one size that are read by their numbers, such as the records of a file.
 pub trait ImageSource: Debug + Send + Sync {
     /// The size of each image.
@@ -45,8 +54,8 @@ pub trait ImageSource: Debug + Send + Sync {
         None
     }
 
-    /// The path of the file that an image was read from, if it was a file of its own.
-    fn file(&self, _number: u32) -> Option<String> {
+    /// The file that an image was read from, if it was a file of its own.
+    fn file(&self, _number: u32) -> Option<PictureFile> {
         None
     }
 }
@@ -58,8 +67,8 @@ pub struct ImageSet {
     source: Source,
     /// The images of the source, in order; `None` for all of them.
     selected: Option<Arc<[u32]>>,
-    /// The path of each image of the source, where the source does not know it.
-    files: Option<Arc<[String]>>,
+    /// The file of each image of the source, where the source does not know it.
+    files: Option<Arc<[PictureFile]>>,
 }
 
 #[derive(Debug, Clone)]
@@ -259,20 +268,20 @@ impl ImageSet {
         }
     }
 
-    /// The same images with the path of the file of each, for images in memory that were files.
+    /// The same images with the file of each, for images in memory that were files.
     ///
     /// # Errors
     /// [`DatasetError::Count`] if there is not one an image.
-    pub fn with_files(self, files: Vec<String>) -> Result<Self> {
+    pub fn with_files(self, files: Vec<PictureFile>) -> Result<Self> {
         if files.len() != self.source.count() {
             let (expected, found) = (self.source.count(), files.len());
-            return Err(DatasetError::Count { what: "paths".into(), expected, found });
+            return Err(DatasetError::Count { what: "files".into(), expected, found });
         }
         Ok(Self { files: Some(files.into()), ..self })
     }
 
-    /// The path of the file of image `at`, if it was a file of its own.
-    pub fn file(&self, at: usize) -> Option<String> {
+    /// The file of image `at`, if it was a file of its own.
+    pub fn file(&self, at: usize) -> Option<PictureFile> {
         let number = self.number(at)?;
         match (&self.files, &self.source) {
             (Some(files), _) => files.get(number as usize).cloned(),
@@ -281,8 +290,8 @@ impl ImageSet {
         }
     }
 
-    /// The paths in the order of the images, where the source does not know them.
-    fn files_in_order(&self) -> Option<Arc<[String]>> {
+    /// The files in the order of the images, where the source does not know them.
+    fn files_in_order(&self) -> Option<Arc<[PictureFile]>> {
         let files = self.files.as_ref()?;
         match &self.selected {
             None => Some(Arc::clone(files)),
@@ -389,7 +398,7 @@ impl ImageSource for Changed {
         self.stretches.as_deref()
     }
 
-    fn file(&self, number: u32) -> Option<String> {
+    fn file(&self, number: u32) -> Option<PictureFile> {
         self.images.file(number as usize)
     }
 }

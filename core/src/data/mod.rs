@@ -33,7 +33,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
-pub use image_set::{ImageSet, ImageShape, ImageSource};
+pub use image_set::{ImageSet, ImageShape, ImageSource, PictureFile};
 
 use crate::numeric::matrix::Matrix;
 

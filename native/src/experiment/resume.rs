@@ -127,7 +127,8 @@ fn from_the_start(
     Ok((folder, complete(session)?))
 }
 
-/// Checks that the splits have as many images, of the same classes, file names and variables, as those that the run began with.
+/// Checks that the splits have as many images, of the same classes, file names, sizes of files and variables, as those that the run
+/// began with.
 fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
     let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
     let change = match state.images {
@@ -137,6 +138,9 @@ fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &Da
         ),
         _ if state.image_digest.is_some_and(|digest| digest != splits.digest()) => {
             "there are as many images, but others, in another order or of other classes".to_owned()
+        }
+        _ if state.file_sizes.is_some_and(|begun| splits.file_sizes() != Some(begun)) => {
+            "pictures have the same names, but files of other sizes".to_owned()
         }
         _ => {
             let now = splits.variables(section);

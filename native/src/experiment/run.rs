@@ -97,6 +97,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     state.warnings = warnings;
     state.images = Some(ImageCounts { train: splits.train.len(), test: splits.test.len() });
     state.image_digest = Some(splits.digest());
+    state.file_sizes = splits.file_sizes();
     state.variables = splits.variables(&recipe.data);
     state.prior = recipe.data.prior.as_ref().map(prior::digest).transpose()?;
     if let Some(bytes) = bytes {

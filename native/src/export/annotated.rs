@@ -98,7 +98,7 @@ impl Rows<'_> {
         let text = |of: &dyn Fn(usize) -> Option<String>| {
             Cells::Text(rows.iter().map(|&row| of(row).unwrap_or_default()).collect())
         };
-        let file = has_files.then(|| text(&|row| dataset.images.file(row)));
+        let file = has_files.then(|| text(&|row| Some(dataset.images.file(row)?.path)));
         let head = [
             Cells::Whole(rows.iter().map(|&row| row as i64).collect()),
             text(&|_| Some(part.name().to_owned())),

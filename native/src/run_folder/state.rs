@@ -54,6 +54,9 @@ pub(crate) struct RunState {
     /// The digest of the classes and file names of its data, once read.
     #[serde(default)]
     pub(crate) image_digest: Option<Digest>,
+    /// The digest of the sizes of its picture files, once read.
+    #[serde(default)]
+    pub(crate) file_sizes: Option<Digest>,
     /// The digest of each variable that files of its data give, once read.
     #[serde(default)]
     pub(crate) variables: BTreeMap<String, Digest>,

@@ -86,7 +86,14 @@ fn data_that_have_changed_are_named() {
     fs::write(&table, moved.join("\n")).unwrap();
     let text = complaint(place.path(), &on, 2);
     assert!(text.contains("the images have other values of `hospital`"), "{text}");
+    // The same names, and another picture under one of them.
+    let picture = place.path().join("scans").join(swapped[1].split(',').next().unwrap());
+    let kept = fs::read(&picture).unwrap();
+    image::RgbImage::new(20, 30).save(&picture).unwrap();
     fs::write(&table, rows).unwrap();
+    let text = complaint(place.path(), &on, 2);
+    assert!(text.contains("pictures have the same names, but files of other sizes"), "{text}");
+    fs::write(&picture, kept).unwrap();
     simile(place.path(), &on).assert().success();
 }
 

@@ -46,13 +46,13 @@ impl Cache {
     }
 }
 
-/// The keys of picture files as they are now.
-pub(super) fn keys(root: &Path, files: &[String]) -> Vec<Key> {
+/// The keys and sizes in bytes of picture files as they are now.
+pub(super) fn keys(root: &Path, files: &[String]) -> Vec<(Key, u64)> {
     ask_each(files, |file| {
         let known = fs::metadata(root.join(file)).ok();
         let size = known.as_ref().map_or(0, fs::Metadata::len);
         let date = known.and_then(|known| known.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-        Key::of(file, size, date.map_or(0, |date| date.as_nanos()))
+        (Key::of(file, size, date.map_or(0, |date| date.as_nanos())), size)
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::{ImageSet, Images};
+use simile_core::data::{ImageSet, Images, PictureFile};
 
 use super::cache::{Cache, keys};
 use super::decode::read_into;
@@ -96,12 +96,15 @@ fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
 /// The pictures in their file of the cache, after those that it lacks are decoded into it. A picture that the system does not
 /// read is among those that cannot be read, and the next run tries it again.
 fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
-    let (layout, keys) = (Layout::new(root, resize), keys(root, files));
+    let layout = Layout::new(root, resize);
+    let (keys, sizes): (Vec<Key>, Vec<u64>) = keys(root, files).into_iter().unzip();
     let path = cache.file(&layout);
     let failed = |source| DataError::Cache { path: path.clone(), source };
     let whole = |unread: &Unread| -> Result<Option<RecordFile>> {
         match Index::open(&path, &layout).map_err(failed)? {
-            Found::Whole(index) => Ok(RecordFile::of(index, &path, &layout, (root, files), (&keys, unread))),
+            Found::Whole(index) => {
+                Ok(RecordFile::of(index, &path, &layout, (root, files, &sizes), (&keys, unread)))
+            }
             Found::Nothing | Found::Damaged => Ok(None),
         }
     };
@@ -201,8 +204,10 @@ fn in_memory(
     if let Some(progress) = progress {
         progress.finish();
     }
+    let file =
+        |(file, (_, bytes)): (&String, _)| PictureFile { path: root.join(file).display().to_string(), bytes };
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
-        .with_files(files.iter().map(|file| root.join(file).display().to_string()).collect())?;
+        .with_files(files.iter().zip(keys(root, files)).map(file).collect())?;
     let images = if resize.fit == Fit::Aspect {
         images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
@@ -337,7 +342,8 @@ mod tests {
         }
         let layout = Layout::new(folder.path(), RESIZE);
         let Found::Whole(index) = Index::open(&cache.file(&layout), &layout).unwrap() else { unreachable!() };
-        assert_eq!(index.missing(&keys(folder.path(), &files)), [7], "nothing is kept of it");
+        let keys: Vec<Key> = keys(folder.path(), &files).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(index.missing(&keys), [7], "nothing is kept of it");
         fs::remove_dir(&path).unwrap();
         fs::write(&path, picture).unwrap();
         let all = read(Broken::Skip, Some(&cache)).unwrap();
@@ -376,7 +382,7 @@ mod tests {
         let layout = Layout::new(root, RESIZE);
         let path = cache.file(&layout);
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
-        let pictures = keys(root, files).into_iter().map(|key| (key, Ok(1.0))).collect();
+        let pictures = keys(root, files).into_iter().map(|(key, _)| (key, Ok(1.0))).collect();
         writer.append(&vec![value; files.len() * RESIZE.bytes()], pictures).unwrap();
         writer.keep().unwrap();
         (path, layout)
@@ -483,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_pictures_keep_their_shapes_on_the_disk_and_in_memory() {
+    fn whole_pictures_keep_their_shapes_and_files_on_the_disk_and_in_memory() {
         let (folder, files) = folder();
         image::RgbImage::new(30, 10).save(folder.path().join("1.png")).unwrap();
         let cache = Cache::new(folder.path().join("cache"));
@@ -496,6 +502,12 @@ mod tests {
                 stretches.iter().zip([1.2, 3.0, 1.2]).all(|(a, b)| (a - b).abs() < 1e-6),
                 "{stretches:?}"
             );
+            for (at, name) in [(1, "1.png"), (2, "3.png")] {
+                let path = folder.path().join(name);
+                let bytes = fs::metadata(&path).unwrap().len();
+                let file = PictureFile { path: path.display().to_string(), bytes };
+                assert_eq!(pictures.images.file(at), Some(file));
+            }
         }
         let squeezed = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
         assert_eq!(squeezed.images.stretches(&[0]), None);

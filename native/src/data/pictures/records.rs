@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::{DatasetError, ImageShape, ImageSource};
+use simile_core::data::{DatasetError, ImageShape, ImageSource, PictureFile};
 
 use super::decode::read_into;
 use super::index::{Index, Place};
@@ -29,6 +29,8 @@ pub(super) struct RecordFile {
     /// The folder of the pictures.
     root: PathBuf,
     pictures: Vec<String>,
+    /// The size of the file of each in bytes.
+    sizes: Vec<u64>,
     /// Key and record of each.
     records: Vec<(Key, u32)>,
     /// The stretch of each, if it is kept; 1 of one that cannot be read.
@@ -45,7 +47,7 @@ impl RecordFile {
         index: Index,
         path: &Path,
         layout: &Layout,
-        (root, pictures): (&Path, &[String]),
+        (root, pictures, sizes): (&Path, &[String], &[u64]),
         (keys, unread): (&[Key], &Unread),
     ) -> Option<Self> {
         let nowhere = |key: &Key| unread.contains_key(key).then_some(Place { record: 0, stretch: 0.0 });
@@ -59,6 +61,7 @@ impl RecordFile {
             layout: layout.clone(),
             root: root.into(),
             pictures: pictures.to_vec(),
+            sizes: sizes.to_vec(),
             records: keys.iter().zip(&places).map(|(&key, place)| (key, place.record)).collect(),
             stretches: (layout.resize.fit == Fit::Aspect).then(|| places.iter().map(stretch).collect()),
             unreadable: (0..)
@@ -161,8 +164,9 @@ impl ImageSource for RecordFile {
         self.stretches.as_deref()
     }
 
-    fn file(&self, number: u32) -> Option<String> {
-        Some(self.root.join(self.pictures.get(number as usize)?).display().to_string())
+    fn file(&self, number: u32) -> Option<PictureFile> {
+        let path = self.root.join(self.pictures.get(number as usize)?).display().to_string();
+        Some(PictureFile { path, bytes: *self.sizes.get(number as usize)? })
     }
 }
 
@@ -200,7 +204,8 @@ mod tests {
         let Found::Whole(index) = Index::open(path, layout).unwrap() else { return None };
         let files: Vec<String> = numbers.iter().map(|&at| NAMES[at].to_owned()).collect();
         let keys: Vec<Key> = numbers.iter().map(|&at| keys()[at]).collect();
-        RecordFile::of(index, path, layout, (path.parent().unwrap(), &files), (&keys, &Unread::new()))
+        let pictures = (path.parent().unwrap(), &files[..], &vec![1; files.len()][..]);
+        RecordFile::of(index, path, layout, pictures, (&keys, &Unread::new()))
     }
 
     #[test]

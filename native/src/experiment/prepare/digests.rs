@@ -15,11 +15,20 @@ impl Splits {
     pub(crate) fn digest(&self) -> Digest {
         self.parts().fold(Digest::default(), |digest, part| {
             part.labels.iter().enumerate().fold(digest, |digest, (at, label)| {
-                let file = part.images.file(at).unwrap_or_default();
+                let file = part.images.file(at).map_or_else(String::new, |file| file.path);
                 let name = Path::new(&file).file_name().unwrap_or_default();
                 digest.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes())
             })
         })
+    }
+
+    /// The digest of the sizes of picture files; none if images are not such files.
+    pub(crate) fn file_sizes(&self) -> Option<Digest> {
+        self.train.images.file(0)?;
+        Some(self.parts().fold(Digest::default(), |digest, part| {
+            let sizes = (0..part.len()).filter_map(|at| Some(part.images.file(at)?.bytes));
+            sizes.fold(digest, |digest, bytes| digest.followed_by(&bytes.to_le_bytes()))
+        }))
     }
 
     /// The digest of each variable that files of pictures give, by its name. Others are drawn or computed from the recipe, on some
@@ -38,9 +47,13 @@ impl Splits {
 
     /// The digest of all that processes of one run have to agree about.
     pub(crate) fn digest_of_all(&self, section: &DataSection) -> Digest {
-        self.variables(section).values().fold(self.digest(), |digest, Digest { bytes, crc32c }| {
-            digest.followed_by(&bytes.to_le_bytes()).followed_by(&crc32c.to_le_bytes())
-        })
+        let variables = self.variables(section);
+        variables.values().chain(&self.file_sizes()).fold(
+            self.digest(),
+            |digest, Digest { bytes, crc32c }| {
+                digest.followed_by(&bytes.to_le_bytes()).followed_by(&crc32c.to_le_bytes())
+            },
+        )
     }
 
     fn parts(&self) -> impl Iterator<Item = &Dataset> {
