@@ -127,6 +127,114 @@ fn step(values: &mut Array<f32>, kind: f32, factor: f32) {
     }
 }
 
+/// The window of an image that fills a view, and the size of the view.
+#[derive(CubeType)]
+struct Window {
+    /// The place of its first value in the first channel of the image.
+    first: usize,
+    /// Pixels of a row of the image.
+    stride: usize,
+    /// Pixels of a channel of the image.
+    plane: usize,
+    rows: i32,
+    columns: i32,
+    to_rows: i32,
+    to_columns: i32,
+}
+
+/// The weights of all pixels of an axis for output `i`, added up.
+#[cube]
+fn all_weights(first: i32, end: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
+    let mut sum = 0.0_f32;
+    for j in first..end {
+        sum += weight(j, i, from, to, support);
+    }
+    sum
+}
+
+/// The colour of the resized window at row `i` and column `j`, added to `values`.
+#[cube]
+fn resize(
+    images: &Tensor<f32>,
+    values: &mut Array<f32>,
+    window: &Window,
+    i: i32,
+    j: i32,
+    #[comptime] channels: usize,
+    #[comptime] support: i32,
+) {
+    let first_row = first_tap(i, window.rows, window.to_rows, support);
+    let end_row = end_tap(i, window.rows, window.to_rows, support);
+    let first_column = first_tap(j, window.columns, window.to_columns, support);
+    let end_column = end_tap(j, window.columns, window.to_columns, support);
+    let across = all_weights(first_column, end_column, j, window.columns, window.to_columns, support);
+    let along = all_weights(first_row, end_row, i, window.rows, window.to_rows, support);
+    for l in first_row..end_row {
+        let mut line = Array::<f32>::new(channels);
+        #[unroll]
+        for channel in 0..channels {
+            line[channel] = 0.0_f32;
+        }
+        for k in first_column..end_column {
+            let of_column = weight(k, j, window.columns, window.to_columns, support) / across;
+            let place = window.first + l as usize * window.stride + k as usize;
+            #[unroll]
+            for channel in 0..channels {
+                line[channel] = line[channel] + of_column * images[channel * window.plane + place];
+            }
+        }
+        let of_row = weight(l, i, window.rows, window.to_rows, support);
+        #[unroll]
+        for channel in 0..channels {
+            // A cubic is clipped after each of the two passes.
+            if comptime!(support == 2) {
+                line[channel] = cut(line[channel]);
+            }
+            values[channel] = values[channel] + of_row * line[channel];
+        }
+    }
+    #[unroll]
+    for channel in 0..channels {
+        values[channel] = values[channel] / along;
+        if comptime!(support == 2) {
+            values[channel] = cut(values[channel]);
+        }
+    }
+}
+
+/// The colour changes of a view before contrast.
+#[cube]
+fn before_contrast(values: &mut Array<f32>, numbers: &Tensor<f32>, of_view: usize) {
+    let turn = usize::cast_from(numbers[of_view + CONTRAST]);
+    for t in 0..turn {
+        let pair = of_view + STEPS + 2 * t;
+        step(values, numbers[pair], numbers[pair + 1]);
+    }
+    if turn == 4 && numbers[of_view + GREY] > 0.5_f32 {
+        mix(values, 0.0_f32, 1.0_f32);
+    }
+}
+
+/// Writes the sum of a number of each unit of the cube to `sums[at]`, if there is such a place.
+#[cube]
+fn add_up(number: f32, sums: &mut Tensor<f32>, at: usize, exists: bool) {
+    let mut shared = Shared::<[f32]>::new_slice(UNITS);
+    let slot = UNIT_POS as usize;
+    shared[slot] = number;
+    let halvings = comptime!(UNITS.ilog2() as usize);
+    #[unroll]
+    for level in 0..halvings {
+        let half = comptime!(UNITS >> (level + 1));
+        sync_cube();
+        if slot < half {
+            shared[slot] = shared[slot] + shared[slot + half];
+        }
+    }
+    if slot == 0 && exists {
+        sums[at] = shared[0usize];
+    }
+}
+
 /// Window, rotation, flip, and the colour changes before contrast; `sums` receives the grey of each cube's pixels.
 #[cube(launch)]
 pub(crate) fn view(
@@ -151,11 +259,18 @@ pub(crate) fn view(
         let of_view = image * stride;
         let top = usize::cast_from(numbers[of_view]);
         let left = usize::cast_from(numbers[of_view + 1]);
-        let rows = i32::cast_from(numbers[of_view + 2]);
-        let columns = i32::cast_from(numbers[of_view + 3]);
+        let window = Window {
+            first: (image * channels * height + top) * width + left,
+            stride: width,
+            plane: height * width,
+            rows: i32::cast_from(numbers[of_view + 2]),
+            columns: i32::cast_from(numbers[of_view + 3]),
+            to_rows: to_height as i32,
+            to_columns: to_width as i32,
+        };
         let cosine = numbers[of_view + COSINE];
         let sine = numbers[of_view + SINE];
-        let flipped = numbers[of_view + FLIPPED];
+        let is_flipped = numbers[of_view + FLIPPED] > 0.5_f32;
         let middle_x = f32::cast_from(to_width) * 0.5_f32;
         let middle_y = f32::cast_from(to_height) * 0.5_f32;
         for i in 0..EACH {
@@ -163,78 +278,28 @@ pub(crate) fn view(
             if at < area {
                 let row = at / to_width;
                 let column = at % to_width;
-                let column = if flipped > 0.5_f32 { to_width - 1 - column } else { column };
+                let column = if is_flipped { to_width - 1 - column } else { column };
                 // Without a rotation these are row and column again.
                 let x = f32::cast_from(column) + 0.5_f32 - middle_x;
                 let y = f32::cast_from(row) + 0.5_f32 - middle_y;
                 let from_x = (cosine * x - sine * y + middle_x).floor();
                 let from_y = (sine * x + cosine * y + middle_y).floor();
+                let is_inside = from_x >= 0.0_f32
+                    && from_y >= 0.0_f32
+                    && from_x < f32::cast_from(to_width)
+                    && from_y < f32::cast_from(to_height);
                 let mut values = Array::<f32>::new(channels);
                 #[unroll]
                 for channel in 0..channels {
                     values[channel] = 0.0_f32;
                 }
-                if from_x >= 0.0_f32
-                    && from_y >= 0.0_f32
-                    && from_x < f32::cast_from(to_width)
-                    && from_y < f32::cast_from(to_height)
-                {
-                    let h = to_height as i32;
-                    let w = to_width as i32;
+                if is_inside {
                     let i = i32::cast_from(from_y);
                     let j = i32::cast_from(from_x);
-                    let first_row = first_tap(i, rows, h, support);
-                    let end_row = end_tap(i, rows, h, support);
-                    let first_column = first_tap(j, columns, w, support);
-                    let end_column = end_tap(j, columns, w, support);
-                    let mut across = 0.0_f32;
-                    for k in first_column..end_column {
-                        across += weight(k, j, columns, w, support);
-                    }
-                    let mut along = 0.0_f32;
-                    for l in first_row..end_row {
-                        let of_row = weight(l, i, rows, h, support);
-                        along += of_row;
-                        let mut line = Array::<f32>::new(channels);
-                        #[unroll]
-                        for channel in 0..channels {
-                            line[channel] = 0.0_f32;
-                        }
-                        for k in first_column..end_column {
-                            let of_column = weight(k, j, columns, w, support) / across;
-                            let place = (top + l as usize) * width + left + k as usize;
-                            #[unroll]
-                            for channel in 0..channels {
-                                let plane = (image * channels + channel) * height * width;
-                                line[channel] = line[channel] + of_column * images[plane + place];
-                            }
-                        }
-                        #[unroll]
-                        for channel in 0..channels {
-                            // A cubic is clipped after each of the two passes.
-                            if comptime!(support == 2) {
-                                line[channel] = cut(line[channel]);
-                            }
-                            values[channel] = values[channel] + of_row * line[channel];
-                        }
-                    }
-                    #[unroll]
-                    for channel in 0..channels {
-                        values[channel] = values[channel] / along;
-                        if comptime!(support == 2) {
-                            values[channel] = cut(values[channel]);
-                        }
-                    }
+                    resize(images, &mut values, &window, i, j, channels, support);
                 }
                 if comptime!(channels == 3) {
-                    let turn = usize::cast_from(numbers[of_view + CONTRAST]);
-                    for t in 0..turn {
-                        let pair = of_view + STEPS + 2 * t;
-                        step(&mut values, numbers[pair], numbers[pair + 1]);
-                    }
-                    if turn == 4 && numbers[of_view + GREY] > 0.5_f32 {
-                        mix(&mut values, 0.0_f32, 1.0_f32);
-                    }
+                    before_contrast(&mut values, numbers, of_view);
                     if contrast {
                         light += grey(values[0usize], values[1usize], values[2usize]);
                     }
@@ -247,21 +312,7 @@ pub(crate) fn view(
         }
     }
     if contrast {
-        let mut shared = Shared::<[f32]>::new_slice(UNITS);
-        let slot = UNIT_POS as usize;
-        shared[slot] = light;
-        let halvings = comptime!(UNITS.ilog2() as usize);
-        #[unroll]
-        for level in 0..halvings {
-            let half = comptime!(UNITS >> (level + 1));
-            sync_cube();
-            if slot < half {
-                shared[slot] = shared[slot] + shared[slot + half];
-            }
-        }
-        if slot == 0 && image < count {
-            sums[image * CUBE_COUNT_X as usize + CUBE_POS_X as usize] = shared[0usize];
-        }
+        add_up(light, sums, image * CUBE_COUNT_X as usize + CUBE_POS_X as usize, image < count);
     }
 }
 

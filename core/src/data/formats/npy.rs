@@ -90,7 +90,12 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
             found: data.len() as u64,
         });
     }
-    let values = match kind.as_str() {
+    Ok(Array { shape, values: values(&kind, data) })
+}
+
+/// The numbers of a known kind.
+fn values(kind: &str, data: &[u8]) -> Values {
+    match kind {
         "|u1" => Values::Bytes(data.to_vec()),
         "|i1" => Values::Integers(data.iter().map(|&v| i64::from(v as i8)).collect()),
         "<i2" => Values::Integers(chunks(data).map(|v| i64::from(i16::from_le_bytes(v))).collect()),
@@ -101,8 +106,7 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         "<f2" => Values::Floats(chunks(data).map(|v| f16::from_le_bytes(v).to_f64()).collect()),
         "<f4" => Values::Floats(chunks(data).map(|v| f64::from(f32::from_le_bytes(v))).collect()),
         _ => Values::Floats(chunks(data).map(f64::from_le_bytes).collect()),
-    };
-    Ok(Array { shape, values })
+    }
 }
 
 /// The number of values that the header at the beginning of a file states; `None` if there is no whole header.

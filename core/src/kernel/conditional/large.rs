@@ -167,6 +167,24 @@ impl Elimination {
         SAFETY * estimate + ROUNDING * rounding
     }
 
+    /// `W_PP` from `-X G`.
+    fn of_pivots(&self, across: &[f32]) -> Mat<f64> {
+        let p = self.pivots.len();
+        let size = (COLUMNS * p).max(1);
+        let parts = self.shares.chunks(size).zip(across.chunks(size));
+        let products = parallel::map(parts, |(shares, across)| {
+            let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
+            let [shares, across] =
+                [shares, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
+            shares.transpose() * across
+        });
+        let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
+        let identity = |i, j| if i == j { 1.0 } else { 0.0 };
+        Mat::from_fn(p, p, |i, j| {
+            identity(i, j) - self.ridge * (self.inverse[(i, j)] - 0.5 * (product[(i, j)] + product[(j, i)]))
+        })
+    }
+
     /// `W` from `-X`, in the order of the samples.
     fn assemble(&self, negative: &SymmetricTiles) -> Vec<f32> {
         let (p, r) = (self.pivots.len(), self.others.len());
@@ -174,22 +192,7 @@ impl Elimination {
         let shares: Vec<f32> = self.shares.iter().map(|&value| value as f32).collect();
         // `-X G`.
         let across = negative.times_f32(&shares, p);
-        let of_pivots = {
-            let size = (COLUMNS * p).max(1);
-            let parts = self.shares.chunks(size).zip(across.chunks(size));
-            let products = parallel::map(parts, |(shares, across)| {
-                let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
-                let [shares, across] =
-                    [shares, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
-                shares.transpose() * across
-            });
-            let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
-            let identity = |i, j| if i == j { 1.0 } else { 0.0 };
-            Mat::from_fn(p, p, |i, j| {
-                identity(i, j)
-                    - self.ridge * (self.inverse[(i, j)] - 0.5 * (product[(i, j)] + product[(j, i)]))
-            })
-        };
+        let of_pivots = self.of_pivots(&across);
         let flush_to_zero = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
 
         // The place of each sample among the others, or among the pivots.

@@ -39,15 +39,7 @@ pub(crate) fn surface(
         .flat_map(|column| (0..rows.len()).map(move |row| (column, row)))
         .filter_map(|(column, row)| Some((column, row, value(column, row)?)))
         .collect();
-    let (low, high) = range(cells.iter().map(|(.., cell)| cell.value), 0.0);
-    let best: Vec<f64> =
-        cells.iter().filter(|(.., cell)| cell.is_best).map(|(.., cell)| cell.value).collect();
-    // The mean of those at the best end: noise among them has no colour.
-    let of_best = best.iter().sum::<f64>() / best.len().max(1) as f64;
-    let share = |cell: Cell| {
-        let value = if cell.is_best { of_best } else { cell.value };
-        ((value - low) / (high - low)).clamp(0.0, 1.0)
-    };
+    let share = shares(&cells);
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -95,6 +87,19 @@ pub(crate) fn surface(
         root.present()?;
     }
     Ok(themed(svg))
+}
+
+/// The place of a value among those of all cells, from 0 for the smallest to 1.
+fn shares(cells: &[(usize, usize, Cell)]) -> impl Fn(Cell) -> f64 {
+    let (low, high) = range(cells.iter().map(|(.., cell)| cell.value), 0.0);
+    let best: Vec<f64> =
+        cells.iter().filter(|(.., cell)| cell.is_best).map(|(.., cell)| cell.value).collect();
+    // The mean of those at the best end: noise among them has no colour.
+    let of_best = best.iter().sum::<f64>() / best.len().max(1) as f64;
+    move |cell| {
+        let value = if cell.is_best { of_best } else { cell.value };
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
+    }
 }
 
 /// The end of a cell.

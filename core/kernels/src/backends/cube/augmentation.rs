@@ -3,6 +3,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, FloatDType, TensorData};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::{empty, one_each};
@@ -24,8 +25,7 @@ impl AugmentationOps for CubeBackend {
         let output = empty(&images, views_shape(images.meta.shape(), &views), DType::F32);
         let (n, [to_height, to_width]) = (views.views.len(), views.size);
         let area = to_height * to_width;
-        let values = n * channels * area;
-        if values == 0 {
+        if n * channels * area == 0 {
             return output;
         }
         let numbers = views.numbers(height, width);
@@ -70,26 +70,31 @@ impl AugmentationOps for CubeBackend {
                 stride,
             );
         }
-        if views.has_blur() {
-            let between = empty(&output, output.meta.shape().clone(), DType::F32);
-            for (from, to, vertical) in [(&output, &between, false), (&between, &output, true)] {
-                let (cubes, units) = one_each(&output, values);
-                blur::launch(
-                    &client,
-                    cubes,
-                    units,
-                    from.clone().into_tensor_arg(),
-                    numbers.clone().into_tensor_arg(),
-                    to.clone().into_tensor_arg(),
-                    values,
-                    channels,
-                    to_height,
-                    to_width,
-                    stride,
-                    vertical,
-                );
-            }
-        }
-        output
+        if views.has_blur() { blurred(output, &numbers, stride) } else { output }
     }
+}
+
+/// Views after their blur, along rows and then along columns.
+fn blurred(output: CubeTensor, numbers: &CubeTensor, stride: usize) -> CubeTensor {
+    let Sides { channels, height, width } = sides(output.meta.shape());
+    let values = output.meta.shape().num_elements();
+    let between = empty(&output, output.meta.shape().clone(), DType::F32);
+    for (from, to, vertical) in [(&output, &between, false), (&between, &output, true)] {
+        let (cubes, units) = one_each(&output, values);
+        blur::launch(
+            &output.client,
+            cubes,
+            units,
+            from.clone().into_tensor_arg(),
+            numbers.clone().into_tensor_arg(),
+            to.clone().into_tensor_arg(),
+            values,
+            channels,
+            height,
+            width,
+            stride,
+            vertical,
+        );
+    }
+    output
 }

@@ -30,43 +30,11 @@ impl NormalisationOps for CubeBackend {
         }
         let (x, gain, shift) = (into_contiguous(x), into_contiguous(gain), into_contiguous(shift));
         let plan = Plan::of(x.meta.shape());
-        let client = x.client.clone();
-        let dtype = dtype_to_elem_type(x.dtype);
-        let partials = empty(&x, [2, plan.shares, plan.channels], DType::F32);
-        let (mean, variance) =
-            (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
+        let (mean, variance) = plan.moments(&x);
         let y = empty(&x, x.meta.shape().clone(), x.dtype);
-        let (cubes, units) = plan.cubes();
-        moments::launch(
-            &client,
-            cubes,
-            units,
-            x.clone().into_tensor_arg(),
-            partials.clone().into_tensor_arg(),
-            plan.channels,
-            plan.inner,
-            plan.positions,
-            plan.share,
-            plan.lanes,
-            plan.inner == 1,
-            dtype,
-        );
-        let (cubes, units) = one_each(&x, plan.channels);
-        join_moments::launch(
-            &client,
-            cubes,
-            units,
-            partials.into_tensor_arg(),
-            mean.clone().into_tensor_arg(),
-            variance.clone().into_tensor_arg(),
-            plan.channels,
-            plan.shares,
-            plan.positions,
-            plan.share,
-        );
         let (cubes, units) = one_each(&x, plan.count());
         normalise::launch(
-            &client,
+            &y.client,
             cubes,
             units,
             x.into_tensor_arg(),
@@ -79,7 +47,7 @@ impl NormalisationOps for CubeBackend {
             plan.channels,
             plan.inner,
             plan.count(),
-            dtype,
+            dtype_to_elem_type(y.dtype),
         );
         (y, mean, variance)
     }
@@ -98,50 +66,12 @@ impl NormalisationOps for CubeBackend {
         let (x, gradient, gain) = (into_contiguous(x), into_contiguous(gradient), into_contiguous(gain));
         let (mean, variance) = (into_contiguous(mean), into_contiguous(variance));
         let plan = Plan::of(x.meta.shape());
-        let client = x.client.clone();
-        let dtype = dtype_to_elem_type(x.dtype);
-        let partials = empty(&x, [2, plan.shares, plan.channels], DType::F32);
-        let constants = empty(&x, [4, plan.channels], DType::F32);
-        let (grad_gain, grad_shift) =
-            (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
+        let Slopes { grad_gain, grad_shift, constants } =
+            plan.slopes([&x, &gradient], [gain, mean, variance], epsilon);
         let grad_x = empty(&x, x.meta.shape().clone(), x.dtype);
-        let (cubes, units) = plan.cubes();
-        slopes::launch(
-            &client,
-            cubes,
-            units,
-            x.clone().into_tensor_arg(),
-            gradient.clone().into_tensor_arg(),
-            mean.clone().into_tensor_arg(),
-            partials.clone().into_tensor_arg(),
-            plan.channels,
-            plan.inner,
-            plan.positions,
-            plan.share,
-            plan.lanes,
-            plan.inner == 1,
-            dtype,
-        );
-        let (cubes, units) = one_each(&x, plan.channels);
-        join_slopes::launch(
-            &client,
-            cubes,
-            units,
-            partials.into_tensor_arg(),
-            gain.into_tensor_arg(),
-            mean.into_tensor_arg(),
-            variance.into_tensor_arg(),
-            grad_gain.clone().into_tensor_arg(),
-            grad_shift.clone().into_tensor_arg(),
-            constants.clone().into_tensor_arg(),
-            epsilon as f32,
-            plan.channels,
-            plan.shares,
-            plan.positions,
-        );
         let (cubes, units) = one_each(&x, plan.count());
         pull_back::launch(
-            &client,
+            &grad_x.client,
             cubes,
             units,
             x.into_tensor_arg(),
@@ -151,7 +81,7 @@ impl NormalisationOps for CubeBackend {
             plan.channels,
             plan.inner,
             plan.count(),
-            dtype,
+            dtype_to_elem_type(grad_x.dtype),
         );
         (grad_x, grad_gain, grad_shift)
     }
@@ -199,4 +129,94 @@ impl Plan {
         let dim = CubeDim::new_2d(self.lanes as u32, (UNITS / self.lanes) as u32);
         (CubeCount::Static(across as u32, along as u32, 1), dim)
     }
+
+    /// Mean and variance of each channel.
+    fn moments(&self, x: &CubeTensor) -> (CubeTensor, CubeTensor) {
+        let partials = empty(x, [2, self.shares, self.channels], DType::F32);
+        let [mean, variance] = [(); 2].map(|()| empty(x, [self.channels], DType::F32));
+        let (cubes, units) = self.cubes();
+        moments::launch(
+            &x.client,
+            cubes,
+            units,
+            x.clone().into_tensor_arg(),
+            partials.clone().into_tensor_arg(),
+            self.channels,
+            self.inner,
+            self.positions,
+            self.share,
+            self.lanes,
+            self.inner == 1,
+            dtype_to_elem_type(x.dtype),
+        );
+        let (cubes, units) = one_each(x, self.channels);
+        join_moments::launch(
+            &x.client,
+            cubes,
+            units,
+            partials.into_tensor_arg(),
+            mean.clone().into_tensor_arg(),
+            variance.clone().into_tensor_arg(),
+            self.channels,
+            self.shares,
+            self.positions,
+            self.share,
+        );
+        (mean, variance)
+    }
+
+    /// The gradients of gain and shift, and the constants of that of the values.
+    fn slopes(
+        &self,
+        [x, gradient]: [&CubeTensor; 2],
+        [gain, mean, variance]: [CubeTensor; 3],
+        epsilon: f64,
+    ) -> Slopes {
+        let partials = empty(x, [2, self.shares, self.channels], DType::F32);
+        let constants = empty(x, [4, self.channels], DType::F32);
+        let [grad_gain, grad_shift] = [(); 2].map(|()| empty(x, [self.channels], DType::F32));
+        let (cubes, units) = self.cubes();
+        slopes::launch(
+            &x.client,
+            cubes,
+            units,
+            x.clone().into_tensor_arg(),
+            gradient.clone().into_tensor_arg(),
+            mean.clone().into_tensor_arg(),
+            partials.clone().into_tensor_arg(),
+            self.channels,
+            self.inner,
+            self.positions,
+            self.share,
+            self.lanes,
+            self.inner == 1,
+            dtype_to_elem_type(x.dtype),
+        );
+        let (cubes, units) = one_each(x, self.channels);
+        join_slopes::launch(
+            &x.client,
+            cubes,
+            units,
+            partials.into_tensor_arg(),
+            gain.into_tensor_arg(),
+            mean.into_tensor_arg(),
+            variance.into_tensor_arg(),
+            grad_gain.clone().into_tensor_arg(),
+            grad_shift.clone().into_tensor_arg(),
+            constants.clone().into_tensor_arg(),
+            epsilon as f32,
+            self.channels,
+            self.shares,
+            self.positions,
+        );
+        Slopes { grad_gain, grad_shift, constants }
+    }
+}
+
+/// The sums of a backward pass over the positions of each channel.
+struct Slopes {
+    grad_gain: CubeTensor,
+    grad_shift: CubeTensor,
+    /// Four a channel.
+    constants: CubeTensor,
 }
