@@ -47,7 +47,7 @@ pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTr
     let path = folder.join(&section.csv);
     let fail = |error: io::Error| DataError::Table { path: path.clone(), reason: error.to_string() };
     let sheet = Sheet::read(&path).map_err(fail)?;
-    let (header, records) = (sheet.header().map_err(fail)?, sheet.rows().map_err(fail)?);
+    let (header, records) = (sheet.header().map_err(fail)?, sheet.rows().map_err(fail)?.records);
     let gaps = Gaps::of(section, &header, &records);
     let count = |columns: &[String]| {
         let places: Vec<usize> = columns.iter().filter_map(|name| place(&header, name)).collect();

@@ -137,7 +137,8 @@ impl Rows {
         let fail = |reason: String| DataError::Table { path: path.clone(), reason };
         let unreadable = |error: io::Error| fail(error.to_string());
         let sheet = Sheet::read(&path).map_err(unreadable)?;
-        let (header, records) = (sheet.header().map_err(unreadable)?, sheet.rows().map_err(unreadable)?);
+        let header = sheet.header().map_err(unreadable)?;
+        let sheet::Rows { records, note } = sheet.rows().map_err(unreadable)?;
         if records.is_empty() {
             return Err(fail("there is no row under the header".into()));
         }
@@ -158,7 +159,7 @@ impl Rows {
             };
             column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
         });
-        let (mut conditions, mut notes) = (Vec::new(), Vec::from_iter(left_out));
+        let (mut conditions, mut notes) = (Vec::new(), Vec::from_iter(note.into_iter().chain(left_out)));
         for (name, columns) in &section.conditions {
             let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
             if cells.is_empty() {

@@ -1,19 +1,41 @@
-//! A CSV file: its header, and its rows, which know their lines.
+//! A CSV file: its header, and its rows, which know their lines. Cells are separated by commas, semicolons or tabs. A spreadsheet in
+//! a language that writes 21,5 for 21.5 saves semicolons, so that in such a file a comma in a number is its decimal point.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use csv::{ErrorKind, Position, StringRecord};
+use csv::{ErrorKind, Position, StringRecord, Trim};
+
+/// Character and name of what may separate cells; of those that divide a header into as many columns the last one does.
+const SEPARATORS: [(u8, &str); 3] = [(b'\t', "tab"), (b';', "semicolon"), (COMMA, "comma")];
+const COMMA: u8 = b',';
 
 /// A CSV file, as bytes.
-pub(crate) struct Sheet(Vec<u8>);
+pub(crate) struct Sheet {
+    bytes: Vec<u8>,
+    separator: u8,
+}
+
+/// The rows of a file.
+pub(crate) struct Rows {
+    pub(crate) records: Vec<StringRecord>,
+    /// A note to the user on the first cell whose comma is a decimal point.
+    pub(crate) note: Option<String>,
+}
 
 impl Sheet {
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        fs::read(path).map(Self)
+        fs::read(path).map(Self::of)
+    }
+
+    fn of(bytes: Vec<u8>) -> Self {
+        let columns = |separator| reader(&bytes, separator).headers().map_or(0, StringRecord::len);
+        let most = SEPARATORS.iter().max_by_key(|(separator, _)| columns(*separator));
+        let separator = most.map_or(COMMA, |(separator, _)| *separator);
+        Self { bytes, separator }
     }
 
     /// The names of the columns, without spaces around them; none if the file is empty.
@@ -21,31 +43,71 @@ impl Sheet {
     /// # Errors
     /// If it is not text.
     pub(crate) fn header(&self) -> io::Result<StringRecord> {
-        self.reader().headers().cloned().map_err(|error| fault(error, &self.0))
+        self.reader().headers().cloned().map_err(|error| self.fault(error))
     }
 
     /// The rows under the header, without spaces around their cells. The position of each has the line on which it begins.
     ///
     /// # Errors
     /// Names the line of a row that is not text, or has more or fewer cells than the header.
-    pub(crate) fn rows(&self) -> io::Result<Vec<StringRecord>> {
-        let placed = |mut row: StringRecord| {
-            if let Some(mut at) = row.position().cloned() {
-                at.set_line(line_of(&at, &self.0));
-                row.set_position(Some(at));
+    pub(crate) fn rows(&self) -> io::Result<Rows> {
+        let mut note = None;
+        let mut placed = |row: StringRecord| {
+            let mut at = row.position().cloned();
+            if let Some(at) = &mut at {
+                at.set_line(line_of(at, &self.bytes));
             }
+            let mut row =
+                if self.separator == COMMA { row } else { with_points(&row, &mut note, at.as_ref()) };
+            row.set_position(at);
             row
         };
-        let unreadable = |error: csv::Error| fault(error, &self.0);
         let mut reader = self.reader();
         // Until the header is read, the first row passes for one on its line.
-        reader.headers().map_err(unreadable)?;
-        reader.records().map(|row| row.map(placed).map_err(unreadable)).collect()
+        reader.headers().map_err(|error| self.fault(error))?;
+        let records = reader
+            .records()
+            .map(|row| row.map(&mut placed).map_err(|error| self.fault(error)))
+            .collect::<io::Result<_>>()?;
+        Ok(Rows { records, note })
     }
 
     fn reader(&self) -> csv::Reader<&[u8]> {
-        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(self.0.as_slice())
+        reader(&self.bytes, self.separator)
     }
+
+    fn fault(&self, error: csv::Error) -> io::Error {
+        fault(error, &self.bytes, self.separator)
+    }
+}
+
+fn reader(bytes: &[u8], separator: u8) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new().delimiter(separator).trim(Trim::All).from_reader(bytes)
+}
+
+/// A row whose numbers have decimal points. The first such number is noted.
+fn with_points(row: &StringRecord, note: &mut Option<String>, at: Option<&Position>) -> StringRecord {
+    let line = at.map_or(0, Position::line);
+    let mut pointed = |cell: &str| {
+        let pointed = with_point(cell)?;
+        note.get_or_insert_with(|| {
+            format!(
+                "commas separate no cells, so that they are decimal points: line {line}, {cell} is {pointed}"
+            )
+        });
+        Some(pointed)
+    };
+    row.iter().map(|cell| pointed(cell).unwrap_or_else(|| cell.to_owned())).collect()
+}
+
+/// A number with one comma, written with a decimal point.
+fn with_point(cell: &str) -> Option<String> {
+    let (whole, rest) = cell.split_once(',')?;
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let fraction = rest.split(['e', 'E']).next().unwrap_or_default();
+    let pointed = format!("{whole}.{rest}");
+    let is_number = are_digits(whole.trim_start_matches(['+', '-'])) && are_digits(fraction);
+    (is_number && pointed.parse::<f64>().is_ok()).then_some(pointed)
 }
 
 /// The line on which a record of a file of these bytes begins. The reader of CSV files gives the place after the
@@ -57,16 +119,18 @@ pub(crate) fn line_of(at: &Position, bytes: &[u8]) -> u64 {
 }
 
 /// The reason why a file of these bytes cannot be read, with the line and the remedy.
-pub(crate) fn fault(error: csv::Error, bytes: &[u8]) -> io::Error {
+pub(crate) fn fault(error: csv::Error, bytes: &[u8], separator: u8) -> io::Error {
+    let separators = SEPARATORS.iter().find(|(known, _)| *known == separator);
+    let name = separators.map_or("separator", |(_, name)| *name);
     let line = |at: &Option<Position>| at.as_ref().map_or(1, |at| line_of(at, bytes));
     let reason = match error.kind() {
         ErrorKind::UnequalLengths { pos, expected_len, len } => Some(format!(
             "line {} has {len} cells, and the header has {expected_len}; {}",
             line(pos),
             if len > expected_len {
-                "put a cell that holds a comma in quotes"
+                format!("put a cell that holds a {name} in quotes")
             } else {
-                "add the missing ones"
+                "add the missing ones".into()
             }
         )),
         ErrorKind::Utf8 { pos, .. } => {
@@ -85,8 +149,9 @@ mod tests {
     const TEXT: &str = "file,label\na.png,cat\n\"b\nc.png\",dog\n\nd.png,cat\n";
 
     fn lines(text: &str) -> Vec<u64> {
-        let rows = Sheet(text.into()).rows().unwrap();
-        rows.iter().map(|row| row.position().unwrap().line()).collect()
+        let Rows { records, note } = Sheet::of(text.into()).rows().unwrap();
+        assert_eq!(note, None);
+        records.iter().map(|row| row.position().unwrap().line()).collect()
     }
 
     #[test]
@@ -101,11 +166,45 @@ mod tests {
     #[test]
     fn a_row_that_cannot_be_read_is_named_by_its_line() {
         for end in ["\n", "\r\n"] {
-            let fault = |text: &[u8]| Sheet(text.to_vec()).rows().unwrap_err().to_string();
+            let fault = |text: &[u8]| Sheet::of(text.to_vec()).rows().err().unwrap().to_string();
             let long = fault(format!("{TEXT}e.png,cat,1\n").replace('\n', end).as_bytes());
             assert!(long.starts_with("line 7 has 3 cells, and the header has 2"), "{long}");
             let latin = fault(&[b"file,label".as_slice(), end.as_bytes(), b"\xe9.png,cat"].concat());
             assert!(latin.starts_with("line 2 is not text in UTF-8"), "{latin}");
         }
+    }
+
+    fn cells(text: &str) -> (Vec<Vec<String>>, Option<String>) {
+        let sheet = Sheet::of(text.into());
+        let Rows { records, note } = sheet.rows().unwrap();
+        let header = sheet.header().unwrap();
+        let cells = |row: &StringRecord| row.iter().map(String::from).collect();
+        ([&header].into_iter().chain(&records).map(cells).collect(), note)
+    }
+
+    #[test]
+    fn cells_are_separated_by_what_divides_the_header_into_most_columns() {
+        let (expected, _) = cells(TEXT);
+        assert_eq!(expected[2], ["b\nc.png", "dog"]);
+        for separator in [";", "\t"] {
+            assert_eq!(cells(&TEXT.replace(',', separator)), (expected.clone(), None));
+        }
+        assert_eq!(cells("file,a;b\nx,1;2\n").0, [["file", "a;b"], ["x", "1;2"]], "as many columns");
+        assert_eq!(cells("file;age, years;site\nx;7;y\n").0[0], ["file", "age, years", "site"]);
+        assert_eq!(cells("file\nx\n").0, [["file"], ["x"]]);
+        let long = Sheet::of(b"file;label\na.png;cat;1\n".to_vec()).rows().err().unwrap().to_string();
+        assert!(long.contains("holds a semicolon in quotes"), "{long}");
+    }
+
+    #[test]
+    fn a_comma_in_a_number_is_a_decimal_point_where_it_separates_nothing() {
+        let (rows, note) = cells("file;age;dose\na,1.png;21;-0,5\nb.png;1,5e3;1,2,3\nc.png;1.234,5;,5\n");
+        assert_eq!(
+            rows[1..],
+            [["a,1.png", "21", "-0.5"], ["b.png", "1.5e3", "1,2,3"], ["c.png", "1.234,5", ",5"]]
+        );
+        assert!(note.unwrap().ends_with("line 2, -0,5 is -0.5"));
+        let (rows, note) = cells("file,age\na.png,\"21,5\"\n");
+        assert_eq!((rows[1][1].as_str(), note), ("21,5", None), "a comma that separates cells is none");
     }
 }
