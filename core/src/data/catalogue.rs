@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels, split_indices};
+use super::split::select;
+use super::{
+    Condition, Dataset, DatasetError, ImageSet, Result, check_labels, split_indices, split_subjects,
+};
 
 /// The part of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +55,8 @@ pub struct Catalogue {
     pub classes: Vec<String>,
     /// Variables known for each picture, by name.
     pub conditions: BTreeMap<String, Condition>,
+    /// The number of the subject of each picture, such as the patient, where pictures of one subject stay in one part.
+    pub subjects: Option<Vec<usize>>,
 }
 
 impl Catalogue {
@@ -83,7 +88,7 @@ impl Catalogue {
             }
         }
         check_labels(origin, &labels, classes.len())?;
-        Ok(Self { files, parts, labels, classes, conditions: BTreeMap::new() })
+        Ok(Self { files, parts, labels, classes, ..Self::default() })
     }
 
     /// Adds a variable.
@@ -100,6 +105,18 @@ impl Catalogue {
         }
         self.conditions.insert(name.into(), condition);
         Ok(self)
+    }
+
+    /// Adds the number of the subject of each picture.
+    ///
+    /// # Errors
+    /// [`DatasetError::Count`] if there is not one a picture.
+    pub fn with_subjects(self, subjects: Vec<usize>) -> Result<Self> {
+        let (what, expected, found) = ("subjects".into(), self.len(), subjects.len());
+        if found != expected {
+            return Err(DatasetError::Count { what, expected, found });
+        }
+        Ok(Self { subjects: Some(subjects), ..self })
     }
 
     /// Number of pictures.
@@ -127,10 +144,12 @@ impl Catalogue {
             labels: known.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
             classes: self.classes.clone(),
             conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&known))).collect(),
+            subjects: self.subjects.as_deref().map(|subjects| select(subjects, &known)),
         }
     }
 
-    /// Moves `count` pictures of one part to another, drawn with a seed.
+    /// Moves `count` pictures of one part to another, drawn with a seed; where pictures have subjects, whole ones, as in
+    /// [`split_subjects`].
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if none would be left, or none moved.
@@ -141,7 +160,10 @@ impl Catalogue {
                 format!("expected 1 to {} of {} pictures", members.len().saturating_sub(1), members.len());
             return Err(DatasetError::parameter("pictures to hold out", count, &reason));
         }
-        let (_, moved) = split_indices(members.len(), count, seed);
+        let (_, moved) = match &self.subjects {
+            Some(subjects) => split_subjects(&select(subjects, &members), count, seed)?,
+            None => split_indices(members.len(), count, seed),
+        };
         for at in moved.into_iter().filter_map(|at| members.get(at)) {
             if let Some(part) = self.parts.get_mut(*at) {
                 *part = to;
@@ -185,7 +207,7 @@ impl Catalogue {
     /// # Errors
     /// As [`Dataset::new`].
     pub fn into_dataset(self, images: impl Into<ImageSet>) -> Result<Dataset> {
-        let dataset = Dataset::new(images, self.labels, self.classes)?;
+        let dataset = Dataset { subjects: self.subjects, ..Dataset::new(images, self.labels, self.classes)? };
         self.conditions
             .into_iter()
             .try_fold(dataset, |dataset, (name, condition)| dataset.with_condition(&name, condition))
@@ -250,6 +272,22 @@ mod tests {
         assert_eq!(pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap(), split);
         assert_ne!(pictures(100).hold_out(Part::Train, Part::Test, 30, 5).unwrap(), split);
         assert!(pictures(9).hold_out(Part::Train, Part::Test, 9, 0).is_err());
+    }
+
+    #[test]
+    fn a_subject_stays_in_one_part_and_goes_into_the_data_set() {
+        let of_four = pictures(100).with_subjects((0..100).map(|i| i / 4).collect()).unwrap();
+        let split = of_four.hold_out(Part::Train, Part::Test, 30, 4).unwrap();
+        assert_eq!(split.of(Part::Test).len(), 28);
+        assert!(
+            (0..25).all(|subject| (1..4).all(|i| split.parts[4 * subject] == split.parts[4 * subject + i]))
+        );
+        // What is held out of the rest has other subjects, too.
+        let split = split.hold_out(Part::Train, Part::Validation, 10, 4).unwrap();
+        let test = split.select(&split.of(Part::Test));
+        let dataset = test.into_dataset(Images::new(1, 1, 1, vec![0; 28]).unwrap()).unwrap();
+        assert_eq!(dataset.subjects.unwrap().chunks(4).filter(|of_one| of_one[0] == of_one[3]).count(), 7);
+        assert!(pictures(3).with_subjects(vec![0; 2]).is_err());
     }
 
     #[test]

@@ -23,17 +23,15 @@ mod error;
 pub mod formats;
 mod image_set;
 pub mod resize;
+mod split;
 pub mod synthetic;
 
 use std::collections::BTreeMap;
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-
 pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
 pub use image_set::{ImageSet, ImageShape, ImageSource, PictureFile};
+pub use split::{split_indices, split_subjects};
 
 use crate::numeric::matrix::Matrix;
 
@@ -170,6 +168,8 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// Variables known for each image, by name: `colour`, `palette`, `bias`, ...
     pub conditions: BTreeMap<String, Condition>,
+    /// The number of the subject of each image, such as the patient, where images of one subject stay in one part of a split.
+    pub subjects: Option<Vec<usize>>,
 }
 
 impl Dataset {
@@ -179,7 +179,7 @@ impl Dataset {
     /// [`DatasetError::Empty`] without images or classes, [`DatasetError::Count`] if there is not one label an
     /// image, [`DatasetError::Label`] for a label outside the classes.
     pub fn new(images: impl Into<ImageSet>, labels: Vec<usize>, classes: Vec<String>) -> Result<Self> {
-        let dataset = Self { images: images.into(), labels, classes, conditions: BTreeMap::new() };
+        let dataset = Self { images: images.into(), labels, classes, ..Self::default() };
         for (missing, none) in [("images", dataset.is_empty()), ("classes", dataset.classes.is_empty())] {
             if none {
                 return Err(DatasetError::Empty { origin: "the data set".into(), missing });
@@ -228,11 +228,13 @@ impl Dataset {
             labels: indices.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
             classes: self.classes.clone(),
             conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(indices))).collect(),
+            subjects: self.subjects.as_deref().map(|subjects| split::select(subjects, indices)),
         })
     }
 
     /// Splits into two parts at random: `(the rest, held_out)` with `held_out` samples in the second, both in the
-    /// order of this data set. The same seed gives the same parts.
+    /// order of this data set. The same seed gives the same parts. If samples have subjects, the second part holds whole ones, as in
+    /// [`split_subjects`].
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if one of the parts would be empty.
@@ -241,7 +243,10 @@ impl Dataset {
             let range = format!("expected 1 to {} of {} samples", self.len().saturating_sub(1), self.len());
             return Err(DatasetError::parameter("held_out", held_out, &range));
         }
-        let (rest, held_out) = split_indices(self.len(), held_out, seed);
+        let (rest, held_out) = match &self.subjects {
+            Some(subjects) => split_subjects(subjects, held_out, seed)?,
+            None => split_indices(self.len(), held_out, seed),
+        };
         Ok((self.subset(&rest)?, self.subset(&held_out)?))
     }
 
@@ -264,16 +269,6 @@ impl Dataset {
             Err(DatasetError::Count { what: what.into(), expected, found: count })
         }
     }
-}
-
-/// `0..len` split at random into `len - held_out` and `held_out` indices, both ascending.
-pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..len).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let mut held_out = order.split_off(len.saturating_sub(held_out));
-    order.sort_unstable();
-    held_out.sort_unstable();
-    (order, held_out)
 }
 
 /// The names `0` to `9`.
@@ -320,16 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn a_split_is_a_partition_that_depends_on_the_seed_alone() {
-        let (rest, held_out) = split_indices(1000, 100, 7);
-        assert_eq!((rest.len(), held_out.len()), (900, 100));
-        let mut all = [rest, held_out.clone()].concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..1000).collect::<Vec<_>>());
-        assert_eq!(split_indices(1000, 100, 7).1, held_out);
-        assert_ne!(split_indices(1000, 100, 8).1, held_out);
+    fn a_data_set_is_split_by_samples_or_by_subjects() {
         let (rest, held_out) = numbered(20).split(5, 1).unwrap();
         assert_eq!((rest.len(), held_out.len()), (15, 5));
+        let of_pairs = Dataset { subjects: Some((0..20).map(|i| i / 2).collect()), ..numbered(20) };
+        let (rest, held_out) = of_pairs.split(5, 1).unwrap();
+        assert_eq!((rest.len(), held_out.len()), (16, 4));
+        let shared = |subject: &usize| rest.subjects.as_ref().unwrap().contains(subject);
+        assert!(!held_out.subjects.unwrap().iter().any(shared));
     }
 
     #[test]

@@ -52,11 +52,11 @@ const OF_CPU: Encoder = Encoder {
     name: "lenet5",
     stem: None,
     side: 32,
-    remark: "                 # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
+    remark: "                  # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
 };
 /// A network for a GPU, for small pictures.
 const OF_GPU: Encoder =
-    Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "               # or resnet50" };
+    Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "                # or resnet50" };
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {

@@ -9,7 +9,9 @@ use simile_core::data::{Catalogue, Part};
 use super::Wishes;
 use super::columns::{self, Column, Kind, counted, named};
 use super::split::{self, Split};
+use super::subject;
 use crate::config::explain::suggestion;
+use crate::console::line;
 use crate::data::{DataSection, DatasetName, catalogue};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
@@ -51,12 +53,21 @@ pub(super) struct Table {
     pub(super) file: String,
     pub(super) label: String,
     pub(super) split: Option<Split>,
+    /// The column of the subjects, which is an attribute too if it can be one.
+    pub(super) subject: Option<String>,
     /// The other columns that can be variables.
     pub(super) attributes: Vec<Column>,
     /// The other columns that cannot.
     others: Vec<Column>,
     /// Empty cells of file, label and split.
     pub(super) missing: usize,
+}
+
+impl Table {
+    /// True for a column that is an attribute without being asked for. One with empty cells would cost rows.
+    pub(super) fn offers(&self, column: &Column) -> bool {
+        column.missing == 0 && self.subject.as_ref() != Some(&column.name)
+    }
 }
 
 impl Contents {
@@ -114,6 +125,10 @@ impl Contents {
         };
         let split = split::find(&header, &rows, label)
             .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
+        let subject = subject::find(&header, &rows, label);
+        if let (Some(subject), None) = (&subject, &split) {
+            line(format_args!("pictures of one `{subject}` are held out together"));
+        }
         let first = cells(file).find(|cell| !cell.is_empty());
         let Some(first) = first else {
             return Err(wrong("it has no row with a picture".into()));
@@ -137,8 +152,8 @@ impl Contents {
         columns::say_lonely(label, &classes, "picture");
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
-        let table =
-            Table { csv, file: file.clone(), label: label.clone(), split, attributes, others, missing };
+        let (file, label) = (file.clone(), label.clone());
+        let table = Table { csv, file, label, split, subject, attributes, others, missing };
         Ok(Self { pictures: rows.len(), classes, side, layout: Layout::Table(table) })
     }
 

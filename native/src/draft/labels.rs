@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::columns::{self, Column, Kind, counted, named};
 use super::folder::{FILES, LABELS};
 use super::split::{self, Split};
+use super::subject;
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::settings::Broken;
@@ -71,6 +72,7 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
         split,
+        subject: subject::find(&header, &rows, class),
         conditions: attributes
             .iter()
             .map(|column| (column.name.clone(), vec![column.name.clone()]))

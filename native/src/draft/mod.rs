@@ -5,6 +5,7 @@ mod columns;
 mod folder;
 pub(crate) mod labels;
 mod split;
+mod subject;
 mod text;
 mod variants;
 

@@ -60,20 +60,21 @@ fn data(draft: &Draft) -> String {
     let mut text = String::from("[data]\n");
     match &draft.contents.layout {
         Layout::Folders { split } => {
-            text += "dataset = \"folders\"            # a folder for each class\n";
+            text += "dataset = \"folders\"              # a folder for each class\n";
             text += BROKEN;
             if !split {
                 text += "\n[data.split]\ntest = 0.2                       # the share of the pictures to test on\n";
             }
         }
         Layout::Table(table) => {
-            text += "dataset = \"table\"              # pictures with a CSV file\n";
+            text += "dataset = \"table\"                # pictures with a CSV file\n";
             text += BROKEN;
             match &table.split {
                 None => {
+                    let whole = if table.subject.is_some() { "of whole subjects, " } else { "" };
                     let _ = writeln!(
                         text,
-                        "test = {held_out:<25} # pictures to test on, drawn at random: no column says which"
+                        "test = {held_out:<25} # pictures to test on, {whole}drawn at random: no column says which"
                     );
                 }
                 Some(split) if split.judged_by == JudgedBy::Validation => text += JUDGED_BY_VALIDATION,
@@ -85,8 +86,8 @@ fn data(draft: &Draft) -> String {
     text + "\n"
 }
 
-const JUDGED_BY_VALIDATION: &str = "judged_by = \"validation\"       # no row is of the part `test`\n";
-const BROKEN: &str = "broken = \"skip\"                # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
+const JUDGED_BY_VALIDATION: &str = "judged_by = \"validation\"         # no row is of the part `test`\n";
+const BROKEN: &str = "broken = \"skip\"                  # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
 
 fn columns(draft: &Draft, table: &Table) -> String {
     let value = |text: &str| Value::from(text).to_string();
@@ -102,12 +103,15 @@ fn columns(draft: &Draft, table: &Table) -> String {
     if let Some(split) = &table.split {
         let _ = writeln!(text, "split = {}", value(&split.column));
     }
-    // Columns with empty cells would cost rows, so that only those are used that somebody asked for.
+    if let Some(subject) = &table.subject {
+        let subject = format!("subject = {}", value(subject));
+        let _ = writeln!(text, "{subject:<32} # what is held out has other ones than the rest");
+    }
     let is_asked = |column: &Column| draft.hide.iter().chain(&draft.keep).any(|one| one.name == column.name);
     let used: Vec<&Column> =
-        table.attributes.iter().filter(|column| column.missing == 0 || is_asked(column)).collect();
+        table.attributes.iter().filter(|column| table.offers(column) || is_asked(column)).collect();
     if table.missing > 0 || used.iter().any(|column| column.missing > 0) {
-        text += "missing = \"skip\"               # rows without a value are left out, and said\n";
+        text += "missing = \"skip\"                 # rows without a value are left out, and said\n";
     }
     let codes: Vec<String> = used
         .iter()
@@ -173,7 +177,7 @@ fn network(draft: &Draft) -> String {
 fn probe(draft: &Draft) -> String {
     let Layout::Table(table) = &draft.contents.layout else { return String::new() };
     let asked: Vec<&Column> = draft.hide.iter().chain(&draft.keep).collect();
-    let unasked = table.attributes.iter().find(|column| column.missing == 0);
+    let unasked = table.attributes.iter().find(|column| table.offers(column));
     let Some(first) = asked.first().copied().or(unasked) else { return String::new() };
     let value = |column: &Column| Value::from(column.name.as_str()).to_string();
     let mut text = format!(
@@ -213,7 +217,7 @@ fn arms(draft: &Draft) -> String {
     }
     if let (true, Layout::Table(table)) =
         (draft.hide.is_empty() && draft.keep.is_empty(), &draft.contents.layout)
-        && let Some(column) = table.attributes.iter().find(|column| column.missing == 0)
+        && let Some(column) = table.attributes.iter().find(|column| table.offers(column))
     {
         text += "\n# Without the marks, a variant that hides an attribute:";
         let variant = variants::names(std::slice::from_ref(column), &[]).concat();

@@ -188,6 +188,37 @@ fn folders_of_classes_have_a_recipe_too() {
 }
 
 #[test]
+fn the_table_of_a_spreadsheet_is_read_and_its_patients_are_held_out_whole() {
+    let place = place();
+    scans(place.path(), 60);
+    let table = place.path().join("scans/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    let spreadsheet = |(at, row): (usize, &str)| {
+        let cells: Vec<&str> = row.split(',').collect();
+        match at {
+            0 => "\u{feff}file;label;hospital;age;Patient\r\n".to_owned(),
+            _ => format!("{};{};{};{},5;p{}\r\n", cells[0], cells[1], cells[2], cells[3], at / 4),
+        }
+    };
+    fs::write(&table, rows.lines().enumerate().map(spreadsheet).collect::<String>()).unwrap();
+    let said = stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    let recipe = fs::read_to_string(place.path().join("scans.toml")).unwrap();
+    assert!(
+        recipe.contains("subject = \"Patient\" ") && recipe.contains("of whole subjects"),
+        "{said}{recipe}"
+    );
+    let check = simile(place.path(), &["data", "check", "scans"]).assert().success();
+    let text = String::from_utf8_lossy(&check.get_output().stdout).into_owned();
+    assert!(text.contains("age: number from") && text.contains("decimal points: line 2"), "{text}");
+    // Of 16 patients, all but the first and the last have four pictures.
+    let held_out = text.lines().find(|line| line.starts_with("test")).unwrap();
+    let held_out: usize = held_out.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!((11..=12).contains(&held_out), "{text}");
+    let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
+    assert!(said.contains("pictures of one `Patient` are held out together"), "{said}");
+}
+
+#[test]
 fn a_folder_is_checked_and_nothing_is_refused_silently() {
     let place = place();
     scans(place.path(), 60);

@@ -178,17 +178,9 @@ impl StandIn {
             }
         }
         let chosen: Vec<usize> = chosen.into_iter().collect();
-        let dataset = Dataset {
-            // Probes do not use the pixels.
-            images: Images::new(1, 1, 1, vec![0; chosen.len()])?.into(),
-            labels: chosen.iter().map(|&at| set.labels[at]).collect(),
-            classes: set.classes.clone(),
-            conditions: set
-                .conditions
-                .iter()
-                .map(|(name, one)| (name.clone(), one.select(&chosen)))
-                .collect(),
-        };
+        // Probes do not use the pixels.
+        let images = Images::new(1, 1, 1, vec![0; chosen.len()])?.into();
+        let dataset = Dataset { images, ..set.subset(&chosen)? };
         Ok(Self { features: unordered(chosen.len(), part)?, dataset })
     }
 

@@ -63,6 +63,7 @@ fn run(bytes: &[u8]) {
             csv: csv.clone(),
             file: "file".into(),
             label: "label".into(),
+            subject: split.as_ref().map(|_| "site".to_owned()),
             split,
             conditions,
             categories: Vec::new(),

@@ -70,6 +70,7 @@ pub(super) fn complete(
     let used: Vec<(usize, &String)> = [&section.file, &section.label]
         .into_iter()
         .chain(&section.split)
+        .chain(&section.subject)
         .chain(of_conditions)
         .filter_map(|name| Some((place(header, name)?, name)))
         .collect();

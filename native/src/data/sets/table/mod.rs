@@ -13,6 +13,7 @@ mod missing;
 mod section;
 pub(crate) mod sheet;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -118,8 +119,30 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
     for (name, condition) in rows.conditions {
         catalogue = catalogue.with_condition(&name, condition)?;
     }
-    let notes = rows.notes.iter().map(|note| format!("{origin}: {note}")).collect();
+    let mut notes = rows.notes;
+    if let Some(subjects) = &rows.subjects {
+        let (numbers, names) = numbered(subjects.iter().map(String::as_str));
+        notes.extend(rows.parts.as_ref().and_then(|parts| in_several_parts(&numbers, &names, parts)));
+        catalogue = catalogue.with_subjects(numbers)?;
+    }
+    let notes = notes.iter().map(|note| format!("{origin}: {note}")).collect();
     Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
+}
+
+/// A note on the subjects with pictures in more than one part.
+fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Part]) -> Option<String> {
+    let mut first: BTreeMap<usize, Part> = BTreeMap::new();
+    let is_shared = |(subject, part): &(&usize, &Part)| *first.entry(**subject).or_insert(**part) != **part;
+    let shared: BTreeSet<usize> =
+        subjects.iter().zip(parts).filter(is_shared).map(|(subject, _)| *subject).collect();
+    let name = names.get(*shared.first()?)?;
+    let others = match shared.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} other subjects)"),
+    };
+    Some(format!(
+        "`{name}`{others} has pictures in more than one part, so that results may be too good: the network has seen the subject"
+    ))
 }
 
 /// The requested columns of the rows.
@@ -127,6 +150,7 @@ struct Rows {
     files: Vec<String>,
     labels: Vec<String>,
     parts: Option<Vec<Part>>,
+    subjects: Option<Vec<String>>,
     conditions: Vec<(String, Condition)>,
     notes: Vec<String>,
 }
@@ -179,6 +203,7 @@ impl Rows {
             files: column(&section.file)?,
             labels: column(&section.label)?,
             parts: parts.transpose()?,
+            subjects: section.subject.as_deref().map(column).transpose()?,
             conditions,
             notes,
         })
@@ -212,6 +237,26 @@ mod tests {
     fn complaint(table: &str, settings: &str) -> String {
         let folder = folder(table);
         catalogue(&section(settings), folder.path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn subjects_stay_together_and_those_in_several_parts_are_named() {
+        let held = |rows: &str| {
+            let folder = folder(rows);
+            let section: TableSection = toml::from_str("csv = \"images.csv\"\nsubject = \"who\"").unwrap();
+            let ReadTable { catalogue, .. } = catalogue(&section, folder.path()).unwrap();
+            catalogue.hold_out(Part::Train, Part::Test, 2, 0).unwrap().parts
+        };
+        let parts = held("file,label,who\na.png,x,p\nb.png,y,q\nc.png,x,p\nd.png,y,q\n");
+        assert!(parts[0] == parts[2] && parts[1] == parts[3] && parts[0] != parts[1]);
+        let folder = folder(
+            "file,label,split,site,red,green,who\na.png,x,train,n,1,1,p\nb.png,x,test,n,1,1,p\nc.png,x,test,n,1,1,q\n",
+        );
+        let read = catalogue(&section("subject = \"who\""), folder.path()).unwrap();
+        assert!(read.notes[0].contains("`p` has pictures in more than one part"), "{:?}", read.notes);
+        assert_eq!(read.catalogue.subjects, Some(vec![0, 0, 1]));
+        let text = catalogue(&section("subject = \"whom\""), folder.path()).unwrap_err().to_string();
+        assert!(text.contains("there is no column `whom`"), "{text}");
     }
 
     #[test]

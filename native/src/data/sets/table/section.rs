@@ -23,6 +23,9 @@ pub(crate) struct TableSection {
     /// Column with `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) split: Option<String>,
+    /// Column of the subject of a picture, such as the patient: pictures that are held out have other subjects than the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
     /// Columns of each conditioning variable, by its name.
     #[serde(default)]
     pub(crate) conditions: BTreeMap<String, Vec<String>>,

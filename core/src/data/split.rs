@@ -1,0 +1,105 @@
+//! Splits of samples at random.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::{DatasetError, Result};
+
+/// `0..len` split at random into `len - held_out` and `held_out` indices, both ascending.
+pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..len).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let mut held_out = order.split_off(len.saturating_sub(held_out));
+    order.sort_unstable();
+    held_out.sort_unstable();
+    (order, held_out)
+}
+
+/// Samples split at random into two parts that share no subject: `(the rest, held_out)`, both ascending. `subjects` has the number of
+/// the subject of each sample. Whole subjects are held out, in a random order, as long as they have at most `held_out` samples
+/// together; where each has more, the smallest one is.
+///
+/// # Errors
+/// [`DatasetError::Parameter`] if all samples are of one subject, or `held_out` is 0.
+pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Result<(Vec<usize>, Vec<usize>)> {
+    let mut by_subject: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (sample, &subject) in subjects.iter().enumerate() {
+        by_subject.entry(subject).or_default().push(sample);
+    }
+    let mut samples: Vec<Vec<usize>> = by_subject.into_values().collect();
+    if samples.len() < 2 || held_out == 0 {
+        let range = "expected at least 1, of samples of at least two subjects";
+        return Err(DatasetError::parameter("held_out", held_out, range));
+    }
+    samples.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let mut held: Vec<usize> = Vec::new();
+    // The first subject is left in any case.
+    for samples in &samples[1..] {
+        if held.len() + samples.len() <= held_out {
+            held.extend(samples);
+        }
+    }
+    if held.is_empty() {
+        held.extend(samples.iter().min_by_key(|samples| samples.len()).into_iter().flatten());
+    }
+    held.sort_unstable();
+    let rest = (0..subjects.len()).filter(|sample| held.binary_search(sample).is_err()).collect();
+    Ok((rest, held))
+}
+
+/// The entries `indices` of a list, in that order.
+pub(super) fn select(list: &[usize], indices: &[usize]) -> Vec<usize> {
+    indices.iter().filter_map(|&at| list.get(at).copied()).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn all(rest: Vec<usize>, held_out: Vec<usize>) -> Vec<usize> {
+        assert!(rest.is_sorted() && held_out.is_sorted());
+        let mut all = [rest, held_out].concat();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn a_split_is_a_partition_that_depends_on_the_seed_alone() {
+        let (rest, held_out) = split_indices(1000, 100, 7);
+        assert_eq!((rest.len(), held_out.len()), (900, 100));
+        assert_eq!(split_indices(1000, 100, 7).1, held_out);
+        assert_ne!(split_indices(1000, 100, 8).1, held_out);
+        assert_eq!(all(rest, held_out), (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn no_subject_is_in_both_parts() {
+        // Subjects of 1 to 7 samples, which are not neighbours.
+        let subjects: Vec<usize> = (0..1000).map(|i| (i * i) % 251).collect();
+        for seed in 0..5 {
+            let (rest, held_out) = split_subjects(&subjects, 200, seed).unwrap();
+            assert!((190..=200).contains(&held_out.len()), "{}", held_out.len());
+            assert!(!held_out.iter().any(|&at| rest.iter().any(|&other| subjects[other] == subjects[at])));
+            assert_eq!(split_subjects(&subjects, 200, seed).unwrap().1, held_out);
+            assert_ne!(split_subjects(&subjects, 200, seed + 9).unwrap().1, held_out);
+            assert_eq!(all(rest, held_out), (0..1000).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_part_is_never_empty() {
+        let sizes = |held_out| {
+            let (rest, held) = split_subjects(&[5, 5, 5, 9, 9, 2, 2, 2, 2], held_out, 3).unwrap();
+            (rest.len(), held.len())
+        };
+        assert_eq!(sizes(1), (7, 2), "the smallest subject, although it is larger");
+        assert!(sizes(100).0 > 0, "a subject is left");
+        for (subjects, held_out) in [(&[1, 1, 1][..], 1), (&[], 1), (&[1, 2], 0)] {
+            assert!(split_subjects(subjects, held_out, 0).is_err());
+        }
+    }
+}
