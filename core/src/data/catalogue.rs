@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::split::select;
-use super::{
-    Condition, Dataset, DatasetError, ImageSet, Result, check_labels, split_indices, split_subjects,
-};
+use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels};
+use crate::numeric::split::{select, split_indices, split_subjects};
 
 /// The part of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -161,7 +159,10 @@ impl Catalogue {
             return Err(DatasetError::parameter("pictures to hold out", count, &reason));
         }
         let (_, moved) = match &self.subjects {
-            Some(subjects) => split_subjects(&select(subjects, &members), count, seed)?,
+            Some(subjects) => split_subjects(&select(subjects, &members), count, seed).ok_or_else(|| {
+                let reason = "all pictures are of one subject, and a subject is held out as a whole";
+                DatasetError::parameter("pictures to hold out", count, reason)
+            })?,
             None => split_indices(members.len(), count, seed),
         };
         for at in moved.into_iter().filter_map(|at| members.get(at)) {

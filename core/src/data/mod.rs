@@ -23,7 +23,6 @@ mod error;
 pub mod formats;
 mod image_set;
 pub mod resize;
-mod split;
 pub mod synthetic;
 
 use std::collections::BTreeMap;
@@ -31,9 +30,9 @@ use std::collections::BTreeMap;
 pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
 pub use image_set::{ImageSet, ImageShape, ImageSource, PictureFile};
-pub use split::{split_indices, split_subjects};
 
 use crate::numeric::matrix::Matrix;
+use crate::numeric::split::{select, split_indices, split_subjects};
 
 /// Images of one size in memory, 8 bits a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -228,7 +227,7 @@ impl Dataset {
             labels: indices.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
             classes: self.classes.clone(),
             conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(indices))).collect(),
-            subjects: self.subjects.as_deref().map(|subjects| split::select(subjects, indices)),
+            subjects: self.subjects.as_deref().map(|subjects| select(subjects, indices)),
         })
     }
 
@@ -244,7 +243,9 @@ impl Dataset {
             return Err(DatasetError::parameter("held_out", held_out, &range));
         }
         let (rest, held_out) = match &self.subjects {
-            Some(subjects) => split_subjects(subjects, held_out, seed)?,
+            Some(subjects) => split_subjects(subjects, held_out, seed).ok_or_else(|| {
+                DatasetError::parameter("held_out", held_out, "expected samples of at least two subjects")
+            })?,
             None => split_indices(self.len(), held_out, seed),
         };
         Ok((self.subset(&rest)?, self.subset(&held_out)?))

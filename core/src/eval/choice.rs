@@ -21,6 +21,7 @@ use super::{check_labels, check_size, metrics};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::Rows;
+use crate::numeric::split::{select, split_subjects};
 
 /// One in this many samples is held out.
 const SHARE: usize = 5;
@@ -193,15 +194,31 @@ impl Choice {
 }
 
 /// Splits the samples, or `most` of them, at random into those for fitting and a fifth for validation, each in
-/// ascending order; `None` if there are too few to hold one out. The same seed gives the same split.
-pub fn cut(samples: usize, most: usize, seed: u64) -> Option<(Vec<usize>, Vec<usize>)> {
+/// ascending order; `None` if there are too few to hold one out. The same seed gives the same split. If the number of the subject of each
+/// sample is given, the two parts share no subject.
+pub fn cut(
+    samples: usize,
+    subjects: Option<&[usize]>,
+    most: usize,
+    seed: u64,
+) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut order: Vec<usize> = (0..samples).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     order.truncate(most);
-    let mut judged = order.split_off(order.len() - order.len() / SHARE);
-    order.sort_unstable();
+    let held_out = order.len() / SHARE;
+    let (mut fitted, mut judged) = match subjects {
+        None => {
+            let judged = order.split_off(order.len() - held_out);
+            (order, judged)
+        }
+        Some(subjects) => {
+            let (fitted, judged) = split_subjects(&select(subjects, &order), held_out, seed)?;
+            (select(&order, &fitted), select(&order, &judged))
+        }
+    };
+    fitted.sort_unstable();
     judged.sort_unstable();
-    (!judged.is_empty()).then_some((order, judged))
+    (!judged.is_empty()).then_some((fitted, judged))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -231,7 +248,7 @@ mod tests {
     }
 
     fn choose(rows: &Matrix, answers: &Answers) -> Choice {
-        let (fitted, judged) = cut(rows.rows(), usize::MAX, 0).unwrap();
+        let (fitted, judged) = cut(rows.rows(), None, usize::MAX, 0).unwrap();
         let part = |part: &[usize]| (rows.select(part), answers.select(part));
         let (fitted, judged) = (part(&fitted), part(&judged));
         let config = LinearProbeConfig::default();
@@ -285,14 +302,23 @@ mod tests {
 
     #[test]
     fn a_fifth_is_held_out_of_what_there_is() {
-        let (fitted, judged) = cut(103, usize::MAX, 3).unwrap();
+        let (fitted, judged) = cut(103, None, usize::MAX, 3).unwrap();
         assert_eq!((fitted.len(), judged.len()), (83, 20));
         let mut all = [fitted, judged].concat();
         all.sort_unstable();
         assert_eq!(all, (0..103).collect::<Vec<_>>());
-        let (fitted, judged) = cut(1000, 50, 3).unwrap();
+        let (fitted, judged) = cut(1000, None, 50, 3).unwrap();
         assert_eq!((fitted.len(), judged.len()), (40, 10));
-        assert_eq!(cut(4, 50, 3), None);
+        assert_eq!(cut(4, None, 50, 3), None);
+    }
+
+    #[test]
+    fn no_subject_is_on_both_sides() {
+        let subjects: Vec<usize> = (0..1000).map(|i| i / 3).collect();
+        let (fitted, judged) = cut(1000, Some(&subjects), 600, 3).unwrap();
+        assert_eq!((fitted.len(), judged.len()), (480, 120));
+        assert!(!judged.iter().any(|&at| fitted.iter().any(|&other| subjects[other] == subjects[at])));
+        assert_eq!(cut(1000, Some(&[7; 1000]), 600, 3), None);
     }
 
     #[test]

@@ -5,4 +5,5 @@ pub mod matrix;
 pub mod random;
 pub mod read;
 pub mod rows;
+pub mod split;
 pub mod unit_rows;

@@ -76,13 +76,8 @@ impl Contents {
     /// # Errors
     /// A usage error if it holds no pictures, or a column cannot be told; a failure if a file cannot be read.
     pub(super) fn of(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
-        let mut tables: Vec<String> = entries(folder);
-        // A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of others.
-        tables.retain(|name| {
-            let is_csv = !name.starts_with('.') && name.to_ascii_lowercase().ends_with(".csv");
-            is_csv && folder.join(name).is_file()
-        });
-        tables.sort();
+        let tables = [".csv", ".tsv"].map(|ending| tables(folder, ending));
+        let tables = tables.into_iter().find(|some| !some.is_empty()).unwrap_or_default();
         match (wishes.csv, tables.as_slice()) {
             (Some(csv), _) => Self::from_table(folder, csv.to_owned(), wishes),
             (None, [one]) => Self::from_table(folder, one.into(), wishes),
@@ -207,6 +202,17 @@ impl Contents {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of
+/// others.
+fn tables(folder: &Path, ending: &str) -> Vec<String> {
+    let is_table = |name: &String| {
+        !name.starts_with('.') && name.to_ascii_lowercase().ends_with(ending) && folder.join(name).is_file()
+    };
+    let mut tables: Vec<String> = entries(folder).into_iter().filter(is_table).collect();
+    tables.sort();
+    tables
 }
 
 /// True if the folders say which pictures are not for training. Otherwise the reader has held some out: of the folders of the

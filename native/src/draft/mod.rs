@@ -164,6 +164,7 @@ mod tests {
     use super::*;
     use crate::data::catalogue;
     use crate::data::settings::JudgedBy;
+    use simile_core::data::Part;
     use std::fs;
 
     /// A folder with pictures of these paths.
@@ -248,6 +249,32 @@ mod tests {
         fs::write(folder.path().join("._images.csv"), [0, 5, 22, 7]).unwrap();
         let (text, _) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("csv = \"images.csv\""), "{text}");
+    }
+
+    #[test]
+    fn a_table_with_tabs_is_taken_where_there_is_none_with_commas() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let [csv, tsv] = ["images.csv", "images.TSV"].map(|name| folder.path().join(name));
+        fs::write(&tsv, fs::read_to_string(&csv).unwrap().replace(',', "\t")).unwrap();
+        assert!(drafted(folder.path(), &["site"], &[]).0.contains("csv = \"images.csv\""));
+        fs::remove_file(csv).unwrap();
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("csv = \"images.TSV\""), "{text}");
+        assert_eq!(catalogue(&recipe.data, folder.path()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn a_subject_is_no_attribute_unless_it_is_asked_for() {
+        let folder = scans("patient,site", ["p,a", "p,b", "q,b", "q,a"]);
+        let (text, recipe) = drafted(folder.path(), &["site"], &[]);
+        assert!(text.contains("subject = \"patient\"") && !text.contains("\"patient\" = "), "{text}");
+        let held_out = catalogue(&recipe.data, folder.path()).unwrap();
+        let subjects = held_out.subjects.clone().unwrap();
+        let of = |part| held_out.of(part).into_iter().map(|at| subjects[at]).collect::<Vec<_>>();
+        assert_eq!([of(Part::Train).len(), of(Part::Test).len()], [2, 2]);
+        assert!(!of(Part::Train).contains(&of(Part::Test)[0]));
+        let (text, _) = drafted(folder.path(), &["patient"], &[]);
+        assert!(text.contains("\"patient\" = [\"patient\"]"), "{text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::data::split_indices;
+use simile_core::numeric::split::split_indices;
 
 use crate::config::{ARMS, FORMER_ARMS};
 use crate::exit::usage;

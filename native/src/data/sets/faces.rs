@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::kept;
-use simile_core::data::{Catalogue, DatasetError, Part, split_indices};
+use simile_core::data::{Catalogue, DatasetError, Part};
+use simile_core::numeric::split::split_indices;
 
 use crate::data::options::OwnOption;
 

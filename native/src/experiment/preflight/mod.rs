@@ -6,9 +6,10 @@ mod warnings;
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use simile_core::data::{Condition, Dataset, Images, split_indices};
+use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::numeric::rows::FeatureTable;
+use simile_core::numeric::split::split_indices;
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::features::Features;
-use simile_core::data::{Condition, Dataset, Part, split_indices};
+use simile_core::data::{Condition, Dataset, Part};
 use simile_core::nn::EncoderConfig;
+use simile_core::numeric::split::split_indices;
 
 use crate::console::line;
 use crate::data::settings::{FeaturesSection, JudgedBy};

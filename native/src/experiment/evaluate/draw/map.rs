@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
-use simile_core::data::{Condition, split_indices};
+use simile_core::data::Condition;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::tsne::TsneConfig;
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::split::split_indices;
 
 use super::Drawing;
 use super::colour::colours;

@@ -86,7 +86,7 @@ fn scores(
         }
         Probe::Linear => {
             let answers = Answers::Classes { labels: labels.clone(), classes };
-            let fitted = linear(section, &train.rows, &answers)?;
+            let fitted = linear(section, &train.known(&answers))?;
             (fitted.reader.scores(&test.rows)?, Some(fitted.fit))
         }
         Probe::Knn => {

@@ -20,14 +20,24 @@ pub(super) struct Fitted {
     pub(super) fit: ProbeFit,
 }
 
-/// Fits a linear probe to standardised rows with the penalty of a recipe, or the best of several.
+/// The training images of a probe.
+pub(super) struct Known<'a> {
+    /// Standardised.
+    pub(super) rows: &'a dyn Rows,
+    pub(super) answers: &'a Answers,
+    /// The number of the subject of each, of whom none is both fitted to and held out.
+    pub(super) subjects: Option<&'a [usize]>,
+}
+
+/// Fits a linear probe with the penalty of a recipe, or the best of several.
 ///
 /// # Errors
 /// If the number of answers is not that of the rows, or the probe cannot be fitted.
-pub(super) fn linear(section: &ProbeSection, rows: &dyn Rows, answers: &Answers) -> Result<Fitted> {
+pub(super) fn linear(section: &ProbeSection, known: &Known<'_>) -> Result<Fitted> {
+    let &Known { rows, answers, subjects } = known;
     let config = config(section);
     let penalties = section.ridge.all();
-    let several = (penalties.len() > 1).then(|| cut(rows.rows(), CHOSEN_ON, SEED)).flatten();
+    let several = (penalties.len() > 1).then(|| cut(rows.rows(), subjects, CHOSEN_ON, SEED)).flatten();
     let (penalty, from, held_out) = match several {
         // If no image can be held out, the strongest penalty overfits least.
         None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
@@ -63,5 +73,33 @@ pub(super) fn answers(condition: &Condition) -> Answers {
         Condition::Categorical { values, names } => {
             Answers::Classes { labels: values.clone(), classes: names.len() }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rand::RngExt as _;
+    use simile_core::numeric::matrix::Matrix;
+    use simile_core::train::{Purpose, stream};
+
+    use super::*;
+
+    #[test]
+    fn features_that_tell_subjects_are_not_trusted() {
+        // Three pictures of each subject, whose class has nothing to do with its features.
+        let mut rng = stream(0, Purpose::Initialisation, 0);
+        let of_subject = Matrix::from_fn(200, 60, |_, _| rng.random_range(-1.0..1.0));
+        let classes: Vec<usize> = (0..200).map(|_| rng.random_range(0..2)).collect();
+        let subjects: Vec<usize> = (0..600).map(|at| at / 3).collect();
+        let rows =
+            Matrix::from_fn(600, 60, |at, column| of_subject[(at / 3, column)] + rng.random_range(-0.1..0.1));
+        let answers =
+            Answers::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
+        let ridge = |subjects| {
+            let known = Known { rows: &rows, answers: &answers, subjects };
+            linear(&ProbeSection::default(), &known).unwrap().fit.ridge
+        };
+        assert!(ridge(None) < ridge(Some(&subjects[..])), "{} {}", ridge(None), ridge(Some(&subjects[..])));
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
         if !can_vary(&answers) {
             continue;
         }
-        let plain = linear(section, &train.rows, &answers)?;
+        let known = train.known(&answers);
+        let plain = linear(section, &known)?;
         let scores = plain.reader.scores(&test.rows)?;
         let of_plain = judged(&scores, &truth)?;
         metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, &prefix), value)));
@@ -47,7 +48,7 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
             if let Condition::Categorical { values, .. } = &truth {
                 hits = Some(right(&predictions(&scores)?, values));
             }
-            let lifted = Lifted::fit(section, &train.rows, &answers, &plain)?;
+            let lifted = Lifted::fit(section, &known, &plain)?;
             let of_lifted = match &lifted {
                 Some(lifted) => judged(&lifted.scores(&test.rows)?, &truth)?,
                 None => of_plain,

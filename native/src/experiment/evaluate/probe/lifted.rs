@@ -6,7 +6,7 @@
 //! images.
 
 use anyhow::Result;
-use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::choice::{Choice, Reader, cut};
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::eval::random_features::RandomFeatures;
 use simile_core::eval::standardise::{Standardise, Standardised};
@@ -14,7 +14,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 use simile_core::train::{Purpose, stream};
 
-use super::fit::{Fitted, SEED, config, part};
+use super::fit::{Fitted, Known, SEED, config, part};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -34,17 +34,13 @@ pub(super) struct Lifted {
 }
 
 impl Lifted {
-    /// Fits a probe to standardised rows; `None` if it is not better than the linear probe.
+    /// Fits a probe; `None` if it is not better than the linear probe.
     ///
     /// # Errors
     /// If the probe cannot be fitted.
-    pub(super) fn fit(
-        section: &ProbeSection,
-        rows: &dyn Rows,
-        answers: &Answers,
-        linear: &Fitted,
-    ) -> Result<Option<Self>> {
-        let Some((fitted, judged)) = cut(rows.rows(), FITTED, SEED) else { return Ok(None) };
+    pub(super) fn fit(section: &ProbeSection, known: &Known<'_>, linear: &Fitted) -> Result<Option<Self>> {
+        let &Known { rows, answers, subjects } = known;
+        let Some((fitted, judged)) = cut(rows.rows(), subjects, FITTED, SEED) else { return Ok(None) };
         let config = config(section);
         let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);
         let plain = Choice::among(&[linear.fit.ridge], &config, (&to.0, &to.1), (&by.0, &by.1))?;

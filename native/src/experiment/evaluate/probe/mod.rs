@@ -31,11 +31,13 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
 use simile_core::error::Result as CoreResult;
+use simile_core::eval::choice::Answers;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
+use self::fit::Known;
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
@@ -115,6 +117,11 @@ impl<'a> Split<'a> {
     fn new(set: Represented<'a>, scale: &Standardise) -> Result<Self> {
         let Represented { features, dataset } = set;
         Ok(Self { features, rows: Seen::Whole(scale.of(features)?), dataset })
+    }
+
+    /// The images with the answers of a probe.
+    fn known(&'a self, answers: &'a Answers) -> Known<'a> {
+        Known { rows: &self.rows, answers, subjects: self.dataset.subjects.as_deref() }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use simile_core::data::split_indices;
 use simile_core::error::Error;
 use simile_core::eval::geometry::{effective_rank, silhouette, uniformity};
 use simile_core::eval::knn::unit_rows;
 use simile_core::numeric::rows::{FeatureTable, Rows as _, to_matrix};
+use simile_core::numeric::split::split_indices;
 
 use super::{Metrics, Split};
 use crate::console::line;

@@ -1,12 +1,10 @@
-//! Splits of samples at random.
+//! Splits of samples in two parts at random. The same seed gives the same parts.
 
 use std::collections::BTreeMap;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-
-use super::{DatasetError, Result};
 
 /// `0..len` split at random into `len - held_out` and `held_out` indices, both ascending.
 pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
@@ -20,19 +18,15 @@ pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec
 
 /// Samples split at random into two parts that share no subject: `(the rest, held_out)`, both ascending. `subjects` has the number of
 /// the subject of each sample. Whole subjects are held out, in a random order, as long as they have at most `held_out` samples
-/// together; where each has more, the smallest one is.
-///
-/// # Errors
-/// [`DatasetError::Parameter`] if all samples are of one subject, or `held_out` is 0.
-pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Result<(Vec<usize>, Vec<usize>)> {
+/// together; where each has more, the smallest one is. `None` if all samples are of one subject, or `held_out` is 0.
+pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut by_subject: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (sample, &subject) in subjects.iter().enumerate() {
         by_subject.entry(subject).or_default().push(sample);
     }
     let mut samples: Vec<Vec<usize>> = by_subject.into_values().collect();
     if samples.len() < 2 || held_out == 0 {
-        let range = "expected at least 1, of samples of at least two subjects";
-        return Err(DatasetError::parameter("held_out", held_out, range));
+        return None;
     }
     samples.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     let mut held: Vec<usize> = Vec::new();
@@ -47,11 +41,11 @@ pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Result<
     }
     held.sort_unstable();
     let rest = (0..subjects.len()).filter(|sample| held.binary_search(sample).is_err()).collect();
-    Ok((rest, held))
+    Some((rest, held))
 }
 
 /// The entries `indices` of a list, in that order.
-pub(super) fn select(list: &[usize], indices: &[usize]) -> Vec<usize> {
+pub(crate) fn select(list: &[usize], indices: &[usize]) -> Vec<usize> {
     indices.iter().filter_map(|&at| list.get(at).copied()).collect()
 }
 
@@ -99,7 +93,7 @@ mod tests {
         assert_eq!(sizes(1), (7, 2), "the smallest subject, although it is larger");
         assert!(sizes(100).0 > 0, "a subject is left");
         for (subjects, held_out) in [(&[1, 1, 1][..], 1), (&[], 1), (&[1, 2], 0)] {
-            assert!(split_subjects(subjects, held_out, 0).is_err());
+            assert_eq!(split_subjects(subjects, held_out, 0), None);
         }
     }
 }
