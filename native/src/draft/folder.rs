@@ -120,7 +120,9 @@ impl Contents {
         };
         let split = split::find(&header, &rows, label)
             .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
-        let subject = subject::find(&header, &rows, label);
+        // Where the subject is an attribute, it is to be told of pictures whose subject is known.
+        let is_asked = |name: &String| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
+        let subject = subject::find(&header, &rows, label).filter(|subject| !is_asked(subject));
         if let (Some(subject), None) = (&subject, &split) {
             line(format_args!("pictures of one `{subject}` are held out together"));
         }
@@ -128,14 +130,7 @@ impl Contents {
         let Some(first) = first else {
             return Err(wrong("it has no row with a picture".into()));
         };
-        if !folder.join(first).is_file() {
-            return Err(usage(format_args!(
-                "{}: `{file}` is {first}, and {} is not there; paths count from {}",
-                path.display(),
-                folder.join(first).display(),
-                folder.display()
-            )));
-        }
+        check_place(folder, &path, file, first)?;
         let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
         let candidates = columns::candidates(&header, &roles).into_iter();
         let columns = candidates.map(|name| Column::of(name, cells(name)));
@@ -202,6 +197,23 @@ impl Contents {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// Checks that the first picture of a table is where its column `file` says.
+///
+/// # Errors
+/// A usage error otherwise.
+fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<()> {
+    let place = folder.join(first);
+    if place.is_file() {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "{}: `{file}` is {first}, and {} is not there; paths count from {}",
+        table.display(),
+        place.display(),
+        folder.display()
+    )))
 }
 
 /// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of

@@ -72,7 +72,7 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
         split,
-        subject: subject::find(&header, &rows, class),
+        subject: subject::find(&header, &rows, class).filter(|subject| wanted != Some(subject.as_str())),
         conditions: attributes
             .iter()
             .map(|column| (column.name.clone(), vec![column.name.clone()]))

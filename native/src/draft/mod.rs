@@ -264,17 +264,19 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_is_no_attribute_unless_it_is_asked_for() {
-        let folder = scans("patient,site", ["p,a", "p,b", "q,b", "q,a"]);
+    fn a_subject_is_held_out_whole_unless_it_is_an_attribute() {
+        let files: Vec<String> = (0..12).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let row = |at| format!("{at}.png,{},p{},{}\n", at % 2, at / 2, at % 3);
+        let table = (0..12).map(row).fold("file,label,patient,site\n".to_owned(), |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("subject = \"patient\"") && !text.contains("\"patient\" = "), "{text}");
-        let held_out = catalogue(&recipe.data, folder.path()).unwrap();
-        let subjects = held_out.subjects.clone().unwrap();
-        let of = |part| held_out.of(part).into_iter().map(|at| subjects[at]).collect::<Vec<_>>();
-        assert_eq!([of(Part::Train).len(), of(Part::Test).len()], [2, 2]);
-        assert!(!of(Part::Train).contains(&of(Part::Test)[0]));
+        let read = catalogue(&recipe.data, folder.path()).unwrap();
+        assert_eq!(read.of(Part::Test).len(), 2);
+        assert!((0..6).all(|patient| read.parts[2 * patient] == read.parts[2 * patient + 1]));
         let (text, _) = drafted(folder.path(), &["patient"], &[]);
-        assert!(text.contains("\"patient\" = [\"patient\"]"), "{text}");
+        assert!(text.contains("\"patient\" = [\"patient\"]") && !text.contains("subject = "), "{text}");
     }
 
     #[test]

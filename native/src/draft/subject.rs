@@ -8,7 +8,7 @@ use super::columns::named;
 use crate::console::line;
 
 /// Usual names of the column.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 10] = [
     "patient",
     "patient_id",
     "patientid",
@@ -17,20 +17,20 @@ const NAMES: [&str; 12] = [
     "subjectid",
     "participant",
     "participant_id",
-    "person",
     "person_id",
-    "individual",
-    "animal",
+    "individual_id",
 ];
+/// Fewest subjects: a column of fewer values may be a category of that name, such as the subject of a painting.
+const FEWEST: usize = 5;
 
-/// The column that is named as one of subjects, if some of them have several rows. One with empty cells is said, and passed over,
-/// because its rows would be left out.
+/// The column that is named as one of subjects, if there are several and some have more than one row. One with empty cells is said, and
+/// passed over, because its rows would be left out.
 pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Option<String> {
     let column = named(header, &NAMES).filter(|column| *column != label)?;
     let at = header.iter().position(|name| name == column)?;
     let cells = || rows.iter().map(|row| row.get(at).unwrap_or_default());
     let subjects: BTreeSet<&str> = cells().collect();
-    if subjects.len() < 2 || subjects.len() == rows.len() {
+    if subjects.len() < FEWEST || subjects.len() == rows.len() {
         return None;
     }
     if subjects.contains("") {
@@ -53,12 +53,13 @@ mod tests {
 
     #[test]
     fn a_column_of_subjects_is_known_by_its_name_and_has_fewer_subjects_than_rows() {
-        assert_eq!(of("Patient", &["a", "b", "a"]).as_deref(), Some("Patient"));
-        assert_eq!(of("subject_id", &["1", "1", "2"]).as_deref(), Some("subject_id"));
-        assert_eq!(of("age", &["a", "b", "a"]), None);
-        assert_eq!(of("patient", &["a", "b", "c"]), None, "each has one row");
-        assert_eq!(of("patient", &["a", "a", "a"]), None, "nothing can be held out");
-        assert_eq!(of("patient", &["a", "", "a"]), None);
-        assert_eq!(of("label", &["a", "b", "a"]), None);
+        let several = ["a", "b", "a", "c", "d", "e"];
+        assert_eq!(of("Patient", &several).as_deref(), Some("Patient"));
+        assert_eq!(of("subject_id", &several).as_deref(), Some("subject_id"));
+        assert_eq!(of("age", &several), None);
+        assert_eq!(of("label", &several), None);
+        assert_eq!(of("patient", &["a", "b", "c", "d", "e"]), None, "each has one row");
+        assert_eq!(of("subject", &["face", "sea", "face", "sea", "face", "sea"]), None, "a category");
+        assert_eq!(of("patient", &["a", "", "a", "b", "c", "d", "e"]), None);
     }
 }
