@@ -120,7 +120,7 @@ impl Contents {
         };
         let split = split::find(&header, &rows, label)
             .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
-        // Where the subject is an attribute, it is to be told of pictures whose subject is known.
+        // A probe can name only those values of an attribute that it was fitted to.
         let is_asked = |name: &String| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
         let subject = subject::find(&header, &rows, label).filter(|subject| !is_asked(subject));
         if let (Some(subject), None) = (&subject, &split) {
