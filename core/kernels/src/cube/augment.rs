@@ -152,7 +152,7 @@ fn all_weights(first: i32, end: i32, i: i32, from: i32, to: i32, #[comptime] sup
     sum
 }
 
-/// The colour of the resized window at row `i` and column `j`, added to `values`.
+/// Puts the colour of the resized window at row `i` and column `j` into `values`, which are zero.
 #[cube]
 fn resize(
     images: &Tensor<f32>,
