@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type HTMLElement, parse } from "node-html-parser";
 import type { HtmlTagDescriptor, Plugin } from "vite";
@@ -40,15 +41,16 @@ export function frame(): Plugin {
 }
 
 /** The link of a page to itself, which is also its link on the others. */
-function linkOf(page: HTMLElement, file: string): HTMLElement {
-  const link = page.querySelector('nav > a[aria-current="page"][data-place]');
-  if (!link || !Number.isInteger(place(link))) {
-    throw new Error(`${file} needs <nav aria-label="Pages"><a href="./NAME.html" aria-current="page" data-place="NUMBER">…</a></nav>`);
+function linkOf(page: HTMLElement, path: string): HTMLElement {
+  const file = basename(path);
+  const link = page.querySelector(`nav > a[href="./${file}"][aria-current="page"]`);
+  if (!link || !(place(link) > 0)) {
+    throw new Error(`${file} needs <nav aria-label="Pages"><a href="./${file}" aria-current="page" data-place="NUMBER">…</a></nav>`);
   }
   return link;
 }
 
-/** The place of a link in the navigation. */
+/** The place of a link in the navigation, from 1 on. */
 function place(link: HTMLElement): number {
   return Number(link.getAttribute("data-place"));
 }

@@ -160,7 +160,7 @@ impl Catalogue {
         }
         let (_, moved) = match &self.subjects {
             Some(subjects) => split_subjects(&select(subjects, &members), count, seed).ok_or_else(|| {
-                let reason = "all pictures are of one subject, and a subject is held out as a whole";
+                let reason = "all pictures are of one subject, which is held out as a whole; name other subjects, or none";
                 DatasetError::parameter("pictures to hold out", count, reason)
             })?,
             None => split_indices(members.len(), count, seed),

@@ -26,7 +26,7 @@ impl ImageShape {
 
 /// A file that holds an image and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PictureFile {
+pub struct ImageFile {
     /// Its path.
     pub path: String,
     /// Its size, 0 if that is not known.
@@ -55,7 +55,7 @@ pub trait ImageSource: Debug + Send + Sync {
     }
 
     /// The file that an image was read from, if it was a file of its own.
-    fn file(&self, _number: u32) -> Option<PictureFile> {
+    fn file(&self, _number: u32) -> Option<ImageFile> {
         None
     }
 }
@@ -68,7 +68,7 @@ pub struct ImageSet {
     /// The images of the source, in order; `None` for all of them.
     selected: Option<Arc<[u32]>>,
     /// The file of each image of the source, where the source does not know it.
-    files: Option<Arc<[PictureFile]>>,
+    files: Option<Arc<[ImageFile]>>,
 }
 
 #[derive(Debug, Clone)]
@@ -272,7 +272,7 @@ impl ImageSet {
     ///
     /// # Errors
     /// [`DatasetError::Count`] if there is not one an image.
-    pub fn with_files(self, files: Vec<PictureFile>) -> Result<Self> {
+    pub fn with_files(self, files: Vec<ImageFile>) -> Result<Self> {
         if files.len() != self.source.count() {
             let (expected, found) = (self.source.count(), files.len());
             return Err(DatasetError::Count { what: "files".into(), expected, found });
@@ -281,7 +281,7 @@ impl ImageSet {
     }
 
     /// The file of image `at`, if it was a file of its own.
-    pub fn file(&self, at: usize) -> Option<PictureFile> {
+    pub fn file(&self, at: usize) -> Option<ImageFile> {
         let number = self.number(at)?;
         match (&self.files, &self.source) {
             (Some(files), _) => files.get(number as usize).cloned(),
@@ -291,7 +291,7 @@ impl ImageSet {
     }
 
     /// The files in the order of the images, where the source does not know them.
-    fn files_in_order(&self) -> Option<Arc<[PictureFile]>> {
+    fn files_in_order(&self) -> Option<Arc<[ImageFile]>> {
         let files = self.files.as_ref()?;
         match &self.selected {
             None => Some(Arc::clone(files)),
@@ -398,7 +398,7 @@ impl ImageSource for Changed {
         self.stretches.as_deref()
     }
 
-    fn file(&self, number: u32) -> Option<PictureFile> {
+    fn file(&self, number: u32) -> Option<ImageFile> {
         self.images.file(number as usize)
     }
 }

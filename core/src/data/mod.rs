@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
-pub use image_set::{ImageSet, ImageShape, ImageSource, PictureFile};
+pub use image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
 
 use crate::numeric::matrix::Matrix;
 use crate::numeric::split::{select, split_indices, split_subjects};
@@ -244,7 +244,8 @@ impl Dataset {
         }
         let (rest, held_out) = match &self.subjects {
             Some(subjects) => split_subjects(subjects, held_out, seed).ok_or_else(|| {
-                DatasetError::parameter("held_out", held_out, "expected samples of at least two subjects")
+                let reason = "all samples are of one subject, which is held out as a whole; name other subjects, or none";
+                DatasetError::parameter("held_out", held_out, reason)
             })?,
             None => split_indices(self.len(), held_out, seed),
         };

@@ -11,7 +11,6 @@ use super::columns::{self, Column, Kind, counted, named};
 use super::split::{self, Split};
 use super::subject;
 use crate::config::explain::suggestion;
-use crate::console::line;
 use crate::data::{DataSection, DatasetName, catalogue};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
@@ -64,7 +63,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// True for a column that is an attribute without being asked for. One with empty cells would cost rows.
+    /// True for a column that is an attribute without being asked for. One with empty cells would cost rows, and of the subject a probe
+    /// could name none of those that are held out.
     pub(super) fn offers(&self, column: &Column) -> bool {
         column.missing == 0 && self.subject.as_ref() != Some(&column.name)
     }
@@ -123,8 +123,8 @@ impl Contents {
         // A probe can name only those values of an attribute that it was fitted to.
         let is_asked = |name: &String| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
         let subject = subject::find(&header, &rows, label).filter(|subject| !is_asked(subject));
-        if let (Some(subject), None) = (&subject, &split) {
-            line(format_args!("pictures of one `{subject}` are held out together"));
+        if split.is_none() {
+            subject::say(subject.as_ref(), "picture");
         }
         let first = cells(file).find(|cell| !cell.is_empty());
         let Some(first) = first else {

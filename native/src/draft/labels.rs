@@ -65,6 +65,10 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     for column in incomplete {
         line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
     }
+    let subject = subject::find(&header, &rows, class).filter(|subject| wanted != Some(subject.as_str()));
+    if split.is_none() {
+        subject::say(subject.as_ref(), "row");
+    }
     let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
     let section = TableSection {
@@ -72,7 +76,7 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
         split,
-        subject: subject::find(&header, &rows, class).filter(|subject| wanted != Some(subject.as_str())),
+        subject,
         conditions: attributes
             .iter()
             .map(|column| (column.name.clone(), vec![column.name.clone()]))

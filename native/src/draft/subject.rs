@@ -42,6 +42,13 @@ pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Opt
     Some(column.clone())
 }
 
+/// Says that subjects are held out whole, where no column says the parts. Each row is a `thing`.
+pub(super) fn say(subject: Option<&String>, thing: &str) {
+    if let Some(subject) = subject {
+        line(format_args!("{thing}s of one `{subject}` are held out together"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

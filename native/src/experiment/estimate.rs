@@ -71,13 +71,19 @@ pub(crate) fn training_seconds(
     let train = train.subset(&(0..images).collect::<Vec<_>>()).ok()?;
     let most = MOST / arms.len() as f64;
     let steps = (whole.iterations * arms.len()) as f64;
+    // Steps without their solves, which differ between arms of the same method.
     let mut measured: Vec<(&Arm, f64)> = Vec::new();
+    let mut seconds = 0.0;
     for arm in &arms {
         let before = measured.iter().find(|(other, _)| other.method == arm.method).map(|(_, pace)| *pace);
         let trial = Trial { recipe, arm, train: &train, devices, weights, most };
-        measured.push((arm, before.or_else(|| trial.seconds_a_step(steps))?));
+        let solves = trial.solves().ok()?;
+        let solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of(solves, samples));
+        let of_solve = growing(images, SOLVES * most, solve);
+        let pace = before.or_else(|| trial.seconds_a_step(steps, of_solve, solve))?;
+        measured.push((arm, pace));
+        seconds += trial.joined(pace, of_solve) * whole.iterations as f64;
     }
-    let seconds: f64 = measured.iter().map(|(_, pace)| pace * whole.iterations as f64).sum();
     // The measurement is not more precise than a millisecond.
     Some((1e3 * seconds).round() / 1e3)
 }
@@ -95,35 +101,38 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The seconds of a step on a full batch of the whole run. `steps` is the number of such steps in all arms.
-    fn seconds_a_step(&self, steps: f64) -> Option<f64> {
+    /// The seconds of a step on a full batch of the whole run, without its solve, which takes `of_solve`. `steps` is the number of such
+    /// steps in all arms, and `solve` measures solves of smaller batches.
+    fn seconds_a_step(&self, steps: f64, of_solve: f64, solve: impl Fn(usize) -> f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
-        let solves = self.solves().ok()?;
-        let solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of(solves, samples));
-        let of_full_solve = growing(full.min(self.train.len()), SOLVES * self.most, solve);
-        // Without their solves, which take more than in proportion to the batch.
         let mut measured: Vec<(usize, f64)> = Vec::new();
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
             let [mut next, most] = GROWTH.map(|factor| batch * factor);
             let images = batch.min(self.train.len());
-            let of_full = |measured: &[_]| Some(extrapolated(measured, full)? + of_full_solve);
             if let Ok(seconds) = self.seconds(images) {
-                measured.push((images, (seconds - solve(images)).max(0.0)));
+                let own = if self.devices.has_gpu() { 0.0 } else { solve(images) };
+                measured.push((images, (seconds - own).max(0.0)));
                 let left = self.most - began.elapsed().as_secs_f64();
                 let affordable = (left / (STEPS as f64 * seconds) * images as f64) as usize;
-                let of_full = of_full(&measured);
-                if of_full.is_some_and(|of_full| of_full * steps < SHORT) || affordable < next.min(full) {
+                let of_full = extrapolated(&measured, full);
+                let is_short = |of_full| self.joined(of_full, of_solve) * steps < SHORT;
+                if of_full.is_some_and(is_short) || affordable < next.min(full) {
                     return of_full;
                 }
                 next = affordable.min(most).min(full.div_ceil(REACH)).max(next);
             }
             let is_enough = measured.len() > 1 && batch * REACH >= full;
             if batch >= full || is_enough || interrupt::asked() {
-                return of_full(&measured);
+                return extrapolated(&measured, full);
             }
             batch = next.min(full);
         }
+    }
+
+    /// The seconds of a step with its solve: the processor does one beside the other, a GPU computes while the processor solves.
+    fn joined(&self, pace: f64, of_solve: f64) -> f64 {
+        if self.devices.has_gpu() { pace.max(of_solve) } else { pace + of_solve }
     }
 
     /// The solves of the arm's objective, if it has any.

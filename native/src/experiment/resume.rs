@@ -11,6 +11,7 @@ use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::longer::{self, PRIOR, Resumed};
+use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{begin, complete, prepare, read_images};
@@ -131,15 +132,16 @@ fn from_the_start(
 /// began with.
 fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
     let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
+    let ImageDigests { names, sizes } = splits.image_digests();
     let change = match state.images {
         Some(ImageCounts { train, test }) if now != [train, test] => format!(
             "it began with {train} training and {test} test images, and now there are {} and {}",
             now[0], now[1]
         ),
-        _ if state.image_digest.is_some_and(|digest| digest != splits.digest()) => {
+        _ if state.image_digest.is_some_and(|begun| begun != names) => {
             "there are as many images, but others, in another order or of other classes".to_owned()
         }
-        _ if state.file_sizes.is_some_and(|begun| splits.file_sizes() != Some(begun)) => {
+        _ if state.file_sizes.is_some_and(|begun| sizes != Some(begun)) => {
             "pictures have the same names, but files of other sizes".to_owned()
         }
         _ => {

@@ -14,6 +14,7 @@ use crate::experiment::estimate::estimate;
 use crate::experiment::evaluate::probe::Hits;
 use crate::experiment::evaluate::{draw, evaluate, untrained};
 use crate::experiment::preflight::{self, preflight};
+use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::session::Session;
@@ -96,8 +97,8 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
     state.images = Some(ImageCounts { train: splits.train.len(), test: splits.test.len() });
-    state.image_digest = Some(splits.digest());
-    state.file_sizes = splits.file_sizes();
+    let ImageDigests { names, sizes } = splits.image_digests();
+    (state.image_digest, state.file_sizes) = (Some(names), sizes);
     state.variables = splits.variables(&recipe.data);
     state.prior = recipe.data.prior.as_ref().map(prior::digest).transpose()?;
     if let Some(bytes) = bytes {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use simile_core::data::formats::npy;
 
 use crate::data::check_memory;
-use crate::data::sheet::{fault, line_of};
+use crate::data::sheet::{COMMA, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
@@ -57,7 +57,7 @@ fn read_npy(path: &Path) -> Result<Chunk> {
 /// The name of the image in the first column, and numbers in all others.
 fn read_csv(path: &Path) -> Result<Chunk> {
     let bytes = fs::read(path)?;
-    let unreadable = |error: csv::Error| fault(error, &bytes, b',');
+    let unreadable = |error: csv::Error| fault(error, &bytes, COMMA);
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let columns = reader.headers().map_err(unreadable)?.len().checked_sub(1).filter(|columns| *columns > 0);
     let columns = columns.context("its head names no column of numbers beside that of the images")?;

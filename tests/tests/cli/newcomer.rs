@@ -216,6 +216,11 @@ fn the_table_of_a_spreadsheet_is_read_and_its_patients_are_held_out_whole() {
     assert!((11..=12).contains(&held_out), "{text}");
     let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
     assert!(said.contains("pictures of one `Patient` are held out together"), "{said}");
+    // One patient alone has fewer pictures than these.
+    let fewer = recipe.replace("\ntest = 12 ", "\ntest = 2 ");
+    fs::write(place.path().join("fewer.toml"), fewer).unwrap();
+    let check = stdout(place.path(), &["data", "check", "fewer.toml", "--data", "scans"]);
+    assert!(check.contains("`data.test` is 2: 1 pictures of whole subjects are held out"), "{check}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::{ImageSet, Images, PictureFile};
+use simile_core::data::{ImageFile, ImageSet, Images};
 
 use super::cache::{Cache, keys};
 use super::decode::read_into;
@@ -205,7 +205,7 @@ fn in_memory(
         progress.finish();
     }
     let file =
-        |(file, (_, bytes)): (&String, _)| PictureFile { path: root.join(file).display().to_string(), bytes };
+        |(file, (_, bytes)): (&String, _)| ImageFile { path: root.join(file).display().to_string(), bytes };
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
         .with_files(files.iter().zip(keys(root, files)).map(file).collect())?;
     let images = if resize.fit == Fit::Aspect {
@@ -505,7 +505,7 @@ mod tests {
             for (at, name) in [(1, "1.png"), (2, "3.png")] {
                 let path = folder.path().join(name);
                 let bytes = fs::metadata(&path).unwrap().len();
-                let file = PictureFile { path: path.display().to_string(), bytes };
+                let file = ImageFile { path: path.display().to_string(), bytes };
                 assert_eq!(pictures.images.file(at), Some(file));
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::{DatasetError, ImageShape, ImageSource, PictureFile};
+use simile_core::data::{DatasetError, ImageFile, ImageShape, ImageSource};
 
 use super::decode::read_into;
 use super::index::{Index, Place};
@@ -164,9 +164,9 @@ impl ImageSource for RecordFile {
         self.stretches.as_deref()
     }
 
-    fn file(&self, number: u32) -> Option<PictureFile> {
+    fn file(&self, number: u32) -> Option<ImageFile> {
         let path = self.root.join(self.pictures.get(number as usize)?).display().to_string();
-        Some(PictureFile { path, bytes: *self.sizes.get(number as usize)? })
+        Some(ImageFile { path, bytes: *self.sizes.get(number as usize)? })
     }
 }
 

@@ -3,32 +3,37 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use simile_core::data::{Condition, Dataset};
+use simile_core::data::{Condition, Dataset, ImageFile};
 
 use super::splits::{ATTRIBUTES, Splits};
 use crate::data::DataSection;
 use crate::data::source::Kind;
 use crate::run_folder::digest::Digest;
 
-impl Splits {
-    /// The digest of the class of every image, and of its file name without the folder, which may have moved.
-    pub(crate) fn digest(&self) -> Digest {
-        self.parts().fold(Digest::default(), |digest, part| {
-            part.labels.iter().enumerate().fold(digest, |digest, (at, label)| {
-                let file = part.images.file(at).map_or_else(String::new, |file| file.path);
-                let name = Path::new(&file).file_name().unwrap_or_default();
-                digest.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes())
-            })
-        })
-    }
+/// The digests of the images of a run.
+pub(crate) struct ImageDigests {
+    /// Of the class of each, and of its file name without the folder, which may have moved.
+    pub(crate) names: Digest,
+    /// Of the size of each one's file; none if images are not such files.
+    pub(crate) sizes: Option<Digest>,
+}
 
-    /// The digest of the sizes of picture files; none if images are not such files.
-    pub(crate) fn file_sizes(&self) -> Option<Digest> {
-        self.train.images.file(0)?;
-        Some(self.parts().fold(Digest::default(), |digest, part| {
-            let sizes = (0..part.len()).filter_map(|at| Some(part.images.file(at)?.bytes));
-            sizes.fold(digest, |digest, bytes| digest.followed_by(&bytes.to_le_bytes()))
-        }))
+impl Splits {
+    /// The digests of all images.
+    pub(crate) fn image_digests(&self) -> ImageDigests {
+        let (mut names, mut sizes) = (Digest::default(), None);
+        for part in self.parts() {
+            for (at, label) in part.labels.iter().enumerate() {
+                let file = part.images.file(at);
+                let path = file.as_ref().map_or("", |file| file.path.as_str());
+                let name = Path::new(path).file_name().unwrap_or_default();
+                names = names.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes());
+                if let Some(ImageFile { bytes, .. }) = file {
+                    sizes = Some(sizes.unwrap_or_else(Digest::default).followed_by(&bytes.to_le_bytes()));
+                }
+            }
+        }
+        ImageDigests { names, sizes }
     }
 
     /// The digest of each variable that files of pictures give, by its name. Others are drawn or computed from the recipe, on some
@@ -47,13 +52,10 @@ impl Splits {
 
     /// The digest of all that processes of one run have to agree about.
     pub(crate) fn digest_of_all(&self, section: &DataSection) -> Digest {
-        let variables = self.variables(section);
-        variables.values().chain(&self.file_sizes()).fold(
-            self.digest(),
-            |digest, Digest { bytes, crc32c }| {
-                digest.followed_by(&bytes.to_le_bytes()).followed_by(&crc32c.to_le_bytes())
-            },
-        )
+        let (ImageDigests { names, sizes }, variables) = (self.image_digests(), self.variables(section));
+        variables.values().chain(&sizes).fold(names, |digest, Digest { bytes, crc32c }| {
+            digest.followed_by(&bytes.to_le_bytes()).followed_by(&crc32c.to_le_bytes())
+        })
     }
 
     fn parts(&self) -> impl Iterator<Item = &Dataset> {

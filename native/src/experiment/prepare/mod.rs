@@ -2,7 +2,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod context;
-mod digests;
+pub(crate) mod digests;
 pub(crate) mod images;
 pub(crate) mod missing;
 mod pictures;

@@ -115,13 +115,12 @@ impl Splits {
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
-            held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
+            count => hold_out(&train, count, "data.validation")?,
         };
         let (train, validation) = match held_out {
             0 => (train, official),
-            held_out => {
-                let (train, validation) =
-                    train.split(held_out, HOLD_OUT_SEED).context("holding out images to choose by")?;
+            count => {
+                let (train, validation) = hold_out(&train, count, "selection.held_out")?;
                 (train, Some(validation))
             }
         };
@@ -147,6 +146,16 @@ impl Splits {
                 .transpose()?,
         })
     }
+}
+
+/// The images without those that a key holds out, and these. It is said if whole subjects are of another number.
+fn hold_out(images: &Dataset, count: usize, key: &str) -> Result<(Dataset, Dataset)> {
+    let (rest, held_out) =
+        images.split(count, HOLD_OUT_SEED).with_context(|| format!("holding out images for `{key}`"))?;
+    if held_out.len() != count {
+        line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
+    }
+    Ok((rest, held_out))
 }
 
 /// Training and test images of the files, and those of the validation part on request; generated images have their

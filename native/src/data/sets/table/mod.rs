@@ -80,11 +80,15 @@ impl PictureFiles for Table {
     fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
         let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
         let section = options.get().ok_or_else(no_section)?;
-        let ReadTable { catalogue, has_split, notes } = catalogue(section, folder)?;
-        let catalogue = match options.test {
-            Some(count) if !has_split => catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?,
-            _ => catalogue,
-        };
+        let ReadTable { mut catalogue, has_split, mut notes } = catalogue(section, folder)?;
+        if let Some(count) = options.test.filter(|_| !has_split) {
+            catalogue = catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?;
+            let whole = catalogue.of(Part::Test).len();
+            if whole != count {
+                notes
+                    .push(format!("`data.test` is {count}: {whole} pictures of whole subjects are held out"));
+            }
+        }
         Ok(Annotations { root: folder.into(), catalogue, notes })
     }
 

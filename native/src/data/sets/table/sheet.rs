@@ -7,14 +7,18 @@ use std::path::Path;
 
 use csv::{ErrorKind, Position, StringRecord, Trim};
 
-/// Character and name of what may separate cells; of those that divide a header into as many columns the last one does.
-const SEPARATORS: [(u8, &str); 3] = [(b'\t', "tab"), (b';', "semicolon"), (COMMA, "comma")];
-const COMMA: u8 = b',';
+/// A character that separates cells, and its name in messages.
+pub(crate) type Separator = (u8, &'static str);
+
+/// The separator of CSV files.
+pub(crate) const COMMA: Separator = (b',', "comma");
+/// The separators that are tried, in this order.
+const SEPARATORS: [Separator; 3] = [COMMA, (b';', "semicolon"), (b'\t', "tab")];
 
 /// A CSV file, as bytes.
 pub(crate) struct Sheet {
     bytes: Vec<u8>,
-    separator: u8,
+    separator: Separator,
 }
 
 /// The rows of a file.
@@ -31,10 +35,17 @@ impl Sheet {
         fs::read(path).map(Self::of)
     }
 
+    /// Its separator is the first that divides the header into several columns and the first row into as many; where the first row has a
+    /// fault, the first that divides the header.
     fn of(bytes: Vec<u8>) -> Self {
-        let columns = |separator| reader(&bytes, separator).headers().map_or(0, StringRecord::len);
-        let most = SEPARATORS.iter().max_by_key(|(separator, _)| columns(*separator));
-        let separator = most.map_or(COMMA, |(separator, _)| *separator);
+        let divides = |separator: &&Separator| {
+            reader(&bytes, **separator).headers().is_ok_and(|header| header.len() > 1)
+        };
+        let fits = |separator: &&Separator| {
+            reader(&bytes, **separator).records().next().is_none_or(|row| row.is_ok())
+        };
+        let dividing = || SEPARATORS.iter().filter(divides);
+        let separator = dividing().find(fits).or(dividing().next()).copied().unwrap_or(COMMA);
         Self { bytes, separator }
     }
 
@@ -81,7 +92,7 @@ impl Sheet {
     }
 }
 
-fn reader(bytes: &[u8], separator: u8) -> csv::Reader<&[u8]> {
+fn reader(bytes: &[u8], (separator, _): Separator) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().delimiter(separator).trim(Trim::All).from_reader(bytes)
 }
 
@@ -119,16 +130,14 @@ pub(crate) fn line_of(at: &Position, bytes: &[u8]) -> u64 {
 }
 
 /// The reason why a file of these bytes cannot be read, with the line and the remedy.
-pub(crate) fn fault(error: csv::Error, bytes: &[u8], separator: u8) -> io::Error {
-    let separators = SEPARATORS.iter().find(|(known, _)| *known == separator);
-    let name = separators.map_or("separator", |(_, name)| *name);
+pub(crate) fn fault(error: csv::Error, bytes: &[u8], (_, separator): Separator) -> io::Error {
     let line = |at: &Option<Position>| at.as_ref().map_or(1, |at| line_of(at, bytes));
     let reason = match error.kind() {
         ErrorKind::UnequalLengths { pos, expected_len, len } => Some(format!(
             "line {} has {len} cells, and the header has {expected_len}; {}",
             line(pos),
             if len > expected_len {
-                format!("put a cell that holds a {name} in quotes")
+                format!("put a cell that holds a {separator} in quotes")
             } else {
                 "add the missing ones".into()
             }
@@ -183,17 +192,27 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_separated_by_what_divides_the_header_into_most_columns() {
+    fn cells_are_separated_by_what_divides_header_and_first_row_alike() {
         let (expected, _) = cells(TEXT);
         assert_eq!(expected[2], ["b\nc.png", "dog"]);
         for separator in [";", "\t"] {
             assert_eq!(cells(&TEXT.replace(',', separator)), (expected.clone(), None));
         }
-        assert_eq!(cells("file,a;b\nx,1;2\n").0, [["file", "a;b"], ["x", "1;2"]], "as many columns");
+        for name in ["a;b", "a;b;c;d", "\"a;b;c;d\""] {
+            let (rows, _) = cells(&format!("file,{name}\nx,1;2\n"));
+            assert_eq!(
+                rows,
+                [["file", name.trim_matches('"')], ["x", "1;2"]],
+                "commas fit, whatever names hold"
+            );
+        }
         assert_eq!(cells("file;age, years;site\nx;7;y\n").0[0], ["file", "age, years", "site"]);
         assert_eq!(cells("file\nx\n").0, [["file"], ["x"]]);
-        let long = Sheet::of(b"file;label\na.png;cat;1\n".to_vec()).rows().err().unwrap().to_string();
-        assert!(long.contains("holds a semicolon in quotes"), "{long}");
+        for (text, name) in [("file;label\na.png;cat;1\n", "semicolon"), ("file,a;b;c\na.png,1,2\n", "comma")]
+        {
+            let long = Sheet::of(text.into()).rows().err().unwrap().to_string();
+            assert!(long.contains(&format!("holds a {name} in quotes")), "{long}");
+        }
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn scores(
         }
         Probe::Linear => {
             let answers = Answers::Classes { labels: labels.clone(), classes };
-            let fitted = linear(section, &train.known(&answers))?;
+            let fitted = linear(section, &train.training_rows(&answers))?;
             (fitted.reader.scores(&test.rows)?, Some(fitted.fit))
         }
         Probe::Knn => {

@@ -21,7 +21,7 @@ pub(super) struct Fitted {
 }
 
 /// The training images of a probe.
-pub(super) struct Known<'a> {
+pub(super) struct TrainingRows<'a> {
     /// Standardised.
     pub(super) rows: &'a dyn Rows,
     pub(super) answers: &'a Answers,
@@ -33,8 +33,8 @@ pub(super) struct Known<'a> {
 ///
 /// # Errors
 /// If the number of answers is not that of the rows, or the probe cannot be fitted.
-pub(super) fn linear(section: &ProbeSection, known: &Known<'_>) -> Result<Fitted> {
-    let &Known { rows, answers, subjects } = known;
+pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result<Fitted> {
+    let &TrainingRows { rows, answers, subjects } = known;
     let config = config(section);
     let penalties = section.ridge.all();
     let several = (penalties.len() > 1).then(|| cut(rows.rows(), subjects, CHOSEN_ON, SEED)).flatten();
@@ -97,7 +97,7 @@ mod tests {
         let answers =
             Answers::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
         let ridge = |subjects| {
-            let known = Known { rows: &rows, answers: &answers, subjects };
+            let known = TrainingRows { rows: &rows, answers: &answers, subjects };
             linear(&ProbeSection::default(), &known).unwrap().fit.ridge
         };
         assert!(ridge(None) < ridge(Some(&subjects[..])), "{} {}", ridge(None), ridge(Some(&subjects[..])));

@@ -39,7 +39,7 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
         if !can_vary(&answers) {
             continue;
         }
-        let known = train.known(&answers);
+        let known = train.training_rows(&answers);
         let plain = linear(section, &known)?;
         let scores = plain.reader.scores(&test.rows)?;
         let of_plain = judged(&scores, &truth)?;

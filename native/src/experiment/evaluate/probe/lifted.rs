@@ -14,7 +14,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 use simile_core::train::{Purpose, stream};
 
-use super::fit::{Fitted, Known, SEED, config, part};
+use super::fit::{Fitted, SEED, TrainingRows, config, part};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -38,8 +38,12 @@ impl Lifted {
     ///
     /// # Errors
     /// If the probe cannot be fitted.
-    pub(super) fn fit(section: &ProbeSection, known: &Known<'_>, linear: &Fitted) -> Result<Option<Self>> {
-        let &Known { rows, answers, subjects } = known;
+    pub(super) fn fit(
+        section: &ProbeSection,
+        known: &TrainingRows<'_>,
+        linear: &Fitted,
+    ) -> Result<Option<Self>> {
+        let &TrainingRows { rows, answers, subjects } = known;
         let Some((fitted, judged)) = cut(rows.rows(), subjects, FITTED, SEED) else { return Ok(None) };
         let config = config(section);
         let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);

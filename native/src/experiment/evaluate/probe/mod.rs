@@ -37,7 +37,7 @@ use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
-use self::fit::Known;
+use self::fit::TrainingRows;
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
@@ -120,8 +120,8 @@ impl<'a> Split<'a> {
     }
 
     /// The images with the answers of a probe.
-    fn known(&'a self, answers: &'a Answers) -> Known<'a> {
-        Known { rows: &self.rows, answers, subjects: self.dataset.subjects.as_deref() }
+    fn training_rows(&'a self, answers: &'a Answers) -> TrainingRows<'a> {
+        TrainingRows { rows: &self.rows, answers, subjects: self.dataset.subjects.as_deref() }
     }
 }
 
