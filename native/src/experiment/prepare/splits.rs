@@ -115,12 +115,12 @@ impl Splits {
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
-            count => hold_out(&train, count, "data.validation")?,
+            count => hold_out(&train, count, "data.validation", "for validation")?,
         };
         let (train, validation) = match held_out {
             0 => (train, official),
             count => {
-                let (train, validation) = hold_out(&train, count, "selection.held_out")?;
+                let (train, validation) = hold_out(&train, count, "selection.held_out", "to choose by")?;
                 (train, Some(validation))
             }
         };
@@ -148,10 +148,11 @@ impl Splits {
     }
 }
 
-/// The images without those that a key holds out, and these. It is said if whole subjects are of another number.
-fn hold_out(images: &Dataset, count: usize, key: &str) -> Result<(Dataset, Dataset)> {
+/// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
+/// another number.
+fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<(Dataset, Dataset)> {
     let (rest, held_out) =
-        images.split(count, HOLD_OUT_SEED).with_context(|| format!("holding out images for `{key}`"))?;
+        images.split(count, HOLD_OUT_SEED).with_context(|| format!("holding out images {purpose} (`{key}`)"))?;
     if held_out.len() != count {
         line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
     }
