@@ -1,23 +1,16 @@
 //! The algorithm section of a recipe.
 
-use burn::tensor::Device;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::biased_network;
+use super::DifficultyEncoder;
 use super::rebias;
 use super::wcl::BIASED_RATE;
 use super::with_classifier::includes_cross_entropy;
-use super::{
-    AdversarialGenerator, Algorithm, BiasFirst, Byol, DifficultyEncoder, DifficultyWeighted, GradCache, Jtt,
-    Lff, Lnl, MomentumContrast, MovingAverage, Networks, Rebias, Single, Swav, VariationalAutoencoder,
-    WithClassifier,
-};
 use crate::error::{Error, Result, positive, within};
 use crate::loss::spec::Spec;
 use crate::loss::{self, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
-use crate::nn::head::{HeadConfig, HeadKind};
+use crate::nn::head::HeadConfig;
 
 /// The algorithm, with the settings of its state. The loss has separate settings, an [`ObjectiveConfig`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,7 +151,7 @@ impl BatchStatistics {
 }
 
 /// Defaults.
-mod published {
+pub(super) mod published {
     pub(super) fn queue() -> usize {
         65_536
     }
@@ -183,7 +176,7 @@ mod published {
         1.0
     }
 
-    pub(super) fn ce_weight() -> f64 {
+    pub(in crate::algorithm) fn ce_weight() -> f64 {
         0.01
     }
 
@@ -298,88 +291,6 @@ impl AlgorithmConfig {
         }
     }
 
-    /// The algorithm in its initial state, for a run of `steps`.
-    ///
-    /// # Errors
-    /// As [`check`](Self::check), or the training set lacks a property that the algorithm needs.
-    pub fn init(
-        &self,
-        networks: &Networks,
-        objective: &ObjectiveConfig,
-        (training, steps): (&TrainingSet, u64),
-        device: &Device,
-        rng: &mut impl Rng,
-    ) -> Result<Box<dyn Algorithm>> {
-        self.check(objective, steps)?;
-        Ok(match self {
-            Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
-            Self::Cached { chunk, statistics } => {
-                let algorithm = GradCache::new(networks, objective.build()?, *chunk, device, rng)?;
-                Box::new(algorithm.with_statistics(*statistics)?)
-            }
-            Self::WithClassifier { ce_weight } => {
-                let weight = ce_weight.unwrap_or_else(published::ce_weight);
-                Box::new(WithClassifier::new(networks, objective.build()?, weight, device, rng)?)
-            }
-            Self::Moco { queue, momentum } => {
-                let average = MovingAverage::constant(*momentum)?;
-                Box::new(MomentumContrast::new(networks, objective.parse()?, average, *queue, device, rng)?)
-            }
-            Self::Byol { momentum, rising, predictor } => {
-                let average = match rising {
-                    true => MovingAverage::rising(*momentum, steps)?,
-                    false => MovingAverage::constant(*momentum)?,
-                };
-                let predictor = predictor.clone().unwrap_or_else(|| like(&networks.head));
-                Box::new(Byol::new(networks, &predictor, average, device, rng)?)
-            }
-            Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
-                let (objective, frozen) = (objective.parse()?, *frozen_steps);
-                let algorithm = Swav::new(networks, objective, *prototypes, frozen, device, rng)?;
-                Box::new(algorithm.with_queue(*queue, *queue_from)?)
-            }
-            Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
-                let (weighted, triplet) = (objective.build()?, triplet.clone());
-                let algorithm =
-                    DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
-                Box::new(algorithm.with_biased_learning_rate(*biased_learning_rate)?)
-            }
-            Self::Lff { ema_alpha } => {
-                let objective: loss::Lff = objective.parse()?;
-                let averages = ema_alpha.map(|alpha| (training.labels.clone(), alpha));
-                Box::new(Lff::new(networks, objective, averages, device, rng)?)
-            }
-            Self::Rebias { lambda, encoder } => {
-                let independence = objective.parse()?;
-                let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
-                let both = [networks, &biased];
-                let algorithm = Rebias::new(both, independence, *lambda, device, rng);
-                Box::new(algorithm?)
-            }
-            Self::BiasNetwork { encoder, first_steps, ce_weight } => {
-                let seen = training.labels.iter().max().map_or(0, |last| last + 1);
-                // Scores of both networks are compared class by class, also where the last class has no sample.
-                let main = class_scores(&objective.name, seen, training.biases);
-                let classes = main.map_or(seen, |_| networks.head.output);
-                let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
-                let biased = biased_network(networks, Some(encoder), scores);
-                let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
-                Box::new(BiasFirst::new(both, objective.build()?, steps, device, rng)?)
-            }
-            Self::Lnl { predictor, reversal } => {
-                let predictor = bias_predictor(predictor.as_ref(), training.biases)?;
-                let objective = objective.parse()?;
-                Box::new(Lnl::new(networks, &predictor, objective, *reversal, device, rng)?)
-            }
-            Self::Jtt { first_steps } => {
-                let (objective, labels) = (objective.parse()?, training.labels.clone());
-                Box::new(Jtt::new(networks, objective, *first_steps, labels, device, rng)?)
-            }
-            Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
-            Self::Dcgan {} => Box::new(AdversarialGenerator::new(networks, device, rng)?),
-        })
-    }
-
     /// Number of scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if
     /// the objective compares projections.
     pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
@@ -425,29 +336,6 @@ fn classifier_beside(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Re
     }
 }
 
-/// The layers of a head, for projections: an activation before the first layer applies to embeddings only.
-fn like(head: &HeadConfig) -> HeadConfig {
-    let kind = if head.kind == HeadKind::MlpActivated { HeadKind::Mlp } else { head.kind };
-    HeadConfig { kind, ..head.clone() }
-}
-
-/// The network that predicts a bias of `biases` values: the given one, which must have a score for each value, or a linear
-/// one.
-fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
-    match given {
-        Some(given) if biases > 0 && given.output != biases => {
-            let reason = format!("expected {biases}, one score for each value of the bias");
-            Err(Error::parameter("method.predictor.output", given.output, &reason))
-        }
-        Some(given) => Ok(given.clone()),
-        None if biases == 0 => Err(Error::Degenerate {
-            reason: "learning not to learn needs a bias to predict".into(),
-            remedy: "name a categorical variable of the data set, `objective.bias`".into(),
-        }),
-        None => Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() }),
-    }
-}
-
 /// True if an objective compares the embeddings of two views.
 pub(super) fn compares_views(objective: &str) -> bool {
     loss::spec(objective).is_ok_and(Spec::needs_views)
@@ -462,6 +350,9 @@ pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<us
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::Device;
+
+    use super::super::Algorithm;
     use super::super::testing::{networks, rng, train};
     use super::*;
     use crate::loss::batch::Batch;

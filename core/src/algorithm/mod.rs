@@ -50,6 +50,7 @@
 
 mod bias_first;
 mod biased;
+mod build;
 mod by_sections;
 mod byol;
 mod config;

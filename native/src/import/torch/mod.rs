@@ -1,5 +1,6 @@
 //! Files of `torch.save`: the tensors of a state dict at any place in the file. Nothing in a file is executed.
 
+mod heap;
 mod pickle;
 mod storage;
 
@@ -7,7 +8,7 @@ use std::collections::HashSet;
 
 use simile_core::nn::checkpoint::{CheckpointError, Weights};
 
-use self::pickle::{Heap, Id, Value, View};
+use self::heap::{Heap, Id, Value, View};
 use self::storage::Container;
 
 /// Largest nesting of dictionaries: a checkpoint has two or three levels.

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::TorchError;
+use super::heap::{Heap, Id, Storage, Value, View};
 
 /// Objects in a pickle at most. A state dict of a thousand tensors has some ten thousand.
 const MOST_OBJECTS: usize = 2_000_000;
@@ -20,68 +21,6 @@ pub(super) const LONGEST_NAME: usize = 1000;
 const MOST_JOINED: usize = 1 << 20;
 /// Dimensions of a tensor at most, as in PyTorch.
 const MOST_SIDES: usize = 64;
-
-/// Number of a value in its heap.
-pub(super) type Id = usize;
-
-/// A value.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
-    None,
-    Bool(bool),
-    Int(i64),
-    Text(Rc<str>),
-    Tuple(Vec<Id>),
-    List(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
-    /// A class or a function, by its full name.
-    Class(Rc<str>),
-    Storage(Rc<Storage>),
-    Tensor(Rc<View>),
-    /// Anything else, by the name of its class.
-    Object(Rc<str>),
-}
-
-/// Numbers at another place in the file.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Storage {
-    pub(super) key: Rc<str>,
-    /// `torch.FloatStorage`, ...
-    class: Rc<str>,
-    pub(super) count: usize,
-}
-
-impl Storage {
-    /// `FloatStorage`, ...
-    pub(super) fn kind(&self) -> &str {
-        self.class.rsplit('.').next().unwrap_or_default()
-    }
-}
-
-/// A tensor: a strided view of a storage.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct View {
-    pub(super) storage: Rc<Storage>,
-    pub(super) offset: usize,
-    pub(super) shape: Vec<usize>,
-    pub(super) strides: Vec<usize>,
-}
-
-/// All values of a pickle.
-#[derive(Debug, Default)]
-pub(super) struct Heap {
-    values: Vec<Value>,
-}
-
-impl Heap {
-    pub(super) fn get(&self, id: Id) -> &Value {
-        self.values.get(id).unwrap_or(&Value::None)
-    }
-
-    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
-        self.values.iter()
-    }
-}
 
 /// Reads a pickle at the beginning of `input`: its values, its result, and its length.
 pub(super) fn read(input: &[u8]) -> Result<(Heap, Id, usize), TorchError> {

@@ -9,7 +9,8 @@ use half::{bf16, f16};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::TorchError;
-use super::pickle::{self, Heap, Id, Value, View};
+use super::heap::{Heap, Id, Value, View};
+use super::pickle;
 
 /// The first pickle of a file of the old format: the magic number alone.
 const MAGIC: [u8; 15] = [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];

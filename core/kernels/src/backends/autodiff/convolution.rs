@@ -3,9 +3,8 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _};
 
 use super::record::record;
-use crate::ops::convolution::{
-    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve_normalised_by,
-};
+use crate::ops::convolution::plain::plain_convolve_normalised_by;
+use crate::ops::convolution::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
 
 impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
     fn convolve(

@@ -10,12 +10,13 @@ use crate::cpu::geometry::Geometry;
 use crate::cpu::parallel;
 use crate::cpu::pool;
 use crate::cpu::tanh_pool::Block;
-use crate::ops::convolution::{
-    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, places, plain_convolve,
-    plain_convolve_backward, plain_convolve_normalised, plain_convolve_normalised_backward,
-    plain_convolve_normalised_by, plain_convolve_tanh_pool, plain_convolve_tanh_pool_backward,
-    plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward, planes,
+use crate::ops::convolution::plain::{
+    places, plain_convolve, plain_convolve_backward, plain_convolve_normalised,
+    plain_convolve_normalised_backward, plain_convolve_normalised_by, plain_convolve_tanh_pool,
+    plain_convolve_tanh_pool_backward, plain_max_pool, plain_max_pool_backward, plain_mean_pool,
+    plain_mean_pool_backward, planes,
 };
+use crate::ops::convolution::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
 fn geometry(maps: &FlexTensor, weight: &FlexTensor, windows: Windows) -> Option<Geometry> {

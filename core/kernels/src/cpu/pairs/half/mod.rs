@@ -18,13 +18,18 @@
 //! is safe as long as no term can fall below the smallest normal number: `SPAN` bounds `2 p L`. At lower
 //! temperatures, and for any other kind of term, there is no [`Half`].
 
+mod block;
+mod term;
+
 use std::ops::Range;
 
-use super::{LANES, PART, Weights, counts_once, keep_above};
+use self::block::Block;
+use self::term::{BlockWeights, Term};
+use super::{LANES, PART, Weights};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, gemm, matrix};
 use crate::cpu::parallel;
-use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
+use crate::pair_terms::{Comparison, EMPTY};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.
@@ -301,126 +306,8 @@ impl<'h> Half<'h> {
     }
 }
 
-/// Some rows compared with others.
-struct Block {
-    rows: Range<usize>,
-    columns: Range<usize>,
-    /// The view of the rows and the view of the columns.
-    views: [usize; 2],
-    /// True if both contain the same samples, in any view.
-    same_samples: bool,
-    /// True if both are the same rows, so that the block contains each pair twice and each row with itself.
-    same: bool,
-}
-
-impl Block {
-    /// The column of the block that a term leaves out for row `i`.
-    fn left_out(&self, term: &Term<'_>, i: usize) -> Option<usize> {
-        (self.same_samples && !self.same && term.without_own_sample).then(|| i - self.rows.start)
-    }
-
-    /// The rows of each iteration of a loop.
-    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let Range { start, end } = self.rows;
-        (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
-    }
-}
-
 /// Powers that affect the gradient, and for each term the factor of each row.
 type Factors<'f> = (&'f [f32], &'f [Vec<f32>]);
-
-/// A term of a comparison of rows with themselves, over other rows.
-struct Term<'h> {
-    power: f32,
-    /// True if the other views of a row's sample are left out too.
-    without_own_sample: bool,
-    /// Number of samples, if the term defines it.
-    samples: Option<usize>,
-    /// The source of its weights, if they are not 1.
-    weights: Option<(&'h LogSumExp, &'h Weights<'h>)>,
-}
-
-impl<'h> Term<'h> {
-    /// The term of `n` rows, if it is symmetric in them.
-    fn of(term: &'h LogSumExp, n: usize, weights: &'h Weights<'h>) -> Option<Self> {
-        let power = term.power as f32;
-        let is_weighted = !counts_once(term) && !matches!(weights, Weights::Ones | Weights::Groups(_));
-        Some(match term.pairs {
-            Pairs::Apart { period } if is_weighted => {
-                let samples = weights.samples().filter(|samples| *samples == period)?;
-                let weights = Some((term, weights));
-                Self { power, without_own_sample: false, samples: Some(samples), weights }
-            }
-            _ if is_weighted => return None,
-            Pairs::Apart { period } if period == n => {
-                Self { power, without_own_sample: false, samples: None, weights: None }
-            }
-            Pairs::Apart { period } => {
-                Self { power, without_own_sample: true, samples: Some(period), weights: None }
-            }
-            Pairs::OtherLabel => {
-                Self { power, without_own_sample: false, samples: None, weights: Some((term, weights)) }
-            }
-            Pairs::All | Pairs::SameLabel => return None,
-        })
-    }
-
-    /// True if the term fits this number of samples.
-    fn suits(&self, samples: usize) -> bool {
-        match (self.samples, self.weights) {
-            (Some(own), _) => own == samples,
-            (None, Some((_, Weights::Groups(groups)))) => {
-                groups.iter().zip(groups.iter().skip(samples)).all(|(one, next)| one == next)
-            }
-            (None, Some(_)) => false,
-            (None, None) => true,
-        }
-    }
-
-    /// Weights of a block of samples against another, for each matrix; empty if all are 1.
-    fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> BlockWeights {
-        let Some((term, weights)) = self.weights else { return BlockWeights::default() };
-        let width = columns.len();
-        let of_matrix = |at: usize| {
-            let mut entries = vec![0.0; rows.len() * width];
-            let parts = rows.clone().step_by(PART).zip(entries.chunks_mut((PART * width).max(1)));
-            parallel::map(parts, |(first, part)| {
-                let rows = first..(first + PART).min(rows.end);
-                match term.weight.bound() {
-                    Some(bound) if term.pairs != Pairs::OtherLabel => {
-                        weights.write(part, at, &rows, columns);
-                        keep_above(part, bound);
-                    }
-                    _ => {
-                        for (row, i) in part.chunks_exact_mut(width).zip(rows) {
-                            let own = weights.group(i);
-                            let differs = |j: usize| f32::from(u8::from(weights.group(j) != own));
-                            row.iter_mut().zip(columns.clone()).for_each(|(w, j)| *w = differs(j));
-                        }
-                    }
-                }
-            });
-            if rows == columns {
-                entries.iter_mut().step_by(width + 1).for_each(|w| *w = 0.0);
-            }
-            entries
-        };
-        BlockWeights { by_view: (0..weights.matrices()).map(of_matrix).collect() }
-    }
-}
-
-/// The weights of one term in a block.
-#[derive(Default)]
-struct BlockWeights {
-    by_view: Vec<Vec<f32>>,
-}
-
-impl BlockWeights {
-    /// The weights of a view's anchors; empty if all are 1.
-    fn for_view(&self, view: usize) -> &[f32] {
-        self.by_view.get(view).or(self.by_view.first()).map_or(&[], Vec::as_slice)
-    }
-}
 
 /// Adds to as many sums as there are values.
 fn add(sums: &mut [f64], values: &[f32]) {

@@ -1,0 +1,234 @@
+//! Convolutions and pools in Burn's operations, for backends without kernels of their own.
+
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
+use burn::tensor::Shape;
+use burn::tensor::ops::ConvOptions;
+
+use super::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
+use crate::ops::activation::plain_tanh_backward;
+use crate::ops::precision::{narrowed, widened};
+
+fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
+    ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1)
+}
+
+/// `[n, channels, height, width]`, Burn's layout; a view.
+pub(crate) fn planes<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_permute(maps, &[0, 3, 1, 2])
+}
+
+/// The inverse of [`planes`].
+pub(crate) fn places<B: Backend>(planes: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_permute(planes, &[0, 2, 3, 1])
+}
+
+/// `[places, channels]`.
+fn rows<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let shape = maps.shape();
+    let channels = shape[shape.num_dims() - 1];
+    let count = shape.num_elements() / channels.max(1);
+    B::float_reshape(maps, Shape::new([count, channels]))
+}
+
+/// `[1, channels]`, for use with [`rows`].
+fn row<B: Backend>(values: FloatTensor<B>) -> FloatTensor<B> {
+    let channels = values.shape().num_elements();
+    B::float_reshape(values, Shape::new([1, channels]))
+}
+
+/// `[channels]` again.
+fn vector<B: Backend>(row: FloatTensor<B>) -> FloatTensor<B> {
+    let channels = row.shape().num_elements();
+    B::float_reshape(row, Shape::new([channels]))
+}
+
+/// [`ConvolutionOps::convolve`] in Burn's operations.
+pub(crate) fn plain_convolve<B: Backend>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: Optional<B>,
+    windows: Windows,
+) -> FloatTensor<B> {
+    places::<B>(B::conv2d(planes::<B>(maps), weight, bias.into_option(), options(windows)))
+}
+
+/// [`ConvolutionOps::convolve_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_backward<B: Backend>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    upstream: FloatTensor<B>,
+    windows: Windows,
+    [grad_maps, grad_weight, grad_bias]: [bool; 3],
+) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    let (maps, gradient) = (planes::<B>(maps), planes::<B>(upstream.clone()));
+    let grad_maps = grad_maps.then(|| {
+        let grad_planes =
+            B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
+        places::<B>(grad_planes)
+    });
+    let grad_weight =
+        grad_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
+    let grad_bias = grad_bias.then(|| vector::<B>(B::float_sum_dim(rows::<B>(upstream), 0)));
+    (grad_maps, grad_weight, grad_bias)
+}
+
+/// [`ConvolutionOps::convolve_normalised`] in other operations.
+pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    Affine { gain, shift }: Affine<B>,
+    identity: Optional<B>,
+    joined: Joined,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
+    let shape = convolution.shape();
+    let (output, mean, variance) =
+        B::normalise_batch(rows::<B>(convolution.clone()), gain, shift, joined.epsilon);
+    let output = joined_output::<B>(B::float_reshape(output, shape), identity, joined.rectified);
+    (output, convolution, mean, variance)
+}
+
+/// [`ConvolutionOps::convolve_normalised_by`] in Burn's operations.
+pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    affine: Affine<B>,
+    moments: Moments<B>,
+    identity: Optional<B>,
+    joined: Joined,
+) -> FloatTensor<B> {
+    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
+    plain_activation::<B>(convolution, affine, moments, identity, joined)
+}
+
+/// The steps after a convolution, with given statistics.
+fn plain_activation<B: Backend>(
+    convolution: FloatTensor<B>,
+    Affine { gain, shift }: Affine<B>,
+    Moments { mean, variance }: Moments<B>,
+    identity: Optional<B>,
+    Joined { epsilon, rectified, .. }: Joined,
+) -> FloatTensor<B> {
+    let (shape, dtype) = (convolution.shape(), convolution.dtype());
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
+    let centred = B::float_sub(widened::<B>(rows::<B>(convolution)), row::<B>(mean));
+    let normalised = B::float_mul(centred, row::<B>(B::float_mul(scale, gain)));
+    let output = B::float_reshape(B::float_add(normalised, row::<B>(shift)), shape);
+    let output = narrowed::<B>(output, dtype);
+    joined_output::<B>(output, identity, rectified)
+}
+
+/// The steps after a normalisation.
+fn joined_output<B: Backend>(
+    normalised: FloatTensor<B>,
+    identity: Optional<B>,
+    rectified: bool,
+) -> FloatTensor<B> {
+    let output = match identity {
+        Optional::Just(identity) => B::float_add(normalised, identity),
+        Optional::Nothing => normalised,
+    };
+    if rectified { B::relu(output) } else { output }
+}
+
+/// The gradients of [`ConvolutionOps::convolve_normalised_backward`].
+type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
+
+/// [`ConvolutionOps::convolve_normalised_backward`] in other operations.
+pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
+    context: Kept<B>,
+    upstream: FloatTensor<B>,
+    Joined { windows, epsilon, rectified }: Joined,
+    [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
+) -> OfNormalised<FloatTensor<B>> {
+    let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = context;
+    let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
+    let shape = convolution.shape();
+    let (convolution, gradient) = (rows::<B>(convolution), rows::<B>(upstream.clone()));
+    let (grad_convolution, gain, shift) =
+        B::normalise_batch_backward(convolution, gain, mean, variance, gradient, epsilon);
+    let (found_maps, found_weight) = if grad_maps || grad_weight {
+        let grad_convolution = B::float_reshape(grad_convolution, shape);
+        let grads =
+            B::convolve_backward(maps, weight, grad_convolution, windows, [grad_maps, grad_weight, false]);
+        (grads.0, grads.1)
+    } else {
+        (None, None)
+    };
+    let (gain, shift) = (grad_gain.then_some(gain), grad_shift.then_some(shift));
+    (found_maps, found_weight, gain, shift, grad_identity.then_some(upstream))
+}
+
+/// Adjacent windows, without zeros around the maps.
+const DENSE: Windows = Windows { stride: 1, padding: 0 };
+
+/// [`ConvolutionOps::convolve_tanh_pool`] in Burn's operations.
+pub(crate) fn plain_convolve_tanh_pool<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let tanh = B::float_tanh(B::convolve(maps, weight, Optional::Just(bias), DENSE));
+    let pooled = B::avg_pool2d(planes::<B>(tanh.clone()), [2; 2], [2; 2], [0; 2], true, false);
+    (places::<B>(pooled), tanh)
+}
+
+/// [`ConvolutionOps::convolve_tanh_pool_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    tanh: FloatTensor<B>,
+    upstream: FloatTensor<B>,
+    wanted: [bool; 3],
+) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    let (of_pool, upstream) = (planes::<B>(tanh.clone()), planes::<B>(upstream));
+    let grad_tanh = B::avg_pool2d_backward(of_pool, upstream, [2; 2], [2; 2], [0; 2], true, false);
+    let slope = plain_tanh_backward::<B>(tanh, places::<B>(grad_tanh));
+    B::convolve_backward(maps, weight, slope, DENSE, wanted)
+}
+
+/// [`ConvolutionOps::max_pool`] in Burn's operations.
+pub(crate) fn plain_max_pool<B: Backend>(
+    maps: FloatTensor<B>,
+    side: usize,
+    Windows { stride, padding }: Windows,
+) -> (FloatTensor<B>, IntTensor<B>) {
+    let dtype = get_or_init_device_settings::<B>(&maps.device()).int_dtype;
+    let maps = planes::<B>(maps);
+    let pooled = B::max_pool2d_with_indices(maps, [side; 2], [stride; 2], [padding; 2], [1; 2], false, dtype);
+    (places::<B>(pooled.output), pooled.indices)
+}
+
+/// [`ConvolutionOps::max_pool_backward`] in Burn's operations.
+pub(crate) fn plain_max_pool_backward<B: Backend>(
+    maps: FloatTensor<B>,
+    sources: IntTensor<B>,
+    upstream: FloatTensor<B>,
+    side: usize,
+    Windows { stride, padding }: Windows,
+) -> FloatTensor<B> {
+    let (maps, upstream) = (planes::<B>(maps), planes::<B>(upstream));
+    let (sides, strides, paddings) = ([side; 2], [stride; 2], [padding; 2]);
+    let grads =
+        B::max_pool2d_with_indices_backward(maps, sides, strides, paddings, [1; 2], false, upstream, sources);
+    places::<B>(grads.x_grad)
+}
+
+/// [`ConvolutionOps::mean_pool`] in Burn's operations.
+pub(crate) fn plain_mean_pool<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let [n, height, width, channels] = maps.shape().dims();
+    let means = B::float_mean_dim(B::float_reshape(maps, Shape::new([n, height * width, channels])), 1);
+    B::float_reshape(means, Shape::new([n, channels]))
+}
+
+/// [`ConvolutionOps::mean_pool_backward`] in Burn's operations.
+pub(crate) fn plain_mean_pool_backward<B: Backend>(
+    upstream: FloatTensor<B>,
+    [height, width]: [usize; 2],
+) -> FloatTensor<B> {
+    let [n, channels] = upstream.shape().dims();
+    let share = B::float_mul_scalar(upstream, (1.0 / (height * width) as f64).into());
+    let share = B::float_reshape(share, Shape::new([n, 1, 1, channels]));
+    B::float_expand(share, Shape::new([n, height, width, channels]))
+}
