@@ -8,6 +8,18 @@
 //! ```
 //!
 //! It speaks of these two classifiers on other samples of the same kind, and not of other seeds.
+//!
+//! Samples of one subject, such as the pictures of a patient, are alike, and many of them say little more than one. Where samples
+//! have subjects, the sign of each subject's difference `d_s`, the samples that the first alone gets right minus those that the second
+//! alone does, is a fair coin instead of each sample's (the exact form of Durkalski et al., Statistics in Medicine 2003):
+//!
+//! ```text
+//! p = P(|Σ_s ε_s d_s| ≥ |Σ_s d_s|),   ε_s = ±1 with probability 1/2
+//! ```
+//!
+//! With one sample a subject both are the same.
+
+use std::collections::BTreeMap;
 
 /// The two-sided p-value of `first` and `second`, true where each is right, sample by sample; the shorter one counts. 1 where
 /// they agree on every sample.
@@ -25,6 +37,30 @@ pub fn p_value(first: &[bool], second: &[bool]) -> f64 {
         sum += log_term.exp();
     }
     (2.0 * sum).min(1.0)
+}
+
+/// As [`p_value`], where `subjects` has the number of the subject of each sample. It is never below 2 / 2ⁿ for `n` subjects. The
+/// distribution is counted out in time proportional to the subjects that differ, times the sum of their differences.
+pub fn p_value_of_subjects(first: &[bool], second: &[bool], subjects: &[usize]) -> f64 {
+    let mut differences: BTreeMap<usize, i64> = BTreeMap::new();
+    for ((first, second), subject) in first.iter().zip(second).zip(subjects) {
+        *differences.entry(*subject).or_default() += i64::from(*first) - i64::from(*second);
+    }
+    let observed = differences.values().sum::<i64>().unsigned_abs() as usize;
+    let sizes = differences.values().map(|difference| difference.unsigned_abs() as usize);
+    // The probability that the positive signs make up each sum of sizes.
+    let mut positive = vec![1.0];
+    for size in sizes.filter(|size| *size > 0) {
+        let mut next = vec![0.0; positive.len() + size];
+        for (sum, probability) in positive.iter().enumerate() {
+            next[sum] += probability / 2.0;
+            next[sum + size] += probability / 2.0;
+        }
+        positive = next;
+    }
+    let all = positive.len() - 1;
+    let extreme = positive.iter().enumerate().filter(|(sum, _)| all.abs_diff(2 * sum) >= observed);
+    extreme.map(|(_, probability)| probability).sum::<f64>().min(1.0)
 }
 
 #[cfg(test)]
@@ -64,5 +100,51 @@ mod tests {
         let p = of([0, 5000 + 99, 5000 - 98, 0]);
         assert!((p - 0.05).abs() < 1e-3, "{p}");
         assert!(of([0, 40_000, 0, 0]) < 1e-300);
+    }
+
+    #[test]
+    fn a_subject_of_one_sample_counts_as_the_sample_does() {
+        let bit = |word: usize, at: usize| word >> (at % 61) & 1 == 1;
+        for (a, b) in [(0x5a3c_91e7, 0x1b2d_77f0), (0x0fff_ffff, 0x0f0f_0000), (0x1234, 0x1234)] {
+            let (first, second): (Vec<bool>, Vec<bool>) =
+                (0..300).map(|at| (bit(a, at * at), bit(b, at * at))).unzip();
+            let subjects: Vec<usize> = (0..300).rev().collect();
+            let (alone, of_subjects) =
+                (p_value(&first, &second), p_value_of_subjects(&first, &second, &subjects));
+            assert!((alone - of_subjects).abs() < 1e-12 * alone, "{alone} {of_subjects}");
+        }
+    }
+
+    /* Equivalent Python: d = [3, 2, 2, -1]
+    np.mean([abs(np.dot(s, d)) >= abs(sum(d)) for s in itertools.product([1, -1], repeat=4)]) */
+    #[test]
+    fn subjects_are_coins_of_different_sizes() {
+        let repeat = |count, pair| std::iter::repeat_n(pair, count);
+        let of_subject = [(3, 0, 1), (2, 0, 0), (3, 1, 4), (1, 2, 2), (1, 1, 0)];
+        let (mut pairs, mut subjects) = (Vec::new(), Vec::new());
+        for (subject, (first, second, both)) in of_subject.into_iter().enumerate() {
+            pairs.extend(repeat(first, (true, false)).chain(repeat(second, (false, true))));
+            pairs.extend(repeat(both, (true, true)));
+            subjects.resize(pairs.len(), 7 * subject);
+        }
+        let (first, second): (Vec<bool>, Vec<bool>) = pairs.into_iter().unzip();
+        let p = p_value_of_subjects(&first, &second, &subjects);
+        assert!((p - 0.25).abs() < 1e-12, "{p}");
+        assert_eq!(p, p_value_of_subjects(&second, &first, &subjects), "it is symmetric");
+        // Ten samples of one subject are one coin.
+        assert_eq!(p_value_of_subjects(&[true; 10], &[false; 10], &[4; 10]), 1.0);
+        assert!(p_value(&[true; 10], &[false; 10]) < 0.01);
+    }
+
+    #[test]
+    fn many_subjects_agree_with_the_normal_distribution() {
+        // z = Σ d / sqrt(Σ d²) for 2000 subjects of three samples each; the sums are odd or even, so half a step is 1.
+        let ahead = 1000 + 45;
+        let first: Vec<bool> = (0..6000).map(|at| at / 3 < ahead).collect();
+        let second: Vec<bool> = first.iter().map(|right| !right).collect();
+        let subjects: Vec<usize> = (0..6000).map(|at| at / 3).collect();
+        let p = p_value_of_subjects(&first, &second, &subjects);
+        // z = (3 · 90 - 3) / (3 · sqrt(2000)) = 1.990
+        assert!((p - 0.0466).abs() < 5e-4, "{p}");
     }
 }
