@@ -89,8 +89,9 @@ impl BiasFirst {
         objective.check()?;
         let sight = Sight::of(biased, debiased)?;
         let shape = reader_shape(objective.spec(), debiased, biased);
-        let reader = shape.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
+        // The main network comes first, so that it begins as those of other methods with the same seed do.
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
+        let reader = shape.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
         let trained = Trained { debiased, biased, reader };
         Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
     }

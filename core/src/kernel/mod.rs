@@ -23,8 +23,6 @@ mod features;
 mod low_rank;
 mod values;
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
@@ -41,11 +39,13 @@ pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 /// Rows shorter than this have cosine 0 with every row, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
 
-/// A kernel value below this adds nothing to the weights of a pair, for any ridge.
+/// A kernel value below this adds nothing to the weights of a pair beside those of 1, for any ridge.
 const ALIKE: f64 = 1e-12;
 
 /// Most rows whose distances give a median.
 const MEDIAN_ROWS: usize = 1000;
+/// The fractional part of the golden ratio, whose multiples fill the unit interval most evenly.
+const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
 /// A positive semi-definite function of two conditioning values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,8 +183,9 @@ impl Kernel {
     }
 
     /// A warning if the bandwidth is so small for the rows of `z` that no two of them have anything in common: `W`
-    /// is then the identity, and a conditional loss does not depend on `z`.
-    pub fn warning(&self, z: &Matrix) -> Option<String> {
+    /// is then the identity, and a conditional loss does not depend on `z`. A loss of shares divides the weights of other samples by
+    /// their sum, so that they count as long as they are numbers above 0.
+    pub fn warning(&self, z: &Matrix, of_shares: bool) -> Option<String> {
         let bandwidth = match self {
             Self::Rbf { scale } => format!("kernel.sigma, which is {},", rounded((scale / 2.0).sqrt())),
             Self::Laplacian { scale } => format!("kernel.sigma, which is {},", rounded(*scale)),
@@ -192,8 +193,9 @@ impl Kernel {
             _ => return None,
         };
         let kernel = self.function(z);
+        let least = if of_shares { 0.0 } else { ALIKE };
         let mut pairs = (0..z.rows()).flat_map(|i| (0..i).map(move |j| (i, j)));
-        if z.rows() < 2 || pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > ALIKE) {
+        if z.rows() < 2 || pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > least) {
             return None;
         }
         let distance = median_distance(z).ok()?;
@@ -240,15 +242,16 @@ impl Factor {
     }
 }
 
-/// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, drawn at random and always the
-/// same. If every n-th row were taken, and rows alternated between two groups, all could be of one group.
+/// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, at a place in it that multiples of
+/// the golden ratio spread evenly. If every n-th row were taken, and rows alternated between two groups, all could be of one group.
+/// The PyTorch of the objectives takes the same rows.
 fn median_rows(rows: usize) -> Vec<usize> {
     if rows <= MEDIAN_ROWS {
         return (0..rows).collect();
     }
-    let mut rng = ChaCha8Rng::seed_from_u64(rows as u64);
     let start = |part: usize| part * rows / MEDIAN_ROWS;
-    (0..MEDIAN_ROWS).map(|part| rng.random_range(start(part)..start(part + 1))).collect()
+    let within = |part: usize| (part as f64 * GOLDEN_RATIO).fract() * (start(part + 1) - start(part)) as f64;
+    (0..MEDIAN_ROWS).map(|part| start(part) + within(part) as usize).collect()
 }
 
 /// The median of the pairwise Euclidean distances of the rows of `z`, without those of equal rows; of an even number the upper one
@@ -342,6 +345,16 @@ mod tests {
         let rows = median_rows(4096);
         assert_eq!(rows.len(), MEDIAN_ROWS);
         assert!(rows.is_sorted_by(|a, b| a < b) && *rows.last().unwrap() < 4096);
+        let odd = rows.iter().filter(|row| *row % 2 == 1).count();
+        assert!((450..550).contains(&odd), "{odd}");
+    }
+
+    /* Equivalent Python: `median_rows` of loss/cclk/operator.py */
+    #[test]
+    fn the_pytorch_of_the_objectives_takes_the_same_rows() {
+        let rows = median_rows(4096);
+        assert_eq!(rows[..8], [0, 6, 8, 15, 17, 20, 26, 29]);
+        assert_eq!(rows.iter().sum::<usize>(), 2_047_004);
     }
 
     #[test]

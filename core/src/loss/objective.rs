@@ -166,7 +166,7 @@ pub fn with_representations(
     batch: Batch,
     representations: impl FnOnce() -> Result<[Tensor<2>; 2]>,
 ) -> Result<Batch> {
-    let is_given = batch.has_condition("z") || batch.has_condition("z_a");
+    let is_given = ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name));
     if objective.spec().conditioning() != Conditioning::Representation || is_given {
         return Ok(batch);
     }

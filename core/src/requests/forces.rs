@@ -87,7 +87,7 @@ impl Request {
     /// An objective that takes the representation for a missing condition gets the views as they are: those of the probe are
     /// of another length, and have more columns.
     fn condition_on_views(&self, probe: &mut Self) -> Result<()> {
-        let is_given = ["z", "z_a"].into_iter().any(|name| self.inputs.contains_key(name));
+        let is_given = ["z", "z_a", "z_b"].into_iter().any(|name| self.inputs.contains_key(name));
         if is_given || loss::spec(&self.objective)?.conditioning() != Conditioning::Representation {
             return Ok(());
         }

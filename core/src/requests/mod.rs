@@ -24,6 +24,7 @@ use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
+use crate::loss::cclk;
 use crate::loss::spec::Spec;
 
 use self::input::parse_condition;
@@ -143,10 +144,11 @@ impl Request {
         let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
         let Some(kernel) = kernel else { return Vec::new() };
         let kernel: Kernel = kernel;
+        let of_shares = cclk::counts_shares(&self.objective, self.variant.as_deref());
         let warn = |name: &str| {
             let z = parse_condition(name, self.inputs.get(name)?).ok()?;
             kernel.fits(&z).ok()?;
-            kernel.warning(&z).map(|warning| format!("`{name}`: {warning}"))
+            kernel.warning(&z, of_shares).map(|warning| format!("`{name}`: {warning}"))
         };
         ["z", "z_a", "z_b"].into_iter().filter_map(warn).collect()
     }
@@ -336,5 +338,40 @@ mod tests {
         ] {
             assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
         }
+        // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
+        let small = r#""params": {"kernel": {"name": "rbf", "sigma": 0.05}}, "inputs": {"z": [0, 1, 2]}"#;
+        let said = |head: &str| Request::parse(&format!("{{{head}, {small}}}")).unwrap().warnings().len();
+        assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
+        assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
+        assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
+    }
+
+    #[test]
+    fn one_condition_of_two_is_not_passed_over() {
+        for (objective, given) in [
+            ("hardneg-cclk", r#""z_b": [1, 2, 4]"#),
+            ("fair-cclk", r#""z": [1, 2, 4], "z_b": [1, 2, 4]"#),
+            ("weaksup-cclk", r#""z_b": [1, 2, 4]"#),
+        ] {
+            let views = r#""view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 0], [0, 1], [1, 1]]"#;
+            let error = run(&format!(r#"{{"objective": "{objective}", "inputs": {{{views}, {given}}}}}"#));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains("`z_a`"), "{objective}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_input_of_an_evaluation_is_named_and_others_are_passed_over() {
+        let case = |more: &str| {
+            run(&format!(
+                r#"{{"objective": "knn", "params": {{"k": 1, "classes": 2}}, "inputs": {{"bank": [[1, 0], [0, 1]],
+                "queries": [[1, 0]], "bank_labels": [0, 1], {more}}}}}"#
+            ))
+        };
+        let error = case(r#""inputs_normalized": true"#).unwrap_err().to_string();
+        assert!(error.contains("`inputs_normalized`") && error.contains("inputs_normalised"), "{error}");
+        let error = case(r#""query_label": [0]"#).unwrap_err().to_string();
+        assert!(error.contains("query_labels"), "{error}");
+        assert!(case(r#""query_labels": [0], "note": [3]"#).is_ok());
     }
 }

@@ -76,6 +76,11 @@ pub(super) async fn run(
             return Err(Error::shape(name, format!("{steps} steps as in `lr_per_step`"), format!("{count}")));
         }
     }
+    for (name, count) in [("weight", inputs.weight.data().len()), ("bias", inputs.bias.len())] {
+        if count == 0 {
+            return Err(Error::shape(name, "one number at least", "none"));
+        }
+    }
 
     let mut optimizer = Optimizer::new(OptimizerConfig::Lars(Lars {
         variant,
@@ -173,6 +178,23 @@ mod tests {
         assert_eq!(step(LarsVariant::Released, &weight_zero), [0.0, 0.0]);
         assert_eq!(step(LarsVariant::Simclr, &both_zero), [0.0, 0.0]);
         assert_eq!(step(LarsVariant::Simclr, &weight_zero), [-0.5, -1.0]);
+    }
+
+    #[test]
+    fn tensors_without_a_number_are_named() {
+        let params = json!({ "lr_per_step": [0.5], "momentum": 0.9, "weight_decay": 0.0, "eta": 0.001 });
+        for (name, weight, bias) in [
+            ("`weight`", json!([]), json!([1.0])),
+            ("`weight`", json!([[], []]), json!([1.0])),
+            ("`bias`", json!([[1.0]]), json!([])),
+        ] {
+            let inputs =
+                json!({ "weight": weight, "bias": bias, "grad_weight": [weight], "grad_bias": [bias] });
+            for variant in [LarsVariant::Released, LarsVariant::Simclr] {
+                let error = pollster::block_on(run(variant, &params, &inputs, &Device::flex(), DType::F64));
+                assert!(error.as_ref().is_err_and(|error| error.to_string().contains(name)), "{error:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::DType;
+use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
 use simile_core::loss;
 use simile_core::loss::Aux;
@@ -77,6 +77,26 @@ fn difficulty_weights_of_equal_networks_are_half_way() {
     let outcome = outcome("wcl-weighted-infonce", "paper", params, &batch);
     let weights: Vec<Vec<f64>> = serde_json::from_value(outcome.aux["weights"].clone()).unwrap();
     assert!(weights.iter().flatten().all(|w| (w - 1.5).abs() < 1e-12));
+}
+
+/// In single precision `|x|² + |y|² - 2 x y` of equal rows is not 0, and rounding would decide which network sees them apart.
+#[test]
+fn equal_samples_are_half_way_in_single_precision() {
+    let rows = Matrix::from_fn(8, 48, |i, j| ((i / 2 * 31 + j * 17) % 23) as f64 / 7.0 - 1.4);
+    let others = Matrix::from_fn(8, 48, |i, j| ((i / 2 * 13 + j * 29) % 31) as f64 / 9.0 - 1.6);
+    for distance in ["squared", "euclidean"] {
+        let batch =
+            [("view_a", &rows), ("view_b", &rows), ("view_a_biased", &others), ("view_b_biased", &others)]
+                .into_iter()
+                .fold(Batch::default().with_details(true), |batch, (name, rows)| {
+                    batch.with_tensor(name, rows.to_tensor(&Device::flex(), DType::F32))
+                });
+        let outcome = outcome("wcl-weighted-infonce", "paper", json!({ "distance": distance }), &batch);
+        let weights: Vec<Vec<f64>> = serde_json::from_value(outcome.aux["weights"].clone()).unwrap();
+        // Of sample 0, the columns without the own pair begin with that of sample 1, which is equal.
+        assert!(weights.iter().all(|row| row.contains(&1.5)), "{distance}: {weights:?}");
+        assert_eq!(weights[0][0], 1.5, "{distance}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use simile_kernels::cpu::parallel;
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
 use super::large::{ROUNDING, Weights};
-use super::{ConditionalEmbedding, Form, SMALL};
+use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
 use crate::kernel::{Factor, Kernel};
 use crate::numeric::matrix::Matrix;
@@ -41,7 +41,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
     Ok(Some(ConditionalEmbedding {
         form: Form::Single(assemble(&groups, &blocks)),
-        error: Some(error + ROUNDING * (largest as f64).sqrt()),
+        accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
     }))
 }
 

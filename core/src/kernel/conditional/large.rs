@@ -36,7 +36,7 @@ use simile_kernels::cpu::parallel;
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
 use super::tiles::SymmetricTiles;
-use super::{ConditionalEmbedding, Form, SMALL};
+use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
 use crate::kernel::values::KernelValues;
 use crate::kernel::{Kernel, LowRank};
@@ -146,7 +146,7 @@ impl Elimination {
         }
         let weights =
             Weights { rows: self.pivots.len() + self.others.len(), values: self.assemble(&negative) };
-        Some(ConditionalEmbedding { form: Form::Single(weights), error: Some(error) })
+        Some(ConditionalEmbedding { form: Form::Single(weights), accuracy: Accuracy::Within(error) })
     }
 
     /// The bound of the error for `-X`.

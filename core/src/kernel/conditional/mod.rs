@@ -76,7 +76,37 @@ const WELL_SCALED: f64 = 1e8;
 #[derive(Debug, Clone)]
 pub struct ConditionalEmbedding {
     form: Form,
-    error: Option<f64>,
+    accuracy: Accuracy,
+}
+
+/// How far `W` may be from the exact one, as `|W - W_exact|_2`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Accuracy {
+    /// By rounding in `f64` only.
+    Exact,
+    /// At most so far.
+    Within(f64),
+    /// There is no bound.
+    Unknown,
+}
+
+impl Accuracy {
+    /// The accuracy of two together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Exact, only) | (only, Self::Exact) => only,
+            (Self::Within(first), Self::Within(second)) => Self::Within(first.max(second)),
+        }
+    }
+
+    /// The bound, if it is known and `W` is not exact.
+    pub(crate) fn bound(self) -> Option<f64> {
+        match self {
+            Self::Within(error) => Some(error),
+            Self::Exact | Self::Unknown => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -138,7 +168,10 @@ impl ConditionalEmbedding {
         {
             return Ok(operator);
         }
-        let mut gram = kernel.gram(z);
+        Self::dense_with_unit_diagonal(kernel.gram(z), ridge)
+    }
+
+    fn dense_with_unit_diagonal(mut gram: Matrix, ridge: f64) -> Result<Self> {
         for i in 0..gram.rows() {
             gram[(i, i)] = 1.0;
         }
@@ -153,7 +186,7 @@ impl ConditionalEmbedding {
     /// [`Error::Parameter`] if the ridge is not above 0.
     pub fn from_low_rank(factor: &LowRank, ridge: f64) -> Result<Self> {
         let operator = Self::from_features(factor.factor(), positive("lambda", ridge)?)?;
-        Ok(Self { error: Some(factor.trace_error() / ridge), ..operator })
+        Ok(Self { accuracy: Accuracy::Within(factor.trace_error() / ridge), ..operator })
     }
 
     /// The same with the diagonal set to 1 first, as [`with_unit_diagonal`](Self::with_unit_diagonal) does.
@@ -162,10 +195,21 @@ impl ConditionalEmbedding {
     /// [`Error::Parameter`] if the ridge is not above 0, [`Error::Degenerate`] if `K + ridge I` is close to singular.
     pub fn from_low_rank_with_unit_diagonal(factor: &LowRank, ridge: f64) -> Result<Self> {
         let ridge = positive("lambda", ridge)?;
-        let operator = Self::from_features_with_unit_diagonal(factor.factor(), ridge)?;
+        let operator = match Self::from_features_with_unit_diagonal(factor.factor(), ridge)? {
+            Some(operator) => operator,
+            None => {
+                let features = to_faer(factor.factor());
+                let gram = &features * features.transpose();
+                let gram = Matrix::from_fn(gram.nrows(), gram.ncols(), |i, j| gram[(i, j)]);
+                Self::dense_with_unit_diagonal(gram, ridge)?
+            }
+        };
         // With another diagonal the system can be indefinite, and the ridge gives no bound.
-        let error = factor.has_unit_diagonal().then_some(factor.trace_error() / ridge);
-        Ok(Self { error, ..operator.ok_or_else(|| singular(ridge))? })
+        let accuracy = match factor.has_unit_diagonal() {
+            true => Accuracy::Within(factor.trace_error() / ridge),
+            false => Accuracy::Unknown,
+        };
+        Ok(Self { accuracy, ..operator })
     }
 
     fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
@@ -195,7 +239,7 @@ impl ConditionalEmbedding {
     }
 
     fn into_dense(self) -> Self {
-        Self { form: Form::Dense(self.to_matrix()), error: self.error }
+        Self { form: Form::Dense(self.to_matrix()), accuracy: self.accuracy }
     }
 
     /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` if
@@ -225,13 +269,17 @@ impl ConditionalEmbedding {
     }
 
     fn exact(form: Form) -> Self {
-        Self { form, error: None }
+        Self { form, accuracy: Accuracy::Exact }
     }
 
     /// Upper bound of `|W - W_exact|_2`, if `W` was made from a low-rank factor or in mixed precision; `None` if it is
     /// exact, or if the diagonal was set to 1 and was not 1 before.
     pub fn approximation_error(&self) -> Option<f64> {
-        self.error
+        self.accuracy.bound()
+    }
+
+    pub(crate) fn accuracy(&self) -> Accuracy {
+        self.accuracy
     }
 
     /// Number of samples.
@@ -532,6 +580,28 @@ mod tests {
             assert!((weights.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12);
             assert_eq!(weights[(i, i)], 0.0);
         }
+    }
+
+    /// `1 + ridge - k_ii` is 0 for the first sample, so that the formula of factors has no digits.
+    #[test]
+    fn a_diagonal_of_1_and_the_ridge_is_solved_too() {
+        let z = Matrix::column(&[2.0, 0.5, 0.1]);
+        let kernel = Kernel::Linear { scale: 1.0 };
+        let factor = kernel.low_rank(&z, &Approximation { rank: 3, tolerance: 0.0 }).unwrap();
+        let close = ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, 3.0).unwrap();
+        let exact = ConditionalEmbedding::with_unit_diagonal(&kernel, &z, 3.0).unwrap();
+        assert!(largest_difference(&exact.to_matrix(), &close.to_matrix()) < 1e-12);
+    }
+
+    #[test]
+    fn two_are_as_accurate_as_the_less_accurate() {
+        let (exact, unknown) = (Accuracy::Exact, Accuracy::Unknown);
+        let within = Accuracy::Within;
+        assert_eq!(exact.and(within(1e-7)).bound(), Some(1e-7));
+        assert_eq!(within(1e-9).and(exact).bound(), Some(1e-9));
+        assert_eq!(within(1e-7).and(within(1e-9)).bound(), Some(1e-7));
+        assert_eq!(exact.and(exact).bound(), None);
+        assert_eq!(unknown.and(within(1e-7)).and(exact).bound(), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl ConditionalEmbedding {
             let largest = row.iter().fold(0.0_f64, |most, &weight| most.max(weight));
             row.iter_mut().for_each(|weight| *weight = LARGEST * (weight.max(0.0) / largest));
         }
-        Some(Self { form: Form::Dense(weights), error: self.error })
+        Some(Self { form: Form::Dense(weights), accuracy: self.accuracy })
     }
 }
 

@@ -132,11 +132,12 @@ impl Objective for HardNegCclk {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        if batch.has_condition("z_a") || batch.has_condition("z") {
+        if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
             let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
             return conditional_negatives(&self.0, &views, batch, &operators);
         }
-        let names = if batch.tracked("z_a").is_some() { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
+        let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
+        let names = if is_tracked { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
         let [a, b] = names;
         let on_host = (batch.in_memory(self.name(), a)?, batch.in_memory(self.name(), b)?);
         let (Some(z_a), Some(z_b)) = on_host else {

@@ -34,10 +34,10 @@ use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
 use super::objective::{Aux, Evaluation, SolveAhead};
-use super::spec::{Form, Parameter, Range, Spec};
+use super::spec::{Described, Form, Parameter, Range, Spec};
 use super::views::TwoViews;
 use crate::error::{Error, Result};
-use crate::kernel::conditional::{ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
+use crate::kernel::conditional::{Accuracy, ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, itself};
@@ -148,7 +148,7 @@ impl KernelWeights {
             b: of(z_b),
             is_shared: false,
             is_symmetric: true,
-            approximation_error: None,
+            accuracy: Accuracy::Unknown,
         }
     }
 
@@ -158,7 +158,8 @@ impl KernelWeights {
             return Ok(SolvedViews { a: Arc::clone(both), b: None });
         }
         let of = |name| Ok(Arc::new(self.operator(batch.condition(objective, name, samples)?)?));
-        match batch.has_condition("z_a") {
+        // One of both is not enough, and is not passed over for `z`.
+        match batch.has_condition("z_a") || batch.has_condition("z_b") {
             true => Ok(SolvedViews { a: of("z_a")?, b: Some(of("z_b")?) }),
             false => Ok(SolvedViews { a: of("z")?, b: None }),
         }
@@ -207,6 +208,12 @@ impl SolveAhead for KernelWeights {
     }
 }
 
+/// True if an objective divides the weights of other samples by their sum, so that small ones count too.
+pub(crate) fn counts_shares(objective: &str, variant: Option<&str>) -> bool {
+    let names = [FairCclk::SPEC.name, HardNegCclk::SPEC.name];
+    names.contains(&objective) && variant.is_none_or(|variant| variant == "normalised")
+}
+
 /// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.
 const LONGEST_SPAN: f64 = 60.0;
 /// The smallest sum of weights times exponentials whose reciprocal, over a temperature, is in `f32`.
@@ -225,12 +232,12 @@ impl SolvedViews {
     /// On the device of a tensor, in its type.
     fn on_device(&self, like: &Tensor<2>) -> BothEmbeddings {
         let of = |operator: &ConditionalEmbedding| operator.on_device(&like.device(), like.dtype());
-        let (a, error) = (of(&self.a), self.a.approximation_error());
-        let (b, approximation_error) = match &self.b {
-            None => (a.clone(), error),
-            Some(b) => (of(b), error.zip(b.approximation_error()).map(|(a, b)| a.max(b))),
+        let (a, of_a) = (of(&self.a), self.a.accuracy());
+        let (b, accuracy) = match &self.b {
+            None => (a.clone(), of_a),
+            Some(b) => (of(b), of_a.and(b.accuracy())),
         };
-        BothEmbeddings { a, b, is_shared: self.b.is_none(), is_symmetric: true, approximation_error }
+        BothEmbeddings { a, b, is_shared: self.b.is_none(), is_symmetric: true, accuracy }
     }
 
     /// The same with rows [raised](ConditionalEmbedding::raised) whose largest weight is below `least`.
@@ -250,13 +257,13 @@ struct BothEmbeddings {
     is_shared: bool,
     /// False if rows are raised.
     is_symmetric: bool,
-    approximation_error: Option<f64>,
+    accuracy: Accuracy,
 }
 
 impl BothEmbeddings {
-    /// Adds the error bound of the weights, if it is known.
+    /// Adds the error bound of the weights, if it is known and they are not exact.
     fn note(&self, evaluation: Evaluation) -> Evaluation {
-        match self.approximation_error {
+        match self.accuracy.bound() {
             Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
             None => evaluation,
         }

@@ -70,6 +70,7 @@ impl Described for WeakSupCclk {
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
         methods: &["single", "cached"],
         variants: VARIANTS,
+        keeps_condition: true,
         parameters: PARAMETERS,
         pytorch: Some(concat!(
             include_str!("../cosines.py"),

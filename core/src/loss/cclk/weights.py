@@ -4,7 +4,11 @@ def weights(z, ridge, kernel, clip_threshold, variant, keeps_own=False):
         w = operator(z, ridge, kernel, has_unit_diagonal=True)
         return w.where(w >= clip_threshold, 0).fill_diagonal_(0)
     w = operator(z, ridge, kernel).clamp_min(0)
-    w = w if keeps_own else w.fill_diagonal_(0)
+    if keeps_own:
+        # A sample like no other, itself included, has its own other view.
+        w = w + torch.diag((w.sum(1) == 0).to(w.dtype))
+    else:
+        w = w.fill_diagonal_(0)
     return w / w.sum(1, keepdim=True).clamp_min(1e-300)
 
 

@@ -81,6 +81,7 @@ impl Described for WeakSupInfoNce {
             Form::new("released", "times temperature / base_temperature"),
             Form::new("paper", "without that factor"),
         ],
+        keeps_condition: true,
         parameters: &[Parameter::temperature(0.1), BASE_TEMPERATURE, REDUCTION],
         pytorch: Some(concat!(
             include_str!("../cosines.py"),

@@ -82,6 +82,10 @@ pub struct Spec {
     pub directed: bool,
     /// True if it has weights that depend on its inputs and are constants in its gradient.
     pub detached: bool,
+    /// True if samples of like conditioning values are its positives, so that an embedding keeps the variable; if they are its
+    /// negatives, an embedding hides it.
+    #[serde(skip)]
+    pub keeps_condition: bool,
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
     /// PyTorch source of the same loss, for objectives of two views of one network. Its last function has the objective's name and
@@ -281,6 +285,7 @@ impl Spec {
         variants: &[],
         directed: false,
         detached: false,
+        keeps_condition: false,
         parameters: &[],
         pytorch: None,
         module: "",

@@ -110,6 +110,7 @@ impl Described for KernelDecoupledUniformity {
             Form::new("released", "ridge lambda, t = 2"),
             Form::new("paper", "ridge b lambda, t = 1"),
         ],
+        keeps_condition: true,
         parameters: &[
             Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
                 .between(0.1, 16.0)

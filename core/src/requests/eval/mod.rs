@@ -19,20 +19,24 @@ use crate::requests::outcome::Outcome;
 /// Runs one case from its `params` and `inputs`.
 type Runner = fn(&Value, &Value) -> Result<Outcome>;
 
-/// Every kind of case of this folder with its runner, by the name in `objective`.
-const RUNNERS: [(&str, Runner); 7] = [
-    ("colour-mse", colour_mse::run),
-    ("kmeans", kmeans::run),
-    ("knn", knn::run),
-    ("linear-probe", linear_probe::run),
-    ("metrics", metrics::run),
-    ("roc-auc", roc_auc::run),
-    ("worst-group", worst_group::run),
+/// Every kind of case of this folder, by the name in `objective`: the inputs that it reads, and its runner.
+const CASES: [(&str, &[&str], Runner); 7] = [
+    ("colour-mse", &["features", "colours", "weight", "clf_bias"], colour_mse::run),
+    ("kmeans", &["points"], kmeans::run),
+    ("knn", &["bank", "queries", "bank_labels", "query_labels", "inputs_normalised"], knn::run),
+    (
+        "linear-probe",
+        &["features", "labels", "targets", "init_weight", "init_bias", "test_features", "test_labels"],
+        linear_probe::run,
+    ),
+    ("metrics", &["logits", "labels", "bias"], metrics::run),
+    ("roc-auc", &["scores", "labels"], roc_auc::run),
+    ("worst-group", &["logits", "labels", "bias"], worst_group::run),
 ];
 
 /// The names that [`run`] accepts.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    RUNNERS.iter().map(|(name, _)| *name)
+    CASES.iter().map(|(name, ..)| *name)
 }
 
 /// Runs a case, if `objective` is an evaluation. These have one variant, `released`.
@@ -45,13 +49,26 @@ pub(super) fn run(
     params: &Value,
     inputs: &Map<String, Value>,
 ) -> Option<Result<Outcome>> {
-    let (_, runner) = RUNNERS.iter().find(|(name, _)| *name == objective)?;
+    let (_, read, runner) = CASES.iter().find(|(name, ..)| *name == objective)?;
     Some(match variant {
-        None | Some("released") => runner(params, &Value::Object(inputs.clone())),
+        None | Some("released") => {
+            check_names(inputs, read).and_then(|()| runner(params, &Value::Object(inputs.clone())))
+        }
         Some(other) => {
             Err(Error::Unknown { kind: "variant", name: other.into(), known: vec!["released".into()] })
         }
     })
+}
+
+/// Checks that no name is nearly that of an input, which would be left out. A document may hold more than a case reads.
+fn check_names(inputs: &Map<String, Value>, read: &[&str]) -> Result<()> {
+    let is_near = |name: &str, input: &&str| {
+        !inputs.contains_key(*input) && strsim::damerau_levenshtein(name, input) <= 2
+    };
+    match inputs.keys().find(|name| read.iter().any(|input| is_near(name, input))) {
+        Some(name) => Err(Error::unknown("input", name, read.iter().copied())),
+        None => Ok(()),
+    }
 }
 
 /// Reads the parameters of a case; `null` or an absent field is an empty set.

@@ -95,6 +95,9 @@ impl Network {
     }
 }
 
+/// Squared distances of unit rows below this many units of rounding are 0: they are differences of numbers near 2.
+const ROUNDING_UNITS: f64 = 16.0;
+
 /// Distances of a tile of anchors to all rows; 0 for the anchor itself and its other view.
 fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tensor<2> {
     let squares = rows.clone().square().sum_dim(1);
@@ -102,7 +105,9 @@ fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tens
     let products = anchors.matmul(rows.clone().transpose());
     let squared =
         crate::loss::pairwise::rows_of(&squares, range.clone()) + squares.transpose() - products * 2.0;
-    let squared = without_own_pair(squared, range).clamp_min(0.0);
+    let squared = without_own_pair(squared, range);
+    let rounding = rows.dtype().finfo().map_or(0.0, |info| ROUNDING_UNITS * info.epsilon);
+    let squared = squared.clone().mask_fill(squared.lower_elem(rounding), 0.0);
     match distance {
         Distance::Squared => squared,
         Distance::Euclidean => squared.sqrt(),
