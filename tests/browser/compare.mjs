@@ -52,8 +52,10 @@ export default async function (job, page, serve) {
 
   // Paused, it stands still; a network can be taken as it is; then it goes on.
   if (await page.locator("body[data-run=running]").count()) {
-    await page.locator("#run").click();
+    // The button keeps the focus of a keyboard.
+    await page.locator("#run").press("Enter");
     await enters("paused");
+    result.focused = await page.locator("#run:focus").count();
     const still = await both("Step");
     await shot("paused");
     await page.waitForTimeout(1500);

@@ -90,10 +90,30 @@ export default async function (job, page, serve) {
     named.add(await textOf("pointed"));
   }
   result.pointed = named.size;
+  await page.setInputFiles("#query", join(pictures, "broken.png"));
+  await page.locator("#status[data-kind=error]", { hasText: "broken.png cannot be decoded" }).waitFor();
   await page.setInputFiles("#query", join(pictures, job.images[5]));
   await page.locator("#asked", { hasText: job.images[5] }).waitFor();
+  await page.locator("#status:empty").waitFor({ state: "attached" });
   result.similarity = await page.locator("#nearest .value").first().textContent();
   result.itself = await page.locator("#nearest button").first().getAttribute("title");
+
+  // After it, the arrow that goes back leads to the last image.
+  await map.focus();
+  await page.keyboard.press("ArrowLeft");
+  result.last = await textOf("asked");
+
+  // A text is dropped into a field, and is no file.
+  const field = await page.locator("#address").boundingBox();
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [{ mimeType: "text/plain", data: "https://example.org/a.safetensors" }], dragOperationsMask: 1 };
+  await page.fill("#address", "");
+  for (const type of ["dragEnter", "dragOver", "drop"]) {
+    const [x, y] = [field.x + field.width / 2, field.y + field.height / 2];
+    await session.send("Input.dispatchDragEvent", { type, x, y, data });
+  }
+  await session.detach();
+  result.address = await page.inputValue("#address");
 
   await saved("save-npy");
   await saved("save-csv");

@@ -95,7 +95,24 @@ async function use({ device, checkpoint, images, cases, example }) {
   lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma: Number.NaN } });
   const bandwidth = await messageOf(lab.evaluate(large, large, { z: large }));
   const digits = await messageOf(drawDigits({ count: -1 }));
+  const most = await messageOf(drawDigits({ count: 1_000_000 }));
+  // A kernel by its name has its default settings.
+  const [a, b, z] = [[[1, 0], [0, 1], [0.6, 0.8]], [[0.8, 0.6], [0, 1], [1, 0]], [[0], [1], [3]]];
+  const named = [];
+  for (const kernel of ["rbf", { name: "rbf" }]) {
+    lab.configure({ objective: "fair-cclk", kernel });
+    named.push((await lab.evaluate(a, b, { z })).loss, (await lab.weigh(z, { kernel })).condition);
+  }
+  const place = await messageOf(lab.evaluate([[1, 0], [0, Number.NaN], [0, 1]], b, { z }));
+  const matrix = (dims, length = 6) => ({ data: new Float32Array(length).fill(0.5), dims });
+  const differing = await messageOf(lab.differentiate(matrix([2, 3]), matrix([3, 2]), { z }));
+  const lacking = await messageOf(lab.differentiate(matrix([99, 2]), matrix([99, 2]), { z }));
+  const chosen = await messageOf(LossLab.create({ objective: "info-nce", device: "gpu" }));
   lab.dispose();
+  const alone = await messageOf(encoder.embedBatch(blobs[0]));
+  const gaps = { data: new Float32Array(channels * height * width).fill(Number.NaN), dims: [1, channels, height, width] };
+  const unfilled = await messageOf(encoder.embedBatch(gaps));
+  const negative = await messageOf(encoder.embed({ data: new Uint8ClampedArray(4), width: -1, height: -1 }));
   return {
     device: encoder.device,
     info: encoder.info,
@@ -120,7 +137,16 @@ async function use({ device, checkpoint, images, cases, example }) {
       undecoded,
       bandwidth,
       digits,
+      most,
+      place,
+      differing,
+      lacking,
+      chosen,
+      alone,
+      unfilled,
+      negative,
     },
+    named,
     evaluations,
   };
 }

@@ -44,6 +44,14 @@ export default async function (job, page, serve) {
   await page.mouse.move(pad.x + pad.width * 0.5, pad.y + pad.height * 0.8, { steps: 8 });
   await page.mouse.up();
   const drawn = await answerAfter(fair, example);
+  // Another button of the mouse draws nothing.
+  const pixels = () => page.locator("#pad").evaluate((pad) => pad.toDataURL());
+  const before = await pixels();
+  await page.mouse.move(pad.x + pad.width * 0.2, pad.y + pad.height * 0.2);
+  await page.mouse.down({ button: "right" });
+  await page.mouse.move(pad.x + pad.width * 0.8, pad.y + pad.height * 0.2, { steps: 4 });
+  await page.mouse.up({ button: "right" });
+  const isUntouched = (await pixels()) === before;
 
   // Another ground, by keyboard; then an image from a file; then a neighbour of it.
   await page.locator("#backgrounds input").first().focus();
@@ -104,6 +112,12 @@ export default async function (job, page, serve) {
   };
   await session.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
 
+  // Why a file was not taken is said until something else is shown.
+  await page.setInputFiles("#image", { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("no picture") });
+  await page.locator("#status[data-kind=error]", { hasText: "note.txt is neither" }).waitFor();
+  await page.locator("#another").click();
+  await page.locator("#status:empty").waitFor({ state: "attached" });
+
   // A file that is no checkpoint is refused, and the encoders stay. The encoder of a checkpoint joins them.
   await page.setInputFiles("#checkpoint", { name: "wrong.safetensors", mimeType: "", buffer: Buffer.alloc(64) });
   const refusal = await page.locator("#status[data-kind=error]").textContent();
@@ -123,6 +137,7 @@ export default async function (job, page, serve) {
 
   return {
     isOlder,
+    isUntouched,
     bundles,
     encoder,
     device,

@@ -33,8 +33,14 @@ async function use({ device, options }) {
     const labelled = (label) => ({ image: new ImageData(32, 32), label });
     const refused = [-1, 1.5, 65536, Number.NaN].map((label) => ({ images: [labelled(0), labelled(label)] }));
     const labels = await Promise.all(refused.map((images) => messageOf(Trainer.create({ ...options, ...images }))));
+    // Labels that do not follow each other are as many classes as there are, also for the probe, which has a row for each.
+    const far = { images: [0, 65535, 0, 65535, 0, 65535].map(labelled), testImages: 2, batch: 2 };
+    const apart = await Trainer.create({ ...options, ...far });
+    const { accuracy } = await apart.probe();
+    apart.dispose();
+    const one = await messageOf(Trainer.create({ ...options, ...far, images: [5, 5, 5, 5, 5, 5].map(labelled) }));
     const rate = await messageOf(Trainer.create({ ...options, learningRate: Number.NaN }));
-    return { messages: { unknown, batch, early, aborted, disposed, part, rate }, labels, counted, stepsAfterAbort };
+    return { messages: { unknown, batch, early, aborted, disposed, part, rate, one }, accuracy, labels, counted, stepsAfterAbort };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

@@ -1,6 +1,7 @@
 import { type CheckpointSource, type Progress, readCheckpoint } from "./checkpoint.js";
 import { Connection, CurrentDevice } from "./connection.js";
 import { type ImageSource, pack } from "./image.js";
+import { checkDevice } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
 
 /** Options for loading an encoder. */
@@ -63,6 +64,7 @@ export class Encoder {
    */
   static async load(source: CheckpointSource, options: LoadOptions = {}): Promise<Encoder> {
     const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
+    checkDevice(device);
     signal?.throwIfAborted();
     // The worker fetches and compiles its WebAssembly while the checkpoint is on its way.
     const connection = await Connection.open(worker);

@@ -1,6 +1,7 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
 import { withoutExif } from "./exif.js";
 import { fetched } from "./fetched.js";
+import { checkInteger } from "./numbers.js";
 import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
 /**
@@ -43,10 +44,13 @@ export async function* pack(
 ): AsyncGenerator<Parcel, void> {
   if (isFloatImages(images)) {
     checkSize(images, inputSize);
+    if (!images.data.every(Number.isFinite)) throw new RangeError("images have a number that is not finite");
     const data = new Float32Array(images.data);
     yield { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
     return;
   }
+  // Plain JavaScript may give a single image, or a set.
+  if (!Array.isArray(images)) throw new TypeError("images are neither a list nor numbers with dims; write [image]");
   for (let at = 0; at < images.length; at += AT_ONCE) {
     signal?.throwIfAborted();
     const { pictures, transfer } = await packPictures(images.slice(at, at + AT_ONCE), signal);
@@ -62,7 +66,7 @@ export async function packPictures(images: readonly ImageSource[], signal?: Abor
 }
 
 function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {
-  return "dims" in images;
+  return typeof images === "object" && "dims" in images;
 }
 
 function checkSize({ data, dims }: FloatImages, inputSize: EncoderInfo["inputSize"]): void {
@@ -101,6 +105,8 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   if (image instanceof Blob) return decodeImage(image);
   if (isPixels(image)) {
     const { width, height } = image;
+    checkInteger("the width of an image", width, 1);
+    checkInteger("the height of an image", height, 1);
     if (image.data.length !== width * height * 4) {
       throw new TypeError(`an image of ${width} x ${height} pixels needs ${width * height * 4} bytes of RGBA`);
     }

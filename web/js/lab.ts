@@ -1,10 +1,13 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
-import { checkFinite } from "./numbers.js";
+import { checkDevice, checkFinite, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
 
 /** A matrix: rows of numbers. */
 export type Rows = readonly (readonly number[])[];
+
+/** The name of a kernel, or its settings with the name among them. */
+export type Kernel = string | Readonly<Record<string, unknown>>;
 
 /** An objective with its parameters. */
 export interface Setting {
@@ -12,7 +15,8 @@ export interface Setting {
   readonly objective: string;
   /** As printed or as released. Default: the one that the objective's documentation recommends. */
   readonly variant?: "paper" | "released" | "normalised";
-  readonly kernel?: string | Readonly<Record<string, unknown>>;
+  /** A kernel by its name, with its default settings, or with its settings, such as `{ name: "rbf", sigma: 0.5 }`. */
+  readonly kernel?: Kernel;
   readonly temperature?: number;
   /** Ridge of the conditional embedding operator. */
   readonly lambda?: number;
@@ -53,7 +57,10 @@ export interface Evaluation {
   readonly gradB: Rows;
   /** Gradients by the name of the input, those of the views among them. */
   readonly gradients: Readonly<Record<string, Rows>>;
-  /** Weights between the samples, where the objective has them. */
+  /**
+   * Weights between the samples, where the objective reports them: `W` of the printed forms with a kernel, the difficulties of
+   * `wcl-weighted-*`. `weigh` returns those of every form.
+   */
   readonly weights?: Rows;
   /** Further outputs, by name. */
   readonly aux: Readonly<Record<string, unknown>>;
@@ -70,7 +77,7 @@ export interface Differentiation {
 
 /** The kernel and the ridge that weigh samples by their conditioning values. */
 export interface Conditioning {
-  readonly kernel: string | Readonly<Record<string, unknown>>;
+  readonly kernel: Kernel;
   /** Ridge, 0.01 by default. */
   readonly lambda?: number;
 }
@@ -177,9 +184,28 @@ export type ListedObjective = {
 
 /** The parameters of a setting by name; throws if a number among them is not finite. */
 export function parametersOf({ kernel, temperature, lambda, params }: Setting): Record<string, unknown> {
-  const parameters = { kernel, temperature, lambda, ...params };
+  const parameters = { kernel: kernelOf(kernel), temperature, lambda, ...params };
   checkFinite(parameters);
   return parameters;
+}
+
+function kernelOf(kernel: Kernel | undefined): Exclude<Kernel, string> | undefined {
+  return typeof kernel === "string" ? { name: kernel } : kernel;
+}
+
+/** Throws unless two views are matrices of one shape with a number for each place. */
+function checkShapes(viewA: Vectors, viewB: Vectors): void {
+  for (const [name, { data, dims }] of Object.entries({ viewA, viewB })) {
+    const [rows, columns] = dims;
+    checkInteger(`the number of rows of ${name}`, rows, 1);
+    checkInteger(`the number of columns of ${name}`, columns, 1);
+    if (data.length !== rows * columns) {
+      throw new RangeError(`${name} of ${rows} x ${columns} needs ${rows * columns} numbers, and ${data.length} are given`);
+    }
+  }
+  if (viewA.dims.join() !== viewB.dims.join()) {
+    throw new RangeError(`viewB has ${viewB.dims.join(" x ")} numbers, expected ${viewA.dims.join(" x ")} as viewA has`);
+  }
 }
 
 /** An evaluation as serialised by core. */
@@ -211,6 +237,7 @@ export class LossLab {
   /** Prepares an objective; a name or a parameter that it does not know is reported by the first evaluation. */
   static async create(options: LossLabOptions): Promise<LossLab> {
     const { device = "auto", onDevice, worker = true, ...setting } = options;
+    checkDevice(device);
     const connection = await Connection.open(worker);
     try {
       const opened = await connection.call("openLab", { device });
@@ -247,6 +274,7 @@ export class LossLab {
     inputs: Inputs = {},
     { signal }: CallOptions = {},
   ): Promise<Differentiation> {
+    checkShapes(viewA, viewB);
     const document = this.#case(undefined, undefined, inputs);
     const { loss, gradA, gradB } = await this.#connection.call("differentiate", { document, viewA, viewB }, { signal });
     return { loss, gradA: { data: gradA, dims: viewA.dims }, gradB: { data: gradB, dims: viewB.dims } };
@@ -262,8 +290,8 @@ export class LossLab {
 
   /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */
   async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
-    const params = { kernel, lambda };
-    checkFinite(params);
+    const params = { kernel: kernelOf(kernel), lambda };
+    checkFinite({ ...params, z });
     const document = JSON.stringify({ objective: "kceo-weights", params, inputs: { z } });
     const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
     const matrix = (name: string) => aux[name] as Rows;
@@ -295,12 +323,10 @@ export class LossLab {
   /** The JSON document of a case, with the views or without. */
   #case(viewA: Rows | undefined, viewB: Rows | undefined, { z, labels, bias, others, normalised = false }: Inputs): string {
     const { objective, variant } = this.#setting;
-    return JSON.stringify({
-      objective,
-      variant,
-      params: parametersOf(this.#setting),
-      inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
-    });
+    const params = parametersOf(this.#setting);
+    const inputs = { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised };
+    checkFinite(inputs);
+    return JSON.stringify({ objective, variant, params, inputs });
   }
 
   async #ask<Answer>(method: "evaluate" | "forces", document: string, signal?: AbortSignal): Promise<Answer> {

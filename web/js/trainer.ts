@@ -2,7 +2,7 @@ import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
 import { type ImageSource, joined, packPictures } from "./image.js";
 import { parametersOf, type Setting } from "./lab.js";
-import { checkFinite, checkInteger } from "./numbers.js";
+import { checkDevice, checkFinite, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
 
 /** Images that are decoded at once. */
@@ -128,6 +128,7 @@ export class Trainer {
     const count = typeof images === "number" ? images : images.length;
     const { testImages = typeof images === "number" ? 2000 : Math.ceil(count / 5) } = options;
     const { objective, variant, device = "auto", onDevice, worker = true, signal } = options;
+    checkDevice(device);
     const parameters = { name: objective, variant, ...parametersOf(options) };
     const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
     checkFinite(settings);

@@ -24,7 +24,7 @@ export class Chart {
   readonly #caption = document.createElement("figcaption");
   #paths: Paths = [[], []];
 
-  constructor(private readonly options: ChartOptions) {
+  constructor(private options: ChartOptions) {
     this.#canvas.className = "chart";
     this.#canvas.setAttribute("role", "img");
     this.show([[], []]);
@@ -32,6 +32,12 @@ export class Chart {
     this.element.append(this.#caption, this.#canvas);
     new ResizeObserver(() => this.#paint()).observe(this.#canvas);
     onThemeChange(() => this.#paint());
+  }
+
+  /** Begins with other ranges. The chart is kept, because observers of the page hold it. */
+  clear(ranges: Pick<ChartOptions, "x" | "y">): void {
+    this.options = { ...this.options, ...ranges };
+    this.show([[], []]);
   }
 
   show(paths: Paths): void {

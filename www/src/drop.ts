@@ -8,18 +8,23 @@ export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
     depth = change === 0 ? 0 : depth + change;
     document.body.classList.toggle("dropping", depth > 0);
   };
-  addEventListener("dragenter", () => mark(1));
-  addEventListener("dragleave", () => mark(-1));
-  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("dragenter", (event) => hasFiles(event) && mark(1));
+  addEventListener("dragleave", (event) => hasFiles(event) && mark(-1));
+  addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
   addEventListener("drop", (event) => {
+    // A text may be dropped into a field.
+    if (!event.dataTransfer || !hasFiles(event)) return;
     event.preventDefault();
     mark(0);
-    if (!event.dataTransfer) return;
     filesOf(event.dataTransfer).then(onFiles, (error: unknown) => {
       say(`What was dropped cannot be read: ${messageOf(error)}`, "error");
     });
   });
   addEventListener("paste", (event) => onFiles([...(event.clipboardData?.files ?? [])]));
+}
+
+function hasFiles({ dataTransfer }: DragEvent): boolean {
+  return dataTransfer?.types.includes("Files") ?? false;
 }
 
 /** All files of a drop, those in folders too. */

@@ -101,6 +101,8 @@ export class Pad {
   }
 
   #begin(event: PointerEvent): void {
+    // A second finger, or another button of a mouse, draws nothing.
+    if (!event.isPrimary || event.button !== 0) return;
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
     if (this.#known) this.#reset();

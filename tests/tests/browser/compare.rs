@@ -57,6 +57,7 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(result["frames"]["still"], 0, "the map moves for a visitor who wants no motion");
     assert!(result["frames"]["moving"].as_u64().unwrap() > 1, "{}", result["frames"]);
     assert_eq!(result["still"][0], result["still"][1], "a paused run stands still");
+    assert_eq!(result["focused"], 1, "the button that was pressed keeps the focus");
     assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
     assert_eq!(result["saved"], json!(["simclr.safetensors", "fair-cclk.safetensors"]));
     assert_eq!((&result["cleared"], &result["workers"]), (&json!("–"), &json!(0)), "reset frees both");

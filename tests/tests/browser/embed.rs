@@ -48,6 +48,8 @@ fn a_visitor_can_embed_a_folder() {
     assert_eq!(result["second"], json!([pictures[1], format!("to {}", pictures[1])]));
     assert_ne!(result["neighbour"], result["second"][1]);
     assert!(result["pointed"].as_u64().unwrap() > 5, "{} names were shown", result["pointed"]);
+    assert_eq!(result["last"], json!(format!("to {}", pictures.last().unwrap())));
+    assert_eq!(result["address"], "https://example.org/a.safetensors");
     assert_eq!((&result["similarity"], &result["itself"]), (&json!("1.00"), &json!(pictures[5])));
 
     // The files are the same as those of the command line.

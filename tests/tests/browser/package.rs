@@ -111,12 +111,22 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("undecoded", "example.js cannot be decoded as an image"),
         ("bandwidth", "`sigma` is NaN, expected a finite number"),
         ("digits", "count is -1, expected an integer from 1"),
+        ("most", "count is 1000000, expected an integer from 1 to 100000"),
+        ("place", "`view_a[1][1]` is NaN"),
+        ("differing", "viewB has 3 x 2 numbers, expected 2 x 3"),
+        ("lacking", "viewA of 99 x 2 needs 198 numbers, and 6 are given"),
+        ("chosen", "device is \"gpu\", expected one of auto, cpu, webgpu"),
+        ("alone", "neither a list nor numbers"),
+        ("unfilled", "not finite"),
+        ("negative", "the width of an image is -1"),
     ] {
         let message = result["messages"][what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");
     }
 
     assert_eq!(result["messages"]["differentiated"], result["messages"]["infinite"]);
+    let named: [f64; 4] = serde_json::from_value(result["named"].clone()).unwrap();
+    assert_eq!(named[..2], named[2..], "a kernel by its name, and by its settings");
 
     // A camera's orientation turns the picture that a page shows, and not its vector.
     assert_eq!(result["turned"]["jpeg"]["isTurned"], true, "{}", result["turned"]);

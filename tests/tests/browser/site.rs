@@ -42,6 +42,7 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert_eq!(result["asked"], json!([NAME, "Fair-CCLK", "SimCLR (NT-Xent)"]));
     let encoder = result["encoder"].as_str().unwrap();
     assert!(encoder.starts_with(&format!("{NAME}: lenet5")), "{encoder}");
+    assert_eq!(result["isUntouched"], true, "the right button of the mouse draws");
     assert_eq!(result["isOlder"], matches!(place, Where::Cpu), "{}", result["isOlder"]);
     let bundles = match place {
         Where::Cpu => 1,

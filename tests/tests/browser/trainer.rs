@@ -89,6 +89,7 @@ fn runs_as_the_command_line_does(place: Where) {
         ("disposed", "disposed"),
         ("part", "count is 1.5, expected an integer"),
         ("rate", "`learningRate` is NaN, expected a finite number"),
+        ("one", "expected at least 2 classes"),
     ] {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }
@@ -96,6 +97,7 @@ fn runs_as_the_command_line_does(place: Where) {
         let expected = format!("the label of image 1 is {label}, expected an integer from 0 to 65535");
         assert_eq!(message, &json!(expected));
     }
+    assert!(result["accuracy"].is_number(), "{}", result["accuracy"]);
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
     assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");

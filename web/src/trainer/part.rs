@@ -1,5 +1,7 @@
 //! Images on a device with their labels and colours: digits that core draws, or images of the page.
 
+use std::collections::BTreeSet;
+
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
 use simile_core::data::{Condition, Dataset, DatasetError, Images};
@@ -72,9 +74,11 @@ pub(super) fn own(
             / (side * side) as f64
     };
     let colours = Matrix::from_fn(images.len(), 3, |image, channel| mean(images.image(image), channel));
-    let classes = labels.iter().max().map_or(0, |label| label + 1);
-    let names = (0..classes).map(|class| class.to_string()).collect();
-    Dataset::new(images, labels, names)?.with_condition(CONDITION, Condition::Numeric(colours))
+    // Labels need not follow each other: a probe has a row for each class.
+    let names: Vec<usize> = labels.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let classes = labels.iter().filter_map(|label| names.binary_search(label).ok()).collect();
+    let names = names.iter().map(ToString::to_string).collect();
+    Dataset::new(images, classes, names)?.with_condition(CONDITION, Condition::Numeric(colours))
 }
 
 /// Training images are not normalised.

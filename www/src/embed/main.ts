@@ -34,6 +34,8 @@ let images: readonly Named[] = [];
 /** Vectors of the current encoder. */
 let shown: { readonly collection: Collection; readonly space: Space } | undefined;
 let chosen = -1;
+/** True while the page says why it could not search with another image. */
+let hasFailed = false;
 /** Cancels the current loading or embedding when a newer request arrives. */
 let work = new AbortController();
 
@@ -70,7 +72,9 @@ canvas.addEventListener("keydown", (event) => {
   if (!step || !shown) return;
   event.preventDefault();
   const count = shown.collection.names.length;
-  choose((chosen + step + count) % count);
+  // Between the last and the first one after a search with another image.
+  const from = chosen < 0 && step < 0 ? count : chosen;
+  choose((from + step + count) % count);
 });
 
 const given = parameters.get("checkpoint");
@@ -163,7 +167,7 @@ async function embed(named: readonly Named[], failure?: string): Promise<void> {
     images = shown?.collection.sources ?? images;
     tell(messageOf(error), "error");
   } finally {
-    if (signal === work.signal) stop.hidden = true;
+    if (signal === work.signal) hideStop();
   }
 }
 
@@ -198,8 +202,12 @@ async function ask(source: File): Promise<void> {
     if (shown !== searched) return;
     chosen = -1;
     search(searched.space.place(vector), source.name);
+    if (hasFailed) say("");
+    hasFailed = false;
   } catch (error) {
-    if (shown === searched) say(messageOf(error), "error");
+    if (shown !== searched) return;
+    hasFailed = true;
+    say(messageOf(error), "error");
   }
 }
 
@@ -221,8 +229,15 @@ function describe(index: number): void {
 function begin(): AbortController {
   work.abort(new Error("something else was asked for"));
   work = new AbortController();
-  stop.hidden = true;
+  hideStop();
   return work;
+}
+
+/** Hides the button that cancels; the focus of a keyboard goes on to what begins the work again. */
+function hideStop(): void {
+  const hadFocus = document.activeElement === stop;
+  stop.hidden = true;
+  if (hadFocus) element("images", HTMLInputElement).focus();
 }
 
 function showDevice(): void {

@@ -43,6 +43,8 @@ let onMap: Entry | undefined;
 let loading: Promise<void> = Promise.resolve();
 /** Why an encoder could not be loaded, until the visitor asks for others. */
 let failure = "";
+/** True while the page says why files were not taken. */
+let hasRefused = false;
 let isBusy = false;
 let isStale = false;
 
@@ -50,7 +52,11 @@ choice.value = parameters.get("device") ?? "auto";
 // A select that has no such option is empty.
 if (!choice.value) choice.value = "auto";
 buildBackgrounds();
-pad.onChange = () => void query();
+pad.onChange = () => {
+  if (hasRefused) say(failure, failure === "" ? "info" : "error");
+  hasRefused = false;
+  void query();
+};
 map.onChoose = (index) => chooseFromGallery(index);
 choice.addEventListener("change", () => {
   parameters.set("device", choice.value);
@@ -228,9 +234,14 @@ function takeFiles(files: readonly File[]): void {
   else if (file.type.startsWith("image/")) {
     decodeImage(file).then(
       (image) => pad.show(image, { digit: undefined, background: undefined }),
-      (error: unknown) => say(messageOf(error), "error"),
+      (error: unknown) => refuse(messageOf(error)),
     );
-  } else say(`${file.name} is neither an image nor a .safetensors checkpoint`, "error");
+  } else refuse(`${file.name} is neither an image nor a .safetensors checkpoint`);
+}
+
+function refuse(reason: string): void {
+  hasRefused = true;
+  say(reason, "error");
 }
 
 /** Loads a checkpoint of the visitor; one that cannot be used leaves the page unchanged. */

@@ -32,7 +32,7 @@ element("sides", HTMLElement).append(...panels.map((panel) => panel.element));
 
 let state: State = "idle";
 let source: Source = DRAWN;
-let curves = showCurves(numberOf("iterations"));
+const curves = new Curves();
 let learners: readonly Learner[] = [];
 /** Counts the runs, so that late results of an earlier one are not shown. */
 let generation = 0;
@@ -41,6 +41,8 @@ let preparation = new AbortController();
 let [views, seconds] = [0, 0];
 
 follow(new URLSearchParams(location.search));
+element("charts", HTMLElement).replaceChildren(...curves.elements);
+curves.clear(numberOf("iterations"));
 learnFrom(DRAWN);
 
 form.addEventListener("submit", (event) => {
@@ -110,7 +112,7 @@ async function start(): Promise<void> {
   const steps = numberOf("iterations");
   const mine = ++generation;
   preparation = new AbortController();
-  curves = showCurves(steps);
+  curves.clear(steps);
   share();
   enter("preparing");
   say("Preparing the images…");
@@ -204,7 +206,7 @@ function reset(): void {
   for (const learner of learners) learner.dispose();
   learners = [];
   for (const panel of panels) panel.clear();
-  curves = showCurves(numberOf("iterations"));
+  curves.clear(numberOf("iterations"));
   [views, seconds] = [0, 0];
   showRate();
   enter("idle");
@@ -236,18 +238,14 @@ function enter(next: State): void {
     finished: "Finished",
   };
   runButton.textContent = names[next];
-  runButton.disabled = ["preparing", "pausing", "finished"].includes(next);
+  // It keeps the focus of a keyboard: a press in these states is ignored.
+  runButton.setAttribute("aria-disabled", `${["preparing", "pausing", "finished"].includes(next)}`);
+  if (next === "idle" && document.activeElement === resetButton) runButton.focus();
   resetButton.disabled = next === "idle";
   choices.disabled = next !== "idle";
   folder.disabled = next !== "idle";
   drawnButton.disabled = next !== "idle";
   document.body.dataset["run"] = next;
-}
-
-function showCurves(steps: number): Curves {
-  const charts = new Curves(steps);
-  element("charts", HTMLElement).replaceChildren(...charts.elements);
-  return charts;
 }
 
 /** Shows the speed of both runs together. This is not a status element: a screen reader would speak without end. */
