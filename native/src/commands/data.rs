@@ -22,7 +22,8 @@ use crate::data::{
     preview as draw, sets,
 };
 use crate::draft::{Draft, Wishes};
-use crate::exit::usage;
+use crate::exit::{told, usage};
+use crate::experiment::preflight::check_measured;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 use crate::run_folder::folder;
 
@@ -177,7 +178,7 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let DataCheck { label, csv, .. } = arguments;
     let name = arguments.name.as_str();
-    let Named { data, encoder, .. } = match Path::new(name) {
+    let Named { data, encoder, probe, .. } = match Path::new(name) {
         folder if folder.is_dir() && DatasetName::find(name).is_none() => {
             load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
         }
@@ -193,7 +194,7 @@ fn check(arguments: &DataCheck, console: Console) -> Result<()> {
         _ => arguments.data.as_deref(),
     };
     if matches!(data.dataset.kind(), Kind::Pictures(_)) && !data.dataset.about().is_published() {
-        return check_own(name, &data, folder, &encoder, console);
+        return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
     if sets::find(name).is_some_and(|set| set.about().is_published()) {
         let folder = folder.ok_or_else(no_folder)?;
@@ -221,14 +222,21 @@ fn check_own(
     name: &str,
     data: &DataSection,
     folder: Option<&Path>,
-    encoder: &EncoderConfig,
+    (encoder, mut probe): (&EncoderConfig, ProbeSection),
     console: Console,
 ) -> Result<()> {
     let folder = folder.ok_or_else(no_folder)?;
-    let survey = Survey::from_files(data, folder)?;
+    let mut survey = Survey::from_files(data, folder)?;
+    let mut contents = None;
+    if survey.refused.is_none() {
+        let splits = Splits::load(data, Some(folder), 0, encoder)?;
+        if !splits.train.conditions.contains_key(&probe.condition) {
+            probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
+        }
+        survey.refused = check_measured(&probe, &splits, data.judged()).err().map(|error| told(&error));
+        contents = Some(Contents::of(&splits));
+    }
     let sound = survey.refused.is_none();
-    let contents =
-        if sound { Some(Contents::of(&Splits::load(data, Some(folder), 0, encoder)?)) } else { None };
     let answer = Checked { name: name.into(), contents, survey, sound };
     console.answer(&answer, || answer.text())?;
     anyhow::ensure!(sound, "a run would refuse {name} in {}", folder.display());

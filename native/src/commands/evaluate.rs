@@ -212,7 +212,7 @@ fn judging(
     };
     variables_for(arguments.condition.as_deref(), &splits.train)?;
     match (&arguments.condition, splits.train.conditions.keys().next()) {
-        (Some(condition), _) => probe.condition.clone_from(condition),
+        (Some(condition), _) => probe.ask_for(condition),
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
         _ => {}
     }

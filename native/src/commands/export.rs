@@ -85,6 +85,10 @@ fn taken(path: &Path, kind: &str) -> anyhow::Error {
 
 fn text(answer: &Answer, use_it: &str) -> String {
     let Answer { folder, files, encoder, embedding_size } = answer;
-    let (folder, name) = (folder.display(), encoder.name.name());
-    format!("{folder}: {}\n{name}, {embedding_size} features; in Python, {use_it}", files.join(", "))
+    let (files, name) = (files.join(", "), encoder.name.name());
+    let files = match folder.as_os_str().is_empty() {
+        true => files,
+        false => format!("{}: {files}", folder.display()),
+    };
+    format!("{files}\n{name}, {embedding_size} features; in Python, {use_it}")
 }

@@ -61,9 +61,13 @@ pub(super) fn run(
     };
     let root = root(&recipe, arguments);
     let first = recipe.train.seed;
+    let last = first.saturating_add(count.saturating_sub(1));
+    if i64::try_from(last).is_err() {
+        return Err(usage(format_args!("the last seed would be {last}, expected at most {}", i64::MAX)));
+    }
     let mut diverged = Vec::new();
     let mut records = Vec::new();
-    for seed in first..first.saturating_add(count) {
+    for seed in first..=last {
         // A signal that came at the end of the run before lets that run finish, and begins none.
         if interrupt::asked() {
             return Err(interrupted());

@@ -1,7 +1,7 @@
 //! `[objective]`: the objective to minimise, and its variables of the data set.
 
 use serde::{Deserialize, Serialize};
-use simile_core::loss::{Conditioning, ObjectiveConfig};
+use simile_core::loss::{self, Conditioning, ObjectiveConfig};
 use toml::Table;
 
 /// `[objective]`: the objective to minimise and its condition.
@@ -62,6 +62,11 @@ impl ObjectiveSection {
     /// The variable that the objective gets as `z`.
     pub(crate) fn condition(&self) -> Option<String> {
         (self.condition.is_some() || self.conditioning() == Conditioning::Given).then(|| self.variable())
+    }
+
+    /// True if images of like values of the condition are positives, so that the embedding keeps it.
+    pub(crate) fn keeps_condition(&self) -> bool {
+        loss::spec(&self.name).is_ok_and(|spec| spec.keeps_condition)
     }
 
     /// The source of the objective's conditioning variable.

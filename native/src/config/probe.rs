@@ -73,6 +73,15 @@ impl ProbeSection {
         }
     }
 
+    /// Measures the leak of another variable; that of the one before is measured still, beside it.
+    pub(crate) fn ask_for(&mut self, condition: &str) {
+        let before = std::mem::replace(&mut self.condition, condition.to_owned());
+        if !before.is_empty() && before != condition {
+            self.also.insert(0, before);
+        }
+        self.also.retain(|name| name != condition);
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         measured::check(&self.objectives)?;
         self.ridge.check().map_err(|reason| Fault::new("probe", "ridge", reason))?;

@@ -36,6 +36,11 @@ impl DatasetName {
         matches!(self.0.kind(), Kind::Pictures(_))
     }
 
+    /// True if its pictures are the user's, and not those that authors published.
+    pub(crate) fn is_own(self) -> bool {
+        self.has_pictures() && self.0.about().home.is_empty()
+    }
+
     /// True if it is generated, so that no files are needed.
     pub(crate) fn is_drawn(self) -> bool {
         matches!(self.0.kind(), Kind::Drawn(_))

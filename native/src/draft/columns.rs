@@ -42,7 +42,16 @@ pub(super) enum Kind {
     /// A value of its own for most rows, such as a path or an identity.
     Names {
         distinct: usize,
+        /// A cell that is no number, where most are numbers.
+        word: Option<String>,
     },
+}
+
+/// What is said of a word among numbers.
+pub(super) fn no_number(word: &str) -> String {
+    format!(
+        "; `{word}` is no number: if most cells are, leave such cells empty, and the column is one of numbers"
+    )
 }
 
 impl Column {
@@ -54,12 +63,14 @@ impl Column {
         filled.clone().for_each(|cell| *counts.entry(cell).or_default() += 1);
         let rows = filled.clone().count();
         let numbers: Option<Vec<f64>> =
-            filled.map(|cell| cell.parse().ok().filter(|number: &f64| number.is_finite())).collect();
+            filled.clone().map(|cell| cell.parse().ok().filter(|number: &f64| number.is_finite())).collect();
         let are_codes = counts.len() <= MOST_CODES && counts.keys().all(|cell| cell.parse::<i64>().is_ok());
         let kind = match numbers.filter(|numbers| !numbers.is_empty() && !are_codes) {
             Some(numbers) => numeric_kind(&numbers),
             None if rows > MOST_CODES && counts.len() as f64 > MOST_NAMES * rows as f64 => {
-                Kind::Names { distinct: counts.len() }
+                let words = || filled.clone().filter(|cell| cell.parse::<f64>().is_err());
+                let word = words().next().filter(|_| 2 * words().count() < rows);
+                Kind::Names { distinct: counts.len(), word: word.map(str::to_owned) }
             }
             None => {
                 let mut values: Vec<(String, usize)> =
@@ -87,9 +98,10 @@ impl Column {
         }
         let filled = rows.saturating_sub(self.missing);
         let reason = match &self.kind {
-            Kind::Names { distinct } => {
-                format!("{distinct} different values in {filled} rows can be neither hidden nor kept")
-            }
+            Kind::Names { distinct, word } => format!(
+                "{distinct} different values in {filled} rows can be neither hidden nor kept{}",
+                word.as_deref().map(no_number).unwrap_or_default()
+            ),
             _ if filled == 0 => "it has no value".into(),
             _ => "it has one value".into(),
         };
@@ -145,7 +157,7 @@ impl fmt::Display for Kind {
                     values.iter().map(|(value, count)| format!("{value} {count}")).collect();
                 write!(f, "{} values: {}", values.len(), super::some(&named))
             }
-            Self::Names { distinct } => write!(f, "{distinct} different values"),
+            Self::Names { distinct, .. } => write!(f, "{distinct} different values"),
         }
     }
 }

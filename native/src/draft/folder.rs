@@ -7,7 +7,7 @@ use image::ImageReader;
 use simile_core::data::{Catalogue, Part};
 
 use super::Wishes;
-use super::columns::{self, Column, Kind, counted, named};
+use super::columns::{self, Column, Kind, counted, named, no_number};
 use super::split::{self, Split};
 use super::subject;
 use crate::config::explain::suggestion;
@@ -180,13 +180,15 @@ impl Contents {
                 return Ok(column.clone());
             }
             if let Some(Column { kind, .. }) = table.others.iter().find(of_name) {
-                let reason = match kind {
-                    Kind::Names { .. } => {
-                        "its values are shared by few rows, so that it can be neither hidden nor kept"
-                    }
-                    _ => "it has one value, so that there is nothing to hide or to keep",
+                let is = match kind {
+                    Kind::Names { word, .. } => format!(
+                        "has {kind}: its values are shared by few rows, so that it can be neither hidden nor kept{}",
+                        word.as_deref().map(no_number).unwrap_or_default()
+                    ),
+                    Kind::Categories { values, .. } if values.is_empty() => "is empty".into(),
+                    _ => format!("has {kind}: it has one value, so that there is nothing to hide or to keep"),
                 };
-                return Err(usage(format_args!("{}: column `{name}` has {kind}: {reason}", path.display())));
+                return Err(usage(format_args!("{}: column `{name}` {is}", path.display())));
             }
             let known: Vec<&str> = table.attributes.iter().map(|column| column.name.as_str()).collect();
             Err(usage(format_args!(

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_column_of_parts_is_taken_or_refused() {
-        let rows = ["train,a", "validation,b", "train,b", "validation,a"];
+        let rows = ["train,a", "train,b", "validation,b", "validation,a"];
         let folder = scans("split,site", rows);
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert_eq!(recipe.data.judged_by, JudgedBy::Validation);

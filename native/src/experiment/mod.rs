@@ -10,7 +10,7 @@ pub(crate) mod input;
 pub(crate) mod jobs;
 mod longer;
 pub(crate) mod memory;
-mod preflight;
+pub(crate) mod preflight;
 pub(crate) mod prepare;
 pub(crate) mod profile;
 pub(crate) mod resume;

@@ -130,11 +130,16 @@ fn from_the_start(
 
 /// Checks that the splits have as many images, of the same classes, file names, sizes of files and variables, as those that the run
 /// began with.
-fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
+pub(super) fn same_data(
+    folder: &RunFolder,
+    state: &RunState,
+    splits: &Splits,
+    section: &DataSection,
+) -> Result<()> {
     let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
     let ImageDigests { names, sizes } = splits.image_digests();
     let change = match state.images {
-        Some(ImageCounts { train, test }) if now != [train, test] => format!(
+        Some(ImageCounts { train, test, .. }) if now != [train, test] => format!(
             "it began with {train} training and {test} test images, and now there are {} and {}",
             now[0], now[1]
         ),
@@ -152,7 +157,7 @@ fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &Da
             format!("the images have other values of `{name}`")
         }
     };
-    let remedy = "put the data back as they were, or begin another run";
+    let remedy = "put the data back as they were, or begin another run in another folder";
     Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))
 }
 

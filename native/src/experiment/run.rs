@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use simile_core::eval::mcnemar::p_value;
+use simile_core::eval::mcnemar::{p_value, p_value_of_subjects};
 
 use crate::config::Recipe;
 use crate::config::sections::Arm;
@@ -24,7 +24,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
-use crate::run_folder::record::{ArmResult, ImageCounts, RunResult, Warnings};
+use crate::run_folder::record::{ArmResult, RunResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -96,7 +96,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     }
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
-    state.images = Some(ImageCounts { train: splits.train.len(), test: splits.test.len() });
+    state.images = Some(splits.counts());
     let ImageDigests { names, sizes } = splits.image_digests();
     (state.image_digest, state.file_sizes) = (Some(names), sizes);
     state.variables = splits.variables(&recipe.data);
@@ -178,8 +178,8 @@ fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figure
     })
 }
 
-/// The p-values of McNemar's test of an arm and the first one, by metric: both are measured on the same images. The hits of the
-/// first one are kept for this.
+/// The p-values of McNemar's test of an arm and the first one, by metric: both are measured on the same images, of subjects if these
+/// are known. The hits of the first one are kept for this.
 fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
     if at == 0 {
         session.state.keep_hits(hits);
@@ -187,5 +187,9 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
     }
     let first = session.state.hits();
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
-    both.map(|(metric, own, first)| (metric.clone(), p_value(own, first))).collect()
+    let p = |own: &[bool], first: &[bool]| match &session.splits.test.subjects {
+        Some(subjects) => p_value_of_subjects(own, first, subjects),
+        None => p_value(own, first),
+    };
+    both.map(|(metric, own, first)| (metric.clone(), p(own, first))).collect()
 }

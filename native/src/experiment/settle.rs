@@ -12,14 +12,16 @@ use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Usage, told, usage};
 use crate::experiment::longer::PRIOR;
+use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
-use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
+use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume, same_data};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
 use crate::run_folder::lock::Held;
 use crate::run_folder::record::RunResult;
+use crate::run_folder::state::RunState;
 
 /// The outcome of one of several runs.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub(crate) enum Settled {
 /// process works on it.
 ///
 /// # Errors
-/// A usage error if the folder holds a run of another recipe; any failure of the run except divergence.
+/// A usage error if the folder holds a run of another recipe or of other data; any failure of the run except divergence.
 pub(crate) fn settle(
     folder: &Path,
     recipe: Recipe,
@@ -93,8 +95,9 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
     }
     let run_folder = RunFolder::open(folder)?;
     let moved = Vec::from_iter(moved_prior(&recipe, &recipe_of(&run_folder)?));
-    refuse_another(&run_folder, recipe)?;
+    refuse_another(&run_folder, recipe.clone())?;
     if has_result(&run_folder) {
+        refuse_other_data(&run_folder, &recipe, data)?;
         line(format_args!("{}: done before", folder.display()));
         return run_folder.read_json(RESULT);
     }
@@ -148,6 +151,13 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Refuses a finished run of other pictures or labels than those in the folder `data`. Data sets of authors are always the same.
+fn refuse_other_data(run_folder: &RunFolder, recipe: &Recipe, data: Option<&Path>) -> Result<()> {
+    let (Some(data), true) = (data, recipe.data.dataset.is_own()) else { return Ok(()) };
+    let Some(state) = RunState::read(run_folder)? else { return Ok(()) };
+    same_data(run_folder, &state, &Splits::of(recipe, Some(data))?, &recipe.data)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::exit::{Interrupted, usage};
 use crate::experiment::jobs::side_by_side;
 use crate::experiment::settle::{Settled, found, outcome, settle};
 use crate::interrupt;
-use crate::run_folder::folder::{self, worker};
+use crate::run_folder::folder::{self, RECIPE, worker};
 
 /// The file that says that the runs of a folder are begun one by one.
 const BY_TASK: &str = "by-task.txt";
@@ -79,6 +79,11 @@ impl Task {
     /// True if it has a result, which needs nothing that is missing.
     pub(crate) fn has_ended(&self) -> bool {
         outcome(&self.folder).is_some()
+    }
+
+    /// True if a process works on it, or did.
+    fn is_begun(&self) -> bool {
+        self.folder.join(RECIPE).is_file() || worker(&self.folder).is_some()
     }
 }
 
@@ -150,14 +155,21 @@ impl Several<'_> {
             return Err(usage("a run has one device; name one with --device beside --task"));
         }
         interrupt::listen()?;
-        if !self.out.join(BY_TASK).is_file() {
+        let mark = self.out.join(BY_TASK);
+        let is_first = !mark.is_file();
+        if is_first {
             fs::create_dir_all(self.out).with_context(|| format!("cannot make {}", self.out.display()))?;
-            folder::write(&self.out.join(BY_TASK), BY_TASK_TEXT.as_bytes())?;
+            folder::write(&mark, BY_TASK_TEXT.as_bytes())?;
         }
         if let Some(before) = task.after {
             self.wait_for(before)?;
         }
-        match self.labelled(index, self.run(index, self.device(0)))? {
+        let settled = self.labelled(index, self.run(index, self.device(0)));
+        // Where nothing was begun, nothing is to be collected.
+        if is_first && settled.is_err() && !self.tasks.iter().any(Task::is_begun) {
+            let _ = fs::remove_file(&mark);
+        }
+        match settled? {
             Settled::Missing(reason) => anyhow::bail!(reason),
             settled => Ok(settled),
         }

@@ -133,6 +133,7 @@ pub(super) fn result_and_report(
         date: state.done(folder)?,
         command: state.command.clone(),
         images: state.images,
+        picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digest()).flatten(),
     };
     result.verdict = verdict(recipe, &[&result])?;
     folder.write_json(RESULT, &result)?;

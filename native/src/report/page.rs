@@ -164,8 +164,9 @@ fn environment(run: &RunRecord) -> Markup {
             (fact("Device", &run.result.device)) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
             (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
             @if !run.result.date.is_empty() { (fact("Date", &run.result.date)) }
-            @if let Some(ImageCounts { train, test }) = run.result.images {
-                (fact("Images", format!("{train} to train on, {test} to test on")))
+            @if let Some(ImageCounts { train, test, test_subjects }) = run.result.images {
+                @let subjects = test_subjects.map_or(String::new(), |count| format!(", of {count} subjects"));
+                (fact("Images", format!("{train} to train on, {test} to test on{subjects}")))
             }
             @if !run.result.command.is_empty() { tr { td { "Command" } td { code { (run.result.command) } } } }
         } }

@@ -1,7 +1,7 @@
 //! Groups runs that repeat each other: those whose recipes are equal but for the seed.
 //!
 //! An arm of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
-//! device and version. With any other difference they are two experiments, which stand side by side.
+//! device, version and the digest of their picture files. With any other difference they are two experiments, which stand side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -166,6 +166,8 @@ fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
         // An unreadable recipe equals no other.
         None => drop(keys.insert("recipe".into(), run.place.clone())),
     }
+    let files = run.result.picture_files;
+    keys.extend(files.map(|files| ("data.files".to_owned(), format!("{:08x}", files.crc32c))));
     keys.retain(|key, _| !IGNORED.contains(&key.as_str()) && !key.starts_with(WRITTEN));
     keys
 }
@@ -202,6 +204,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 mod tests {
     use super::super::testing::{arm, diverged, run};
     use super::*;
+    use crate::run_folder::digest::Digest;
 
     #[test]
     fn runs_that_differ_in_the_seed_alone_are_pooled() {
@@ -219,6 +222,22 @@ mod tests {
         assert_eq!(pooled.len(), 2);
         assert_eq!(pooled[0].differences(), "objective.temperature = 0.5, train.batch = 16");
         assert_eq!(pooled[1].differences(), "objective.temperature = 0.9, train.batch = 64");
+    }
+
+    #[test]
+    fn runs_of_other_pictures_stand_side_by_side() {
+        let mut runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, "", vec![arm("x", 0.9)])];
+        for (run, crc32c) in runs.iter_mut().zip([0xab, 0xcd]) {
+            run.result.picture_files = Some(Digest { bytes: 7, crc32c });
+        }
+        let pooled = pools(&runs);
+        assert_eq!(
+            pooled.iter().map(Pool::differences).collect::<Vec<_>>(),
+            ["data.files = 000000ab", "data.files = 000000cd"]
+        );
+        assert_eq!(references(&runs).len(), 0);
+        runs[1].result.picture_files = runs[0].result.picture_files;
+        assert_eq!(pools(&runs).len(), 1);
     }
 
     #[test]

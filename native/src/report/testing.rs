@@ -69,6 +69,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> Ru
             date: String::new(),
             command: String::new(),
             images: None,
+            picture_files: None,
         },
         measurements: Vec::new(),
         figures: Default::default(),

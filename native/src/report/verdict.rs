@@ -7,8 +7,9 @@ use anyhow::Result;
 
 use super::advice::{Leak, advice};
 use crate::config::Recipe;
+use crate::config::sections::Arm;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{NAMED, R2, TOP1};
+use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1, prefix_of, with_prefix};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words};
 use crate::run_folder::record::{ArmResult, RunResult};
 
@@ -27,7 +28,9 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     if first.smoke.is_some() || first.arms.is_empty() {
         return Ok(Vec::new());
     }
-    let variants: Vec<Variant<'_>> = first.arms.iter().map(|arm| Variant::of(&arm.name, runs)).collect();
+    let arms = recipe.arms();
+    let variants: Vec<Variant<'_>> =
+        first.arms.iter().map(|arm| Variant::of(&arm.name, &arms, runs)).collect();
     let untrained: Vec<&BTreeMap<String, f64>> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
@@ -36,11 +39,14 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     let counted = !sentences.is_empty();
     sentences.extend(diverged(runs));
     if counted {
-        sentences.push(of_seeds(&variants, runs.len()));
+        sentences.push(match runs {
+            [run] => of_one_seed(&variants, run),
+            _ => of_seeds(&variants),
+        });
     }
-    for (name, leak) in references.stuck(&variants) {
+    for (variant, leak) in references.stuck(&variants) {
         let images = first.images.map(|images| images.train);
-        sentences.extend(advice(recipe, name, leak, (first.condition.as_str(), images)));
+        sentences.extend(advice(recipe, variant.name, leak, (&variant.attribute, images)));
     }
     Ok(sentences)
 }
@@ -48,18 +54,36 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
 /// A variant in the runs in which it did not diverge.
 struct Variant<'a> {
     name: &'a str,
+    /// The variable that its objective hides or keeps, if that was measured, or else the one whose leak the run measures.
+    attribute: String,
+    /// True if its objective brings images together that are alike in the attribute.
+    keeps: bool,
     metrics: Vec<&'a BTreeMap<String, f64>>,
     /// Of a single run: the p-values of its comparison with the first variant, image by image.
     paired: Option<&'a BTreeMap<String, f64>>,
 }
 
 impl<'a> Variant<'a> {
-    fn of(name: &'a str, runs: &[&'a RunResult]) -> Self {
+    fn of(name: &'a str, described: &[Arm], runs: &[&'a RunResult]) -> Self {
         let arms = runs.iter().filter_map(|run| run.arms.iter().find(|arm| arm.name == name));
         let arms: Vec<&ArmResult> = arms.filter(|arm| arm.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { arms.first().map(|arm| &arm.paired) } else { None };
-        Self { name, metrics: arms.iter().map(|arm| &arm.metrics).collect(), paired }
+        let metrics: Vec<&BTreeMap<String, f64>> = arms.iter().map(|arm| &arm.metrics).collect();
+        let objective = described.iter().find(|arm| arm.name == name).map(|arm| &arm.objective);
+        let probed = runs.first().map_or("", |run| run.condition.as_str());
+        let is_measured = |own: &String| {
+            let names = [NAMED, R2].map(|metric| of_variable(metric, own, probed));
+            metrics.iter().any(|metrics| names.iter().any(|name| metrics.contains_key(name)))
+        };
+        let own = objective.and_then(|objective| objective.condition()).filter(is_measured);
+        let keeps = objective.is_some_and(|objective| objective.keeps_condition());
+        Self { name, attribute: own.unwrap_or_else(|| probed.to_owned()), keeps, metrics, paired }
     }
+}
+
+/// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
+fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
+    if variable == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(variable)) }
 }
 
 /// The variants that diverged, with their seeds if there are several.
@@ -73,18 +97,26 @@ fn diverged(runs: &[&RunResult]) -> Option<String> {
     (!diverged.is_empty()).then(|| format!("Diverged, and in no number here: {}.", diverged.join(", ")))
 }
 
-/// How far the numbers of so many runs can be relied on.
-fn of_seeds(variants: &[Variant<'_>], runs: usize) -> String {
-    let before = variants.first().map_or(0, |first| first.metrics.len());
-    if runs == 1 {
-        let is_paired = |variant: &Variant<'_>| variant.paired.is_some_and(|paired| !paired.is_empty());
-        return match before > 0 && variants.iter().any(is_paired) {
-            true => "One seed: p, of McNemar's test on the test images, says whether these two networks differ, and not \
-                     whether other seeds would; run more with `--seeds 5`."
-                .into(),
-            false => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
-        };
+/// How far the numbers of one run can be relied on.
+fn of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
+    let is_paired = |variant: &Variant<'_>| variant.paired.is_some_and(|paired| !paired.is_empty());
+    let has_first = variants.first().is_some_and(|first| !first.metrics.is_empty());
+    if !(has_first && variants.iter().any(is_paired)) {
+        return "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into();
     }
+    let samples = match run.images.and_then(|images| images.test_subjects) {
+        Some(subjects) => format!("{subjects} subjects of the test images"),
+        None => "test images".into(),
+    };
+    format!(
+        "One seed: p, of McNemar's test on the {samples}, says whether these two networks differ, and not whether other \
+         seeds would; run more with `--seeds 5`."
+    )
+}
+
+/// How far the numbers of several runs can be relied on.
+fn of_seeds(variants: &[Variant<'_>]) -> String {
+    let before = variants.first().map_or(0, |first| first.metrics.len());
     let counts: Vec<usize> =
         variants.iter().map(|variant| variant.metrics.len()).filter(|count| *count > 0).collect();
     let (fewest, most) =
@@ -121,13 +153,12 @@ impl References<'_> {
         let Some((first, others)) = variants.split_first() else { return Ok(Vec::new()) };
         let plain = (!first.metrics.is_empty()).then_some(first.metrics.as_slice());
         let mut sentences = Vec::new();
-        for Variant { name, metrics, paired } in others.iter().filter(|other| !other.metrics.is_empty()) {
-            let paired = paired.filter(|_| plain.is_some());
-            sentences.push(format!("{name}: {}", self.sentence(plain, metrics, paired)?));
+        for variant in others.iter().filter(|other| !other.metrics.is_empty()) {
+            sentences.push(format!("{}: {}", variant.name, self.sentence(plain, variant)?));
         }
         match plain {
-            Some(plain) if sentences.is_empty() => {
-                sentences.push(format!("{}: {}", first.name, self.sentence(None, plain, None)?));
+            Some(_) if sentences.is_empty() => {
+                sentences.push(format!("{}: {}", first.name, self.sentence(None, first)?));
             }
             Some(_) => sentences.push(format!("Each number before an arrow is of {}.", first.name)),
             None => {}
@@ -135,40 +166,55 @@ impl References<'_> {
         Ok(sentences)
     }
 
-    /// The variants whose leak did not fall beside that of the first one.
-    fn stuck<'v>(&self, variants: &[Variant<'v>]) -> Vec<(&'v str, Leak)> {
+    /// The variants that should hide an attribute and whose leak did not fall beside that of the first one.
+    fn stuck<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, Leak)> {
         let Some((first, others)) = variants.split_first() else { return Vec::new() };
-        let leak =
-            |variant: &Variant<'v>| Some((variant.name, self.leak_left(&first.metrics, &variant.metrics)?));
-        others.iter().filter_map(leak).collect()
+        let hiding = others.iter().filter(|variant| !variant.keeps);
+        hiding.filter_map(|variant| Some((variant, self.leak_left(&first.metrics, variant)?))).collect()
     }
 
-    /// The sentence on a variant, beside another one; `paired` has p-values of their comparison image by image.
-    fn sentence(
-        &self,
-        plain: Option<&[&BTreeMap<String, f64>]>,
-        runs: &[&BTreeMap<String, f64>],
-        paired: Option<&BTreeMap<String, f64>>,
-    ) -> Result<String> {
+    /// The metrics in a sentence on a variant, with the subject of each and the name of its reference: those of its attribute, of the
+    /// variable that the run measures, and of the class.
+    fn told(&self, attribute: &str) -> Vec<(String, String, &'static str)> {
+        let mut told = Vec::new();
+        let mut variables = vec![attribute, self.condition];
+        variables.dedup();
+        for variable in variables {
+            let named = of_variable(NAMED, variable, self.condition);
+            told.push((named, format!("{variable} can be named"), "chance"));
+            let r2 = of_variable(R2, variable, self.condition);
+            told.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
+        }
+        told.push((TOP1.to_owned(), "class accuracy".to_owned(), "chance"));
+        told
+    }
+
+    /// The sentence on a variant, beside another one.
+    fn sentence(&self, plain: Option<&[&BTreeMap<String, f64>]>, variant: &Variant<'_>) -> Result<String> {
+        let runs = variant.metrics.as_slice();
+        let paired = variant.paired.filter(|_| plain.is_some());
         let mut parts = Vec::new();
-        for (metric, subject, chance) in [
-            (NAMED, format!("{} can be named", self.condition), "chance"),
-            (R2, format!("{} can be predicted with an R² of", self.condition), "the mean alone"),
-            (TOP1, "class accuracy".to_owned(), "chance"),
-        ] {
+        let attribute = variant.attribute.as_str();
+        let of_leak = [NAMED, R2].map(|metric| of_variable(metric, attribute, self.condition));
+        if !attribute.is_empty() && of_leak.iter().all(|metric| values(runs, metric).is_empty()) {
+            parts.push(format!("how much of {attribute} leaks could not be measured"));
+        }
+        for (metric, subject, chance) in self.told(attribute) {
+            let metric = metric.as_str();
+            let is_share = !metric.ends_with(R_SQUARED);
             let of_arm = values(runs, metric);
             if of_arm.is_empty() {
                 continue;
             }
-            let write = |values: &[f64]| written(values, metric != R2);
+            let write = |values: &[f64]| written(values, is_share);
             let before = plain.map(|plain| values(plain, metric)).filter(|before| !before.is_empty());
             let arrow = before.as_ref().map(|before| format!("{} → ", write(before))).unwrap_or_default();
-            let unit = if metric == R2 { "" } else { " %" };
-            let often = if metric == NAMED { " of the time" } else { "" };
+            let unit = if is_share { " %" } else { "" };
+            let often = if is_share && metric != TOP1 { " of the time" } else { "" };
             let mut beside = Vec::new();
             let of_reference = |name: &str, runs: &[&BTreeMap<String, f64>]| {
                 let reference = mean(&values(runs, metric))?;
-                Some(format!("{name} {}{unit}", written(&[reference], metric != R2)))
+                Some(format!("{name} {}{unit}", written(&[reference], is_share)))
             };
             beside.extend(of_reference(chance, &self.base));
             beside.extend(of_reference("untrained network", &self.untrained));
@@ -191,9 +237,11 @@ impl References<'_> {
     }
 
     /// The state of the leak of a variant, if it did not fall beside that of another one.
-    fn leak_left(&self, plain: &[&BTreeMap<String, f64>], runs: &[&BTreeMap<String, f64>]) -> Option<Leak> {
-        let metric = [NAMED, R2].into_iter().find(|metric| !values(runs, metric).is_empty())?;
-        let (before, after) = (mean(&values(plain, metric))?, mean(&values(runs, metric))?);
+    fn leak_left(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Option<Leak> {
+        let of_attribute = |metric| of_variable(metric, &variant.attribute, self.condition);
+        let metric = [NAMED, R2].map(of_attribute);
+        let metric = metric.iter().find(|metric| !values(&variant.metrics, metric).is_empty())?;
+        let (before, after) = (mean(&values(plain, metric))?, mean(&values(&variant.metrics, metric))?);
         let above = before - mean(&values(&self.base, metric)).unwrap_or(0.0);
         match before - after {
             _ if above < 2.0 * NOTICEABLE => Some(Leak::Little),
@@ -223,7 +271,7 @@ mod tests {
     use super::super::testing::{arm, run};
     use super::*;
     use crate::report::RunRecord;
-    use crate::run_folder::record::{ArmResult, Untrained};
+    use crate::run_folder::record::{ArmResult, ImageCounts, Untrained};
 
     fn with(name: &str, top1: f64, leak: (&str, f64)) -> ArmResult {
         let mut arm = arm(name, top1);
@@ -263,15 +311,19 @@ mod tests {
         );
         assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
         assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
-        let mut tested = records(&[[0.92, 0.84]], NAMED, 0.36);
-        tested[0].result.arms[1].paired =
+        let mut records_of_one = records(&[[0.92, 0.84]], NAMED, 0.36);
+        records_of_one[0].result.arms[1].paired =
             BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
-        let tested = of(&tested);
+        let tested = of(&records_of_one);
         assert!(
             tested[0].contains("network 90 %, p 0.031") && tested[0].contains("50 %, p < 0.001"),
             "{tested:?}"
         );
         assert!(tested[2].contains("McNemar") && tested[2].contains("`--seeds 5`"), "{tested:?}");
+        records_of_one[0].result.images =
+            Some(ImageCounts { train: 400, test: 100, test_subjects: Some(17) });
+        let by_subject = of(&records_of_one);
+        assert!(by_subject[2].contains("test on the 17 subjects of the test images"), "{by_subject:?}");
         let of_number = of(&records(&[[0.8, 0.1]], R2, 0.0));
         assert!(
             of_number[0].contains("hospital can be predicted with an R² of 0.80 → 0.10"),

@@ -25,6 +25,11 @@ impl Digest {
         Self { bytes: self.bytes + bytes.len() as u64, crc32c: crc32c::crc32c_append(self.crc32c, bytes) }
     }
 
+    /// The digest of several things from those of each.
+    pub(crate) fn followed_by_that_of(self, other: Self) -> Self {
+        self.followed_by(&other.bytes.to_le_bytes()).followed_by(&other.crc32c.to_le_bytes())
+    }
+
     /// Reads a file with this digest.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::names::BASE_RATE;
+use crate::run_folder::digest::Digest;
 
 /// One line of `metrics.jsonl`. It holds nothing that differs between two runs of the same seed, device and
 /// version: no times, no paths.
@@ -53,6 +54,9 @@ pub(crate) struct RunResult {
     /// The size of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) images: Option<ImageCounts>,
+    /// The digest of the names, classes, sizes and variables of its picture files, if its data are such files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) picture_files: Option<Digest>,
 }
 
 /// Numbers of images.
@@ -62,6 +66,9 @@ pub(crate) struct ImageCounts {
     pub(crate) train: usize,
     /// To measure probes on.
     pub(crate) test: usize,
+    /// Of how many subjects these are, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) test_subjects: Option<usize>,
 }
 
 /// The mark of a smoke test, whose numbers mean nothing, with the size of the run that it stands for.
@@ -121,7 +128,7 @@ pub(crate) struct ArmResult {
     /// Warnings about its numbers, each with a remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
-    /// The p-values of McNemar's exact test of this arm and the first one on the same images, by metric.
+    /// The p-values of McNemar's exact test of this arm and the first one on the same images, or on their subjects, by metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paired: BTreeMap<String, f64>,
 }

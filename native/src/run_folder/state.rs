@@ -216,6 +216,12 @@ impl RunState {
         self.arms.iter().filter_map(|arm| arm.result.clone()).collect()
     }
 
+    /// The digest of all that is known of the images, once they are read.
+    pub(crate) fn data_digest(&self) -> Option<Digest> {
+        let known = self.variables.values().chain(&self.file_sizes);
+        self.image_digest.map(|names| known.fold(names, |digest, more| digest.followed_by_that_of(*more)))
+    }
+
     /// The date and time at which all arms were done, which is now if the state knows none yet.
     ///
     /// # Errors
@@ -244,14 +250,26 @@ impl RunState {
     /// this state.
     #[must_use]
     pub(crate) fn expect_trainer(&mut self, at: usize, bytes: &[u8], why: Checkpointed) -> String {
-        let name = format!("{STATE}/arm-{at}-iteration-{}.safetensors", self.arms[at].iteration);
-        self.files.insert(name.clone(), Digest::of(bytes));
+        let (name, digest) = (self.unused_name(at, bytes), Digest::of(bytes));
+        self.files.insert(name.clone(), digest);
         let arm = &mut self.arms[at];
         if why == Checkpointed::ByCount {
             arm.good = Some(name.clone());
         }
         arm.trainer = Some(name.clone());
         self.forget_outdated();
+        name
+    }
+
+    /// The name of a state of the trainer of an arm. There are two of one iteration where training ends early right after a
+    /// checkpoint. A file that the state in the folder lists is not replaced: the process may be killed before it lists another.
+    fn unused_name(&self, at: usize, bytes: &[u8]) -> String {
+        let stem = format!("{STATE}/arm-{at}-iteration-{}", self.arms[at].iteration);
+        let (mut name, mut copy) = (format!("{stem}.safetensors"), 1);
+        while self.files.get(&name).is_some_and(|listed| *listed != Digest::of(bytes)) {
+            copy += 1;
+            name = format!("{stem}-{copy}.safetensors");
+        }
         name
     }
 
@@ -424,6 +442,27 @@ mod tests {
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
         state.drop_outdated(&folder);
         assert_eq!(checkpoints(&folder).len(), 3);
+    }
+
+    #[test]
+    fn a_file_that_the_folder_s_state_lists_is_not_replaced() {
+        let (_place, folder, mut state) = begun();
+        state.arms[0].iteration = 4;
+        let mut keep = |bytes: &[u8]| {
+            let name = state.expect_trainer(0, bytes, Checkpointed::ByCount);
+            folder.write(&name, bytes).unwrap();
+            // Killed here, the run goes on from the state before.
+            if let Some(listed) = RunState::read(&folder).unwrap() {
+                let before = listed.arms[0].trainer.clone().unwrap();
+                assert!(listed.file(&folder, &before).is_ok(), "{before}");
+            }
+            state.write(&folder).unwrap();
+            checkpoints(&folder)
+        };
+        assert_eq!(keep(&[1]), ["arm-0-iteration-4.safetensors"]);
+        assert_eq!(keep(&[1]), ["arm-0-iteration-4.safetensors"]);
+        assert_eq!(keep(&[2]), ["arm-0-iteration-4-2.safetensors"]);
+        assert_eq!(keep(&[3]), ["arm-0-iteration-4.safetensors"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod methods;
 mod mpi;
 mod newcomer;
 mod onnx;
+mod own_data;
 mod profile;
 mod reference;
 mod reproduce;

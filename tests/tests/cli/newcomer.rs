@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use simile_tests::schema::violations;
 
+use crate::runs::result;
 use crate::{complaint, json, place, simile, stdout};
 
 const CLASSES: [&str; 4] = ["bar", "cross", "disc", "ring"];
@@ -216,11 +217,27 @@ fn the_table_of_a_spreadsheet_is_read_and_its_patients_are_held_out_whole() {
     assert!((11..=12).contains(&held_out), "{text}");
     let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
     assert!(said.contains("pictures of one `Patient` are held out together"), "{said}");
-    // One patient alone has fewer pictures than these.
-    let fewer = recipe.replace("\ntest = 12 ", "\ntest = 2 ");
+    // Patients of one, three and four pictures are never six together.
+    let fewer = recipe.replace("\ntest = 12 ", "\ntest = 6 ");
     fs::write(place.path().join("fewer.toml"), fewer).unwrap();
     let check = stdout(place.path(), &["data", "check", "fewer.toml", "--data", "scans"]);
-    assert!(check.contains("`data.test` is 2: 1 pictures of whole subjects are held out"), "{check}");
+    let held_out = check.lines().find(|line| line.starts_with("test")).unwrap();
+    let held_out: usize = held_out.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let said = format!("`data.test` is 6: {held_out} pictures of whole subjects are held out");
+    assert!(held_out < 6 && check.contains(&said), "{check}");
+    // Three or four patients are as many coins: p is a multiple of 2 / 2ⁿ, for which 11 pictures would be too many.
+    let short = ["train", "scans.toml", "--set", "train.iterations=2", "--out", "run"];
+    simile(place.path(), &[&short[..], &["--data", "scans", "--device", "cpu"]].concat()).assert().success();
+    let result = result(&place.path().join("run"));
+    let subjects = result["images"]["test_subjects"].as_u64().unwrap() as i32;
+    assert!((3..=4).contains(&subjects), "{}", result["images"]);
+    let paired = result["arms"][1]["paired"].as_object().unwrap();
+    assert!(paired.contains_key("top1"), "{paired:?}");
+    for p in paired.values() {
+        assert_eq!((p.as_f64().unwrap() * 2_f64.powi(subjects - 1)).fract(), 0.0, "{paired:?}");
+    }
+    let verdict = result["verdict"].to_string();
+    assert!(verdict.contains(&format!("McNemar's test on the {subjects} subjects")), "{verdict}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
-    let probe_warnings = warnings::probe_warnings(recipe, train);
+    let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.judged()));
     limits::check_run(recipe, train)?;
     check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();
@@ -115,22 +115,12 @@ const FEATURES: usize = 3;
 const FEW: usize = 24;
 
 /// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists.
-fn check_probes(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Result<()> {
-    if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
-        let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
-        return Err(usage(format_args!(
-            "all {} training images are of the class `{name}`; to read off a class takes at least two",
-            train.len()
-        )));
-    }
-    let probe = ProbeSection { steps: recipe.probe.steps.min(1), ..recipe.probe.clone() };
-    let probe = ProbeSection { sgd: SgdProbeConfig { epochs: 1, ..probe.sgd.clone() }, ..probe };
-    let fitted = StandIn::of(train, 0)?;
-    let measured = StandIn::of(test, 1)?;
-    measure(&probe, Probe::Linear, fitted.represented(), measured.represented())
-        .context(format!("on {} {} images", test.len(), recipe.data.judged()))
-        .map_err(refused)?;
+fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<()> {
+    check_measured(&recipe.probe, splits, recipe.data.judged())?;
+    let Splits { train, validation, .. } = splits;
     let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(()) };
+    let probe = in_short(&recipe.probe);
+    let fitted = StandIn::of(train, 0)?;
     let held_out = StandIn::of(validation, 2)?;
     let way = if selection.probe == Readout::Knn { Probe::Knn } else { Probe::Linear };
     let metrics = measure_classes(&probe, way, fitted.represented(), held_out.represented())
@@ -144,6 +134,36 @@ fn check_probes(recipe: &Recipe, Splits { train, test, validation }: &Splits) ->
             metrics.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
         ))),
     }
+}
+
+/// Checks that probes can be fitted to the training images and measured on the test images. `judged` says what these are.
+///
+/// # Errors
+/// A usage error says why they cannot.
+pub(crate) fn check_measured(probe: &ProbeSection, splits: &Splits, judged: &str) -> Result<()> {
+    let Splits { train, test, .. } = splits;
+    if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
+        let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
+        return Err(usage(format_args!(
+            "all {} training images are of the class `{name}`; to read off a class takes at least two",
+            train.len()
+        )));
+    }
+    measure(
+        &in_short(probe),
+        Probe::Linear,
+        StandIn::of(train, 0)?.represented(),
+        StandIn::of(test, 1)?.represented(),
+    )
+    .context(format!("on {} {judged} images", test.len()))
+    .map_err(refused)?;
+    Ok(())
+}
+
+/// A probe that takes one step.
+fn in_short(probe: &ProbeSection) -> ProbeSection {
+    let sgd = SgdProbeConfig { epochs: 1, ..probe.sgd.clone() };
+    ProbeSection { steps: probe.steps.min(1), sgd, ..probe.clone() }
 }
 
 fn refused(error: anyhow::Error) -> anyhow::Error {

@@ -1,6 +1,8 @@
 //! Warnings about settings that are valid but make the results of a run meaningless. They are derived from the first
 //! batch and reported before the run begins, each with its value and a remedy.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::{Condition, Dataset};
@@ -38,7 +40,10 @@ pub(crate) fn arm_warnings(
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(arm, recipe, train)?);
     let section = &arm.objective;
-    let bias = section.bias.as_ref().and_then(|name| one_value(name, train));
+    let one_value = |name: &str| {
+        one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
+    };
+    let bias = section.bias.as_ref().and_then(|name| one_value(name));
     warnings.extend(
         bias.map(|value| {
             format!("{value}; there is no bias to learn from, name another with objective.bias")
@@ -46,7 +51,7 @@ pub(crate) fn arm_warnings(
     );
     let name = section.variable();
     let condition = weighs(section).then(|| train.conditions.get(&name)).flatten();
-    match (condition, one_value(&name, train)) {
+    match (condition, one_value(&name)) {
         (None, _) => {}
         (Some(_), Some(value)) => warnings.push(format!(
             "{value}; there is nothing to condition on, name another variable with objective.condition"
@@ -61,8 +66,12 @@ pub(crate) fn arm_warnings(
     Ok(warnings)
 }
 
-/// The warnings about the probed variables.
-pub(crate) fn probe_warnings(recipe: &Recipe, train: &Dataset) -> Vec<String> {
+/// The warnings about the probed variables. `judged` says what the test images are.
+pub(crate) fn probe_warnings(
+    recipe: &Recipe,
+    train: &Dataset,
+    (test, judged): (&Dataset, &str),
+) -> Vec<String> {
     let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     if train.conditions.is_empty() {
         let named: Vec<String> =
@@ -76,12 +85,54 @@ pub(crate) fn probe_warnings(recipe: &Recipe, train: &Dataset) -> Vec<String> {
         };
         return (!named.is_empty()).then(warning).into_iter().collect();
     }
-    let values = names.filter_map(|name| one_value(name, train));
-    values
-        .map(|value| {
-            format!("{value}; how much of it leaks cannot be said, name another with probe.condition")
-        })
-        .collect()
+    let warning = |name: &String| {
+        let one =
+            one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()));
+        let value = one.or_else(|| not_to_be_judged(name, train, test, judged))?;
+        Some(format!("{value}; how much of it leaks cannot be said, name another with probe.condition"))
+    };
+    let unnamed = |name: &String| some_unseen(name, train, test, judged);
+    names.filter_map(|name| warning(name).or_else(|| unnamed(name))).collect()
+}
+
+/// The reason why a probe that was fitted to training images cannot be judged on test images, if there is one.
+fn not_to_be_judged(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Option<String> {
+    match test.conditions.get(name)? {
+        Condition::Numeric(_) => {
+            let value = one_value(name, test)?;
+            Some(format!("{value} in all {} {judged} images", test.len()))
+        }
+        Condition::Categorical { .. } => {
+            let (first, unseen) = unseen(name, train, test)?;
+            let all = test.len();
+            (unseen == all)
+                .then(|| format!("no training image has the `{name}` of any {judged} image, such as {first}"))
+        }
+    }
+}
+
+/// A warning if some test images have a value that no training image has.
+fn some_unseen(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Option<String> {
+    let (first, unseen) = unseen(name, train, test)?;
+    Some(format!(
+        "{unseen} of {} {judged} images have a `{name}` that no training image has, such as {first}; a probe cannot name \
+         these, so that the leak looks smaller than it is",
+        test.len()
+    ))
+}
+
+/// The first value of a category in the test images that no training image has, and the number of images with such values.
+fn unseen<'a>(name: &str, train: &Dataset, test: &'a Dataset) -> Option<(&'a str, usize)> {
+    let known = match train.conditions.get(name)? {
+        Condition::Categorical { values, names } => {
+            values.iter().filter_map(|value| names.get(*value)).collect::<BTreeSet<&String>>()
+        }
+        Condition::Numeric(_) => return None,
+    };
+    let Condition::Categorical { values, names } = test.conditions.get(name)? else { return None };
+    let mut unseen = values.iter().filter_map(|value| names.get(*value)).filter(|name| !known.contains(name));
+    let first = unseen.next()?;
+    Some((first, 1 + unseen.count()))
 }
 
 /// The samples of the first step.
@@ -113,9 +164,9 @@ fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<Str
     }))
 }
 
-/// The warning that a variable has a single value.
-fn one_value(name: &str, train: &Dataset) -> Option<String> {
-    let value = match train.conditions.get(name)? {
+/// The value of a variable that has a single one, in words.
+fn one_value(name: &str, images: &Dataset) -> Option<String> {
+    let value = match images.conditions.get(name)? {
         Condition::Categorical { values, names } => {
             let first = values.first()?;
             values
@@ -129,7 +180,7 @@ fn one_value(name: &str, train: &Dataset) -> Option<String> {
             values.iter_rows().all(|row| row == first).then(written)?
         }
     };
-    Some(format!("`{name}` is {value} in all {} training images", train.len()))
+    Some(format!("`{name}` is {value}"))
 }
 
 /// True if an objective compares the values of its condition.
@@ -162,9 +213,15 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     let count = z.rows() as f64;
     let sum = sums.iter().map(|sum| sum.abs()).sum::<f64>() / count;
     let mean = sums.iter().sum::<f64>() / (count * others as f64);
+    let key = match kernel {
+        Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
+            "kernel.sigma = \"median\""
+        }
+        _ => "kernel = { name = \"rbf\", sigma = \"median\" }",
+    };
     let rule = match median_distance(z) {
-        Ok(median) => format!("kernel.sigma = \"median\", which is {median:.4} here"),
-        Err(_) => "kernel.sigma = \"median\"".to_owned(),
+        Ok(median) => format!("{key}, which is {median:.4} here"),
+        Err(_) => key.to_owned(),
     };
     if sum < FEWEST_ALIKE {
         return Some(format!(
@@ -197,7 +254,7 @@ mod tests {
         let arm = recipe.arms().remove(0);
         let context = Context::new(&arm.objective, &train, 0).unwrap();
         let warnings = arm_warnings(&arm, &recipe, &context, &train).unwrap();
-        warnings.into_iter().chain(probe_warnings(&recipe, &train)).collect()
+        warnings.into_iter().chain(probe_warnings(&recipe, &train, (&train, "test"))).collect()
     }
 
     fn one_doubt(set: &[&str], words: &[&str]) {
@@ -228,8 +285,40 @@ mod tests {
             |sigma: &str| format!("arm.Fair-CCLK.objective.kernel={{ name = \"rbf\", sigma = {sigma} }}");
         one_doubt(&[&kernel("0.5")], &["apart", "`colour`", "wider", "median"]);
         one_doubt(&[&kernel("3000")], &["alike", "`colour`", "narrower", "median"]);
-        one_doubt(&["arm.Fair-CCLK.objective.kernel={ name = \"exact-match\" }"], &["apart", "wider"]);
+        let exact = "arm.Fair-CCLK.objective.kernel={ name = \"exact-match\" }";
+        one_doubt(&[exact], &["apart", "wider", "kernel = { name = \"rbf\", sigma = \"median\" }"]);
         assert_eq!(of(&[&kernel("\"median\"")], |train| train), [""; 0]);
+    }
+
+    #[test]
+    fn values_that_only_test_images_have_are_named() {
+        let recipe = Recipe::load(
+            "fair-digits",
+            &Changes { set: &["probe.condition=hospital".to_owned()], ..Changes::default() },
+        );
+        let images = |of: fn(usize) -> usize, age: f64| {
+            let names = ["south", "north", "new"].map(str::to_owned).to_vec();
+            let hospital = Condition::Categorical { values: (0..60).map(of).collect(), names };
+            let ages = Condition::Numeric(Matrix::from_fn(60, 1, |i, _| age * i as f64));
+            let digits = draw_digits(60, Colours::Palette, 0).unwrap();
+            digits.with_condition("hospital", hospital).unwrap().with_condition("age", ages).unwrap()
+        };
+        let mut recipe = recipe.unwrap();
+        let train = images(|i| i % 2, 1.0);
+        let of =
+            |recipe: &Recipe, test: &Dataset| probe_warnings(recipe, &train, (test, "validation")).join("\n");
+        assert_eq!(of(&recipe, &images(|i| i % 2, 1.0)), "");
+        let all = of(&recipe, &images(|_| 2, 1.0));
+        assert!(
+            all.contains("no training image has the `hospital` of any validation image, such as new"),
+            "{all}"
+        );
+        assert!(all.contains("cannot be said"), "{all}");
+        let some = of(&recipe, &images(|i| i % 3, 1.0));
+        assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
+        recipe.probe.condition = "age".into();
+        let constant = of(&recipe, &images(|i| i % 2, 0.0));
+        assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");
     }
 
     #[test]

@@ -53,9 +53,7 @@ impl Splits {
     /// The digest of all that processes of one run have to agree about.
     pub(crate) fn digest_of_all(&self, section: &DataSection) -> Digest {
         let (ImageDigests { names, sizes }, variables) = (self.image_digests(), self.variables(section));
-        variables.values().chain(&sizes).fold(names, |digest, Digest { bytes, crc32c }| {
-            digest.followed_by(&bytes.to_le_bytes()).followed_by(&crc32c.to_le_bytes())
-        })
+        variables.values().chain(&sizes).fold(names, |digest, more| digest.followed_by_that_of(*more))
     }
 
     fn parts(&self) -> impl Iterator<Item = &Dataset> {

@@ -1,5 +1,6 @@
 //! The training images of a run and those for its evaluation.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -18,6 +19,7 @@ use crate::exit::usage;
 
 use crate::experiment::memory::limits;
 use crate::experiment::prepare::pictures;
+use crate::run_folder::record::ImageCounts;
 
 /// Turns the seed of a run into that of the colours of validation images, as [`TEST_SEED`] does for test images.
 const VALIDATION_SEED: u64 = 1 << 62;
@@ -146,13 +148,21 @@ impl Splits {
                 .transpose()?,
         })
     }
+
+    /// The numbers of images, and of the subjects of those to test on.
+    pub(crate) fn counts(&self) -> ImageCounts {
+        let subjects = self.test.subjects.as_ref();
+        let test_subjects = subjects.map(|subjects| subjects.iter().collect::<BTreeSet<_>>().len());
+        ImageCounts { train: self.train.len(), test: self.test.len(), test_subjects }
+    }
 }
 
 /// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
 /// another number.
 fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<(Dataset, Dataset)> {
-    let (rest, held_out) =
-        images.split(count, HOLD_OUT_SEED).with_context(|| format!("holding out images {purpose} (`{key}`)"))?;
+    let (rest, held_out) = images
+        .split(count, HOLD_OUT_SEED)
+        .with_context(|| format!("holding out images {purpose} (`{key}`)"))?;
     if held_out.len() != count {
         line(format_args!("`{key}` is {count}: {} images of whole subjects are held out", held_out.len()));
     }
@@ -240,7 +250,7 @@ fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
     match count {
         Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         Some(count) if count > images => {
-            line(format_args!("`{key}` is {count}, and there are {images} images: all are taken"));
+            line(format_args!("`{key}` is {count}, and this part has {images} images: all are taken"));
             Ok(dataset)
         }
         _ => Ok(dataset),

@@ -101,7 +101,7 @@ pub(super) fn complete(
     let (all, lacking) = (records.len(), lacking.join("; "));
     if section.missing == Broken::Refuse {
         return Err(format!(
-            "{lacking}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
+            "{lacking}; fill these cells, or take such rows out, as a recipe does with `missing = \"skip\"` in [data.table]"
         ));
     }
     let complete: Vec<StringRecord> =

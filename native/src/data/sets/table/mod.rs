@@ -13,6 +13,7 @@ mod missing;
 mod section;
 pub(crate) mod sheet;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -81,6 +82,9 @@ impl PictureFiles for Table {
         let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
         let section = options.get().ok_or_else(no_section)?;
         let ReadTable { mut catalogue, has_split, mut notes } = catalogue(section, folder)?;
+        if has_split {
+            check_trained(&catalogue, &section.csv, folder)?;
+        }
         if let Some(count) = options.test.filter(|_| !has_split) {
             catalogue = catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?;
             let whole = catalogue.of(Part::Test).len();
@@ -131,6 +135,64 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
     }
     let notes = notes.iter().map(|note| format!("{origin}: {note}")).collect();
     Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
+}
+
+/// Checks that each class has a picture to train on, so that it can be told.
+fn check_trained(catalogue: &Catalogue, csv: &Path, folder: &Path) -> Result<()> {
+    let trained: BTreeSet<usize> =
+        catalogue.of(Part::Train).into_iter().filter_map(|at| catalogue.labels.get(at).copied()).collect();
+    let mut classes = catalogue.classes.iter().enumerate();
+    match classes.find(|(label, _)| !trained.contains(label)) {
+        None => Ok(()),
+        Some((_, class)) => Err(DataError::Table {
+            path: folder.join(csv),
+            reason: format!(
+                "the class `{class}` has no training picture, so that none of its pictures could be told; give it some, \
+                 or leave its rows out"
+            ),
+        }),
+    }
+}
+
+/// Refuses a picture in several rows of different classes; returns a note on pictures in several rows of one class.
+fn check_repeated(
+    files: &[String],
+    labels: &[String],
+    lines: &[u64],
+) -> std::result::Result<Option<String>, String> {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut repeated = Vec::new();
+    for (row, file) in files.iter().enumerate() {
+        match first.entry(file) {
+            Entry::Vacant(entry) => drop(entry.insert(row)),
+            Entry::Occupied(entry) => repeated.push((*entry.get(), row)),
+        }
+    }
+    let in_lines = |&(one, other): &(usize, usize)| {
+        let [one, other] = [one, other].map(|row| lines.get(row).copied().unwrap_or(0));
+        format!("lines {one} and {other}")
+    };
+    let differ = |&&(one, other): &&(usize, usize)| labels.get(one) != labels.get(other);
+    if let Some(rows) = repeated.iter().find(differ) {
+        let label = |row: usize| labels.get(row).map_or("", String::as_str);
+        return Err(format!(
+            "{}: the picture `{}` has two classes, `{}` and `{}`; leave one of the rows out",
+            in_lines(rows),
+            files[rows.0],
+            label(rows.0),
+            label(rows.1)
+        ));
+    }
+    let Some(rows) = repeated.first() else { return Ok(None) };
+    let others = match repeated.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} other rows repeat one)"),
+    };
+    Ok(Some(format!(
+        "{}: the picture `{}` is there twice{others}, so that it may be both trained and tested on",
+        in_lines(rows),
+        files[rows.0]
+    )))
 }
 
 /// A note on the subjects with pictures in more than one part.
@@ -203,9 +265,11 @@ impl Rows {
             conditions.push((name.clone(), condition));
             notes.extend(note);
         }
+        let (files, labels) = (column(&section.file)?, column(&section.label)?);
+        notes.extend(check_repeated(&files, &labels, &lines).map_err(fail)?);
         Ok(Self {
-            files: column(&section.file)?,
-            labels: column(&section.label)?,
+            files,
+            labels,
             parts: parts.transpose()?,
             subjects: section.subject.as_deref().map(column).transpose()?,
             conditions,

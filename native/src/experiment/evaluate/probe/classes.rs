@@ -11,10 +11,9 @@ use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
-use super::leak::prefix_of;
 use super::{Hits, Measured, Metrics, Split};
 use crate::config::probe::{Probe, ProbeSection, Solver};
-use crate::metrics::names::TOP1;
+use crate::metrics::names::{TOP1, prefix_of};
 use crate::run_folder::record::ProbeFit;
 
 /// The name of the probe of the class among the probes.

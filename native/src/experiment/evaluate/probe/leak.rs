@@ -1,6 +1,6 @@
 //! Metrics of predicting the condition from a representation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset};
@@ -14,11 +14,9 @@ use super::guesses::{right, roc_auc_of_two};
 use super::lifted::Lifted;
 use super::{Metrics, Split};
 use crate::config::probe::ProbeSection;
-use crate::metrics::names::{MSE, NAMED, R2};
+use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
 use crate::run_folder::record::ProbeFit;
 
-/// The prefix of metrics of the condition.
-const CONDITION: &str = "condition";
 /// The suffix of metrics of the nonlinear probe.
 const NONLINEAR: &str = "_nonlinear";
 
@@ -36,14 +34,16 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for Predicted { prefix, variable, is_condition } in variables(section, train.dataset) {
         let (answers, truth) = answers_and_truth(variable, train.dataset, test.dataset)?;
-        if !can_vary(&answers) {
+        if !can_vary(&answers) || unseen(&answers, &truth) == test.dataset.len() {
             continue;
         }
         let known = train.training_rows(&answers);
         let plain = linear(section, &known)?;
         let scores = plain.reader.scores(&test.rows)?;
         let of_plain = judged(&scores, &truth)?;
-        metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, &prefix), value)));
+        metrics.extend(
+            of_plain.clone().into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)),
+        );
         if is_condition {
             if let Condition::Categorical { values, .. } = &truth {
                 hits = Some(right(&predictions(&scores)?, values));
@@ -71,7 +71,7 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     for Predicted { prefix, variable, is_condition } in variables(section, train) {
         let (seen, truth) = answers_and_truth(variable, train, test)?;
         let rates = match (&seen, &truth) {
-            _ if !can_vary(&seen) => continue,
+            _ if !can_vary(&seen) || unseen(&seen, &truth) == test.len() => continue,
             (Answers::Classes { labels, classes }, _) => {
                 judged(&most_frequent(labels, *classes, test.len()), &truth)?
             }
@@ -81,7 +81,7 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
         if is_condition {
             metrics.extend(nonlinear(rates.clone()));
         }
-        metrics.extend(rates.into_iter().map(|(metric, value)| (named(&metric, &prefix), value)));
+        metrics.extend(rates.into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)));
     }
     Ok(metrics)
 }
@@ -117,15 +117,18 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a
     std::iter::once(condition).chain(also).collect()
 }
 
-/// The first part of the names of metrics of a variable in `probe.also`. One that is called `condition` has another, because
-/// metrics of `probe.condition` have that.
-pub(super) fn prefix_of(variable: &str) -> String {
-    if variable == CONDITION { format!("attribute_{variable}") } else { variable.to_owned() }
-}
-
 /// False for a categorical variable with a single value. It is not probed, and a run warns of it.
 fn can_vary(answers: &Answers) -> bool {
     !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
+}
+
+/// The number of test images whose value of a category no training image has, so that no probe can name it.
+fn unseen(answers: &Answers, truth: &Condition) -> usize {
+    let (Answers::Classes { labels, .. }, Condition::Categorical { values, .. }) = (answers, truth) else {
+        return 0;
+    };
+    let seen: BTreeSet<&usize> = labels.iter().collect();
+    values.iter().filter(|value| !seen.contains(value)).count()
 }
 
 /// Metrics of scores, `[n, m]`, against a variable's true values in the test images.
@@ -157,10 +160,6 @@ fn mean_prediction_metrics(values: &Matrix) -> Metrics {
 fn nonlinear(metrics: Metrics) -> impl Iterator<Item = (String, f64)> {
     let metrics = metrics.into_iter().filter(|(name, _)| name != MSE);
     metrics.map(|(name, value)| (format!("{name}{NONLINEAR}"), value))
-}
-
-fn named(metric: &str, name: &str) -> String {
-    metric.replacen(CONDITION, name, 1)
 }
 
 /// A variable as the target of a probe, and its true values in the test images.

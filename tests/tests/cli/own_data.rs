@@ -1,0 +1,230 @@
+//! A user's own pictures and table: what is wrong with them, and what a verdict says of each attribute.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::newcomer::scans;
+use crate::runs::result;
+use crate::{complaint, json, place, simile, stdout};
+
+/// A table of pictures in a folder of its own, from rows without names of files.
+fn folder(place: &Path, name: &str, header: &str, rows: impl Iterator<Item = String>) {
+    let folder = place.join(name);
+    fs::create_dir(&folder).unwrap();
+    let mut table = format!("file,{header}\n");
+    for (at, row) in rows.enumerate() {
+        let shade = |x: u32, y: u32| image::Rgb([(at * 37 % 200) as u8 + (x % 7) as u8, (y * 8) as u8, 90]);
+        image::RgbImage::from_fn(32, 32, shade).save(folder.join(format!("{at}.png"))).unwrap();
+        table += &format!("{at}.png,{row}\n");
+    }
+    fs::write(folder.join("images.csv"), table).unwrap();
+}
+
+fn verdict(run: &Path) -> Vec<String> {
+    let said: Vec<Value> = result(run)["verdict"].as_array().unwrap().clone();
+    said.iter().map(|sentence| sentence.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn finished_runs_of_other_labels_are_not_taken_for_these() {
+    let place = place();
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    fs::create_dir(place.path().join("other")).unwrap();
+    for at in 0..60 {
+        let name = format!("{at}.png");
+        fs::copy(place.path().join("scans").join(&name), place.path().join("other").join(&name)).unwrap();
+    }
+    // Each picture has the class of the next one.
+    let table = fs::read_to_string(place.path().join("scans/images.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split(',').collect()).collect();
+    let mut moved = rows.clone();
+    for at in 1..rows.len() {
+        moved[at][1] = rows[at % (rows.len() - 1) + 1][1];
+    }
+    let moved: Vec<String> = moved.iter().map(|cells| cells.join(",")).collect();
+    fs::write(place.path().join("other/images.csv"), moved.join("\n") + "\n").unwrap();
+
+    let run = |data: &str, seeds: &str| {
+        let settings = ["--set", "train.iterations=1", "--set", "probe.steps=5", "--device", "cpu"];
+        let words = ["train", "scans.toml", "--data", data, "--seeds", seeds, "--out", "all"];
+        simile(place.path(), &[&words[..], &settings].concat()).assert()
+    };
+    run("scans", "1").success();
+    let refused = run("other", "2").failure().code(2);
+    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(text.contains("the data of") && text.contains("have changed"), "{text}");
+    assert!(!place.path().join("all/seed-1").exists(), "nothing is trained beside it");
+    run("scans", "2").success();
+}
+
+#[test]
+fn each_variant_is_judged_by_its_own_attribute() {
+    let place = place();
+    scans(place.path(), 60);
+    let train = ["--set", "train.iterations=2", "--device", "cpu", "--data", "scans"];
+    let wishes: [&[&str]; 2] =
+        [&["--hide", "hospital", "--hide", "age"], &["--keep", "age", "--hide", "hospital"]];
+    for (wish, name) in wishes.iter().zip(["hidden", "kept"]) {
+        let file = format!("{name}.toml");
+        stdout(place.path(), &[&["init", "scans", "--out", &file], *wish].concat());
+        simile(place.path(), &[&["train", &file, "--out", name], &train[..]].concat()).assert().success();
+    }
+    let said = verdict(&place.path().join("hidden"));
+    let of_age = said.iter().find(|sentence| sentence.starts_with("hide age: ")).unwrap();
+    assert!(of_age.starts_with("hide age: age can be predicted with an R² of"), "{said:?}");
+    assert!(of_age.contains("hospital can be named"), "{said:?}");
+    assert!(!said.iter().any(|sentence| sentence.contains("hide age.objective.condition")), "{said:?}");
+
+    let said = verdict(&place.path().join("kept"));
+    let of_age: Vec<&String> = said.iter().filter(|sentence| sentence.starts_with("keep age: ")).collect();
+    assert!(of_age[0].starts_with("keep age: age can be predicted with an R² of"), "{said:?}");
+    assert_eq!(of_age.len(), 1, "what is kept needs no advice on hiding it: {said:?}");
+    assert!(!said.iter().any(|sentence| sentence.contains("variant.keep age")), "{said:?}");
+}
+
+#[test]
+fn a_leak_that_cannot_be_measured_is_said() {
+    let place = place();
+    let parts = |at: usize| if at < 24 { "train" } else { "test" };
+    let row = |site: fn(usize) -> &'static str| {
+        move |at: usize| format!("{},{},{}", ["a", "b"][at % 2], parts(at), site(at))
+    };
+    folder(
+        place.path(),
+        "new",
+        "label,split,site",
+        (0..36).map(row(|at| if at < 24 { ["x", "y"][at / 2 % 2] } else { "new" })),
+    );
+    folder(
+        place.path(),
+        "some",
+        "label,split,site",
+        (0..36).map(row(|at| match at {
+            0..24 => ["x", "y"][at / 2 % 2],
+            24..30 => "x",
+            _ => "new",
+        })),
+    );
+    let train = |name: &str| {
+        let words = [
+            "train",
+            name,
+            "--hide",
+            "site",
+            "--set",
+            "train.iterations=2",
+            "--set",
+            "train.batch=8",
+            "--out",
+        ];
+        let out = format!("run-{name}");
+        let ran = simile(place.path(), &[&words[..], &[&out, "--device", "cpu"]].concat()).assert().success();
+        (String::from_utf8_lossy(&ran.get_output().stderr).into_owned(), verdict(&place.path().join(out)))
+    };
+    let (warned, said) = train("new");
+    assert!(warned.contains("no training image has the `site` of any test image, such as new"), "{warned}");
+    assert!(said[0].contains("how much of site leaks could not be measured"), "{said:?}");
+    assert!(!said.iter().any(|sentence| sentence.contains("hardly reveals")), "{said:?}");
+    let (warned, said) = train("some");
+    assert!(warned.contains("6 of 12 test images have a `site` that no training image has"), "{warned}");
+    assert!(said[0].contains("site can be named"), "{said:?}");
+}
+
+#[test]
+fn data_that_every_run_refuses_are_not_sound() {
+    let place = place();
+    for at in 0..6 {
+        let folder = place.path().join("one/alone");
+        fs::create_dir_all(&folder).unwrap();
+        image::RgbImage::from_pixel(32, 32, image::Rgb([9 * at, 80, 200]))
+            .save(folder.join(format!("{at}.png")))
+            .unwrap();
+    }
+    let refused = simile(place.path(), &["data", "check", "one"]).assert().code(1);
+    let text = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
+    assert!(text.contains("to read off a class takes at least two"), "{text}");
+    assert_eq!(json_of_failure(place.path(), &["data", "check", "one", "--json"])["sound"], false);
+
+    folder(
+        place.path(),
+        "untrained",
+        "label,split",
+        (0..12).map(|at| match at {
+            0..8 => format!("{},train", ["a", "b"][at % 2]),
+            _ => format!("{},test", ["a", "c"][at % 2]),
+        }),
+    );
+    let text = complaint(place.path(), &["data", "check", "untrained"], 1);
+    assert!(text.contains("the class `c` has no training picture"), "{text}");
+
+    folder(place.path(), "twice", "label", (0..12).map(|at| ["a", "b"][at % 2].to_owned()));
+    let table = place.path().join("twice/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    fs::write(&table, format!("{rows}3.png,b\n")).unwrap();
+    let checked = stdout(place.path(), &["data", "check", "twice"]);
+    assert!(checked.contains("lines 5 and 14: the picture `3.png` is there twice"), "{checked}");
+    fs::write(&table, format!("{rows}3.png,a\n")).unwrap();
+    let text = complaint(place.path(), &["train", "twice"], 1);
+    assert!(text.contains("`3.png` has two classes, `b` and `a`"), "{text}");
+}
+
+/// The answer of a command that fails.
+fn json_of_failure(place: &Path, arguments: &[&str]) -> Value {
+    let failed = simile(place, arguments).assert().failure();
+    serde_json::from_slice(&failed.get_output().stdout).unwrap()
+}
+
+#[test]
+fn a_word_among_numbers_and_an_empty_column_are_named() {
+    let place = place();
+    let weight = |at: usize| if at % 7 == 3 { "NA".to_owned() } else { format!("{}.5", at * 3) };
+    folder(
+        place.path(),
+        "words",
+        "label,weight,empty",
+        (0..40).map(|at| format!("{},{},", ["a", "b"][at % 2], weight(at))),
+    );
+    let check = simile(place.path(), &["data", "check", "words"]).assert().success();
+    let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
+    assert!(said.contains("`NA` is no number"), "{said}");
+    let text = complaint(place.path(), &["init", "words", "--hide", "weight"], 2);
+    assert!(text.contains("`NA` is no number"), "{text}");
+    let text = complaint(place.path(), &["init", "words", "--hide", "empty"], 2);
+    assert!(text.contains("column `empty` is empty"), "{text}");
+}
+
+#[test]
+fn another_attribute_is_measured_beside_that_of_the_run() {
+    let place = place();
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital", "--keep", "age"]);
+    let train = [
+        "train",
+        "scans.toml",
+        "--data",
+        "scans",
+        "--set",
+        "train.iterations=1",
+        "--device",
+        "cpu",
+        "--out",
+        "run",
+    ];
+    simile(place.path(), &train).assert().success();
+    let evaluate = ["evaluate", "run", "--data", "scans", "--condition", "age", "--device", "cpu", "--json"];
+    let metrics = json(place.path(), &evaluate)["metrics"].clone();
+    assert!(metrics["condition_r2"].is_number() && metrics["hospital_top1"].is_number(), "{metrics}");
+    assert!(metrics.get("age_r2").is_none(), "{metrics}");
+}
+
+#[test]
+fn a_task_that_cannot_begin_leaves_nothing_to_collect() {
+    let place = place();
+    let task = ["reproduce", "difficulty-digits", "--scale", "smoke", "--task", "0", "--out", "rep"];
+    let text = complaint(place.path(), &task, 2);
+    assert!(text.contains("--data DIR"), "{text}");
+    assert!(!place.path().join("rep/by-task.txt").exists());
+}
