@@ -26,7 +26,7 @@ pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iter
     let terms = scores;
     let mut by_row = vec![1.0_f32; terms.len() / columns];
     let mut by_column = vec![1.0_f32; columns];
-    for _ in 0..iterations {
+    for _ in 0..iterations.max(1) {
         // The column's factor needs the sums of all rows; a row's sum then only needs the row.
         let sums = parallel::map(terms.chunks(size).zip(by_row.chunks(PART)), |(part, by_row)| {
             column_sums(part, by_row, columns)

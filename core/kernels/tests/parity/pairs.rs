@@ -154,6 +154,7 @@ fn cases() -> Vec<Case> {
             &[above, LogSumExp::apart(38)],
             2.0,
         ),
+        case("weights of two of four views", [76, 76], 9, Given::Samples(2, 19), &[above], 2.0),
         case("factors of weights", [38, 38], 9, Given::Factors(2, 19), &[above], 2.0),
         case("factors of weights at a low temperature", [38, 38], 9, Given::Factors(1, 19), &[above], 70.0),
     ]

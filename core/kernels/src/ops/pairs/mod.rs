@@ -221,7 +221,8 @@ impl PairSums {
 /// log sum_j W_ij exp(power * s_ij)
 /// ```
 ///
-/// of each [`LogSumExp`], `[n, terms]`; [`EMPTY`] with gradient 0 for an anchor without a pair of positive weight.
+/// of each [`LogSumExp`], `[n, terms]`; [`EMPTY`] with gradient 0 for an anchor without a pair of positive weight, but in `f16`, whose
+/// range does not hold it. There is at least one anchor and one candidate.
 ///
 /// Costs `2 n m d` operations for the similarities, which all terms share, `4 n m d` for both gradients, and a pass
 /// over `n m` numbers for each term and direction. Up to 16 Mi similarities are stored for the backward pass, more
@@ -237,7 +238,8 @@ pub fn log_sum_exps(
 
 /// [`log_sum_exps`] of rows `[n, d]` over the same rows. The CPU computes half of the similarities if the terms are
 /// symmetric in the rows, and stores none: `2 n^2 d` operations for sums and `3 n^2 d` for the gradient, instead of
-/// 2 and 6.
+/// 2 and 6. Its gradient then has the reciprocals of sums relative to the largest possible term: in `f32` it is not finite for a row
+/// whose weights are all near the smallest numbers, such as below 1e-33 at `scale` 10.
 pub fn own_log_sum_exps(
     rows: Tensor<2>,
     weights: PairWeights<Dispatch>,

@@ -93,8 +93,8 @@ pub(super) struct BlockWeights {
 }
 
 impl BlockWeights {
-    /// The weights of a view's anchors; empty if all are 1.
+    /// The weights of a view's anchors, where the matrices of fewer views repeat; empty if all are 1.
     pub(super) fn for_view(&self, view: usize) -> &[f32] {
-        self.by_view.get(view).or(self.by_view.first()).map_or(&[], Vec::as_slice)
+        self.by_view.get(view % self.by_view.len().max(1)).map_or(&[], Vec::as_slice)
     }
 }
