@@ -65,7 +65,7 @@ pub enum Error {
         kind: &'static str,
         /// The name given.
         name: String,
-        /// Names that would have been accepted, nearest first.
+        /// The nearest names that would have been accepted, and at the end how many others there are, in words.
         known: Vec<String>,
     },
     /// A batch on which the objective is not defined.
@@ -103,7 +103,9 @@ impl Error {
         let mut known: Vec<&str> = known.collect();
         let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
         known.sort_by_cached_key(|candidate| (!candidate.contains(name), distance(candidate)));
-        let nearest = known.into_iter().take(NEAREST).map(Into::into).collect();
+        let others = known.len().saturating_sub(NEAREST);
+        let mut nearest: Vec<String> = known.into_iter().take(NEAREST).map(Into::into).collect();
+        nearest.extend((others > 0).then(|| format!("and {others} others")));
         Self::Unknown { kind, name: name.into(), known: nearest }
     }
 

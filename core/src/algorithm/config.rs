@@ -208,10 +208,7 @@ impl AlgorithmConfig {
     pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
         let built = objective.build()?;
         let spec = built.spec();
-        let known = self.objectives();
-        if !known.is_empty() && !known.contains(&objective.name.as_str()) {
-            return Err(Error::unknown("objective of this method", &objective.name, known.iter().copied()));
-        }
+        self.check_trains(spec)?;
         let at_least_one = |name, count| match count {
             0 => Err(Error::parameter(name, count, "expected 1 or more")),
             _ => Ok(()),
@@ -263,15 +260,24 @@ impl AlgorithmConfig {
         document["name"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The objectives that the algorithm can train; empty for any.
-    fn objectives(&self) -> Vec<&'static str> {
+    /// Checks that the algorithm trains an objective; otherwise names those that do.
+    fn check_trains(&self, spec: &Spec) -> Result<()> {
         let name = self.name();
-        match self {
-            Self::Single {} => Vec::new(),
-            _ => loss::specs()
-                .filter(|spec| spec.methods.contains(&name.as_str()))
-                .map(|spec| spec.name)
-                .collect(),
+        match spec.methods {
+            methods if methods.contains(&name.as_str()) => Ok(()),
+            [] => {
+                let reason = match spec.part_of {
+                    [] => "but no method trains it".to_owned(),
+                    methods => {
+                        format!("but no method trains it alone; it is part of `{}`", methods.join("`, `"))
+                    }
+                };
+                Err(Error::parameter("objective.name", spec.name, &reason))
+            }
+            methods => {
+                let of = format!("but `{}` is trained by `{}`", spec.name, methods.join("`, `"));
+                Err(Error::parameter("method.name", name, &of))
+            }
         }
     }
 
@@ -445,8 +451,29 @@ mod tests {
         // Of one network's projections these would be another loss.
         for objective in ["end", "rebias-hsic"] {
             let error = init(r#"{"name": "cached", "chunk": 4}"#, objective).unwrap_err().to_string();
-            assert!(error.contains(&format!("of this method `{objective}`")), "{error}");
+            assert!(
+                error.contains("method.name") && error.contains(&format!("`{objective}` is trained by")),
+                "{error}"
+            );
         }
+    }
+
+    #[test]
+    fn an_objective_that_needs_a_method_is_refused_without_it() {
+        for spec in loss::specs().filter(|spec| !spec.methods.contains(&"single")) {
+            let error = AlgorithmConfig::default().check(&ObjectiveConfig::named(spec.name), 10);
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(spec.name), "{error}");
+            for method in spec.methods.iter().chain(spec.part_of) {
+                assert!(error.contains(&format!("`{method}`")), "{}: {error}", spec.name);
+            }
+        }
+        let error = |name: &str| {
+            AlgorithmConfig::default().check(&ObjectiveConfig::named(name), 10).unwrap_err().to_string()
+        };
+        assert!(error("moco").contains("`moco` is trained by `moco`"), "{}", error("moco"));
+        assert!(error("max-margin").contains("no method trains it"), "{}", error("max-margin"));
+        assert!(error("wcl-triplet").contains("part of `difficulty`"), "{}", error("wcl-triplet"));
     }
 
     #[test]

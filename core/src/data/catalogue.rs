@@ -1,6 +1,6 @@
 //! A catalogue of picture files, known before any of them is opened: their paths, classes, split and variables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels};
 use crate::numeric::split::{select, split_indices, split_subjects};
@@ -144,6 +144,14 @@ impl Catalogue {
             conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&known))).collect(),
             subjects: self.subjects.as_deref().map(|subjects| select(subjects, &known)),
         }
+    }
+
+    /// The classes that have no picture in the training part.
+    pub fn untrained(&self) -> Vec<&str> {
+        let trained: BTreeSet<usize> =
+            self.of(Part::Train).into_iter().filter_map(|at| self.labels.get(at).copied()).collect();
+        let classes = self.classes.iter().enumerate();
+        classes.filter(|(label, _)| !trained.contains(label)).map(|(_, class)| class.as_str()).collect()
     }
 
     /// Moves `count` pictures of one part to another, drawn with a seed; where pictures have subjects, whole ones, as in

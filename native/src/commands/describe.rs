@@ -35,7 +35,8 @@ fn in_words(spec: &Spec) -> String {
     }
     let (head, networks) = (spec.head.in_words(), spec.networks.in_words());
     let trained = match spec.methods {
-        [] => "no method of a recipe trains it".to_owned(),
+        [] if spec.part_of.is_empty() => "no method of a recipe trains it".to_owned(),
+        [] => format!("a part of method {}", spec.part_of.join(", ")),
         methods => format!("trained by method {}", methods.join(", ")),
     };
     format!("{text}\nReads {head}; needs {networks}; {trained}.\nDocumented in {}\n", spec.module)

@@ -156,7 +156,12 @@ fn settings(spec: &Spec) -> String {
         let _ = writeln!(text, "| `{}`{default} | {} |", form.name, cell(form.meaning));
     }
     let methods: Vec<String> = spec.methods.iter().map(|method| format!("`{method}`")).collect();
-    let methods = if methods.is_empty() { "none".to_owned() } else { methods.join(", ") };
+    let part_of: Vec<String> = spec.part_of.iter().map(|method| format!("`{method}`")).collect();
+    let methods = match (methods.is_empty(), part_of.is_empty()) {
+        (false, _) => methods.join(", "),
+        (true, false) => format!("none alone; a part of {}", part_of.join(", ")),
+        (true, true) => "none".to_owned(),
+    };
     let (head, networks) = (spec.head.in_words(), spec.networks.in_words());
     text + &format!("\nReads {head}; needs {networks}; methods that train it: {methods}.\n")
 }

@@ -14,13 +14,13 @@
 //! | [`WeightScheme::Released`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
 //! | [`WeightScheme::Normalised`] | unchanged | diagonal and negative entries 0, each row divided by its sum (ours) |
 //!
-//! Batches of more than 1024 samples have the first of these that holds, with an error `|W - W_exact|_2` that is known
-//! ([`ConditionalEmbedding::approximation_error`]):
+//! The first of these that holds, the first two for batches of any size and a ridge above 0, the others for more than 1024 samples.
+//! Their error `|W - W_exact|_2` is known ([`ConditionalEmbedding::approximation_error`]). Smaller batches are solved densely.
 //!
 //! | if | `W` | error |
 //! |---|---|---|
+//! | the kernel is `exact-match` | `1 / (n + ridge)` between the `n` samples of one value | rounding |
 //! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
-//! | the kernel is `exact-match` (batches of any size) | `1 / (n + ridge)` between the `n` samples of one value | rounding |
 //! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
 //! | the kernel is a product with `exact-match`, no value of which has more than half of the samples | the systems of its values | the largest of theirs, and `2^-24 sqrt(n)` |
 //! | `tr(K - L L^T) <= 1e-6 ridge` for a Cholesky factor `L` of 128 columns with pivoting | `(L L^T + ridge I)^-1 L L^T` | `<= 1e-6` |

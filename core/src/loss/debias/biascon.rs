@@ -18,7 +18,7 @@
 //! | `released` | 1e-9 is added to the sum after subtracting the largest logit, which is that of the anchor with itself |
 //!
 //! The constant protects a logarithm that needs no protection, yet it has an effect at temperatures of 0.07 and
-//! below: with orthogonal embeddings at 0.05 the loss is 2.08 instead of 2.02, and it weakens the gradient. Hence
+//! below: with eight orthogonal embeddings (`b` = 4) at 0.05 the loss is 2.01 instead of 1.95, and it weakens the gradient. Hence
 //! the default. Published: temperature 0.07, total loss `0.01 CE + BiasCon` (see
 //! [`BiasConTotal`](crate::loss::BiasConTotal)), batches drawn with weights `1 / p(bias | label)`.
 //!

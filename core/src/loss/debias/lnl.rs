@@ -115,6 +115,7 @@ impl Described for LnlAdversary {
         ],
         head: Head::Other,
         networks: Networks::Adversary,
+        part_of: &["lnl"],
         module: module_path!(),
         ..Spec::BASE
     };

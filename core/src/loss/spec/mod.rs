@@ -74,6 +74,9 @@ pub struct Spec {
     pub networks: Networks,
     /// The methods of a recipe that train it.
     pub methods: &'static [&'static str],
+    /// The methods of a recipe that train it beside another objective, which a recipe names.
+    #[serde(skip)]
+    pub part_of: &'static [&'static str],
     /// Its forms, the default one first, which are the values of the setting `variant`. Empty if the form of the paper and that of
     /// the released code are the same.
     pub variants: &'static [Form],
@@ -282,6 +285,7 @@ impl Spec {
         head: Head::Projection,
         networks: Networks::One,
         methods: &[],
+        part_of: &[],
         variants: &[],
         directed: false,
         detached: false,

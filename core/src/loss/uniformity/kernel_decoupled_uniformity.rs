@@ -11,7 +11,7 @@
 //! into `alpha`; negative weights are kept, nothing is normalised again. Dufumier et al., *Integrating Prior
 //! Knowledge in Contrastive Learning with Kernel* (2023).
 //!
-//! | variant | `ridge` | default of `t` |
+//! | variant | ridge `r` | default of `t` |
 //! |---|---|---|
 //! | `paper` | `b lambda` | 1 |
 //! | `released` (default) | `lambda` | 2 |
@@ -20,11 +20,11 @@
 //! experiments, so that the two have the same default of `t`. The poster's scaling keeps the strength of the ridge
 //! at every batch size; at the published 256 it is 256 times the released one. `lambda` is 0.01 as released; `null`
 //! means `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is `exp(-d^2 /
-//! (2 sigma^2))`, half the exponent of CCL-K's for the same number. In released code the cosine kernel raises an
+//! (2 sigma^2))`; CCL-K's released code has `exp(-d^2 / temp_z)`, which is the same for `temp_z = 2 sigma^2`. In released code the cosine kernel raises an
 //! error, and data sets without a prior use the class label instead.
 //!
-//! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
-//! and gradient are 0. A singular `K_Z + ridge I` is an error.
+//! With `K_Z = I` and a ridge of 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
+//! and gradient are 0. A singular `K_Z + r I` is an error.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

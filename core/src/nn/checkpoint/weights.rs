@@ -213,16 +213,17 @@ impl Weights {
     fn prefix(&self, expected: &[String]) -> Result<String> {
         let names: BTreeSet<&str> =
             self.tensors.keys().chain(self.others.keys()).map(String::as_str).collect();
-        let Some(first) = expected.first() else { return Ok(String::new()) };
+        // Of any expected tensor, because the first one may be missing.
         let before = |name: &&str| {
-            let prefix = name.strip_suffix(first.as_str())?;
-            (prefix.is_empty() || prefix.ends_with('.')).then(|| prefix.to_owned())
+            let prefixes = expected.iter().filter_map(|ending| name.strip_suffix(ending.as_str()));
+            let whole = prefixes.filter(|prefix| prefix.is_empty() || prefix.ends_with('.'));
+            whole.map(str::to_owned).collect::<Vec<_>>()
         };
         let count_with = |prefix: &str| {
             expected.iter().filter(|name| names.contains(format!("{prefix}{name}").as_str())).count()
         };
         let mut best: (usize, Vec<String>) = (0, vec![]);
-        for prefix in names.iter().filter_map(before) {
+        for prefix in names.iter().flat_map(before).collect::<BTreeSet<_>>() {
             let count = count_with(&prefix);
             if prefix.is_empty() && count == expected.len() {
                 return Ok(prefix);
@@ -306,6 +307,23 @@ mod tests {
         // Plain names are the encoder itself, regardless of other tensors.
         add(&mut weights, "", 0.75);
         assert_eq!(read(weights, None).unwrap().prefix, "");
+    }
+
+    /// `layer1.0.conv1.weight` ends as the first tensor does, but `layer1.0.` is no prefix of the others.
+    #[test]
+    fn a_missing_first_tensor_is_named_in_full() {
+        let config = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
+        let blank = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
+        for prefix in ["", "model."] {
+            let mut weights = Weights::default();
+            for tensor in blank.iter().filter(|tensor| tensor.name != "conv1.weight") {
+                let values = vec![0.5; tensor.shape.iter().product()];
+                weights.insert(&format!("{prefix}{}", tensor.name), tensor.shape.clone(), values).unwrap();
+            }
+            let metadata = Metadata::new(config.clone(), vec![0.0; 3], vec![1.0; 3]);
+            let text = weights.into_encoder(metadata, None, &Device::flex()).unwrap_err().to_string();
+            assert!(text.contains(&format!("`{prefix}conv1.weight`")), "{text}");
+        }
     }
 
     /// A deeper network of the same kind has all tensors of the shallower one, but computes other features.

@@ -9,7 +9,7 @@
 
 mod depths;
 #[cfg(test)]
-mod step;
+mod step_tests;
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;

@@ -52,6 +52,7 @@ impl Described for WclTriplet {
             released  L = 1/(2b) sum_i [ attract{|x_i - x_i'|^2} - repel{( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus)} ]",
         symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[BIASED_A, BIASED_B],
+        part_of: &["difficulty"],
         variants: &[
             Form::new("paper", "mean of the negatives"),
             Form::new("released", "corrected sum of the negatives"),

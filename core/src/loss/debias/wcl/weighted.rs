@@ -3,6 +3,9 @@
 //! ```text
 //! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ]
 //! s_ij = cos(x_i, x_j) / temperature
+//!
+//! as in DCL  L = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   N = 2b - 2
+//!            N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )
 //! ```
 //!
 //! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [folder](super). Jang and Wang
@@ -116,9 +119,10 @@ impl Described for WclWeightedDcl {
         family: Family::Difficulty,
         summary: "two views and a biased network; corrected as DCL",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
+        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
+            N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )\n\
             s_ij = cos(x_i, x_j) / temperature",
-        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network",
+        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples, w_ij their difficulty for the biased network",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],
@@ -156,7 +160,7 @@ impl Described for WclWeightedInfoNce {
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
         formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
             s_ij = cos(x_i, x_j) / temperature",
-        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network",
+        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network; without `correction`, which changes the sum as in dcl or hcl",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],
