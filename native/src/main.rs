@@ -2,6 +2,7 @@
 
 mod allocator;
 mod cli;
+mod columns;
 mod commands;
 mod config;
 mod console;

@@ -31,10 +31,10 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["model", "arm", "data", "on"])]
     pub(crate) vectors: Vec<PathBuf>,
     /// The class and the attributes of each vector
-    #[arg(long, value_name = "FILE.csv", requires = "vectors")]
+    #[arg(long, value_name = "FILE.csv", requires = "vectors", conflicts_with = "model")]
     pub(crate) table: Option<PathBuf>,
     /// The column of the class in the table [default: label, class, target, ...]
-    #[arg(long, value_name = "COLUMN", requires = "table")]
+    #[arg(long, value_name = "COLUMN", requires = "table", conflicts_with = "model")]
     pub(crate) label: Option<String>,
     /// The variant of the run, whose name the report shows [default: the last one]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]

@@ -1,4 +1,7 @@
-//! The columns of a user's table: which one names the picture and the class, and the type of the others.
+//! The columns of a user's table: which one names the picture, the class, the part and the subject, and the type of the others.
+
+pub(crate) mod split;
+pub(crate) mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,6 +15,12 @@ use crate::data::is_unusable;
 use crate::data::sheet::Sheet;
 use crate::exit::usage;
 
+/// Usual names of the column of files.
+pub(crate) const FILES: [&str; 9] =
+    ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
+/// Usual names of the column of classes.
+pub(crate) const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
+
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
 /// A category of more values than this share of the rows is a name of each row.
@@ -19,16 +28,16 @@ const MOST_NAMES: f64 = 0.5;
 
 /// A column that can be a variable.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) kind: Kind,
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
     /// Number of cells without a value: empty ones, and in a column of numbers unusable ones such as `NaN`.
-    pub(super) missing: usize,
+    pub(crate) missing: usize,
 }
 
 /// The type of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Numbers {
         low: f64,
         high: f64,
@@ -48,7 +57,7 @@ pub(super) enum Kind {
 }
 
 /// What is said of a word among numbers.
-pub(super) fn no_number(word: &str) -> String {
+pub(crate) fn no_number(word: &str) -> String {
     format!(
         "; `{word}` is no number: if most cells are, leave such cells empty, and the column is one of numbers"
     )
@@ -56,7 +65,7 @@ pub(super) fn no_number(word: &str) -> String {
 
 impl Column {
     /// The type of the cells of a column.
-    pub(super) fn of<'a>(name: &str, cells: impl Iterator<Item = &'a str> + Clone) -> Self {
+    pub(crate) fn of<'a>(name: &str, cells: impl Iterator<Item = &'a str> + Clone) -> Self {
         let has_words = cells.clone().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err());
         let filled = cells.clone().filter(move |cell| !cell.is_empty() && (has_words || !is_unusable(cell)));
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -83,7 +92,7 @@ impl Column {
     }
 
     /// True if conditioning on it can say something: it has at least two values, which rows share.
-    pub(super) fn is_attribute(&self) -> bool {
+    pub(crate) fn is_attribute(&self) -> bool {
         match &self.kind {
             Kind::Numbers { deviation, .. } => *deviation > 0.0,
             Kind::Categories { values, .. } => values.len() > 1,
@@ -109,7 +118,7 @@ impl Column {
     }
 
     /// The kernel that fits its type, as TOML.
-    pub(super) fn kernel(&self) -> String {
+    pub(crate) fn kernel(&self) -> String {
         match &self.kind {
             Kind::Numbers { deviation, .. } => {
                 format!("{{ name = \"rbf\", sigma = {} }}", rounded(*deviation))
@@ -119,7 +128,7 @@ impl Column {
     }
 
     /// The reason for its kernel.
-    pub(super) fn why(&self) -> &'static str {
+    pub(crate) fn why(&self) -> &'static str {
         match self.kind {
             Kind::Numbers { .. } => "a number: alike to exp(-1/2) where it lies one standard deviation apart",
             _ => "a category: alike where it is the same",
@@ -131,11 +140,11 @@ fn numeric_kind(numbers: &[f64]) -> Kind {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
     let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
-    Kind::Numbers {
-        low: numbers.iter().copied().fold(f64::INFINITY, f64::min),
-        high: numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        deviation: variance.sqrt(),
-    }
+    let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The mean of equal numbers may differ from them by its rounding.
+    let deviation = if low < high { variance.sqrt() } else { 0.0 };
+    Kind::Numbers { low, high, deviation }
 }
 
 /// A number with two significant digits, as a TOML float.
@@ -155,7 +164,7 @@ impl fmt::Display for Kind {
             Self::Categories { values, .. } => {
                 let named: Vec<String> =
                     values.iter().map(|(value, count)| format!("{value} {count}")).collect();
-                write!(f, "{} values: {}", values.len(), super::some(&named))
+                write!(f, "{} values: {}", values.len(), some(&named))
             }
             Self::Names { distinct, .. } => write!(f, "{distinct} different values"),
         }
@@ -166,7 +175,7 @@ impl fmt::Display for Kind {
 ///
 /// # Errors
 /// A usage error if the header is of no use; a failure if the file cannot be read.
-pub(super) fn read(csv: &Path) -> Result<(Vec<String>, Vec<StringRecord>)> {
+pub(crate) fn read(csv: &Path) -> Result<(Vec<String>, Vec<StringRecord>)> {
     let reading = || format!("cannot read {}", csv.display());
     let sheet = Sheet::read(csv).with_context(reading)?;
     let header: Vec<String> = sheet.header().with_context(reading)?.iter().map(String::from).collect();
@@ -188,17 +197,17 @@ fn header_fault(header: &[String]) -> Option<String> {
 
 /// The columns that may be attributes: those with a name, but for some that have another role. One without a name, such as the
 /// index that pandas writes, could not be asked for.
-pub(super) fn candidates<'h>(header: &'h [String], roles: &[Option<&String>]) -> Vec<&'h String> {
+pub(crate) fn candidates<'h>(header: &'h [String], roles: &[Option<&String>]) -> Vec<&'h String> {
     header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
 }
 
 /// Says which columns cannot be attributes, of a table of so many rows.
-pub(super) fn say_left_out(columns: &[Column], rows: usize) {
+pub(crate) fn say_left_out(columns: &[Column], rows: usize) {
     columns.iter().filter_map(|column| column.left_out(rows)).for_each(line);
 }
 
 /// Says it if most rows are alone in their class. A class is a column with these numbers of rows, each of which is a `thing`.
-pub(super) fn say_lonely(label: &str, classes: &[(String, usize)], thing: &str) {
+pub(crate) fn say_lonely(label: &str, classes: &[(String, usize)], thing: &str) {
     lonely(label, classes, thing).into_iter().for_each(line);
 }
 
@@ -214,15 +223,23 @@ fn lonely(label: &str, classes: &[(String, usize)], thing: &str) -> Option<Strin
 }
 
 /// Values with their counts, sorted by name.
-pub(super) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+pub(crate) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
 }
 
 /// The first column whose name is one of the known ones, in the order of these, whatever its case.
-pub(super) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a String> {
+pub(crate) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a String> {
     known.iter().find_map(|name| header.iter().find(|column| column.eq_ignore_ascii_case(name)))
+}
+
+/// The first of some words.
+pub(crate) fn some(words: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let more =
+        if words.len() > SHOWN { format!(", and {} more", words.len() - SHOWN) } else { String::new() };
+    words.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
 }
 
 #[cfg(test)]
@@ -248,6 +265,13 @@ mod tests {
         let paths: Vec<String> = (0..20).map(|i| format!("{i}.png")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         assert!(!of(&paths).is_attribute() && !of(&["a", "a"]).is_attribute() && sites.is_attribute());
+    }
+
+    /// The mean of a third of these is not 0.1 to the last digit.
+    #[test]
+    fn one_number_in_every_row_has_no_deviation() {
+        let doses = of(&["0.1"; 30]);
+        assert!(!doses.is_attribute(), "{doses:?}");
     }
 
     #[test]

@@ -13,10 +13,10 @@ const WORDS: [(&str, &str); 3] = [("training", "train"), ("valid", "validation")
 
 /// The column of the parts.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Split {
-    pub(super) column: String,
+pub(crate) struct Split {
+    pub(crate) column: String,
     /// The part to judge by: that of the test, or the validation part where no row is of the test.
-    pub(super) judged_by: JudgedBy,
+    pub(crate) judged_by: JudgedBy,
 }
 
 /// The first column but that of the class that is named as one of parts and whose cells are parts. Empty cells say nothing.
@@ -25,7 +25,7 @@ pub(super) struct Split {
 /// # Errors
 /// Names line, column and cell if only some of the cells are parts, or some are `train` and the others empty; the column if it
 /// leaves no row to train on.
-pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Result<Option<Split>, String> {
+pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Result<Option<Split>, String> {
     let named = |name: &'static str| {
         let columns = header.iter().enumerate();
         columns.filter(move |(_, column)| column.eq_ignore_ascii_case(name) && *column != label)
@@ -80,7 +80,7 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
 }
 
 /// The fault of a row without a part.
-pub(super) fn empty(column: &str, row: &StringRecord) -> String {
+pub(crate) fn empty(column: &str, row: &StringRecord) -> String {
     format!(
         "line {}: column `{column}` is empty; say the part of every row, or give the column another name",
         row.position().map_or(0, csv::Position::line)

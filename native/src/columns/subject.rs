@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use csv::StringRecord;
 
-use super::columns::named;
+use super::named;
 use crate::console::line;
 
 /// Usual names of the column.
@@ -25,7 +25,7 @@ const FEWEST: usize = 5;
 
 /// The column that is named as one of subjects, if there are several and some have more than one row. One with empty cells is said, and
 /// passed over, because its rows would be left out.
-pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Option<String> {
+pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Option<String> {
     let column = named(header, &NAMES).filter(|column| *column != label)?;
     let at = header.iter().position(|name| name == column)?;
     let cells = || rows.iter().map(|row| row.get(at).unwrap_or_default());
@@ -43,7 +43,7 @@ pub(super) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Opt
 }
 
 /// Says that subjects are held out whole, where no column says the parts. Each row is a `thing`.
-pub(super) fn say(subject: Option<&String>, thing: &str) {
+pub(crate) fn say(subject: Option<&String>, thing: &str) {
     if let Some(subject) = subject {
         line(format_args!("{thing}s of one `{subject}` are held out together"));
     }

@@ -127,7 +127,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     let instead = "name images, or a list of them with --list";
     let recipe = own_data::recipe(model, &checkpoint.metadata, instead)?;
     let folder = own_data::folder(model, arguments.data.as_deref())?;
-    let splits = own_data::splits(&recipe, folder.as_deref(), &device)?;
+    let splits = own_data::splits(model, &recipe, folder.as_deref(), &device)?;
     let normalisation = model::normalisation(checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images: &ImageSet| {

@@ -12,7 +12,7 @@ use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
-use super::data::{Named, section};
+use super::named_data::{NamedData, section};
 use super::own_data;
 use crate::cli::Evaluate;
 use crate::config::explain::suggestion;
@@ -198,11 +198,11 @@ fn judging(
         None => {
             let instead = "name a data set or a recipe with --on";
             let recipe = own_data::recipe(model, metadata, instead)?;
-            let splits = own_data::splits(&recipe, folder, device)?;
+            let splits = own_data::splits(model, &recipe, folder, device)?;
             (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
         }
         Some(name) => {
-            let Named { data, probe, augmentation, .. } = section(name)?;
+            let NamedData { data, probe, augmentation, .. } = section(name)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;

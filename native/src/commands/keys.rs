@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::kernel::KERNELS;
 use simile_core::loss;
 use simile_core::loss::spec::Kind;
@@ -14,7 +15,7 @@ use simile_core::nn::Architecture;
 use crate::cli::Keys;
 use crate::config::objective::ObjectiveSection;
 use crate::config::shipped::SHIPPED;
-use crate::config::{ARMS, Changes, FORMER_ARMS, Recipe};
+use crate::config::{ARMS, Changes, Recipe};
 use crate::console::{Console, table};
 use crate::data::sets;
 use crate::exit::usage;
@@ -38,7 +39,7 @@ struct Key {
     /// Its values, if it takes some names alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
-    /// Its values in the recipes that ship, defaults included.
+    /// Its values in the recipes that ship, defaults included; none where no recipe sets it and it has no default.
     examples: Vec<Value>,
     /// Its meaning, if it is a parameter of an objective.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +96,13 @@ fn keys() -> Result<Vec<Key>> {
     let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
     if let Some(first) = &first {
         add_known(first, "", &mut examples_by_key);
+        for name in first.names_of_key("method.name") {
+            // Those with a setting that has no default, such as a number of steps, are left out.
+            let Ok(method) = serde_json::from_value::<AlgorithmConfig>(json!({ "name": name })) else {
+                continue;
+            };
+            flatten("method", &serde_json::to_value(method)?, &mut examples_by_key);
+        }
     }
     for key in ObjectiveSection::OWN_KEYS {
         examples_by_key.entry(format!("objective.{key}")).or_default();
@@ -134,7 +142,7 @@ fn keys() -> Result<Vec<Key>> {
 /// Adds the keys of a section, and of those in it, that the reader knows and no recipe sets.
 fn add_known(recipe: &Recipe, section: &str, examples_by_key: &mut BTreeMap<String, Vec<Value>>) {
     let known = recipe.known_keys(section).into_iter().chain(recipe.keys_by_name(section)).flatten();
-    for name in known.filter(|name| name != FORMER_ARMS) {
+    for name in known {
         let key = if section.is_empty() { name } else { format!("{section}.{name}") };
         add_known(recipe, &key, examples_by_key);
         let inner = format!("{key}.");

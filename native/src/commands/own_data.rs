@@ -9,6 +9,7 @@ use simile_core::nn::checkpoint::Metadata;
 use crate::config::Recipe;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
+use crate::experiment::resume::check_same_pictures;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::state::RunState;
 
@@ -40,11 +41,16 @@ pub(super) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result
     })
 }
 
-/// The images of a recipe.
+/// The images of the recipe of a model.
 ///
 /// # Errors
-/// If they cannot be read.
-pub(super) fn splits(recipe: &Recipe, folder: Option<&Path>, device: &Device) -> Result<Splits> {
+/// If they cannot be read, or are not those on which the run of the model was trained.
+pub(super) fn splits(
+    model: &Path,
+    recipe: &Recipe,
+    folder: Option<&Path>,
+    device: &Device,
+) -> Result<Splits> {
     let splits = match folder.filter(|folder| !folder.is_dir()) {
         None => Splits::of(recipe, folder)?,
         Some(absent) => Splits::of(recipe, folder).with_context(|| {
@@ -54,6 +60,10 @@ pub(super) fn splits(recipe: &Recipe, folder: Option<&Path>, device: &Device) ->
             )
         })?,
     };
+    if model.is_dir() {
+        // Otherwise images that it was trained on may be among those to test on.
+        check_same_pictures(model, &splits, &recipe.data)?;
+    }
     let section = recipe.data.prior.as_ref();
     let with_prior = prior::add(splits, section, device);
     match section.and_then(prior::absent) {

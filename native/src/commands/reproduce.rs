@@ -13,7 +13,7 @@ use crate::data::DataSection;
 use crate::exit::usage;
 use crate::experiment::prepare::missing::missing_inputs;
 use crate::experiment::several::{Several, Task, devices_of, nothing_missing};
-use crate::names::slug;
+use crate::names::{quoted, slug};
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, panels};
 use crate::reproduce::output::Comparison;
@@ -224,7 +224,9 @@ fn write(
 
 fn command(arguments: &Reproduce, scale: &str) -> String {
     let rows: String = arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect();
-    format!("simile reproduce {} --scale {scale} --seeds {}{rows}", arguments.table, arguments.seeds)
+    let data = arguments.data.as_ref().map(|data| format!(" --data {}", quoted(&data.display().to_string())));
+    let data = data.unwrap_or_default();
+    format!("simile reproduce {}{data} --scale {scale} --seeds {}{rows}", arguments.table, arguments.seeds)
 }
 
 fn word(scale: Scale) -> &'static str {

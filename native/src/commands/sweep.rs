@@ -13,6 +13,7 @@ use crate::console::{Console, line};
 use crate::data::settings::JudgedBy;
 use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
+use crate::experiment::settle::Settled;
 use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
@@ -65,7 +66,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
     aim.rank(&mut outcomes)?;
     let data = plan.recipe_at(&axes, &tried, 0)?.data;
-    let noise = Noise { held_out: (data.validation > 0).then_some(data.validation) };
+    let noise = Noise { held_out: judged(&settled) };
     let final_images = final_images(&data, arguments.data.as_deref());
     front::mark(&mut outcomes, aim, noise);
     let limit = limit(arguments.leak_at_most, &outcomes)?;
@@ -193,6 +194,14 @@ fn arm_and_data(
 ) -> impl Iterator<Item = String> + '_ {
     let arm = arguments.arm.iter().map(|arm| format!(" --variant {}", quoted(arm)));
     arm.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
+}
+
+/// The number of images by which the points are judged, if a run knows it.
+fn judged(settled: &[Settled]) -> Option<usize> {
+    settled.iter().find_map(|settled| match settled {
+        Settled::Done(result) => result.images.map(|images| images.test),
+        Settled::Diverged(_) | Settled::Missing(_) => None,
+    })
 }
 
 #[cfg(test)]

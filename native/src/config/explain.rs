@@ -36,7 +36,8 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
 pub(crate) fn reword(message: &str) -> String {
     for (start, kind) in [(UNKNOWN_KEY, "key"), ("unknown variant `", "value")] {
         let Some((word, rest)) = quoted(message, start) else { continue };
-        let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+        let known = rest.split('`').skip(1).step_by(2);
+        let known: Vec<&str> = known.filter(|name| *name != FORMER_ARMS).collect();
         return format!("unknown {kind} `{word}`{}", suggestion(word, &known));
     }
     message.replace("missing field", "missing key").trim_end().to_owned()

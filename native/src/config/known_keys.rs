@@ -122,13 +122,18 @@ fn known_instead_of(kind: &str, table: Table) -> Option<Vec<String>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::config::Changes;
+    use crate::config::{Changes, FORMER_ARMS};
 
     #[test]
     fn the_reader_says_its_keys() {
         let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
         let of = |section: &str| recipe.known_keys(section).unwrap_or_default();
-        assert!(of("").contains(&"probe".to_owned()) && of("").contains(&"arm".to_owned()), "{:?}", of(""));
+        assert!(
+            of("").contains(&"probe".to_owned()) && of("").contains(&"variant".to_owned()),
+            "{:?}",
+            of("")
+        );
+        assert!(!of("").contains(&FORMER_ARMS.to_owned()), "the former name is read, and not proposed");
         assert!(of("train").contains(&"iterations".to_owned()) && of("train").contains(&"ema".to_owned()));
         assert_eq!(recipe.known_keys("encoder"), None, "its keys depend on its name");
         let by_name = |section: &str| recipe.keys_by_name(section).unwrap_or_default();

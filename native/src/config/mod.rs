@@ -141,8 +141,14 @@ impl Recipe {
         if recipe.name.is_empty() {
             name.clone_into(&mut recipe.name);
         }
-        recipe.check_given().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(text))))?;
+        // A setting may complete what the text lacks.
+        let fault = recipe.check_given().err();
         recipe = recipe.with(changes.set)?;
+        if let Some(fault) = fault
+            && recipe.check_given().is_err_and(|now| now.reason == fault.reason)
+        {
+            return Err(usage(format_args!("{origin}{}", fault.placed(text))));
+        }
         recipe.keep_arms(changes.arms)?;
         if changes.smoke {
             recipe.shrink();

@@ -7,18 +7,13 @@ use image::ImageReader;
 use simile_core::data::{Catalogue, Part};
 
 use super::Wishes;
-use super::columns::{self, Column, Kind, counted, named, no_number};
-use super::split::{self, Split};
-use super::subject;
+use crate::columns::split::{self, Split};
+use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, no_number, subject};
 use crate::config::explain::suggestion;
 use crate::data::{DataSection, DatasetName, catalogue};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
 
-/// Usual names of columns.
-pub(super) const FILES: [&str; 9] =
-    ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
-pub(super) const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
 /// Endings of pictures that can be decoded.

@@ -1,11 +1,7 @@
 //! Drafts a recipe for a user's own pictures, with settings that fit the contents of the folder and the device.
 
 mod budget;
-mod columns;
 mod folder;
-pub(crate) mod labels;
-mod split;
-mod subject;
 mod text;
 mod variants;
 
@@ -13,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::columns::{Column, some};
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceSet;
 use crate::draft::budget::Budget;
-use crate::draft::columns::Column;
 use crate::draft::folder::{Contents, Layout};
 use crate::exit::usage;
 use crate::names::{cut, slug};
@@ -128,14 +124,6 @@ impl Draft {
         }
         lines
     }
-}
-
-/// The first of some words.
-fn some(words: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let more =
-        if words.len() > SHOWN { format!(", and {} more", words.len() - SHOWN) } else { String::new() };
-    words.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
 }
 
 /// The name of a folder, as a name of files.

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use toml::Value;
 
-use super::columns::{Column, Kind};
+use super::Draft;
 use super::folder::{Layout, Table};
 use super::variants::{self, PLAIN};
-use super::{Draft, some};
+use crate::columns::{Column, Kind, some};
 use crate::data::settings::JudgedBy;
 use crate::names::quoted;
 

@@ -1,6 +1,6 @@
 //! The names of the variants that hide or keep a column. Files are named by them, so that they differ in letters and digits.
 
-use super::columns::Column;
+use crate::columns::Column;
 use crate::names::{self, slug};
 
 /// The variant that knows no attribute.

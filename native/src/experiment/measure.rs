@@ -56,10 +56,11 @@ pub(crate) fn measure(
     epochs: usize,
 ) -> Result<Input> {
     recipe.train.settle(devices.has_gpu());
-    interrupt::listen()?;
     let began = Instant::now();
     let splits = Splits::of(&recipe, data.as_deref())?;
     let read_seconds = began.elapsed().as_secs_f64();
+    // Until here a signal ends the program at once.
+    interrupt::listen()?;
 
     let device = &devices.first.device;
     let arms = recipe.arms();

@@ -111,6 +111,12 @@ fn from_the_start(
     recipe: Recipe,
     options: ResumeOptions<'_>,
 ) -> Result<(RunFolder, RunResult)> {
+    if has_result(&folder) && !options.set.is_empty() {
+        return Err(usage(format_args!(
+            "the run in {} has finished and its folder `state` was removed, so that it cannot be made longer",
+            folder.root().display()
+        )));
+    }
     if has_result(&folder) {
         return Err(has_finished(&folder));
     }
@@ -130,13 +136,8 @@ fn from_the_start(
 
 /// Checks that the splits have as many images, of the same classes, file names, sizes of files and variables, as those that the run
 /// began with.
-pub(super) fn same_data(
-    folder: &RunFolder,
-    state: &RunState,
-    splits: &Splits,
-    section: &DataSection,
-) -> Result<()> {
-    let (now, run) = ([splits.train.len(), splits.test.len()], folder.root().display());
+fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
+    let now = [splits.train.len(), splits.test.len()];
     let ImageDigests { names, sizes } = splits.image_digests();
     let change = match state.images {
         Some(ImageCounts { train, test, .. }) if now != [train, test] => format!(
@@ -157,8 +158,38 @@ pub(super) fn same_data(
             format!("the images have other values of `{name}`")
         }
     };
-    let remedy = "put the data back as they were, or begin another run in another folder";
-    Err(usage(format_args!("the data of {run} have changed: {change}; {remedy}")))
+    Err(other_data(folder, &change))
+}
+
+/// Checks the pictures of a run's own data, now read from elsewhere or again, against those that it had: by its state, or by its result
+/// where the state was deleted. Data sets of authors are always the same.
+///
+/// # Errors
+/// A usage error if they are others; a failure if the folder cannot be read.
+pub(crate) fn check_same_pictures(run: &Path, splits: &Splits, section: &DataSection) -> Result<()> {
+    if !section.dataset.is_own() {
+        return Ok(());
+    }
+    let folder = RunFolder::open(run)?;
+    // A state that this program does not read is as good as none: the run has its result.
+    if let Some(state) = RunState::read(&folder).ok().flatten() {
+        return same_data(&folder, &state, splits, section);
+    }
+    let result = folder.read_json::<RunResult>(RESULT).ok();
+    match result.and_then(|result| result.picture_files) {
+        Some(begun) if begun != splits.digest_of_all(section) => Err(other_data(
+            &folder,
+            "names, classes, sizes or variables of its pictures are not those of its result",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn other_data(folder: &RunFolder, change: &str) -> anyhow::Error {
+    usage(format_args!(
+        "the data of {} have changed: {change}; put the data back as they were, or begin another run in another folder",
+        folder.root().display()
+    ))
 }
 
 /// The digest of the model of the prior, after a check that it is the one that the run began with.

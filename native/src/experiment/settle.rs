@@ -14,14 +14,13 @@ use crate::exit::{Usage, told, usage};
 use crate::experiment::longer::PRIOR;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
-use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume, same_data};
+use crate::experiment::resume::{ResumeOptions, check_same_pictures, has_result, recipe_of, resume};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
 use crate::run_folder::lock::Held;
 use crate::run_folder::record::RunResult;
-use crate::run_folder::state::RunState;
 
 /// The outcome of one of several runs.
 #[derive(Debug)]
@@ -156,8 +155,7 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
 /// Refuses a finished run of other pictures or labels than those in the folder `data`. Data sets of authors are always the same.
 fn refuse_other_data(run_folder: &RunFolder, recipe: &Recipe, data: Option<&Path>) -> Result<()> {
     let (Some(data), true) = (data, recipe.data.dataset.is_own()) else { return Ok(()) };
-    let Some(state) = RunState::read(run_folder)? else { return Ok(()) };
-    same_data(run_folder, &state, &Splits::of(recipe, Some(data))?, &recipe.data)
+    check_same_pictures(run_folder.root(), &Splits::of(recipe, Some(data))?, &recipe.data)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::exit::{Interrupted, usage};
 use crate::experiment::jobs::side_by_side;
 use crate::experiment::settle::{Settled, found, outcome, settle};
 use crate::interrupt;
+use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{self, RECIPE, worker};
 
 /// The file that says that the runs of a folder are begun one by one.
@@ -105,6 +106,29 @@ impl Several<'_> {
         self.jobs.is_none() && self.out.join(BY_TASK).is_file()
     }
 
+    /// Checks that runs with the same section `[data]`, some of them of other machines, were of the same pictures.
+    fn check_same_pictures(&self, found: &[Settled]) -> Result<()> {
+        let mut first: Vec<(Recipe, Digest, usize)> = Vec::new();
+        for (index, settled) in found.iter().enumerate() {
+            let Settled::Done(result) = settled else { continue };
+            let (Some(files), recipe) = (result.picture_files, (self.recipe)(index)?) else { continue };
+            let is_alike = |(other, ..): &&(Recipe, Digest, usize)| {
+                other.data == recipe.data && other.selection == recipe.selection
+            };
+            match first.iter().find(is_alike) {
+                Some((_, others, before)) if *others != files => {
+                    let [one, other] = [*before, index].map(|index| self.tasks[index].folder.display());
+                    return Err(usage(format_args!(
+                        "{one} and {other} are runs of other pictures, classes or variables; remove those that are not to count"
+                    )));
+                }
+                Some(_) => {}
+                None => first.push((recipe, files, index)),
+            }
+        }
+        Ok(())
+    }
+
     /// Runs or resumes the unfinished runs. If the runs are started one by one, it only reads the finished ones.
     ///
     /// # Errors
@@ -115,7 +139,10 @@ impl Several<'_> {
                 "{} has runs that were begun with --task: none is begun here",
                 self.out.display()
             ));
-            return (0..self.tasks.len()).map(|index| self.labelled(index, self.found(index))).collect();
+            let found = (0..self.tasks.len()).map(|index| self.labelled(index, self.found(index)));
+            let found: Vec<Settled> = found.collect::<Result<_>>()?;
+            self.check_same_pictures(&found)?;
+            return Ok(found);
         }
         let jobs = match self.jobs {
             Some(jobs) if jobs < self.devices.len() => {

@@ -9,8 +9,8 @@ use simile_core::data::catalogue::numbered;
 use simile_core::data::{Catalogue, Condition, Part};
 use simile_core::numeric::matrix::Matrix;
 
+use super::table::{self, Labels};
 use crate::console::line;
-use crate::draft::labels::{self, Labels};
 use crate::exit::usage;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
@@ -27,9 +27,9 @@ impl Annotations {
     /// Reads the annotations of a CSV file.
     ///
     /// # Errors
-    /// As [`labels::read`].
+    /// As [`table::read`].
     pub(super) fn from_table(table: &Path, label: Option<&str>, condition: Option<&str>) -> Result<Self> {
-        let Labels { table: read, names_files } = labels::read(table, label, condition)?;
+        let Labels { table: read, names_files } = table::read(table, label, condition)?;
         read.notes.iter().for_each(line);
         Ok(Self {
             catalogue: read.catalogue,

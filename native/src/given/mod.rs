@@ -2,6 +2,7 @@
 
 mod annotations;
 mod parts;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,6 +98,7 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
     let mut rows = 0;
     for part in sources.parts {
         let reading = || format!("cannot read the vectors of {}", part.display());
+        let first = rows;
         let keep = |chunk: Chunk| {
             let (collector, columns) = match &mut collector {
                 Some(begun) => begun,
@@ -108,6 +110,10 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
                 chunk.columns,
                 sources.parts[0].display()
             );
+            if let Some(at) = chunk.values.iter().position(|value| !value.is_finite()) {
+                let row = 1 + rows - first + at / chunk.columns;
+                anyhow::bail!("vector {row} holds {}, which is no finite number", chunk.values[at]);
+            }
             if let Some(reason) = chunk.names.and_then(|names| annotations.differs(&names, rows)) {
                 return Err(usage(reason));
             }

@@ -4,10 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::columns::{self, Column, Kind, counted, named};
-use super::folder::{FILES, LABELS};
-use super::split::{self, Split};
-use super::subject;
+use crate::columns::split::{self, Split};
+use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
 use crate::config::explain::suggestion;
 use crate::console::line;
 use crate::data::settings::Broken;
@@ -15,10 +13,10 @@ use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
 
 /// The rows of a table.
-pub(crate) struct Labels {
-    pub(crate) table: ReadTable,
+pub(super) struct Labels {
+    pub(super) table: ReadTable,
     /// True if a column names the files; otherwise those of the catalogue say nothing.
-    pub(crate) names_files: bool,
+    pub(super) names_files: bool,
 }
 
 /// Reads a table. Its columns are told by their names, the class by `label` if that is given. Columns with empty cells, or
@@ -26,7 +24,7 @@ pub(crate) struct Labels {
 ///
 /// # Errors
 /// A usage error if a column is missing or cannot be told; names the line of an unusable cell.
-pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
+pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
     let (header, rows) = columns::read(csv)?;
     let cells = |name: &str| {
         let at = header.iter().position(|column| column == name).unwrap_or(usize::MAX);

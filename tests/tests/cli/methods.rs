@@ -124,7 +124,7 @@ fn what_does_not_go_together_is_said() {
     for (method, objective, reason) in [
         (r#"{ name = "mocco" }"#, r#"{ name = "moco" }"#, "did you mean `moco`?"),
         (r#"{ name = "moco", qeue = 3 }"#, r#"{ name = "moco" }"#, "did you mean `queue`?"),
-        (r#"{ name = "moco" }"#, r#"{ name = "byol" }"#, "known: moco"),
+        (r#"{ name = "moco" }"#, r#"{ name = "byol" }"#, "`byol` is trained by `byol`"),
         (r#"{ name = "moco", queue = 0 }"#, r#"{ name = "moco" }"#, "`method.queue` is 0"),
         (r#"{ name = "jtt" }"#, r#"{ name = "jtt" }"#, "first_steps"),
         (r#"{ name = "jtt", first_steps = 6 }"#, r#"{ name = "jtt" }"#, "`method.first_steps` is 6"),
@@ -142,7 +142,8 @@ fn what_does_not_go_together_is_said() {
             r#"{ name = "biascon", bias = "palette", oversample = 10.0, neighbourhoods = 2 }"#,
             "leave one out",
         ),
-        (r#"{ name = "with-classifier" }"#, r#"{ name = "byol" }"#, "biascon-total"),
+        (r#"{ name = "with-classifier" }"#, r#"{ name = "byol" }"#, "`method.name` is with-classifier"),
+        (r#"{ name = "single" }"#, r#"{ name = "moco" }"#, "`moco` is trained by `moco`"),
         (
             r#"{ name = "with-classifier", ce_weight = 0.1 }"#,
             r#"{ name = "biascon-total", bias = "palette" }"#,

@@ -225,7 +225,10 @@ fn signalled(place: &Path, run: &str, signal: &str) -> (Option<i32>, String) {
     // `mpirun` ends what it started, and does not always wait for that.
     let works = |process: &u32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat"));
-        stat.is_ok_and(|stat| !stat.contains(") Z"))
+        // Its first thread may have ended before the others, which hold the lock of the run.
+        let has_threads =
+            || fs::read_dir(format!("/proc/{process}/task")).is_ok_and(|threads| threads.count() > 1);
+        stat.is_ok_and(|stat| !stat.contains(") Z") || has_threads())
     };
     let begun = Instant::now();
     while started.iter().any(works) {

@@ -60,6 +60,95 @@ fn finished_runs_of_other_labels_are_not_taken_for_these() {
     run("scans", "2").success();
 }
 
+/// The table of a folder with its rows in another order.
+fn reorder(table: &Path) {
+    let rows = fs::read_to_string(table).unwrap();
+    let (header, rows) = rows.split_once('\n').unwrap();
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.reverse();
+    fs::write(table, format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+}
+
+#[test]
+fn a_run_is_not_judged_on_another_split_of_its_pictures() {
+    let place = place();
+    scans(place.path(), 60);
+    let train = ["--set", "train.iterations=1", "--device", "cpu"];
+    let first = ["train", "scans", "--hide", "hospital", "--out", "run"];
+    simile(place.path(), &[&first[..], &train].concat()).assert().success();
+    let table = place.path().join("scans/images.csv");
+    let before = fs::read_to_string(&table).unwrap();
+    let judge = ["evaluate", "run", "--data", "scans", "--device", "cpu"];
+    let embed = ["embed", "run", "--data", "scans", "--out", "run.parquet", "--device", "cpu"];
+    let longer = ["train", "--resume", "run", "--set", "train.iterations=2"];
+    reorder(&table);
+    for command in [&judge[..], &embed] {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains("the data of run have changed"), "{text}");
+    }
+    // Where the state was deleted, the result knows the pictures.
+    fs::remove_dir_all(place.path().join("run/state")).unwrap();
+    assert!(complaint(place.path(), &judge, 2).contains("not those of its result"));
+    assert!(complaint(place.path(), &longer, 2).contains("cannot be made longer"));
+    fs::write(&table, before).unwrap();
+    simile(place.path(), &judge).assert().success();
+    simile(place.path(), &embed).assert().success();
+    let unused = ["evaluate", "run", "--table", "nothing.csv", "--label", "hospital"];
+    assert!(complaint(place.path(), &unused, 2).contains("cannot be used with"));
+}
+
+#[test]
+fn runs_that_are_collected_are_of_the_same_pictures() {
+    let place = place();
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    let sweep = |more: &[&str]| {
+        let words = [
+            "sweep",
+            "scans.toml",
+            "--data",
+            "scans",
+            "--variant",
+            "plain",
+            "--out",
+            "all",
+            "--device",
+            "cpu",
+        ];
+        let set = [
+            "--set",
+            "train.iterations=1",
+            "--set",
+            "data.validation=12",
+            "--grid",
+            "optimizer.learning_rate=1e-3,1e-2",
+        ];
+        simile(place.path(), &[&words[..], &set, more].concat()).assert()
+    };
+    sweep(&["--task", "0"]).success();
+    reorder(&place.path().join("scans/images.csv"));
+    sweep(&["--task", "1"]).success();
+    let refused = sweep(&[]).failure().code(2);
+    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(text.contains("runs of other pictures"), "{text}");
+}
+
+#[test]
+fn a_vector_that_holds_no_number_is_named_by_its_file_and_row() {
+    let place = place();
+    let rows = |from: usize| {
+        let row = |at: usize| if at == 7 { "1,nan\n".to_owned() } else { format!("{at},{}\n", at * at) };
+        (from..from + 6).map(row).collect::<String>()
+    };
+    fs::write(place.path().join("a.csv"), format!("u,v\n{}", rows(0))).unwrap();
+    fs::write(place.path().join("b.csv"), format!("u,v\n{}", rows(6))).unwrap();
+    let table: String = (0..12).map(|at| format!("{}\n", ["x", "y"][at % 2])).collect();
+    fs::write(place.path().join("table.csv"), format!("label\n{table}")).unwrap();
+    let text =
+        complaint(place.path(), &["evaluate", "--vectors", "a.csv", "b.csv", "--table", "table.csv"], 1);
+    assert!(text.contains("b.csv") && text.contains("vector 2 holds NaN"), "{text}");
+}
+
 #[test]
 fn each_variant_is_judged_by_its_own_attribute() {
     let place = place();
@@ -169,6 +258,28 @@ fn data_that_every_run_refuses_are_not_sound() {
     fs::write(&table, format!("{rows}3.png,a\n")).unwrap();
     let text = complaint(place.path(), &["train", "twice"], 1);
     assert!(text.contains("`3.png` has two classes, `b` and `a`"), "{text}");
+}
+
+#[test]
+fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
+    let place = place();
+    folder(place.path(), "rare", "label", (0..24).map(|at| format!("{}", at / 2)));
+    stdout(place.path(), &["init", "rare", "--out", "rare.toml"]);
+    let recipe = fs::read_to_string(place.path().join("rare.toml")).unwrap();
+    let check = ["data", "check", "rare.toml", "--data", "rare"];
+    fs::write(place.path().join("rare.toml"), recipe.replacen("\ntest = ", "\ntest = 12 # ", 1)).unwrap();
+    let checked = simile(place.path(), &check).assert().success();
+    let said = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert!(said.contains("every picture of the class"), "{said}");
+    let table = place.path().join("rare/images.csv");
+    let rows = fs::read_to_string(&table).unwrap();
+    let twice: String =
+        rows.lines().map(|row| format!("{row},{}\n", row.split(',').nth(1).unwrap())).collect();
+    fs::write(&table, twice).unwrap();
+    let refused = simile(place.path(), &check).assert().failure();
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned()
+        + &String::from_utf8_lossy(&refused.get_output().stdout);
+    assert!(said.contains("two columns `label`"), "{said}");
 }
 
 /// The answer of a command that fails.

@@ -86,7 +86,8 @@ fn keys_are_those_of_the_program() {
     let place = place();
     let keys = json(place.path(), &["keys", "--json"]);
     let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning, the names that it takes, or its values in \
-                    the recipes that ship, defaults included; `simile keys` prints the same. A key of an objective also stands in each \
+                    the recipes that ship, defaults included; `simile keys` prints the same. No value is given where no such recipe sets \
+                    the key and it has no default. A key of an objective also stands in each \
                     `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
                     `simile keys --schema` writes a JSON schema for editors.\n"
         .to_owned();

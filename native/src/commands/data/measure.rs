@@ -9,7 +9,7 @@ use crate::cli::DataMeasure;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
-use crate::experiment::input::{Input, measure};
+use crate::experiment::measure::{Input, measure};
 
 pub(super) fn run(arguments: &DataMeasure, console: Console) -> Result<()> {
     let DataMeasure { recipe, data, device, set, epochs } = arguments;

@@ -60,14 +60,13 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
     let path = place.join(download.file());
     let receipt = place.join(format!(".{}.md5", download.file()));
     if !download.packed
-        && let Ok(md5) = fs::read_to_string(&receipt)
+        && let Some(md5) = received(&receipt, &unpacked_list(&receipt), place)
     {
         line(format_args!(
             "{} was unpacked already (remove {} to fetch it again)",
             download.file(),
             receipt.display()
         ));
-        let md5 = md5.trim().to_owned();
         let verified = download.md5 == Some(md5.as_str());
         let (paths, receipt) = (vec![place.into()], Some(receipt));
         return Ok(Fetched { url, paths, bytes: 0, resumed_from: 0, md5, verified, receipt });
@@ -76,21 +75,40 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
     let (paths, receipt) = if download.packed {
         (vec![path], None)
     } else {
-        (unpacked(&path, place, &receipt, &md5)?, Some(receipt))
+        (unpacked(&path, place, &receipt, (&md5, download.md5.is_some()))?, Some(receipt))
     };
     Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5, receipt })
 }
 
-/// Unpacks an archive and the archives inside it, and removes them.
-fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<Vec<PathBuf>> {
+/// The file that names what was unpacked, beside a receipt.
+fn unpacked_list(receipt: &Path) -> PathBuf {
+    receipt.with_extension("unpacked")
+}
+
+/// The MD5 in a receipt, if all that was unpacked is still there. Earlier versions wrote no list of it.
+fn received(receipt: &Path, list: &Path, place: &Path) -> Option<String> {
+    let md5 = fs::read_to_string(receipt).ok()?;
+    let names = fs::read_to_string(list).unwrap_or_default();
+    names.lines().all(|name| place.join(name).exists()).then(|| md5.trim().to_owned())
+}
+
+/// Unpacks an archive and the archives inside it, and removes them. One whose checksum is known is kept if it cannot be unpacked.
+fn unpacked(
+    archive: &Path,
+    place: &Path,
+    receipt: &Path,
+    (md5, is_known): (&str, bool),
+) -> Result<Vec<PathBuf>> {
     line(format_args!("unpacking {}", archive.display()));
     let write = |path: &Path| {
         let path = path.to_owned();
         move |source| DataError::Write { path, source }
     };
-    let placed = unpack(archive, place, Limits::default()).inspect_err(|_| {
+    let placed = unpack(archive, place, Limits::default()).inspect_err(|error| {
         // Without a known checksum, a wrong file is first noticed here.
-        let _ = fs::remove_file(archive);
+        if !is_known && !matches!(error, DataError::Write { .. }) {
+            let _ = fs::remove_file(archive);
+        }
     })?;
     for folder in placed.iter().filter(|path| path.is_dir()) {
         let inner = fs::read_dir(folder).map_err(write(folder))?;
@@ -101,6 +119,10 @@ fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<V
         }
     }
     fs::remove_file(archive).map_err(write(archive))?;
+    let names = placed.iter().filter_map(|path| path.file_name());
+    let names: String = names.map(|name| format!("{}\n", name.to_string_lossy())).collect();
+    let list = unpacked_list(receipt);
+    fs::write(&list, names).map_err(write(&list))?;
     fs::write(receipt, format!("{md5}\n")).map_err(write(receipt))?;
     Ok(placed)
 }
@@ -114,6 +136,31 @@ mod tests {
     use super::*;
     use crate::data::arrays::mnist::tests::real;
     use crate::data::sets;
+
+    #[test]
+    fn a_receipt_counts_while_all_that_was_unpacked_is_there() {
+        let place = tempfile::tempdir().unwrap();
+        let receipt = place.path().join(".birds.tgz.md5");
+        let received = || received(&receipt, &unpacked_list(&receipt), place.path());
+        assert_eq!(received(), None);
+        fs::write(&receipt, "abc\n").unwrap();
+        assert_eq!(received().as_deref(), Some("abc"), "one of an earlier version");
+        fs::write(unpacked_list(&receipt), "birds\n").unwrap();
+        assert_eq!(received(), None);
+        fs::create_dir(place.path().join("birds")).unwrap();
+        assert_eq!(received().as_deref(), Some("abc"));
+    }
+
+    #[test]
+    fn an_archive_is_removed_only_where_it_may_be_a_wrong_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (archive, receipt) = (place.path().join("birds.tar.gz"), place.path().join(".birds.md5"));
+        for (is_known, is_kept) in [(true, true), (false, false)] {
+            fs::write(&archive, "no archive").unwrap();
+            assert!(unpacked(&archive, place.path(), &receipt, ("abc", is_known)).is_err());
+            assert_eq!(archive.exists(), is_kept, "{is_known}");
+        }
+    }
 
     #[test]
     fn an_official_file_is_known_by_its_checksum_although_the_connection_was_cut() {

@@ -70,8 +70,15 @@ type Visit<'a> = dyn FnMut(&Path, &mut dyn Read) -> Result<()> + 'a;
 pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Vec<PathBuf>> {
     let write = |path: PathBuf| move |source| DataError::Write { path, source };
     fs::create_dir_all(folder).map_err(write(folder.into()))?;
-    let staging =
-        tempfile::Builder::new().prefix(".unpacking-").tempdir_in(folder).map_err(write(folder.into()))?;
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    let staging = format!(".unpacking-{name}");
+    // That of a process that was killed.
+    let _ = fs::remove_dir_all(folder.join(&staging));
+    let staging = tempfile::Builder::new()
+        .prefix(&staging)
+        .rand_bytes(0)
+        .tempdir_in(folder)
+        .map_err(write(folder.into()))?;
     each_file(archive, limits, &mut |path, bytes| {
         let target = staging.path().join(path);
         let parent = target.parent().map_or(Ok(()), fs::create_dir_all);

@@ -70,7 +70,10 @@ impl PictureFiles for Celeba {
         let texts = (Text::new(&attributes.0, &attributes.1), Text::new(&partition.0, &partition.1));
         let catalogue = catalogue(&texts.0, &texts.1, target, bias)?;
         let catalogue = match section.sampling {
-            Sampling::Published => published(catalogue, target, section.seed)?,
+            Sampling::Published => {
+                check_bias(target, bias)?;
+                published(catalogue, target, section.seed)?
+            }
             Sampling::All => catalogue,
         };
         // Without the folder every picture is missing, and the error names the first one.
@@ -180,6 +183,19 @@ fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>, DatasetError> {
     Err(DatasetError::Count { what: text.origin.into(), expected: files.len(), found: parts.len() })
 }
 
+/// Checks that the published sampling of blond hair, which leaves most of the women out that are not blond, is of the bias `male`.
+fn check_bias(target: &str, bias: &str) -> Result<(), DatasetError> {
+    if !is_blond(target) || bias.eq_ignore_ascii_case("male") {
+        return Ok(());
+    }
+    let reason = "but the published sampling of blond hair is of `male`; set data.faces.sampling = \"all\" for another bias";
+    Err(DatasetError::parameter("data.faces.bias", bias, reason))
+}
+
+fn is_blond(target: &str) -> bool {
+    target.to_lowercase().contains("blond")
+}
+
 /// The published sampling (Hong and Yang 2021): training pictures split 8:2 into training and validation, the
 /// official validation part as test, the official test part left out. If the class is blond hair, non-blond women
 /// among the training pictures are first reduced to 2000 at random; for heavy make-up nothing is removed. So no
@@ -191,7 +207,7 @@ fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>, DatasetError> {
 /// If there are too few pictures.
 fn published(catalogue: Catalogue, target: &str, seed: u64) -> Result<Catalogue, DatasetError> {
     let mut indices: Vec<usize> = (0..catalogue.len()).collect();
-    if target.to_lowercase().contains("blond")
+    if is_blond(target)
         && let Some(Condition::Categorical { values, .. }) = catalogue.conditions.get("bias")
     {
         let women_not_blond = |&i: &usize| catalogue.labels.get(i) == Some(&0) && values.get(i) == Some(&0);
@@ -209,6 +225,13 @@ fn published(catalogue: Catalogue, target: &str, seed: u64) -> Result<Catalogue,
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn the_published_sampling_of_blond_hair_is_of_one_bias() {
+        assert!(check_bias("Blond_Hair", "Male").is_ok() && check_bias("Heavy_Makeup", "young").is_ok());
+        let error = check_bias("blond-hair", "young").unwrap_err().to_string();
+        assert!(error.contains("data.faces.bias") && error.contains("sampling"), "{error}");
+    }
 
     #[test]
     fn people_are_read_from_the_lists() {

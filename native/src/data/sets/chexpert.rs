@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use simile_core::data::catalogue::numbered;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::{Catalogue, Condition, DatasetError, Part};
 use simile_core::numeric::matrix::Matrix;
@@ -154,7 +155,12 @@ fn catalogue(
     rows.read(valid, Part::Test, target, uncertain)?;
     let states = rows.states;
     let classes = vec![format!("no {}", PATHOLOGIES[target]), PATHOLOGIES[target].to_owned()];
-    let mut catalogue = Catalogue::new(train.origin, rows.files, rows.parts, rows.labels, classes)?;
+    // `train/patient00001/study1/view1_frontal.jpg`
+    let patients = rows.files.iter().map(|file| file.split('/').nth(1).unwrap_or_default().to_owned());
+    let patients: Vec<String> = patients.collect();
+    let (subjects, _) = numbered(patients.iter().map(String::as_str));
+    let catalogue = Catalogue::new(train.origin, rows.files, rows.parts, rows.labels, classes)?;
+    let mut catalogue = catalogue.with_subjects(subjects)?;
     for (at, name) in PATHOLOGIES.iter().enumerate() {
         let values = states.iter().map(|row| row[at] as usize).collect();
         let names = State::NAMES.map(String::from).to_vec();
@@ -252,6 +258,7 @@ mod tests {
         assert_eq!(chests.files[0], "train/patient00001/study1/view1_frontal.jpg");
         assert_eq!((chests.labels.as_slice(), chests.len()), (&[0, 1, 1][..], 3));
         assert_eq!(chests.parts, [Part::Train, Part::Train, Part::Test]);
+        assert_eq!(chests.subjects, Some(vec![0, 1, 2]));
         let Condition::Categorical { values, .. } = &chests.conditions["atelectasis"] else { unreachable!() };
         assert_eq!(values, &[3, 2, 0]);
         assert_eq!(chests.conditions["pathologies"].to_matrix().row(1), [0.5, 0.5, 0.5, 0.5, 1.0]);

@@ -15,7 +15,7 @@ use simile_core::data::catalogue::numbered;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::{Catalogue, DatasetError, Part};
 
-use super::split::SplitSection;
+use super::split::{SplitSection, all_held_out};
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::Below;
 use crate::data::options::{OptionType, Options, OwnOption};
@@ -177,8 +177,8 @@ impl ClassFolders {
             },
         )?;
         let catalogue = if catalogue.parts.iter().all(|&part| part == Part::Train) {
-            let default = SplitSection { per_class, ..SplitSection::default() };
-            options.get().unwrap_or(&default).split(catalogue)?
+            let given = options.get::<SplitSection>().cloned().unwrap_or_default();
+            given.with_per_class(per_class).split(catalogue)?
         } else if options.get::<SplitSection>().is_some() {
             let reason =
                 "its folders `train` and `val` or `test` are the split already; leave out [data.split]"
@@ -187,7 +187,8 @@ impl ClassFolders {
         } else {
             catalogue
         };
-        let notes = [Tops::of(&below.pictures).note(), below.note()].into_iter().flatten();
+        let untrained = all_held_out(&catalogue);
+        let notes = [Tops::of(&below.pictures).note(), below.note(), untrained].into_iter().flatten();
         let notes = notes.map(|note| format!("{}: {note}", root.display())).collect();
         Ok(Annotations { root, catalogue, notes })
     }
@@ -382,16 +383,31 @@ impl<'a> ClassList<'a> {
         Ok(Self { origin: text.origin, classes, trained })
     }
 
-    /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of `train`.
+    /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of `train`, unless
+    /// the list counts more classes than there are folders.
     fn class_of(&self, path: &str, file: &str) -> Result<&'a str, DatasetError> {
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let Some(&class) = self.classes.get(file).or_else(|| self.classes.get(stem)) else {
             let reason = format!("which {} does not name", self.origin);
             return Err(DatasetError::parameter("picture", path, &reason));
         };
-        let numbered = || class.parse().ok().and_then(|number: usize| self.trained.get(number).copied());
-        let is_folder = self.trained.binary_search(&class).is_ok();
-        Ok(if is_folder { class } else { numbered().unwrap_or(class) })
+        if self.trained.binary_search(&class).is_ok() {
+            return Ok(class);
+        }
+        let Ok(number) = class.parse::<usize>() else { return Ok(class) };
+        let numbers = self.classes.values().filter_map(|class| class.parse::<usize>().ok());
+        match self.trained.get(number) {
+            Some(folder) if numbers.max() < Some(self.trained.len()) => Ok(folder),
+            _ => {
+                let reason = format!(
+                    "of a picture in {}, where numbers count more classes than the {} folders of `train`, so that they name none of \
+                     them; write the names of the folders there",
+                    self.origin,
+                    self.trained.len()
+                );
+                Err(DatasetError::parameter("class", class, &reason))
+            }
+        }
     }
 }
 
@@ -470,6 +486,18 @@ mod tests {
         assert!(error.contains("val_00000001") && error.contains("val.txt"), "{error}");
         let sorted = ["train/n01/0.JPEG", "val/n01/1.JPEG", "test/ILSVRC2012_test_00000001.JPEG"];
         assert_eq!(read(&sorted, Selection::default()).unwrap().parts, [Part::Train, Part::Test]);
+    }
+
+    #[test]
+    fn numbers_of_more_classes_than_there_are_folders_name_none() {
+        let paths = ["train/n01/1.JPEG", "train/n05/1.JPEG", "val/1.JPEG", "val/2.JPEG", "val/3.JPEG"];
+        let list = Text::new("1.JPEG 0\n2.JPEG 1\n3.JPEG 5\n", "val.txt");
+        let wanted = ["n01".to_owned(), "n05".to_owned()];
+        for classes in [None, Some(&wanted[..])] {
+            let selection = Selection { annotations: Some(list), classes, ..Selection::default() };
+            let error = read(&paths, selection).unwrap_err().to_string();
+            assert!(error.contains("more classes than the 2 folders of `train`"), "{error}");
+        }
     }
 
     #[test]

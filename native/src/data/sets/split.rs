@@ -41,7 +41,27 @@ impl OwnOption for SplitSection {
     }
 }
 
+/// A note on the classes of which a split at random has held out every picture.
+pub(super) fn all_held_out(catalogue: &Catalogue) -> Option<String> {
+    let untrained = catalogue.untrained();
+    let first = untrained.first()?;
+    let others = match untrained.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and of {others} other classes)"),
+    };
+    Some(format!(
+        "every picture of the class `{first}`{others} is held out, so that none of them can be told"
+    ))
+}
+
 impl SplitSection {
+    /// The section for a data set whose works train on `per_class` pictures of each class: so many, unless a recipe says otherwise, or how
+    /// many to test on.
+    pub(super) fn with_per_class(self, per_class: Option<usize>) -> Self {
+        let is_asked = self.per_class.is_some() || self.test != Self::default().test;
+        if is_asked { self } else { Self { per_class, ..self } }
+    }
+
     /// The catalogue with training pictures held out.
     ///
     /// # Errors
@@ -54,5 +74,23 @@ impl SplitSection {
                 catalogue.hold_out(Part::Train, Part::Test, train - kept(train, self.test), self.seed)?
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_alone_keeps_the_published_number_of_each_class() {
+        let given = SplitSection { seed: 4, ..SplitSection::default() };
+        assert_eq!(
+            given.clone().with_per_class(Some(30)),
+            SplitSection { per_class: Some(30), ..given.clone() }
+        );
+        let own = SplitSection { per_class: Some(5), ..given.clone() };
+        assert_eq!(own.clone().with_per_class(Some(30)), own);
+        let share = SplitSection { test: 0.5, ..given };
+        assert_eq!(share.clone().with_per_class(Some(30)), share);
     }
 }

@@ -152,6 +152,8 @@ fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (K
         .map(|(of_class, &count)| of_class.map_or(0.0, |of_class| count as f64 * (of_class - mean).powi(2)))
         .sum();
     let occur = counts.iter().filter(|&&count| count > 0).count();
+    // The mean of equal numbers may differ from them by its rounding.
+    let total = if low < high { total } else { 0.0 };
     let tie = (total > 0.0 && occur > 1).then(|| (between / total).clamp(0.0, 1.0).sqrt());
     (Kind::Number { low, high, mean, deviation: (total / n).sqrt(), by_class }, tie)
 }

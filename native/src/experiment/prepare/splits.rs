@@ -227,7 +227,7 @@ fn check_channels(images: &ImageSet, encoder: &EncoderConfig) -> Result<()> {
         return Ok(());
     }
     Err(usage(format_args!(
-        "the images have {channels} channels and the encoder takes {}; set encoder.channels={channels}",
+        "the images have {channels} channels and the encoder takes {}; train one with encoder.channels={channels}",
         encoder.channels
     )))
 }

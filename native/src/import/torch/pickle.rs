@@ -172,6 +172,13 @@ impl<'a> Machine<'a> {
         };
         match (&**name, arguments.as_slice()) {
             ("collections.OrderedDict", []) => self.push(Value::Dict(vec![])),
+            // As Python 2 writes it: a list of pairs, each a list too.
+            ("collections.OrderedDict", &[items]) => {
+                let Some(entries) = self.entries(items) else {
+                    return Err(self.malformed("an ordered dictionary is made of something else than pairs"));
+                };
+                self.push(Value::Dict(entries))
+            }
             (
                 "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state",
                 &[data, ..],
@@ -237,6 +244,18 @@ impl<'a> Machine<'a> {
             }
             _ => None,
         }
+    }
+
+    /// The pairs in a list of them.
+    fn entries(&self, items: Id) -> Option<Vec<(Id, Id)>> {
+        let (Value::List(items) | Value::Tuple(items)) = self.heap.get(items) else { return None };
+        let pair = |item: &Id| match self.heap.get(*item) {
+            Value::List(pair) | Value::Tuple(pair) => {
+                <[Id; 2]>::try_from(pair.as_slice()).ok().map(Into::into)
+            }
+            _ => None,
+        };
+        items.iter().map(pair).collect()
     }
 
     fn append(&mut self, items: Vec<Id>) -> Result<(), TorchError> {

@@ -80,6 +80,23 @@ fn tensors_are_read_by_their_path_from_both_forms() {
     assert_eq!(read(&old(&nested())).unwrap(), expected());
 }
 
+/// Python 2 pickles an ordered dictionary with a list of its pairs.
+#[test]
+fn a_dictionary_of_python_2_is_read() {
+    let pairs = begun()
+        .raw(b"ccollections\nOrderedDict\n(](](")
+        .tensor("module.w", "FloatStorage", "0", [5, 1], [&[2, 2], &[1, 2]])
+        .raw(b"e](")
+        .tensor("module.n", "LongStorage", "1", [1, 0], [&[], &[]])
+        .raw(b"eetR.");
+    let mut expected = Weights::default();
+    expected.insert("module.w", vec![2, 2], vec![1.0, 3.0, 2.0, 4.0]).unwrap();
+    expected.insert_other("module.n", "LongStorage");
+    assert_eq!(read(&stored(&pairs)).unwrap(), expected);
+    let single = begun().raw(b"ccollections\nOrderedDict\n(](](K\x01eetR.");
+    assert!(complaint(&stored(&single)).contains("something else than pairs"));
+}
+
 #[test]
 fn a_cut_file_is_an_error_at_every_length() {
     for whole in [stored(&nested()), old(&nested())] {

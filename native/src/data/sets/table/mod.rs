@@ -30,6 +30,7 @@ use self::sheet::Sheet;
 use crate::data::error::{DataError, Result};
 use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::Annotations;
+use crate::data::sets::split::all_held_out;
 use crate::data::settings::Refused;
 use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
 
@@ -87,6 +88,7 @@ impl PictureFiles for Table {
         }
         if let Some(count) = options.test.filter(|_| !has_split) {
             catalogue = catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?;
+            notes.extend(all_held_out(&catalogue));
             let whole = catalogue.of(Part::Test).len();
             if whole != count {
                 notes
@@ -139,12 +141,9 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
 
 /// Checks that each class has a picture to train on, so that it can be told.
 fn check_trained(catalogue: &Catalogue, csv: &Path, folder: &Path) -> Result<()> {
-    let trained: BTreeSet<usize> =
-        catalogue.of(Part::Train).into_iter().filter_map(|at| catalogue.labels.get(at).copied()).collect();
-    let mut classes = catalogue.classes.iter().enumerate();
-    match classes.find(|(label, _)| !trained.contains(label)) {
+    match catalogue.untrained().first() {
         None => Ok(()),
-        Some((_, class)) => Err(DataError::Table {
+        Some(class) => Err(DataError::Table {
             path: folder.join(csv),
             reason: format!(
                 "the class `{class}` has no training picture, so that none of its pictures could be told; give it some, \
@@ -234,6 +233,9 @@ impl Rows {
         }
         let (records, left_out) = complete(section, &header, records).map_err(fail)?;
         let column = |name: &str| -> Result<Vec<String>> {
+            if header.iter().filter(|column| *column == name).count() > 1 {
+                return Err(fail(format!("there are two columns `{name}`; rename one")));
+            }
             let at = header.iter().position(|column| column == name).ok_or_else(|| {
                 let known: Vec<&str> = header.iter().collect();
                 fail(format!("there is no column `{name}`; there are: {}", known.join(", ")))

@@ -28,6 +28,16 @@ pub(crate) struct Rows {
     pub(crate) note: Option<String>,
 }
 
+/// A place in the text of a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Plain,
+    Quoted,
+    /// After a quote in a cell with quotes.
+    Closed,
+}
+
 impl Sheet {
     /// # Errors
     /// If the file cannot be read.
@@ -62,6 +72,12 @@ impl Sheet {
     /// # Errors
     /// Names the line of a row that is not text, or has more or fewer cells than the header.
     pub(crate) fn rows(&self) -> io::Result<Rows> {
+        if let Some(line) = self.unclosed() {
+            let reason = format!(
+                "line {line}: a quote opens a cell and none closes it; double it (\"\") if it is part of a text"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
         let mut note = None;
         let mut placed = |row: StringRecord| {
             let mut at = row.position().cloned();
@@ -81,6 +97,28 @@ impl Sheet {
             .map(|row| row.map(&mut placed).map_err(|error| self.fault(error)))
             .collect::<io::Result<_>>()?;
         Ok(Rows { records, note })
+    }
+
+    /// The line of the quote that opens the last cell, if none closes it: that cell then holds the rest of the file.
+    fn unclosed(&self) -> Option<usize> {
+        let (mut line, mut opened_on, mut place) = (1, 1, Place::Start);
+        for byte in self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes) {
+            place = match (place, byte) {
+                (Place::Start, b'"') => {
+                    opened_on = line;
+                    Place::Quoted
+                }
+                (Place::Quoted, b'"') => Place::Closed,
+                // It was the first of a doubled quote.
+                (Place::Closed, b'"') => Place::Quoted,
+                (Place::Quoted, _) => Place::Quoted,
+                (_, b'\n' | b'\r') => Place::Start,
+                (_, byte) if *byte == self.separator.0 => Place::Start,
+                _ => Place::Plain,
+            };
+            line += usize::from(*byte == b'\n');
+        }
+        (place == Place::Quoted).then_some(opened_on)
     }
 
     fn reader(&self) -> csv::Reader<&[u8]> {
@@ -181,6 +219,18 @@ mod tests {
             let latin = fault(&[b"file,label".as_slice(), end.as_bytes(), b"\xe9.png,cat"].concat());
             assert!(latin.starts_with("line 2 is not text in UTF-8"), "{latin}");
         }
+    }
+
+    #[test]
+    fn a_quote_that_nothing_closes_is_named_by_its_line() {
+        let fault = |text: &str| Sheet::of(text.into()).rows().err().map(|error| error.to_string());
+        let open = fault("file,label,size\na.png,cat,3\nb.png,dog,\"5 in\nc.png,cat,4\n");
+        assert!(
+            open.as_ref().is_some_and(|text| text.starts_with("line 3: a quote opens a cell")),
+            "{open:?}"
+        );
+        let closed = "\u{feff}\"file\",label\na.png,\"a \"\"b\"\"\"\nb.png,5 \"in\nc.png,\"two\nlines\"\n\"d.png\",\"\"\n";
+        assert_eq!(fault(closed), None);
     }
 
     fn cells(text: &str) -> (Vec<Vec<String>>, Option<String>) {

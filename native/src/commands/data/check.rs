@@ -1,0 +1,200 @@
+//! `simile data check`
+
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use serde::Serialize;
+use simile_core::data::Dataset;
+use simile_core::nn::EncoderConfig;
+
+use crate::cli::DataCheck;
+use crate::commands::named_data::{NamedData, section};
+use crate::config::Changes;
+use crate::config::probe::ProbeSection;
+use crate::console::{Console, table};
+use crate::data::source::Kind;
+use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
+use crate::draft::{Draft, Wishes};
+use crate::exit::{told, usage};
+use crate::experiment::preflight::check_measured;
+use crate::experiment::prepare::splits::{Splits, no_folder};
+
+/// The contents of a data set.
+#[derive(Serialize)]
+struct Contents {
+    train: Split,
+    test: Split,
+}
+
+#[derive(Serialize)]
+struct Split {
+    images: usize,
+    /// Height, width, channels.
+    size: [usize; 3],
+    classes: usize,
+    class_counts: Vec<usize>,
+    variables: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    name: String,
+    #[serde(flatten)]
+    contents: Option<Contents>,
+    survey: Survey,
+    /// True if a run can use them.
+    sound: bool,
+}
+
+/// The state of each file and, if all files are valid, their contents.
+#[derive(Serialize)]
+struct FilesChecked {
+    #[serde(flatten)]
+    files: Report,
+    #[serde(flatten)]
+    contents: Option<Contents>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survey: Option<Survey>,
+}
+
+/// Compares files with the official ones; a user's own pictures are looked through; data that are drawn are described.
+pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
+    let DataCheck { label, csv, .. } = arguments;
+    let name = arguments.name.as_str();
+    let NamedData { data, encoder, probe, .. } = match Path::new(name) {
+        folder if folder.is_dir() && DatasetName::find(name).is_none() => {
+            load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
+        }
+        _ if label.is_some() || csv.is_some() => {
+            return Err(usage(format_args!(
+                "--label and --csv are for a folder of pictures, and `{name}` is none"
+            )));
+        }
+        _ => section(name)?,
+    };
+    let folder = match Path::new(name).is_dir() {
+        true if arguments.data.is_none() => Some(Path::new(name)),
+        _ => arguments.data.as_deref(),
+    };
+    if matches!(data.dataset.kind(), Kind::Pictures(_)) && !data.dataset.about().is_published() {
+        return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
+    }
+    if sets::find(name).is_some_and(|set| set.about().is_published()) {
+        let folder = folder.ok_or_else(no_folder)?;
+        let files = check_files(folder, &data)?;
+        let sound = files.sound;
+        let splits = if sound { Some(Splits::load(&data, Some(folder), 0, &encoder)?) } else { None };
+        let survey = splits.as_ref().map(|splits| Survey::from_images(&splits.train));
+        let answer = FilesChecked { files, contents: splits.as_ref().map(Contents::of), survey };
+        console.answer(&answer, || {
+            let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
+            let survey = answer.survey.as_ref().map(in_words).unwrap_or_default();
+            format!("{contents}{survey}{}", answer.files)
+        })?;
+        anyhow::ensure!(sound, "{name} in {} is not sound", folder.display());
+        return Ok(());
+    }
+    let splits = Splits::load(&data, folder, 0, &encoder)?;
+    let survey = Survey::from_images(&splits.train);
+    let answer = Checked { name: name.into(), contents: Some(Contents::of(&splits)), survey, sound: true };
+    console.answer(&answer, || answer.text())
+}
+
+/// Looks through a user's own pictures: faults that end a run are all named, and then it fails.
+fn check_own(
+    name: &str,
+    data: &DataSection,
+    folder: Option<&Path>,
+    (encoder, mut probe): (&EncoderConfig, ProbeSection),
+    console: Console,
+) -> Result<()> {
+    let folder = folder.ok_or_else(no_folder)?;
+    let mut survey = Survey::from_files(data, folder)?;
+    let mut contents = None;
+    if survey.refused.is_none() {
+        let splits = Splits::load(data, Some(folder), 0, encoder)?;
+        if !splits.train.conditions.contains_key(&probe.condition) {
+            probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
+        }
+        survey.refused = check_measured(&probe, &splits, data.judged()).err().map(|error| told(&error));
+        contents = Some(Contents::of(&splits));
+    }
+    let sound = survey.refused.is_none();
+    let answer = Checked { name: name.into(), contents, survey, sound };
+    console.answer(&answer, || answer.text())?;
+    anyhow::ensure!(sound, "a run would refuse {name} in {}", folder.display());
+    Ok(())
+}
+
+/// The data of a folder of pictures, with all of its attributes.
+fn load_folder(folder: &Path, wishes: Wishes<'_>) -> Result<NamedData> {
+    let draft = Draft::with_all(folder, wishes)?;
+    let recipe = draft.load(&Changes::default())?;
+    Ok(NamedData {
+        data: recipe.data,
+        encoder: recipe.encoder.config,
+        probe: Some(recipe.probe),
+        augmentation: recipe.augment,
+    })
+}
+
+/// The variables, the table of each beside the class, and the faults.
+fn in_words(survey: &Survey) -> String {
+    let mut text = survey.to_string();
+    for (name, rows) in survey.tables() {
+        let Some((head, rows)) = rows.split_first() else { continue };
+        let mut of_variable = table(head.iter().map(String::as_str));
+        for row in rows {
+            of_variable.add_row(row.clone());
+        }
+        for column in of_variable.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        text += &format!("class x {name}\n{of_variable}\n");
+    }
+    text
+}
+
+impl Checked {
+    fn text(&self) -> String {
+        let contents = self.contents.as_ref().map(Contents::text).unwrap_or_default();
+        let verdict = if self.sound { "is sound" } else { "would be refused by a run" };
+        format!("{contents}{}{} {verdict}", in_words(&self.survey), self.name)
+    }
+}
+
+impl Contents {
+    fn of(splits: &Splits) -> Self {
+        Self { train: describe(&splits.train), test: describe(&splits.test) }
+    }
+
+    /// One line a split.
+    fn text(&self) -> String {
+        let line = |name: &str, split: &Split| {
+            let [height, width, channels] = split.size;
+            let count = |of: Option<&usize>| of.copied().unwrap_or(0);
+            let (least, most) =
+                (count(split.class_counts.iter().min()), count(split.class_counts.iter().max()));
+            let variables =
+                if split.variables.is_empty() { "none".into() } else { split.variables.join(", ") };
+            format!(
+                "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {least} to {most}, \
+                 variables: {variables}\n",
+                split.images, split.classes,
+            )
+        };
+        line("train", &self.train) + &line("test", &self.test)
+    }
+}
+
+fn describe(dataset: &Dataset) -> Split {
+    let shape = dataset.images.shape();
+    Split {
+        images: dataset.len(),
+        size: [shape.height, shape.width, shape.channels],
+        classes: dataset.classes.len(),
+        class_counts: dataset.class_counts(),
+        variables: dataset.conditions.keys().cloned().collect(),
+    }
+}

@@ -1,0 +1,35 @@
+//! `simile data preview`
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::DataPreview;
+use crate::commands::named_data::{NamedData, section};
+use crate::console::Console;
+use crate::data::preview as draw;
+use crate::data::source::Kind;
+use crate::experiment::prepare::splits::Splits;
+use crate::run_folder::folder;
+
+#[derive(Serialize)]
+struct Previewed {
+    file: String,
+    images: usize,
+}
+
+pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
+    let NamedData { mut data, encoder, .. } = section(&arguments.name)?;
+    if let Kind::Pictures(set) = data.dataset.kind() {
+        // Only as many images as can be shown are decoded; they are drawn from all classes.
+        data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
+        data.validation = 0;
+        if !set.holds_out() {
+            data.test = Some(1);
+        }
+    }
+    let Splits { train, .. } = Splits::load(&data, arguments.data.as_deref(), 0, &encoder)?;
+    let images = (arguments.count as usize).min(train.len());
+    folder::write(&arguments.out, &draw(&train, images)?)?;
+    let file = arguments.out.display().to_string();
+    console.answer(&Previewed { file: file.clone(), images }, || file)
+}
