@@ -22,8 +22,15 @@
 use std::collections::BTreeMap;
 
 /// The two-sided p-value of `first` and `second`, true where each is right, sample by sample; the shorter one counts. 1 where
-/// they agree on every sample.
-pub fn p_value(first: &[bool], second: &[bool]) -> f64 {
+/// they agree on every sample. With `subjects`, the number of the subject of each sample, it is never below 2 / 2ⁿ for `n` subjects.
+pub fn p_value(first: &[bool], second: &[bool], subjects: Option<&[usize]>) -> f64 {
+    match subjects {
+        Some(subjects) => of_subjects(first, second, subjects),
+        None => of_samples(first, second),
+    }
+}
+
+fn of_samples(first: &[bool], second: &[bool]) -> f64 {
     let only = |wanted: (bool, bool)| {
         first.iter().zip(second).filter(|(first, second)| (**first, **second) == wanted).count()
     };
@@ -39,9 +46,8 @@ pub fn p_value(first: &[bool], second: &[bool]) -> f64 {
     (2.0 * sum).min(1.0)
 }
 
-/// As [`p_value`], where `subjects` has the number of the subject of each sample. It is never below 2 / 2ⁿ for `n` subjects. The
-/// distribution is counted out in time proportional to the subjects that differ, times the sum of their differences.
-pub fn p_value_of_subjects(first: &[bool], second: &[bool], subjects: &[usize]) -> f64 {
+/// The distribution is counted out in time proportional to the subjects that differ, times the sum of their differences.
+fn of_subjects(first: &[bool], second: &[bool], subjects: &[usize]) -> f64 {
     let mut differences: BTreeMap<usize, i64> = BTreeMap::new();
     for ((first, second), subject) in first.iter().zip(second).zip(subjects) {
         *differences.entry(*subject).or_default() += i64::from(*first) - i64::from(*second);
@@ -76,7 +82,7 @@ mod tests {
             .chain(repeat(none, (false, false)))
             .collect();
         let (first, second): (Vec<bool>, Vec<bool>) = pairs.into_iter().unzip();
-        p_value(&first, &second)
+        p_value(&first, &second, None)
     }
 
     #[test]
@@ -110,7 +116,7 @@ mod tests {
                 (0..300).map(|at| (bit(a, at * at), bit(b, at * at))).unzip();
             let subjects: Vec<usize> = (0..300).rev().collect();
             let (alone, of_subjects) =
-                (p_value(&first, &second), p_value_of_subjects(&first, &second, &subjects));
+                (p_value(&first, &second, None), p_value(&first, &second, Some(&subjects)));
             assert!((alone - of_subjects).abs() < 1e-12 * alone, "{alone} {of_subjects}");
         }
     }
@@ -128,12 +134,12 @@ mod tests {
             subjects.resize(pairs.len(), 7 * subject);
         }
         let (first, second): (Vec<bool>, Vec<bool>) = pairs.into_iter().unzip();
-        let p = p_value_of_subjects(&first, &second, &subjects);
+        let p = p_value(&first, &second, Some(&subjects));
         assert!((p - 0.25).abs() < 1e-12, "{p}");
-        assert_eq!(p, p_value_of_subjects(&second, &first, &subjects), "it is symmetric");
+        assert_eq!(p, p_value(&second, &first, Some(&subjects)), "it is symmetric");
         // Ten samples of one subject are one coin.
-        assert_eq!(p_value_of_subjects(&[true; 10], &[false; 10], &[4; 10]), 1.0);
-        assert!(p_value(&[true; 10], &[false; 10]) < 0.01);
+        assert_eq!(p_value(&[true; 10], &[false; 10], Some(&[4; 10])), 1.0);
+        assert!(p_value(&[true; 10], &[false; 10], None) < 0.01);
     }
 
     #[test]
@@ -143,7 +149,7 @@ mod tests {
         let first: Vec<bool> = (0..6000).map(|at| at / 3 < ahead).collect();
         let second: Vec<bool> = first.iter().map(|right| !right).collect();
         let subjects: Vec<usize> = (0..6000).map(|at| at / 3).collect();
-        let p = p_value_of_subjects(&first, &second, &subjects);
+        let p = p_value(&first, &second, Some(&subjects));
         // z = (3 · 90 - 3) / (3 · sqrt(2000)) = 1.990
         assert!((p - 0.0466).abs() < 5e-4, "{p}");
     }

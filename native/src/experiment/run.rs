@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use simile_core::eval::mcnemar::{p_value, p_value_of_subjects};
+use simile_core::eval::mcnemar::p_value;
 
 use crate::config::Recipe;
 use crate::config::sections::Arm;
@@ -187,9 +187,6 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
     }
     let first = session.state.hits();
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
-    let p = |own: &[bool], first: &[bool]| match &session.splits.test.subjects {
-        Some(subjects) => p_value_of_subjects(own, first, subjects),
-        None => p_value(own, first),
-    };
-    both.map(|(metric, own, first)| (metric.clone(), p(own, first))).collect()
+    let subjects = session.splits.test.subjects.as_deref();
+    both.map(|(metric, own, first)| (metric.clone(), p_value(own, first, subjects))).collect()
 }

@@ -86,7 +86,8 @@ impl Trainer {
     /// The digits, or classes, of the images that maps show.
     #[wasm_bindgen(getter)]
     pub fn mapped_labels(&self) -> Vec<u16> {
-        self.test.labels.iter().take(probe::MAPPED).map(|&label| label as u16).collect()
+        let first = self.test.labels.iter().take(probe::MAPPED);
+        first.filter_map(|&label| self.test.numbers.get(label).copied()).collect()
     }
 
     /// The colours of their backgrounds, RGB.

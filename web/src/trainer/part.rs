@@ -21,8 +21,10 @@ const CHUNK: usize = 256;
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) images: ViewSource,
+    /// The class of each image, an index into `numbers`.
     pub(super) labels: Vec<usize>,
-    pub(super) classes: usize,
+    /// The number that the page has for each class.
+    pub(super) numbers: Vec<u16>,
     /// Colours of the backgrounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
     pub(super) colours: Matrix,
 }
@@ -34,11 +36,14 @@ impl Part {
     /// If an image cannot be read.
     pub(super) fn new(dataset: Dataset, device: &Device) -> std::result::Result<Self, DatasetError> {
         let colours = dataset.conditions.get(CONDITION).map(Condition::to_matrix);
+        // Classes are named by their numbers, in `own` and of digits.
+        let number = |(at, name): (usize, &String)| name.parse().unwrap_or(at as u16);
+        let numbers = dataset.classes.iter().enumerate().map(number).collect();
         let views = ViewMaker::new(Settings::augmentation(), normalisation());
         Ok(Self {
             images: ViewSource::new(&dataset.images, views, device)?,
             labels: dataset.labels,
-            classes: dataset.classes.len(),
+            numbers,
             colours: colours.unwrap_or_default(),
         })
     }

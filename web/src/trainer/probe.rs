@@ -62,7 +62,7 @@ impl Probe {
             None => whole,
         };
         let labels = train.labels.get(..count).unwrap_or_default();
-        let classifier = config.fit(&fit_on, Target::Classes { labels, classes: train.classes })?;
+        let classifier = config.fit(&fit_on, Target::Classes { labels, classes: train.numbers.len() })?;
         let accuracy = top_k_accuracy(&classifier.scores(&judged)?, &test.labels, 1)?;
 
         let colours = train.colours.select(&(0..count).collect::<Vec<_>>());
