@@ -58,9 +58,7 @@ pub(crate) enum Kind {
 
 /// What is said of a word among numbers.
 pub(crate) fn no_number(word: &str) -> String {
-    format!(
-        "; `{word}` is no number: if most cells are, leave such cells empty, and the column is one of numbers"
-    )
+    format!("; `{word}` is no number: leave such cells empty, and the column is one of numbers")
 }
 
 impl Column {
@@ -267,7 +265,7 @@ mod tests {
         assert!(!of(&paths).is_attribute() && !of(&["a", "a"]).is_attribute() && sites.is_attribute());
     }
 
-    /// The mean of a third of these is not 0.1 to the last digit.
+    /// The mean of thirty times 0.1 is not 0.1 to the last digit.
     #[test]
     fn one_number_in_every_row_has_no_deviation() {
         let doses = of(&["0.1"; 30]);

@@ -38,7 +38,7 @@ impl DatasetName {
 
     /// True if its pictures are the user's, and not those that authors published.
     pub(crate) fn is_own(self) -> bool {
-        self.has_pictures() && self.0.about().home.is_empty()
+        self.has_pictures() && !self.0.about().is_published()
     }
 
     /// True if it is generated, so that no files are needed.

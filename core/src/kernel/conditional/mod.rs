@@ -34,6 +34,7 @@
 //! The normalised scheme is a conditional distribution over the other samples. The paper derives the operator as an
 //! estimate of such a distribution; the scheme avoids the negative probabilities that a finite batch gives.
 
+mod accuracy;
 mod blocks;
 mod device;
 mod groups;
@@ -57,6 +58,7 @@ use crate::numeric::matrix::Matrix;
 use self::groups::GroupWeights;
 use self::large::Weights;
 
+pub(crate) use accuracy::Accuracy;
 pub use device::DeviceEmbedding;
 pub use ridge::{HostRidge, KernelRidge};
 pub use weight_scheme::WeightScheme;
@@ -77,36 +79,6 @@ const WELL_SCALED: f64 = 1e8;
 pub struct ConditionalEmbedding {
     form: Form,
     accuracy: Accuracy,
-}
-
-/// How far `W` may be from the exact one, as `|W - W_exact|_2`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Accuracy {
-    /// By rounding in `f64` only.
-    Exact,
-    /// At most so far.
-    Within(f64),
-    /// There is no bound.
-    Unknown,
-}
-
-impl Accuracy {
-    /// The accuracy of two together.
-    pub(crate) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
-            (Self::Exact, only) | (only, Self::Exact) => only,
-            (Self::Within(first), Self::Within(second)) => Self::Within(first.max(second)),
-        }
-    }
-
-    /// The bound, if it is known and `W` is not exact.
-    pub(crate) fn bound(self) -> Option<f64> {
-        match self {
-            Self::Within(error) => Some(error),
-            Self::Exact | Self::Unknown => None,
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -591,17 +563,6 @@ mod tests {
         let close = ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, 3.0).unwrap();
         let exact = ConditionalEmbedding::with_unit_diagonal(&kernel, &z, 3.0).unwrap();
         assert!(largest_difference(&exact.to_matrix(), &close.to_matrix()) < 1e-12);
-    }
-
-    #[test]
-    fn two_are_as_accurate_as_the_less_accurate() {
-        let (exact, unknown) = (Accuracy::Exact, Accuracy::Unknown);
-        let within = Accuracy::Within;
-        assert_eq!(exact.and(within(1e-7)).bound(), Some(1e-7));
-        assert_eq!(within(1e-9).and(exact).bound(), Some(1e-9));
-        assert_eq!(within(1e-7).and(within(1e-9)).bound(), Some(1e-7));
-        assert_eq!(exact.and(exact).bound(), None);
-        assert_eq!(unknown.and(within(1e-7)).and(exact).bound(), None);
     }
 
     #[test]

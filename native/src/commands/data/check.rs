@@ -13,7 +13,6 @@ use crate::commands::named_data::{NamedData, section};
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
 use crate::console::{Console, table};
-use crate::data::source::Kind;
 use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
 use crate::exit::{told, usage};
@@ -77,7 +76,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         true if arguments.data.is_none() => Some(Path::new(name)),
         _ => arguments.data.as_deref(),
     };
-    if matches!(data.dataset.kind(), Kind::Pictures(_)) && !data.dataset.about().is_published() {
+    if data.dataset.is_own() {
         return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
     if sets::find(name).is_some_and(|set| set.about().is_published()) {

@@ -368,6 +368,8 @@ struct ClassList<'a> {
     classes: HashMap<&'a str, &'a str>,
     /// The folders of `train`, in order.
     trained: Vec<&'a str>,
+    /// True if its numbers count no more classes than there are folders, so that they can be those of the folders.
+    counts_folders: bool,
 }
 
 impl<'a> ClassList<'a> {
@@ -378,9 +380,11 @@ impl<'a> ClassList<'a> {
         trained.dedup();
         trained.sort_unstable();
         trained.dedup();
-        let classes =
-            text.words().map(|row| row.map(|(_, [file, class])| (file, class))).collect::<Result<_, _>>()?;
-        Ok(Self { origin: text.origin, classes, trained })
+        let rows = text.words().map(|row| row.map(|(_, [file, class])| (file, class)));
+        let classes: HashMap<&str, &str> = rows.collect::<Result<_, _>>()?;
+        let largest = classes.values().filter_map(|class| class.parse::<usize>().ok()).max();
+        let counts_folders = largest.is_none_or(|largest| largest < trained.len());
+        Ok(Self { origin: text.origin, classes, trained, counts_folders })
     }
 
     /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of `train`, unless
@@ -395,9 +399,8 @@ impl<'a> ClassList<'a> {
             return Ok(class);
         }
         let Ok(number) = class.parse::<usize>() else { return Ok(class) };
-        let numbers = self.classes.values().filter_map(|class| class.parse::<usize>().ok());
         match self.trained.get(number) {
-            Some(folder) if numbers.max() < Some(self.trained.len()) => Ok(folder),
+            Some(folder) if self.counts_folders => Ok(folder),
             _ => {
                 let reason = format!(
                     "of a picture in {}, where numbers count more classes than the {} folders of `train`, so that they name none of \

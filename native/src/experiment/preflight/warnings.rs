@@ -1,8 +1,6 @@
 //! Warnings about settings that are valid but make the results of a run meaningless. They are derived from the first
 //! batch and reported before the run begins, each with its value and a remedy.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::{Condition, Dataset};
@@ -16,6 +14,7 @@ use crate::config::Recipe;
 use crate::config::objective::ObjectiveSection;
 use crate::config::sections::Arm;
 use crate::exit::usage;
+use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
 
 /// Views drawn for the check that two views of an image differ.
@@ -103,36 +102,23 @@ fn not_to_be_judged(name: &str, train: &Dataset, test: &Dataset, judged: &str) -
             Some(format!("{value} in all {} {judged} images", test.len()))
         }
         Condition::Categorical { .. } => {
-            let (first, unseen) = unseen(name, train, test)?;
-            let all = test.len();
-            (unseen == all)
-                .then(|| format!("no training image has the `{name}` of any {judged} image, such as {first}"))
+            let unseen = unseen(name, train, test);
+            let first = unseen.first().filter(|_| unseen.len() == test.len())?;
+            Some(format!("no training image has the `{name}` of any {judged} image, such as {first}"))
         }
     }
 }
 
 /// A warning if some test images have a value that no training image has.
 fn some_unseen(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Option<String> {
-    let (first, unseen) = unseen(name, train, test)?;
+    let unseen = unseen(name, train, test);
+    let first = unseen.first()?;
     Some(format!(
-        "{unseen} of {} {judged} images have a `{name}` that no training image has, such as {first}; a probe cannot name \
+        "{} of {} {judged} images have a `{name}` that no training image has, such as {first}; a probe cannot name \
          these, so that the leak looks smaller than it is",
+        unseen.len(),
         test.len()
     ))
-}
-
-/// The first value of a category in the test images that no training image has, and the number of images with such values.
-fn unseen<'a>(name: &str, train: &Dataset, test: &'a Dataset) -> Option<(&'a str, usize)> {
-    let known = match train.conditions.get(name)? {
-        Condition::Categorical { values, names } => {
-            values.iter().filter_map(|value| names.get(*value)).collect::<BTreeSet<&String>>()
-        }
-        Condition::Numeric(_) => return None,
-    };
-    let Condition::Categorical { values, names } = test.conditions.get(name)? else { return None };
-    let mut unseen = values.iter().filter_map(|value| names.get(*value)).filter(|name| !known.contains(name));
-    let first = unseen.next()?;
-    Some((first, 1 + unseen.count()))
 }
 
 /// The samples of the first step.

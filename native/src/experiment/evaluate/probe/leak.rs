@@ -34,7 +34,7 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for Predicted { prefix, variable, is_condition } in variables(section, train.dataset) {
         let (answers, truth) = answers_and_truth(variable, train.dataset, test.dataset)?;
-        if !can_vary(&answers) || unseen(&answers, &truth) == test.dataset.len() {
+        if !can_vary(&answers) || is_unseen(variable, train.dataset, test.dataset) {
             continue;
         }
         let known = train.training_rows(&answers);
@@ -71,7 +71,7 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     for Predicted { prefix, variable, is_condition } in variables(section, train) {
         let (seen, truth) = answers_and_truth(variable, train, test)?;
         let rates = match (&seen, &truth) {
-            _ if !can_vary(&seen) || unseen(&seen, &truth) == test.len() => continue,
+            _ if !can_vary(&seen) || is_unseen(variable, train, test) => continue,
             (Answers::Classes { labels, classes }, _) => {
                 judged(&most_frequent(labels, *classes, test.len()), &truth)?
             }
@@ -122,13 +122,23 @@ fn can_vary(answers: &Answers) -> bool {
     !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
 }
 
-/// The number of test images whose value of a category no training image has, so that no probe can name it.
-fn unseen(answers: &Answers, truth: &Condition) -> usize {
-    let (Answers::Classes { labels, .. }, Condition::Categorical { values, .. }) = (answers, truth) else {
-        return 0;
+/// True if no probe can name the value of any test image, because no training image has it.
+fn is_unseen(variable: &str, train: &Dataset, test: &Dataset) -> bool {
+    !test.is_empty() && unseen(variable, train, test).len() == test.len()
+}
+
+/// The values of a category in test images that no training image has, one for each such image.
+pub(crate) fn unseen<'a>(variable: &str, train: &Dataset, test: &'a Dataset) -> Vec<&'a str> {
+    let (
+        Some(Condition::Categorical { values: seen, names: known }),
+        Some(Condition::Categorical { values, names }),
+    ) = (train.conditions.get(variable), test.conditions.get(variable))
+    else {
+        return Vec::new();
     };
-    let seen: BTreeSet<&usize> = labels.iter().collect();
-    values.iter().filter(|value| !seen.contains(value)).count()
+    let seen: BTreeSet<&String> = seen.iter().filter_map(|value| known.get(*value)).collect();
+    let of_test = values.iter().filter_map(|value| names.get(*value));
+    of_test.filter(|name| !seen.contains(name)).map(String::as_str).collect()
 }
 
 /// Metrics of scores, `[n, m]`, against a variable's true values in the test images.

@@ -45,6 +45,7 @@ use crate::metrics::names::NAMED;
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::{judge, neighbours};
+pub(crate) use self::leak::unseen;
 
 /// Metrics by name.
 pub(crate) type Metrics = BTreeMap<String, f64>;
