@@ -2,13 +2,22 @@
 #![allow(deprecated, reason = "Burn 0.22 retires this backend and still has it")]
 
 use burn::backend::NdArray;
+use burn::backend::ops::FloatTensorOps;
+use burn::backend::tensor::FloatTensor;
 
 use crate::{
     ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, PairOps, RedundancyOps, RowOps,
     SinkhornOps, UniformityOps,
 };
 
-impl ActivationOps for NdArray {}
+impl ActivationOps for NdArray {
+    /// Burn's own rounds `f64` to `f32`.
+    fn logistic(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        let falls = Self::float_exp(Self::float_neg(x));
+        Self::float_recip(Self::float_add_scalar(falls, 1.0.into()))
+    }
+}
+
 impl RedundancyOps for NdArray {}
 impl RowOps for NdArray {}
 impl SinkhornOps for NdArray {}

@@ -13,7 +13,7 @@ use super::upstream::Upstream;
 
 /// Number of positions in one iteration of a loop.
 const PART: usize = 512;
-/// Places that are looked at twice while they lie in a core's nearest cache.
+/// Number of positions that are read twice in a row, so that they lie in a core's nearest cache the second time.
 const RUN: usize = 8;
 
 /// Mean and sum of squared deviations by channel.

@@ -4,6 +4,8 @@
 
 use cubecl::prelude::*;
 
+use crate::pair_terms::EMPTY;
+
 /// Number of rows of results in a unit.
 pub(crate) const ROWS: usize = 8;
 /// Number of columns of results in a unit of [`inner_products`].
@@ -136,7 +138,7 @@ pub(crate) fn log_sums(
     let row = CUBE_POS_X as usize;
     let i = first + row;
     let unit = UNIT_POS_X as usize;
-    let empty = f32::new(-1.0e30_f32);
+    let empty = f32::new(comptime!(EMPTY as f32));
 
     let mut largest = empty;
     let mut j = unit;
@@ -146,7 +148,7 @@ pub(crate) fn log_sums(
         if w > f32::new(0.0_f32) && x > largest {
             largest = x;
         }
-        j += 32usize;
+        j += UNITS;
     }
     let mut sum = f32::new(0.0_f32);
     let mut j = unit;
@@ -156,23 +158,23 @@ pub(crate) fn log_sums(
         if w > f32::new(0.0_f32) {
             sum += w * (x - largest).exp();
         }
-        j += 32usize;
+        j += UNITS;
     }
 
-    let mut tops = Shared::<[f32]>::new_slice(32usize);
-    let mut sums = Shared::<[f32]>::new_slice(32usize);
+    let mut tops = Shared::<[f32]>::new_slice(UNITS);
+    let mut sums = Shared::<[f32]>::new_slice(UNITS);
     tops[unit] = largest;
     sums[unit] = sum;
     sync_cube();
     if unit == 0 {
         let mut top = tops[0];
-        for t in 1..32usize {
+        for t in 1..UNITS {
             if tops[t] > top {
                 top = tops[t];
             }
         }
         let mut total = f32::new(0.0_f32);
-        for t in 0..32usize {
+        for t in 0..UNITS {
             total += sums[t] * (tops[t] - top).exp();
         }
         let mut log_sum = empty;
@@ -206,7 +208,7 @@ fn grad_weight(
     let mut factor = f32::new(0.0_f32);
     let sum = sums[i * terms + at];
     let w = weight(i, j, matrix, keys, sign, threshold, modulus, rows, columns, rule);
-    if w > f32::new(0.0_f32) && sum != f32::new(-1.0e30_f32) {
+    if w > f32::new(0.0_f32) && sum != f32::new(comptime!(EMPTY as f32)) {
         factor = gradient[i * terms + at] * w * (power * logit - sum).exp();
     }
     factor
@@ -309,13 +311,14 @@ pub(crate) fn by_rows<M: Size, N: Size>(
 }
 
 /// `out[j] (+)= sum_i grad_weights[i, j] a[first + i]`; a unit computes the columns of `blocks` vectors of them and a
-/// vector of their values.
+/// vector of their values. The first unit has the columns of place `first_unit`.
 #[cube(launch_unchecked)]
 pub(crate) fn by_columns<M: Size, N: Size>(
     grad_weights: &Tensor<Vector<f32, M>>,
     a: &Tensor<Vector<f32, N>>,
     out: &mut Tensor<Vector<f32, N>>,
     first: usize,
+    first_unit: usize,
     rows: usize,
     steps: usize,
     #[comptime] vectors: usize,
@@ -323,7 +326,7 @@ pub(crate) fn by_columns<M: Size, N: Size>(
     #[comptime] blocks: usize,
     #[comptime] adds: bool,
 ) {
-    let j = ABSOLUTE_POS_Y as usize * blocks;
+    let j = (first_unit + ABSOLUTE_POS_Y as usize) * blocks;
     let k = ABSOLUTE_POS_X as usize;
     if j >= steps || k >= vectors {
         terminate!();

@@ -39,3 +39,17 @@ fn tanh() {
 fn sigmoid() {
     check("sigmoid", simile_kernels::sigmoid, burn::tensor::activation::sigmoid);
 }
+
+/// Burn's own function rounds `f64` to `f32`.
+#[cfg(feature = "ndarray")]
+#[test]
+#[allow(deprecated, reason = "Burn 0.22 retires this backend and still has it")]
+fn sigmoid_on_ndarray_has_the_digits_of_f64() {
+    let x = [-800.0_f64, -20.0, -0.3, 0.0, 1.7, 40.0];
+    let data = burn::tensor::TensorData::new(x.to_vec(), [1, x.len()]);
+    let on_device = Tensor::<2>::from_data(data, (&Device::ndarray(), burn::tensor::DType::F64));
+    for (x, y) in x.iter().zip(values(simile_kernels::sigmoid(on_device))) {
+        let expected = 1.0 / (1.0 + (-x).exp());
+        assert!((y - expected).abs() <= 1e-15 * expected, "{x}: {y}, expected {expected}");
+    }
+}

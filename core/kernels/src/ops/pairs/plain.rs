@@ -24,6 +24,9 @@ pub(crate) fn sums<B: Backend>(
     comparison: &Comparison,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
+    if n == 0 {
+        return (zeros::<B>([0, comparison.terms.len()], anchors), nothing::<B>(anchors));
+    }
     let (mut sums, mut tiles) = (Vec::new(), Vec::new());
     for tile in comparison.tiles(n, m) {
         let similarities = similarities::<B>(anchors, candidates, &tile, comparison.scale);
@@ -84,7 +87,9 @@ pub(crate) fn gradients<B: Backend>(
         None if comparison.constant_candidates => nothing::<B>(candidates),
         None => B::float_mul_scalar(candidates.clone(), 0.0.into()),
     };
-    (joined::<B>(grad_anchors, 0), grad_candidates)
+    // Without anchors there is no tile, and their gradient has no row either.
+    let grad_anchors = if n == 0 { anchors.clone() } else { joined::<B>(grad_anchors, 0) };
+    (grad_anchors, grad_candidates)
 }
 
 /// [`PairOps::own_pair_sums_backward`](super::PairOps::own_pair_sums_backward).
@@ -217,7 +222,11 @@ fn joined<B: Backend>(mut parts: Vec<FloatTensor<B>>, dim: usize) -> FloatTensor
 }
 
 fn nothing<B: Backend>(like: &FloatTensor<B>) -> FloatTensor<B> {
-    B::float_zeros(Shape::new([1, 1]), &like.device(), like.dtype().into())
+    zeros::<B>([1, 1], like)
+}
+
+fn zeros<B: Backend>(shape: [usize; 2], like: &FloatTensor<B>) -> FloatTensor<B> {
+    B::float_zeros(Shape::new(shape), &like.device(), like.dtype().into())
 }
 
 fn rows<B: Backend>(of: &FloatTensor<B>) -> usize {

@@ -1,88 +1,30 @@
+//! The launches of the kernels of log-sum-exps over pairs.
+
 use burn::backend::TensorMetadata;
-use burn::backend::ops::IntTensorOps;
-use burn::backend::tensor::FloatTensor;
-use burn::tensor::{DType, IntDType, Shape};
+use burn::backend::ops::{FloatTensorOps, IntTensorOps};
+use burn::tensor::{DType, FloatDType, IntDType, Shape};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
-use super::memory::lanes;
+use super::super::memory::lanes;
 use crate::cube::pairs::{
     COLUMNS, ROWS, Rule, UNITS, by_columns, by_rows, grad_weights, inner_products, log_sums,
 };
-use crate::ops::pairs::plain;
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
-use crate::{Comparison, PairOps, PairWeights};
+use crate::{Comparison, PairWeights};
 
 /// Number of logits computed at once if they are not stored.
 const ROUND: usize = 1 << 22;
 /// Most anchors of a round, each with a workgroup: a multiple of [`ROWS`] within the 65,535 that WebGPU allows in a row.
 const ROUND_ANCHORS: usize = 1 << 15;
-
-impl PairOps for CubeBackend {
-    fn pair_sums(
-        anchors: FloatTensor<Self>,
-        candidates: FloatTensor<Self>,
-        weights: PairWeights<Self>,
-        comparison: Comparison,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        match Launches::of([&anchors, &candidates], &weights, &comparison) {
-            Some(launches) => launches.sums(),
-            None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
-        }
-    }
-
-    fn pair_sums_backward(
-        anchors: FloatTensor<Self>,
-        candidates: FloatTensor<Self>,
-        weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
-        sums: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        comparison: Comparison,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        match Launches::of([&anchors, &candidates], &weights, &comparison) {
-            Some(launches) => {
-                let (grad_anchors, grad_candidates) = launches.gradients(context, sums, gradient, false);
-                (grad_anchors, grad_candidates.unwrap_or_else(|| launches.empty([1, 1])))
-            }
-            None => {
-                let known = plain::Known { similarities: context, sums, gradient };
-                plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
-            }
-        }
-    }
-
-    fn own_pair_sums(
-        rows: FloatTensor<Self>,
-        weights: PairWeights<Self>,
-        comparison: Comparison,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        Self::pair_sums(rows.clone(), rows, weights, comparison)
-    }
-
-    fn own_pair_sums_backward(
-        rows: FloatTensor<Self>,
-        weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
-        sums: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        comparison: Comparison,
-    ) -> FloatTensor<Self> {
-        match Launches::of([&rows, &rows], &weights, &comparison) {
-            Some(launches) => launches.gradients(context, sums, gradient, true).0,
-            None => {
-                let known = plain::Known { similarities: context, sums, gradient };
-                plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
-            }
-        }
-    }
-}
+/// Most units in a column of a launch whose workgroups have four of them there: WebGPU allows 65,535 workgroups.
+const MOST_UNITS: usize = 4 * 65_535;
 
 /// Anchors, candidates and weights as arguments of the kernels.
-struct Launches<'l> {
+pub(super) struct Launches<'l> {
     anchors: CubeTensor,
     candidates: CubeTensor,
     /// Weight matrix, with its numbers of rows and columns.
@@ -94,7 +36,7 @@ struct Launches<'l> {
 
 impl<'l> Launches<'l> {
     /// `None` for types other than `f32`.
-    fn of(
+    pub(super) fn of(
         [anchors, candidates]: [&CubeTensor; 2],
         weights: &PairWeights<CubeBackend>,
         comparison: &'l Comparison,
@@ -132,9 +74,14 @@ impl<'l> Launches<'l> {
     }
 
     /// A tensor without initial values.
-    fn empty(&self, shape: [usize; 2]) -> CubeTensor {
+    pub(super) fn empty(&self, shape: [usize; 2]) -> CubeTensor {
         let like = &self.anchors;
         empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), Shape::new(shape), like.dtype)
+    }
+
+    fn zeros(&self, shape: [usize; 2]) -> CubeTensor {
+        let like = &self.anchors;
+        CubeBackend::float_zeros(Shape::new(shape), &like.device, FloatDType::F32)
     }
 
     /// Number of anchors whose logits are stored at once.
@@ -155,7 +102,7 @@ impl<'l> Launches<'l> {
         out
     }
 
-    fn sums(&self) -> (CubeTensor, CubeTensor) {
+    pub(super) fn sums(&self) -> (CubeTensor, CubeTensor) {
         let [n, m, _] = self.shape();
         let terms = self.comparison.terms.len();
         let sums = self.empty([n, terms]);
@@ -199,7 +146,7 @@ impl<'l> Launches<'l> {
     }
 
     /// The gradients of anchors and candidates; both in one tensor if they are the same rows.
-    fn gradients(
+    pub(super) fn gradients(
         &self,
         all_logits: CubeTensor,
         sums: CubeTensor,
@@ -210,7 +157,9 @@ impl<'l> Launches<'l> {
         let (sums, gradient) = (into_contiguous(sums), into_contiguous(gradient));
         let grad_anchors = self.empty([n, width]);
         let with_candidates = !is_within && !self.comparison.constant_candidates;
-        let grad_candidates = with_candidates.then(|| self.empty([m, width]));
+        // The first round writes the gradient of candidates, and without anchors there is none.
+        let of_candidates = if n == 0 { Self::zeros } else { Self::empty };
+        let grad_candidates = with_candidates.then(|| of_candidates(self, [m, width]));
         let all_logits = are_kept(n, m).then(|| into_contiguous(all_logits));
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
@@ -310,26 +259,30 @@ impl<'l> Launches<'l> {
         let Some(grad_candidates) = grad_candidates else { return };
         // Two vectors of columns in a unit read the anchors half as often.
         let blocks = if (m / step).is_multiple_of(2) { 2 } else { 1 };
-        // SAFETY: as above.
-        #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
-        unsafe {
-            by_columns::launch_unchecked(
-                client,
-                grid(vectors, m / step / blocks),
-                CubeDim::new_2d(16, 4),
-                step,
-                lanes,
-                grad_weights.clone().into_tensor_arg(),
-                self.anchors.clone().into_tensor_arg(),
-                grad_candidates.clone().into_tensor_arg(),
-                first,
-                rows,
-                m / step,
-                vectors,
-                step,
-                blocks,
-                first > 0,
-            );
+        let units = m / step / blocks;
+        for first_unit in (0..units).step_by(MOST_UNITS) {
+            // SAFETY: as above.
+            #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+            unsafe {
+                by_columns::launch_unchecked(
+                    client,
+                    grid(vectors, MOST_UNITS.min(units - first_unit)),
+                    CubeDim::new_2d(16, 4),
+                    step,
+                    lanes,
+                    grad_weights.clone().into_tensor_arg(),
+                    self.anchors.clone().into_tensor_arg(),
+                    grad_candidates.clone().into_tensor_arg(),
+                    first,
+                    first_unit,
+                    rows,
+                    m / step,
+                    vectors,
+                    step,
+                    blocks,
+                    first > 0,
+                );
+            }
         }
     }
 
