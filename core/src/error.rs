@@ -39,7 +39,7 @@ pub enum Error {
         row: usize,
     },
     /// A finite value that is too large to compute with.
-    #[error("`{input}` has the value {} in row {row}, whose square leads out of the numbers; divide `{input}` by a constant", shown(*.value))]
+    #[error("`{input}` has the value {} in row {row}, which is too large to compute with; divide `{input}` by a constant", shown(*.value))]
     TooLarge {
         /// Name of the input.
         input: String,
@@ -87,12 +87,12 @@ pub enum Error {
         remedy: String,
     },
     /// The processes that share a step have lost each other.
-    #[error("the processes of this step cannot go on together: {reason}")]
+    #[error("the processes of this step cannot continue together: {reason}")]
     Peers {
         /// The event that parted them.
         reason: String,
     },
-    /// Another process has not done its part of a step, which no process takes; that process has the reason.
+    /// Another process failed in this step, so no process takes it; that process reports the reason.
     #[error("another process of this step failed")]
     PeerFailed,
 }
@@ -175,7 +175,7 @@ pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64> {
 pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Result<T> {
     let read = |given: &Value| T::deserialize(given).map_err(|error| error.to_string());
     read(given).map_err(|reason| {
-        // The reader names those that are missing or unknown. It does not name one that it refuses, which it refuses alone too.
+        // The reader names those that are missing or unknown, but not one whose value it refuses; each is read alone to find that one.
         let is_named = |name: &str| {
             reason.starts_with("missing field") || reason.starts_with(&format!("unknown field `{name}`"))
         };

@@ -20,8 +20,8 @@ pub enum Stage {
     Backward,
     /// The optimiser's update of the parameters.
     Update,
-    /// Waiting for images or solves that the caller's threads prepare ahead of the step. Core starts no thread, so that the
-    /// caller enters it.
+    /// Waiting for images or solves that the caller's threads prepare ahead of the step. Core prepares nothing ahead, so the caller
+    /// enters this stage.
     Waiting,
 }
 

@@ -83,7 +83,7 @@ def _array(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"`{name}` is no array: {error}") from error
+        raise ValueError(f"`{name}` is not an array: {error}") from error
     if array.dtype.kind in "biu":
         return np.ascontiguousarray(array, np.int64)
     if array.dtype.kind != "f":

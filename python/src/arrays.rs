@@ -27,7 +27,7 @@ impl Array {
         single()
             .or_else(|_| double())
             .or_else(|_| integers())
-            .map_err(|_| Fault::Value(format!("`{name}` is no array of float32, float64 or int64")))
+            .map_err(|_| Fault::Value(format!("`{name}` is not an array of float32, float64 or int64")))
     }
 
     /// Its numbers as those of an input: integers for each sample where the input takes such, else rows. An array of one

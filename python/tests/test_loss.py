@@ -104,7 +104,7 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "`labels` is no input of `nt-xent`"),
         ({"view_a": A, "view_b": B[None]}, r"`view_b` has shape \[1, 6, 4\], expected rows of numbers"),
         ({"view_a": A, "view_b": "rows"}, "`view_b` is an array of <U4, expected numbers"),
-        ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is no array"),
+        ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is not an array"),
         ({"view_a": A, "view_b": B, "variant": "printed"}, "printed"),
     ],
 )

@@ -28,7 +28,7 @@ use rand::Rng;
 use super::biased::Sight;
 use super::passes;
 use super::state::TRAINED;
-use super::with_classifier::{entropy, to_classify};
+use super::with_classifier::{cross_entropy, to_classify};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
@@ -129,7 +129,7 @@ impl Algorithm for BiasFirst {
                 Some(_) => to_classify(views, &context, self.name())?,
                 None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
             };
-            return entropy(passes::output(biased, self.sight.shrink(images)), classes);
+            return cross_entropy(passes::output(biased, self.sight.shrink(images)), classes);
         }
         let guide = biased.valid();
         let seen = self.sight.shrink(plain.clone().without_autodiff());
@@ -160,7 +160,7 @@ impl Algorithm for BiasFirst {
         let loss = loss::loss(self.objective.as_ref(), &batch)?;
         let Some(weight) = self.ce_weight else { return Ok(loss) };
         let (images, classes) = to_classify(views, &batch, "bias-network")?;
-        Ok(loss + entropy(passes::output(debiased, images), classes)? * weight)
+        Ok(loss + cross_entropy(passes::output(debiased, images), classes)? * weight)
     }
 
     fn stage(&self, steps: u64) -> Range<u64> {

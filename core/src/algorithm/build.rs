@@ -115,7 +115,7 @@ fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfi
         Some(given) => Ok(given.clone()),
         None if biases == 0 => Err(Error::Degenerate {
             reason: "learning not to learn needs a bias to predict".into(),
-            remedy: "name a categorical variable of the data set, `objective.bias`".into(),
+            remedy: "set `objective.bias` to a categorical attribute of the data set".into(),
         }),
         None => Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() }),
     }

@@ -58,7 +58,11 @@ impl AdversarialGenerator {
             return Err(Error::parameter("encoder.name", name, "expected `dcgan` for the method `dcgan`"));
         }
         if networks.head.output != 1 {
-            return Err(Error::parameter("head.output", networks.head.output, "expected 1, true or made"));
+            return Err(Error::parameter(
+                "head.output",
+                networks.head.output,
+                "expected 1: one score, real or generated",
+            ));
         }
         let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
         let generator = Generator::new(channels, side, &device.clone().autodiff(), rng);
@@ -75,7 +79,7 @@ impl AdversarialGenerator {
 }
 
 /// The cross-entropy of the scores `[n, 1]` of images that are all real, or all generated.
-fn entropy(scores: Tensor<2>, is_true: bool) -> Result<Tensor<1>> {
+fn cross_entropy(scores: Tensor<2>, is_true: bool) -> Result<Tensor<1>> {
     let rows = scores.dims()[0];
     let logits = Tensor::cat(vec![scores.clone().zeros_like(), scores], 1);
     let batch = Batch::default()
@@ -103,7 +107,9 @@ impl Algorithm for AdversarialGenerator {
         let judged = fixed.head.forward(fixed.encoder.forward(generated.clone()));
         let true_scores = passes::output(model, images);
         let generated_scores = passes::output(model, generated.detach());
-        Ok(entropy(true_scores, true)? + entropy(generated_scores, false)? + entropy(judged, true)?)
+        Ok(cross_entropy(true_scores, true)?
+            + cross_entropy(generated_scores, false)?
+            + cross_entropy(judged, true)?)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
@@ -147,7 +153,7 @@ mod tests {
     fn the_loss_is_that_of_two_binary_classifiers() {
         let scores = Tensor::<2>::from_data([[0.5], [-1.0]], &Device::flex().autodiff());
         let softplus = |x: f64| (1.0 + x.exp()).ln();
-        let loss = |is_true| entropy(scores.clone(), is_true).unwrap().inner().into_scalar::<f64>();
+        let loss = |is_true| cross_entropy(scores.clone(), is_true).unwrap().inner().into_scalar::<f64>();
         assert!((loss(true) - (softplus(-0.5) + softplus(1.0)) / 2.0).abs() < 1e-6);
         assert!((loss(false) - (softplus(0.5) + softplus(-1.0)) / 2.0).abs() < 1e-6);
     }

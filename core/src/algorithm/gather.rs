@@ -197,7 +197,7 @@ pub(super) fn summed(peers: &dyn Peers, vector: Tensor<1>) -> Result<Tensor<1>> 
 }
 
 fn incomplete(count: usize) -> Error {
-    Error::Peers { reason: format!("they gave {count} numbers, fewer than the batch has") }
+    Error::Peers { reason: format!("they sent {count} numbers, fewer than the batch needs") }
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ pub trait Algorithm: Debug {
         let _ = (scores, rng);
         Err(Error::Degenerate {
             reason: format!("the method `{}` has no further stage", self.name()),
-            remedy: "go on with its steps".into(),
+            remedy: "continue with its steps".into(),
         })
     }
 

@@ -108,7 +108,7 @@ pub(super) fn at_once(
 /// The device failed.
 pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     let failed =
-        |reason: String| Error::Peers { reason: format!("numbers for them cannot be read: {reason}") };
+        |reason: String| Error::Peers { reason: format!("values cannot be read from the device: {reason}") };
     Ok(read::floats(&read::values_now(tensor, failed)?))
 }
 

@@ -75,7 +75,7 @@ impl Algorithm for WithClassifier {
             let batch = batch.with_tensor("logits", scores).with_indices("ce_labels", classes);
             return loss::loss(self.objective.as_ref(), &batch);
         }
-        let entropy = entropy(scores, classes)?;
+        let entropy = cross_entropy(scores, classes)?;
         Ok(loss::loss(self.objective.as_ref(), &batch)? + entropy * self.ce_weight)
     }
 
@@ -109,7 +109,7 @@ pub(super) fn to_classify(
 }
 
 /// The cross-entropy of scores.
-pub(super) fn entropy(scores: Tensor<2>, classes: Vec<usize>) -> Result<Tensor<1>> {
+pub(super) fn cross_entropy(scores: Tensor<2>, classes: Vec<usize>) -> Result<Tensor<1>> {
     let batch = Batch::default().with_tensor("logits", scores).with_indices("labels", classes);
     loss::loss(&CrossEntropy::default(), &batch)
 }

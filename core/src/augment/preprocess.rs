@@ -23,7 +23,8 @@ pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Re
 }
 
 /// One picture for an encoder that was evaluated on the middle of larger images: [`fit`] to `resize`, then the
-/// middle `side`, as torchvision's `Resize` and `CenterCrop`. Without `resize` it is [`fit`] to `side`.
+/// middle `side`, as torchvision's `Resize` and `CenterCrop`, which resize all of the picture before they cut. Where an odd number of
+/// rows or columns is cut off, [`fit`] may begin one before torchvision. Without `resize` it is [`fit`] to `side`.
 ///
 /// # Errors
 /// As [`fit`], and if `resize` is less than `side`.

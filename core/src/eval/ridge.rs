@@ -132,8 +132,7 @@ impl NormalEquations {
 
 fn collinear() -> Error {
     Error::Degenerate {
-        reason: "a feature is constant or a combination of others, so that its weight is not determined"
-            .into(),
+        reason: "a feature is constant or a combination of others, so its weight is not determined".into(),
         remedy: "set `regularisation` above 0".into(),
     }
 }

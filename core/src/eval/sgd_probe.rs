@@ -21,6 +21,7 @@ use super::{check_labels, dense, regression};
 use crate::error::{Error, Result, positive, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
+use crate::optim::schedule::has_reached;
 
 /// Settings of the descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,7 +102,7 @@ impl SgdProbeConfig {
 
     /// The learning rate of an epoch.
     fn rate(&self, epoch: usize) -> f64 {
-        let passed = |&&milestone: &&f64| epoch as f64 >= milestone * self.epochs as f64;
+        let passed = |&&milestone: &&f64| has_reached(epoch as f64, milestone, self.epochs as f64);
         let passed = self.milestones.iter().filter(passed).count();
         self.learning_rate * self.factor.powi(i32::try_from(passed).unwrap_or(i32::MAX))
     }

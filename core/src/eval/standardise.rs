@@ -19,6 +19,8 @@ use crate::numeric::rows::{Buffer, Real, Rows, to_matrix};
 
 /// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
 const CONSTANT: f64 = 1e-10;
+/// And so does one with a deviation below this, whose reciprocal is not in `f32`.
+const SMALLEST: f64 = 1e-37;
 
 /// Shift and scale of every feature.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +57,7 @@ impl Standardise {
         }
         for (total, centre) in deviation.iter_mut().zip(&mean) {
             *total = (*total / features.rows() as f64).sqrt();
-            if *total <= CONSTANT * centre.abs() {
+            if *total <= (CONSTANT * centre.abs()).max(SMALLEST) {
                 *total = 0.0;
             }
         }
@@ -161,6 +163,15 @@ mod tests {
             let variance = column.iter().map(|v| v * v).sum::<f64>() / 50.0;
             assert!(mean.abs() < 1e-12 && (variance - 1.0).abs() < 1e-12);
         }
+    }
+
+    /// Scores after a softmax can be that small.
+    #[test]
+    fn a_feature_whose_reciprocal_deviation_no_float_holds_is_constant() {
+        let features = Matrix::from_fn(4, 2, |i, j| [i as f64, i as f64 * 1e-44][j]);
+        let standardise = Standardise::fit(&features).unwrap();
+        assert_eq!(standardise.constant_features(), 1);
+        assert!(standardise.apply(&features).unwrap().data().iter().all(|x| x.is_finite() && x.abs() < 2.0));
     }
 
     #[test]

@@ -200,8 +200,8 @@ impl Kernel {
         }
         let distance = median_distance(z).ok()?;
         Some(format!(
-            "no two samples are alike under this kernel, and the loss says nothing of them; raise {bandwidth} towards \
-             their median distance, {}",
+            "every kernel value between two samples is about 0, so the condition has no effect; raise {bandwidth} \
+             towards the samples' median distance, {}",
             rounded(distance)
         ))
     }

@@ -261,7 +261,7 @@ fn copy<S: Real>(values: &[S], start: usize, mut out: Buffer<'_>) -> Result<()> 
     Ok(())
 }
 
-/// Not by `Iterator::copied`: that has a function for each number, which is only inlined where it lies in the same part of the crate.
+/// Not by `Iterator::copied`: it calls a function for each number, which is not inlined across codegen units.
 fn convert<T: Real, S: Real>(out: &mut [T], values: &[S]) {
     out.iter_mut().zip(values).for_each(|(out, value)| *out = T::of((*value).into()));
 }

@@ -98,11 +98,16 @@ impl Schedule {
                 half_cosine(epoch / epochs).min((1.0 + epoch) / 10.0)
             }
             Self::Step { milestones, factor } => {
-                let passed = milestones.iter().filter(|&&m| step >= m * steps).count();
+                let passed = milestones.iter().filter(|&&m| has_reached(step, m, steps)).count();
                 factor.powi(i32::try_from(passed).unwrap_or(i32::MAX))
             }
         }
     }
+}
+
+/// True if `done` is at least a share of `all`. The share of 0.55 of 100 is 55, although its product is larger in the last digit.
+pub(crate) fn has_reached(done: f64, share: f64, all: f64) -> bool {
+    done * (1.0 + 1e-9) >= share * all
 }
 
 fn half_cosine(share: f64) -> f64 {
@@ -139,6 +144,14 @@ mod tests {
         {
             assert!((factors[3 * epoch] - expected).abs() < 1e-12, "epoch {epoch}: {}", factors[3 * epoch]);
             assert_eq!(factors[3 * epoch], factors[3 * epoch + 2]);
+        }
+    }
+
+    #[test]
+    fn a_milestone_is_reached_at_its_step_whatever_its_product_rounds_to() {
+        for (share, steps, at) in [(0.55, 100, 55), (0.28, 25, 7), (0.14, 50, 7), (0.5, 9, 5)] {
+            let factors = factors(&Schedule::Step { milestones: vec![share], factor: 0.1 }, steps, 1);
+            assert_eq!(factors.iter().position(|factor| *factor < 1.0), Some(at), "{share} of {steps}");
         }
     }
 

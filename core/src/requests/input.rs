@@ -10,6 +10,12 @@ use crate::numeric::matrix::Matrix;
 pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     let is_list = value.get(0).is_some_and(Value::is_number);
     let value = if is_list { Value::Array(vec![value.clone()]) } else { value.clone() };
+    let lengths: Vec<usize> =
+        value.as_array().into_iter().flatten().filter_map(|row| Some(row.as_array()?.len())).collect();
+    if let Some(row) = lengths.iter().position(|length| *length != lengths[0]) {
+        let found = format!("{} numbers in row {row}", lengths[row]);
+        return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), found));
+    }
     let matrix: Matrix = serde_json::from_value(value)
         .map_err(|e| Error::shape(name, "a list of rows of numbers", e.to_string()))?;
     match matrix.first_not_finite() {
@@ -42,7 +48,17 @@ pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Val
     }
 }
 
+/// A list of classes; programs also write them as `1.0` or `true`.
 pub(super) fn parse_indices(name: &str, value: &Value) -> Result<Vec<usize>> {
-    serde_json::from_value(value.clone())
-        .map_err(|e| Error::shape(name, "a list of integers from 0", e.to_string()))
+    let fail = |given: &Value| Error::shape(name, "a list of integers from 0", given.to_string());
+    let index = |value: &Value| match value {
+        Value::Bool(flag) => Ok(usize::from(*flag)),
+        // Larger integers are not exact in a float.
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|x| x.fract() == 0.0 && (0.0..=9e15).contains(x));
+            whole.map(|x| x as usize).ok_or_else(|| fail(value))
+        }
+        value => value.as_u64().and_then(|x| usize::try_from(x).ok()).ok_or_else(|| fail(value)),
+    };
+    value.as_array().ok_or_else(|| fail(value))?.iter().map(index).collect()
 }

@@ -7,7 +7,7 @@ use super::input::{check_range, parse_condition, parse_indices, parse_rows};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::spec::{InputKind, Spec};
+use crate::loss::spec::{InputKind, Spec, is_further_view};
 use crate::numeric::matrix::Matrix;
 
 /// The numbers of an input.
@@ -31,11 +31,19 @@ pub(super) fn has_views(value: &Value) -> bool {
     value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array)
 }
 
-/// Checks that an input for each of several views, such as the queues of `swav`, is one: it would be left out.
+/// Checks that an input for each of several views, such as the queues of `swav`, is one, and that there are no more views than the
+/// objective compares: it would be left out.
 ///
 /// # Errors
 /// Names the input.
 pub(super) fn check_views(spec: &Spec, name: &str, has_views: bool) -> Result<()> {
+    if is_further_view(name) && !spec.reads(name) {
+        return Err(Error::shape(
+            name,
+            format!("two views: `{}` compares no more", spec.name),
+            "another one",
+        ));
+    }
     match !has_views && spec.input(name).is_none() && spec.input(&view_name(name, 0)).is_some() {
         true => Err(Error::shape(name, "a matrix for each view", "one matrix")),
         false => Ok(()),

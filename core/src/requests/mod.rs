@@ -171,7 +171,12 @@ impl Request {
         if let Some(name) = self.inputs.keys().find(|name| !is_read(name)) {
             return Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name)));
         }
-        self.inputs.iter().try_for_each(|(name, value)| check_views(spec, name, has_views(value)))
+        self.given().try_for_each(|(name, value)| check_views(spec, name, has_views(value)))
+    }
+
+    /// The inputs that are not `null`.
+    fn given(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.inputs.iter().filter(|(_, value)| !value.is_null())
     }
 
     /// The inputs as a batch.
@@ -180,7 +185,7 @@ impl Request {
     /// An input is not finite or has the wrong shape; the error names it.
     pub fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
         let mut batch = Batch::default();
-        for (name, value) in &self.inputs {
+        for (name, value) in self.given() {
             batch = match name.as_str() {
                 UNIT_ROWS => {
                     let is_flag = || Error::shape(UNIT_ROWS, "true or false", value.to_string());
@@ -226,10 +231,39 @@ mod tests {
         assert!(text.contains("unknown input `biass`; known: bias"), "{text}");
         let text = refused("decoupled-uniformity", r#""view_d": [[1, 0], [0, 1]]"#);
         assert!(text.contains("`view_c`"), "{text}");
+        let text = refused("contex", r#""logits": [[1, 2], [3]]"#);
+        assert!(text.contains("`logits` has 1 numbers in row 1, expected 2 as in the first row"), "{text}");
         let text = refused("nt-xent", r#""inputs_normalised": 1"#);
         assert!(text.contains("`inputs_normalised`") && text.contains("true or false"), "{text}");
         let with_others = format!(r#"{{"objective": "nt-xent", "inputs": {{{views}, "z": [1, 2]}}}}"#);
         assert!(run(&with_others).is_ok(), "a document may serve several objectives");
+        let text = refused("supcon", r#""labels": [0, 1], "view_c": [[1, 0], [0, 1]]"#);
+        assert!(
+            text.contains("`view_c` has another one, expected two views: `supcon` compares no more"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn classes_are_integers_however_they_are_written_and_null_is_no_input() {
+        let loss = |labels: &str| {
+            let views = r#""view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 1], [0, 1], [1, 0]]"#;
+            let case = format!(
+                r#"{{"objective": "contex", "inputs": {{{views}, "labels": {labels}, "bias": null}}}}"#
+            );
+            run(&case).map(|outcome| outcome.loss.unwrap())
+        };
+        let expected = loss("[1, 0, 1]").unwrap();
+        for same in ["[1.0, 0.0, 1.0]", "[true, false, true]"] {
+            assert_eq!(loss(same).unwrap(), expected, "{same}");
+        }
+        for wrong in ["[1, -1, 1]", "[1, 0.5, 1]", "[1, \"0\", 1]", "1", "[[1], [0], [1]]"] {
+            let text = loss(wrong).unwrap_err().to_string();
+            assert!(
+                text.contains("`labels`") && text.contains("a list of integers from 0"),
+                "{wrong}: {text}"
+            );
+        }
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl WeightedSampler {
         let total = sums.last().copied().unwrap_or_default();
         if weights.iter().any(|weight| *weight < 0.0) || !(total > 0.0 && total.is_finite()) {
             return Err(Error::Degenerate {
-                reason: "the weights of the samples are no frequencies".into(),
+                reason: "the weights of the samples are not frequencies".into(),
                 remedy: "give each sample a finite weight of 0 or more, and at least one of them more than 0"
                     .into(),
             });

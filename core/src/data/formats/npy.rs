@@ -19,9 +19,9 @@ pub struct Array {
 pub enum Values {
     /// `uint8`.
     Bytes(Vec<u8>),
-    /// Signed and other unsigned integers.
+    /// Signed and other unsigned integers, and booleans as 0 and 1.
     Integers(Vec<i64>),
-    /// `float16`, `float32`, `float64`.
+    /// `float16`, `float32`, `float64`, and `uint64` with a number above [`i64::MAX`].
     Floats(Vec<f64>),
 }
 
@@ -50,36 +50,41 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         expected: expected.into(),
         found,
     };
+    let cut = |expected: usize| DatasetError::Size {
+        origin: origin.into(),
+        expected: expected as u64,
+        found: bytes.len() as u64,
+    };
     let rest = bytes
         .strip_prefix(MAGIC)
         .ok_or_else(|| header("the beginning", "a NumPy array", "other bytes".into()))?;
     let (length, rest) = match rest {
         [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
         [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
-        _ => return Err(header("the version", "1, 2 or 3", format!("{:?}", rest.first()))),
+        [] | [1, ..] => return Err(cut(10)),
+        [2 | 3, ..] => return Err(cut(12)),
+        [version, ..] => return Err(header("the version", "1, 2 or 3", version.to_string())),
     };
-    let Some((text, data)) = rest.split_at_checked(length) else {
-        return Err(DatasetError::Size {
-            origin: origin.into(),
-            expected: length as u64,
-            found: rest.len() as u64,
-        });
-    };
-    let text = String::from_utf8_lossy(text);
-    let kind = quoted(&text, "'descr':").unwrap_or_default();
+    let begun = bytes.len() - rest.len();
+    let (text, data) = rest.split_at_checked(length).ok_or_else(|| cut(begun.saturating_add(length)))?;
+    let text = text_of(text);
+    let kind = quoted(&text, "'descr':").unwrap_or_else(|| "a record".into());
     if !after(&text, "'fortran_order':").is_some_and(|rest| rest.starts_with("False")) {
         return Err(header("the order", "rows (save it with numpy.ascontiguousarray)", "columns".into()));
     }
     let shape = shape(&text).ok_or_else(|| header("the shape", "a list of lengths", text.trim().into()))?;
     let width = match kind.as_str() {
-        "|u1" | "|i1" => 1,
+        "|b1" | "|u1" | "|i1" => 1,
         "<f2" | "<i2" | "<u2" => 2,
         "<f4" | "<i4" | "<u4" => 4,
-        "<f8" | "<i8" => 8,
+        "<f8" | "<i8" | "<u8" => 8,
         "|O" => {
             return Err(header("the kind", "numbers (objects are pickled; save an array of numbers)", kind));
         }
-        _ => return Err(header("the kind", "little-endian integers or floats", kind)),
+        _ => {
+            let kinds = "booleans, or little-endian integers or floats of at most 64 bits";
+            return Err(header("the kind", kinds, kind));
+        }
     };
     let count = shape.iter().try_fold(1_usize, |product, &axis| product.checked_mul(axis));
     let expected = count.and_then(|count| count.checked_mul(width)).unwrap_or(usize::MAX);
@@ -97,26 +102,40 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
 fn values(kind: &str, data: &[u8]) -> Values {
     match kind {
         "|u1" => Values::Bytes(data.to_vec()),
+        "|b1" => Values::Integers(data.iter().map(|&v| i64::from(v != 0)).collect()),
         "|i1" => Values::Integers(data.iter().map(|&v| i64::from(v as i8)).collect()),
         "<i2" => Values::Integers(chunks(data).map(|v| i64::from(i16::from_le_bytes(v))).collect()),
         "<u2" => Values::Integers(chunks(data).map(|v| i64::from(u16::from_le_bytes(v))).collect()),
         "<i4" => Values::Integers(chunks(data).map(|v| i64::from(i32::from_le_bytes(v))).collect()),
         "<u4" => Values::Integers(chunks(data).map(|v| i64::from(u32::from_le_bytes(v))).collect()),
         "<i8" => Values::Integers(chunks(data).map(i64::from_le_bytes).collect()),
+        "<u8" => unsigned(data),
         "<f2" => Values::Floats(chunks(data).map(|v| f16::from_le_bytes(v).to_f64()).collect()),
         "<f4" => Values::Floats(chunks(data).map(|v| f64::from(f32::from_le_bytes(v))).collect()),
         _ => Values::Floats(chunks(data).map(f64::from_le_bytes).collect()),
     }
 }
 
+/// Numbers of 64 bits without a sign; floats if one is too large for an integer.
+fn unsigned(data: &[u8]) -> Values {
+    let numbers = || chunks(data).map(u64::from_le_bytes);
+    let integers: Option<Vec<i64>> = numbers().map(|v| i64::try_from(v).ok()).collect();
+    integers.map_or_else(|| Values::Floats(numbers().map(|v| v as f64).collect()), Values::Integers)
+}
+
 /// The number of values that the header at the beginning of a file states; `None` if there is no whole header.
 pub fn count(beginning: &[u8]) -> Option<u64> {
-    let header = String::from_utf8_lossy(beginning.strip_prefix(MAGIC)?);
+    let header = text_of(beginning.strip_prefix(MAGIC)?);
     shape(&header)?.iter().try_fold(1_u64, |product, &axis| product.checked_mul(axis as u64))
 }
 
 pub(in crate::data) fn chunks<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
     data.as_chunks::<N>().0.iter().copied()
+}
+
+/// A header, which NumPy reads with either quotes, with single ones.
+fn text_of(header: &[u8]) -> String {
+    String::from_utf8_lossy(header).replace('"', "'")
 }
 
 fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
@@ -164,6 +183,10 @@ pub(in crate::data) mod tests {
             read("<f8", &[0.1, 1e300].map(f64::to_le_bytes).concat()).values,
             Values::Floats(vec![0.1, 1e300])
         );
+        assert_eq!(read("|b1", &[0, 1]).values, Values::Integers(vec![0, 1]));
+        let unsigned = |last: u64| read("<u8", &[5, last].map(u64::to_le_bytes).concat()).values;
+        assert_eq!(unsigned(i64::MAX as u64), Values::Integers(vec![5, i64::MAX]));
+        assert_eq!(unsigned(u64::MAX), Values::Floats(vec![5.0, 2_f64.powi(64)]));
         /* Equivalent python: np.float16([0.1, -65504]).tobytes() */
         assert_eq!(
             read("<f2", &[0x66, 0x2e, 0xff, 0xfb]).values,
@@ -176,14 +199,31 @@ pub(in crate::data) mod tests {
     }
 
     #[test]
+    fn a_header_may_have_either_quotes() {
+        let single = file("<f4", "(1, 2)", &[0; 8]);
+        let double: Vec<u8> = single.iter().map(|&byte| if byte == b'\'' { b'"' } else { byte }).collect();
+        assert_eq!(parse(&double, "a.npy").unwrap(), parse(&single, "a.npy").unwrap());
+        assert_eq!(count(&double), Some(2));
+    }
+
+    #[test]
     fn damaged_and_foreign_files_are_refused() {
         let text = |bytes: &[u8]| parse(bytes, "a.npy").unwrap_err().to_string();
         let good = file("<f4", "(2,)", &[0; 8]);
         assert!(text(&good[..good.len() - 1]).contains("a.npy: 7 bytes, expected 8"));
         assert!(text(b"PK\x03\x04").contains("a NumPy array"));
-        assert!(text(&good[..20]).contains("bytes"));
+        for length in [6, 7, 8, 9] {
+            let cut = text(&good[..length]);
+            assert!(cut.contains(&format!("{length} bytes, expected 10; the file is truncated")), "{cut}");
+        }
+        assert!(text(&good[..20]).contains("20 bytes, expected 128"));
+        assert!(text(&[MAGIC, &[4, 0, 118, 0]].concat()).contains("the version is 4"));
         assert!(text(&file("|O", "(1,)", &[])).contains("pickled"));
         assert!(text(&file(">f4", "(1,)", &[0; 4])).contains("little-endian"));
+        let records =
+            String::from_utf8_lossy(&file("<f4", "(1,)", &[0; 4])[10..]).replace("'<f4'", "[('a')]");
+        let records = [MAGIC, &[1, 0, 118, 0], records.as_bytes()].concat();
+        assert!(text(&records).contains("the kind is a record, expected booleans"), "{}", text(&records));
         assert!(text(&file("<f4", "(99999999999, 99999999999)", &[])).contains("expected"));
         let columns = String::from_utf8_lossy(&file("<f4", "(1,)", &[0; 4])[10..]).replace("False", "True ");
         assert!(text(&[MAGIC, &[1, 0, 118, 0], columns.as_bytes()].concat()).contains("columns"));

@@ -353,7 +353,10 @@ fn representable(values: &Matrix) -> Result<()> {
         return Ok(());
     }
     Err(Error::Degenerate {
-        reason: format!("the kernel has values above {}, whose products are not numbers", shown(LARGEST)),
+        reason: format!(
+            "the kernel has values above {}, and products of such values overflow",
+            shown(LARGEST)
+        ),
         remedy: "divide the conditioning variable `z` by a constant, or raise kernel.temp_z".into(),
     })
 }

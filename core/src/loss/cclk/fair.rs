@@ -8,7 +8,7 @@
 //! ```
 //!
 //! (eq. 8 and 9 are the first), where in the other two the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
-//! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
+//! `j'` run over the two views of the other samples. Fair: `z` is the sensitive attribute. HardNeg: `z` is the
 //! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
 //! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
 //! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used. Representations on
@@ -18,17 +18,16 @@
 //! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
 //! that term.
 //!
-//! Released code clamps the denominator into `[1e-7, 1e20]`, which stops all learning below a temperature of 0.022;
-//! here logarithms of sums are computed without overflow, so no clamp is needed.
+//! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
+//! own pair. The upper bound is reached at temperatures below 0.022, the lower one below 0.062. The other forms clamp nothing else.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective, SolveAhead};
-use super::{
-    BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
-};
+use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
+use super::{BothEmbeddings, KernelWeights, Mass, PARAMETERS, VARIANTS, released_clamp, weighted};
 use crate::error::{Error, Result};
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
@@ -185,17 +184,21 @@ fn without_signs(
         .among(batch.peers())
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked());
-    let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
-        log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
+    let denominator = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
+        log_add(own, negatives + mass.max(f64::MIN_POSITIVE).ln())
     };
     let others = (b - 1) as f64;
     let contrasted = match settings.variant {
-        WeightScheme::Released => compared
-            .log_sum_exp(weighted(b, settings.clip_threshold))
-            .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others))?,
+        WeightScheme::Released => {
+            compared.log_sum_exp(weighted(b, settings.clip_threshold)).evaluate(|rows| {
+                let own = rows.means[0].clone();
+                released_clamp(denominator(own.clone(), rows.sums[0].clone(), others)) - own
+            })?
+        }
         _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
             let negatives = Mass::of(&rows.sums[1]).normalise(rows.sums[0].clone());
-            loss(rows.means[0].clone(), negatives, others / 2.0)
+            let own = rows.means[0].clone();
+            denominator(own.clone(), negatives, others / 2.0) - own
         })?,
     };
     Ok(views.stacked_loss(contrasted, 1.0 / (2 * b) as f64))
@@ -214,11 +217,11 @@ fn as_printed(
         signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let own = rows.means[0].clone();
-            let shift = estimate.largest();
+            let shift = estimate.largest().max_pair(own.clone());
             let positive = (own.clone() - shift.clone()).exp();
             let denominator = positive + estimate.relative_to(&shift) * mass;
             denominator.clamp_min(FLOOR).log() + shift - own
         })
     })?;
-    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
 }

@@ -13,7 +13,7 @@
 //! | variant | pairs | weights | anchors |
 //! |---|---|---|---|
 //! | `paper` | across views | unchanged, own pair and negative weights included | b, direction a to b |
-//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, below 1e-6 set to 0, not renormalised | 2b, mean of both directions |
+//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, below 1e-6 set to 0, not renormalised; sums clamped into `[1e-7, 1e20]` | 2b, mean of both directions |
 //! | `normalised` (ours) | across and within views, averaged | non-negative, rows of sum 1 | 2b, mean of both directions |
 //!
 //! The default is `normalised`. As printed, a finite batch gives weights of either sign, so the argument of a
@@ -23,13 +23,14 @@
 //! over the other samples, which the estimate is meant to be.
 
 pub mod fair;
+mod signed;
 pub mod trainable;
 pub mod weak;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use burn::tensor::{Bool, DType, Device, Tensor};
+use burn::tensor::{Bool, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
@@ -40,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::kernel::conditional::{Accuracy, ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
-use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, itself};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, Weight};
 use crate::numeric::matrix::{Matrix, check_values};
 
 pub use fair::{FairCclk, HardNegCclk};
@@ -51,7 +52,10 @@ pub use weak::WeakSupCclk;
 const VARIANTS: &[Form] = &[
     Form::new("normalised", "non-negative weights in rows of sum 1; ours"),
     Form::new("paper", "weights as they come, across views").directed(),
-    Form::new("released", "own pair and weights below the clip set to 0, not renormalised"),
+    Form::new(
+        "released",
+        "own pair and weights below the clip set to 0, not renormalised; sums in the logarithms clamped into [1e-7, 1e20]",
+    ),
 ];
 
 /// Their parameters.
@@ -322,86 +326,22 @@ impl Mass {
     }
 }
 
-/// Lower bound of a sum with weights of either sign, as a fraction of its largest term, so that it has a logarithm.
-const FLOOR: f64 = 1e-7;
-
-/// The comparison for [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
-fn signed_sums<'a>(
-    settings: &KernelWeights,
-    batch: &Batch,
-    anchors: Tensor<2>,
-    candidates: Tensor<2>,
-    operator: &'a DeviceEmbedding,
-) -> Result<PairwiseLoss<'a>> {
-    let [b, _] = anchors.dims();
-    Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
-        .among(batch.peers())
-        .mean(Positives::Partner(itself(b)))
-        .with_weights(DeviceEmbedding::pair_weights(&[operator]))
-        .log_sum_exp(weighted(b, 0.0))
-        .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
+/// The logarithms of weights of at least 0.
+fn log_or_empty(weights: Tensor<1>) -> Tensor<1> {
+    let empty = weights.clone().lower_equal_elem(0.0);
+    weights.mask_fill(empty.clone(), 1.0).log().mask_fill(empty, EMPTY)
 }
 
-/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile.
-struct SignedEstimate {
-    own: Tensor<1>,
-    own_weight: Tensor<1>,
-    above: Tensor<1>,
-    below: Tensor<1>,
-}
-
-impl SignedEstimate {
-    fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
-        Self {
-            own: rows.means[0].clone(),
-            own_weight: diagonal.clone().squeeze_dim(1),
-            above: rows.sums[0].clone(),
-            below: rows.sums[1].clone(),
-        }
-    }
-
-    /// The largest logarithm of a term.
-    fn largest(&self) -> Tensor<1> {
-        self.own.clone().max_pair(self.above.clone()).max_pair(self.below.clone())
-    }
-
-    /// The estimate divided by `exp(shift)`.
-    fn relative_to(&self, shift: &Tensor<1>) -> Tensor<1> {
-        let term = |log: &Tensor<1>| (log.clone() - shift.clone()).exp();
-        term(&self.own) * self.own_weight.clone() + term(&self.above) - term(&self.below)
-    }
-}
-
-/// Adds the estimate of each anchor of view a, if it is finite, and its weights, if details are requested.
-fn with_kceo_diagonal(
-    evaluation: Evaluation,
-    settings: &KernelWeights,
-    views: &TwoViews,
-    batch: &Batch,
-    operator: &DeviceEmbedding,
-) -> Result<Evaluation> {
-    if !batch.is_detailed() {
-        return Ok(evaluation);
-    }
-    let diagonal = operator.diagonal();
-    let estimate =
-        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
-            let estimate = SignedEstimate::of(rows, &diagonal);
-            estimate.relative_to(&estimate.own.zeros_like())
-        })?;
-    let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
-    let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
-    // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
-    let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
-    Ok(match settings.temperature.recip() <= largest {
-        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),
-        false => evaluation,
-    })
+/// The logarithm of a sum of exponentials that released code clamps into `[1e-7, 1e20]`; without a gradient where it is outside.
+fn released_clamp(log: Tensor<1>) -> Tensor<1> {
+    log.clamp(1e-7_f64.ln(), 1e20_f64.ln())
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::DType;
+
     use super::super::finite_difference::{random, read, value};
     use super::super::{Objective, build};
     use super::*;
@@ -457,6 +397,67 @@ mod tests {
             let (fair, _) = of_a_far_sample("fair-cclk", far, temperature, DType::F64);
             assert!((fair - value(&trainable, &batch)).abs() < 1e-9 * fair.abs().max(1.0), "{far}");
         }
+    }
+
+    /// Two samples, each alone with its condition, whose views have a cosine of `own` and are orthogonal to those of the other sample.
+    fn of_two_alone(
+        name: &str,
+        variant: &str,
+        kernel: &str,
+        z: [f64; 2],
+        [own, temperature]: [f64; 2],
+    ) -> Evaluation {
+        let kernel: serde_json::Value = serde_json::from_str(kernel).unwrap();
+        let lambda = if variant == "paper" { 1.0 } else { 0.01 };
+        let parameters =
+            serde_json::json!({ "temperature": temperature, "lambda": lambda, "kernel": kernel });
+        let view = |scale: f64| {
+            let unit = [[scale, 0.0], [0.0, scale]];
+            crate::loss::finite_difference::place(&Matrix::from_fn(2, 2, |i, j| unit[i][j]))
+        };
+        let batch = Batch::views(view(1.0), view(own)).with_condition("z", Matrix::column(&z));
+        build(name, Some(variant), parameters).unwrap().evaluate(&batch).unwrap()
+    }
+
+    fn assert_near(evaluation: &Evaluation, expected: f64) {
+        let loss = read(evaluation.loss.clone().unsqueeze())[(0, 0)];
+        assert!((loss - expected).abs() < 1e-9 * expected.abs(), "{loss}, expected {expected}");
+    }
+
+    #[test]
+    fn released_sums_outside_of_their_bounds_are_clamped() {
+        let rbf = r#"{ "name": "rbf", "temp_z": 1.0 }"#;
+        let (low, high) = (1e-7_f64.ln(), 1e20_f64.ln());
+        for name in ["fair-cclk", "hardneg-cclk"] {
+            let of = |own, temperature| of_two_alone(name, "released", rbf, [0.0, 100.0], [own, temperature]);
+            let opposite = of(-1.0, 0.05);
+            assert_near(&opposite, low + 20.0);
+            let pulls = read(opposite.gradients["view_a"].clone());
+            assert!(pulls.data().iter().all(|g| g.is_finite()), "{pulls:?}");
+            assert_near(&of(1.0, 0.02), high - 50.0);
+        }
+        assert_near(&of_two_alone("weaksup-cclk", "released", rbf, [0.0, 100.0], [1.0, 0.02]), high - low);
+    }
+
+    /// The own term of a sum has the own weight, which polynomial kernels make small.
+    #[test]
+    fn a_small_sum_of_printed_weights_is_taken_as_it_is() {
+        let cubic =
+            of_two_alone("weaksup-cclk", "paper", r#"{ "name": "polynomial" }"#, [0.01, 1.0], [1.0, 0.5]);
+        // K has rank one, with entries of 1e-12, 1e-6 and 1; W is K / (1 + trace of K).
+        let trace = 1.0 + 1e-12;
+        let [first, both, second] = [1e-12, 1e-6, 1.0].map(|k: f64| k / (1.0 + trace));
+        let e = 2.0_f64.exp();
+        let of = |positives: f64| ((positives + 1.0) / positives).ln();
+        assert_near(&cubic, (of(first * e + both) + of(second * e + both)) / 2.0);
+    }
+
+    #[test]
+    fn a_printed_sum_far_below_its_negatives_is_taken_as_it_is() {
+        let apart =
+            of_two_alone("weaksup-cclk", "paper", r#"{ "name": "exact-match" }"#, [0.0, 1.0], [-1.0, 0.01]);
+        // W is I / 2, so that the positive sum is exp(-100) / 2 and the negative one 1.
+        assert_near(&apart, 100.0 + 2.0_f64.ln());
     }
 
     #[test]

@@ -15,16 +15,18 @@ def weaksup_cclk(
         for anchors, candidates in ways:
             s, estimate, sizes = as_printed(anchors, candidates, z, temperature, lambda_, kernel)
             others = s.exp().sum(1) - s.diagonal().exp()
-            # The last one is for anchors without positives.
-            positives = torch.maximum(estimate, 1e-7 * torch.stack([*sizes, 1e-26 * others]).amax(0))
+            largest = torch.stack(sizes).amax(0)
+            # An anchor without positives has a finite loss.
+            largest = largest.where(largest > 0, (others.log() - 60).exp())
+            positives = torch.maximum(estimate, 1e-7 * largest)
             losses.append(((positives + others).log() - positives.log()).mean())
         return sum(losses) / len(losses)
     s, own = cosines(view_a, view_b, temperature)
     e, w = s.exp(), weights(z, lambda_, kernel, clip_threshold, variant, keeps_own=True).to(s.dtype)
     near = ((w - torch.diag(w.diagonal())).repeat(2, 2) * e).sum(1)
-    if variant == "released":
-        positives = near.clamp_min(1e-7)
-    else:
-        positives = w.diagonal().repeat(2) * own.exp() + near / 2
     others = e.sum(1) - e.diagonal()
+    if variant == "released":
+        positives = near.clamp(1e-7, 1e20)
+        return ((positives + others).clamp(1e-7, 1e20).log() - positives.log()).mean()
+    positives = w.diagonal().repeat(2) * own.exp() + near / 2
     return ((positives + others).log() - positives.log()).mean()

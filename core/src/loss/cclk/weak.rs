@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The first is eq. 7. In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is part of the sum
-//! of the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any
-//! weight above the clip has `P_i` set to 1e-7 and learns repulsion only. In the normalised form the own pair keeps
+//! of the negatives (which there runs over all `2b - 1` other rows): it is pushed away. Both sums are clamped into `[1e-7, 1e20]`, where
+//! they have no gradient: an anchor without any weight above the clip learns repulsion only. In the normalised form the own pair keeps
 //! its weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
 //!
 //! The loss takes the logarithm of the sum `P_i`, so one near positive is enough. If the views of a sample share a
@@ -18,7 +18,8 @@
 //! then learns little from the partners.
 //!
 //! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times its own largest
-//! term, and takes the gradient of that term.
+//! term, and takes the gradient of that term. An anchor whose weights are all 0 has `exp(-60)` times the sum of the negatives in place
+//! of that term, so that its loss is finite.
 //!
 //! In `f32` a `P_i` near 0 loses digits, because it is a difference of sums: rounding errors grow by the factor
 //! `sum_j |w_ji| exp s_ij / |P_i|`. For 37 samples without structure, a cosine kernel, `lambda` from 0.01 to 1 and
@@ -32,8 +33,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective, SolveAhead};
+use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
 use super::{
-    BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
+    BothEmbeddings, KernelWeights, Mass, PARAMETERS, VARIANTS, log_or_empty, released_clamp, weighted,
 };
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
@@ -42,11 +44,8 @@ use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
 use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 
-/// Terms of `P_i` below `exp(-SPAN)` of the negatives count as that: an anchor without positives has a finite loss.
+/// The largest term of `P_i` is taken for `exp(-SPAN)` of the negatives where there is none.
 const SPAN: f64 = 60.0;
-
-/// Smallest total weight of the positives in the released code.
-const RELEASED_FLOOR: f64 = 1e-7;
 
 /// WeaklySup-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b,
 /// e]`, optional.
@@ -118,12 +117,14 @@ fn as_printed(
         sums.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let negatives = rows.sums[2].clone();
-            let own = estimate.largest().max_pair(negatives.clone() - SPAN);
-            let positive = estimate.relative_to(&own).clamp_min(FLOOR).log() + own;
+            let largest = estimate.largest();
+            let has_none = largest.clone().lower_elem(EMPTY / 2.0);
+            let largest = largest.mask_where(has_none, negatives.clone() - SPAN);
+            let positive = estimate.relative_to(&largest).clamp_min(FLOOR).log() + largest;
             log_add(positive.clone(), negatives) - positive
         })
     })?;
-    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
 }
 
 fn as_released(
@@ -140,7 +141,7 @@ fn as_released(
         .log_sum_exp(LogSumExp::apart(2 * b))
         .evaluate(|rows| {
             let positive = released_positive(rows);
-            log_add(positive.clone(), rows.sums[1].clone()) - positive
+            released_clamp(log_add(positive.clone(), rows.sums[1].clone())) - positive
         })?;
     let positive = released_positive(&contrasted.rows);
     let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
@@ -149,7 +150,7 @@ fn as_released(
 
 /// `log P_i` as released.
 fn released_positive(rows: &Rows) -> Tensor<1> {
-    rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln())
+    released_clamp(rows.sums[0].clone())
 }
 
 fn normalised(
@@ -186,12 +187,6 @@ fn normalised(
         Some(part) => evaluation.in_parts(batch, || part),
         None => evaluation,
     })
-}
-
-/// The logarithms of weights of at least 0.
-fn log_or_empty(weights: Tensor<1>) -> Tensor<1> {
-    let empty = weights.clone().lower_equal_elem(0.0);
-    weights.mask_fill(empty.clone(), 1.0).log().mask_fill(empty, EMPTY)
 }
 
 #[cfg(test)]

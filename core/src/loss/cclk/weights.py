@@ -17,7 +17,7 @@ def as_printed(view_a, view_b, z, temperature, ridge, kernel):
     s = F.normalize(view_a, dim=1) @ F.normalize(view_b, dim=1).T / temperature
     terms = operator(z, ridge, kernel).to(s.dtype) * s.exp()
     rest = terms - torch.diag(terms.diagonal())
-    sizes = [s.diagonal().exp(), rest.clamp_min(0).sum(1), -rest.clamp_max(0).sum(1)]
+    sizes = [terms.diagonal().abs(), rest.clamp_min(0).sum(1), -rest.clamp_max(0).sum(1)]
     return s, terms.sum(1), sizes
 
 

@@ -7,7 +7,7 @@
 //! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y` and bias attributes `bias` `b`, `[n]`, and the
 //! table `prior`, `[biases, classes]`, of `p(y | b)` in the training set ([`bias_prior`]). Hong and Yang, *Unbiased
 //! Classification through Bias-Contrastive and Bias-Balanced Learning* (2021): the shift makes the
-//! softmax a posterior of the biased training set, so that the scores themselves become one of a balanced set. It
+//! softmax a posterior of the biased training set, so the scores themselves become one of a balanced set. It
 //! is used in training only; at test time the scores are not shifted.
 //!
 //! `min_prob` is 1e-9 as released: a class that never occurs with a bias is shifted by -20.7. Released code adds

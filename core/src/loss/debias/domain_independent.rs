@@ -5,7 +5,7 @@
 //! ```
 //!
 //! with the scores `logits` `z`, `[n, domains * classes]`, one block of classes for each domain, the classes `labels`
-//! `y` and the domains `bias` `b`. The softmax runs within the sample's own block, so that a block is trained by its
+//! `y` and the domains `bias` `b`. The softmax runs within the sample's own block, so a block is trained by its
 //! domain alone. Wang et al., *Towards Fairness in Visual Recognition* (2020), section 4.4.
 //!
 //! At test time the domain is not used: [`DomainIndependent::infer`] combines the blocks by one of the rules of the

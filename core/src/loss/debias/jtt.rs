@@ -13,7 +13,9 @@
 //!
 //! Released code puts the whole training set and `up_weight` copies of the error set together, so that an error
 //! counts `1 + up_weight` times. It draws batches from that list; weighting the samples of a uniform draw has the
-//! same expectation, up to the mean weight, a constant factor of the learning rate. [`error_weights`] gives the
+//! same expectation, up to the mean weight `m`, a constant factor of the learning rate. With weight decay it is not only that: an
+//! epoch of the list has `m` times as many steps, each with its decay, so that here the decay is `m` times weaker against the
+//! gradient. [`error_weights`] gives the
 //! weights of a whole training set, also for drawing. `up_weight` is 20 by default; published: 50 on CelebA, 100 on
 //! Waterbirds.
 //!

@@ -13,7 +13,7 @@
 //!
 //! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as
 //! released, differ by a constant of each row and give the same value and gradient. Released code multiplies the
-//! bias scores in place and never passes the factor to an optimiser, so that it keeps its random initial value;
+//! bias scores in place and never passes the factor to an optimiser, so it keeps its random initial value;
 //! here it has a gradient. The value is the same.
 //!
 //! It is defined on every batch of at least one sample.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! with the relative difficulty `W_i`, a constant, the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
-//! classes `labels` `y`. The networks share nothing, so that one loss trains both. Nam et al., *Learning from Failure:
+//! classes `labels` `y`. The networks share nothing, so one loss trains both. Nam et al., *Learning from Failure:
 //! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!

@@ -7,11 +7,11 @@
 //!
 //! with the scores `f_logits` `f`, `[n, classes]`, the features `g_features` `g` of the bias network, `[n, d]`, a linear
 //! head `fc_weight` `A`, `[classes, d]`, `fc_bias` `a`, `[1, classes]`, and the classes `labels` `y`. `sg` stops the
-//! gradient, so that the bias network learns nothing here. Cadene et al., *RUBi: Reducing Unimodal Biases* (2019),
+//! gradient, so the bias network learns nothing here. Cadene et al., *RUBi: Reducing Unimodal Biases* (2019),
 //! in the image form of ReBias' comparison. At test time `f` is used alone.
 //!
 //! `question_loss_weight` is 1 by default, as published. In the released trainer the head is never given to an
-//! optimiser and keeps its random initial weights, so that the second term has no effect there; here the head has a
+//! optimiser and keeps its random initial weights, so the second term has no effect there; here the head has a
 //! gradient, and its owner decides. The value is the same.
 //!
 //! It is defined on every batch of at least one sample.

@@ -16,15 +16,15 @@
 //!
 //! | variant | value |
 //! |---|---|
-//! | `paper` (default) | mean over the `2 b` anchors |
-//! | `released` | sum of the means of both views: twice as much |
+//! | `paper` (default) | mean over the `2 b` anchors; the sum leaves out `i` and `i'` |
+//! | `released` | sum of the means of both views: twice as much; the sum has `i` and `i'` with `log 1e-45` added to their `s` |
 //!
-//! Gradient flows through `w`, as in the released code. Released code excludes a pair by adding -103.6 to its
-//! logit; here the sum excludes it exactly. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab`
+//! Gradient flows through `w`, as in the released code. `log 1e-45` is -103.6: the released form differs from twice the printed one
+//! at temperatures below 0.03, where `s` is that large. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab`
 //! and `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl` is
 //! Debiased Contrastive Learning.
 //!
-//! With `b = 1` there is no negative: loss and gradient are 0 (released: about -103).
+//! With `b = 1` there is no negative: as printed, loss and gradient are 0.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view, where_present};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, log_add, other_view, where_present};
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -71,6 +71,11 @@ impl Default for Dclw {
     }
 }
 
+const RELEASED: Form = Form::new(
+    "released",
+    "sum of the means of both views; i and i' are in the sum, with log 1e-45 added to their s",
+);
+
 impl Described for Dc {
     const SPEC: Spec = Spec {
         name: "dc",
@@ -85,12 +90,13 @@ impl Described for Dc {
         symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
-        variants: &[
-            Form::new("paper", "mean over the 2 b anchors"),
-            Form::new("released", "sum of the means of both views"),
-        ],
+        variants: &[Form::new("paper", "mean over the 2 b anchors"), RELEASED],
         parameters: &[Parameter::temperature(0.1)],
-        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("dc.py"))),
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("decoupled.py"),
+            include_str!("dc.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };
@@ -105,8 +111,11 @@ impl Objective for Dc {
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| {
-                let negatives = rows.sums[0].clone();
-                where_present(negatives.clone() - rows.means[0].clone(), &negatives)
+                let (own, negatives) = (rows.means[0].clone(), rows.sums[0].clone());
+                match self.variant {
+                    Variant::Paper => where_present(negatives.clone() - own, &negatives),
+                    Variant::Released => with_masked(negatives, own.clone(), self.temperature) - own,
+                }
             })?;
         let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
@@ -132,10 +141,7 @@ impl Described for Dclw {
         symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
-        variants: &[
-            Form::new("paper", "mean over the 2 b anchors"),
-            Form::new("released", "sum of the means of both views"),
-        ],
+        variants: &[Form::new("paper", "mean over the 2 b anchors"), RELEASED],
         parameters: &[
             Parameter::temperature(0.1),
             Parameter::number(
@@ -147,7 +153,11 @@ impl Described for Dclw {
             .symbol("σ")
             .between(0.1, 10.0),
         ],
-        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("dclw.py"))),
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("decoupled.py"),
+            include_str!("dclw.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };
@@ -159,10 +169,17 @@ impl Objective for Dclw {
         let (b, z) = (views.size, views.stacked());
         let negatives = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .among(batch.peers())
+            .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]))?;
+            .evaluate(|rows| match self.variant {
+                Variant::Paper => where_present(rows.sums[0].clone(), &rows.sums[0]),
+                Variant::Released => {
+                    with_masked(rows.sums[0].clone(), rows.means[0].clone(), self.temperature)
+                }
+            })?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
-        let share = if b > 1 { 1.0 / b as f64 } else { 0.0 };
+        let has_loss = b > 1 || self.variant == Variant::Released;
+        let share = if has_loss { 1.0 / b as f64 } else { 0.0 };
         let (positives, to_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
             let cosines: Tensor<1> = (a * b).sum_dim(1).squeeze_dim(1);
             let [samples] = cosines.dims();
@@ -184,6 +201,17 @@ impl Objective for Dclw {
     }
 }
 
+/// The logarithm that released code adds to a logit which is to count as left out.
+fn mask() -> f64 {
+    1e-45_f64.ln()
+}
+
+/// The log-sum-exp of the negatives as released: the anchor itself, whose cosine is 1, and its other view are in it, masked.
+fn with_masked(negatives: Tensor<1>, own: Tensor<1>, temperature: f64) -> Tensor<1> {
+    let itself = own.ones_like() / temperature;
+    log_add(negatives, log_add(itself, own) + mask())
+}
+
 /// Factor of the sum over the `2 b` anchors.
 fn scale(variant: Variant, b: usize) -> f64 {
     match variant {
@@ -195,4 +223,33 @@ fn scale(variant: Variant, b: usize) -> f64 {
 /// The means over the anchors of view a and of view b.
 fn by_view(per_anchor: &Tensor<1>, b: usize) -> [Tensor<1>; 2] {
     [0..b, b..2 * b].map(|anchors| per_anchor.clone().slice(anchors).mean())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, place, random, value};
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn a_released_mask_leaves_what_it_masks_in_the_sum() {
+        let opposite = || place(&Matrix::from_fn(2, 2, |i, j| [[1.0, 0.0], [-1.0, 0.0]][i][j]));
+        let batch = Batch::views(opposite(), opposite());
+        let released = Dc { temperature: 0.01, variant: Variant::Released };
+        // Negatives have exp(-100), the anchor and its other view exp(100) times 1e-45.
+        let expected = 2.0 * (1e-45_f64.ln() + 2.0_f64.ln());
+        assert!((value(&released, &batch) - expected).abs() < 1e-9, "{}", value(&released, &batch));
+        let printed = Dc { variant: Variant::Paper, ..released.clone() };
+        assert!((value(&printed, &batch) - (2.0_f64.ln() - 200.0)).abs() < 1e-9);
+        let weighted = Dclw { temperature: 0.01, sigma: 0.5, variant: Variant::Released };
+        assert!((value(&weighted, &batch) - expected).abs() < 1e-9, "equal pairs have weight 1");
+        let batch = Batch::views(random(3, 4, 1), random(3, 4, 2));
+        for temperature in [0.01, 0.5] {
+            assert!(gradient_error(&Dc { temperature, variant: Variant::Released }, &batch) < 1e-5);
+        }
+        let alone = Batch::views(place(&Matrix::column(&[1.0])), place(&Matrix::column(&[1.0])));
+        let of_one = value(&Dc { temperature: 0.5, variant: Variant::Released }, &alone);
+        assert!((of_one - expected).abs() < 1e-9, "{of_one}");
+    }
 }

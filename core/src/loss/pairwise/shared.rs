@@ -243,7 +243,8 @@ fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)
 }
 
 fn numbers(tensor: Tensor<2>) -> Result<Vec<f32>> {
-    let failed = |reason: String| Error::Peers { reason: format!("sums for them cannot be read: {reason}") };
+    let failed =
+        |reason: String| Error::Peers { reason: format!("sums cannot be read from the device: {reason}") };
     Ok(read::floats(&read::values_now(tensor, failed)?))
 }
 

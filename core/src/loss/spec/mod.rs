@@ -20,6 +20,12 @@ pub(crate) use input::{
 pub use input::{Input, InputKind, Needed};
 pub use parameter::{DefaultValue, Kind, Parameter, Range, Scale, Slider};
 
+/// True for `view_c`, `view_d` and so on.
+pub(crate) fn is_further_view(name: &str) -> bool {
+    let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
+    letter.is_some_and(|letter| ("c"..="z").contains(&letter))
+}
+
 /// An objective with a description.
 pub trait Described {
     /// Its description.
@@ -304,11 +310,9 @@ impl Spec {
     /// also `queue_1` and so on, or `queue` for all of them.
     pub fn reads(&self, name: &str) -> bool {
         let has = |name: &str| self.input(name).is_some();
-        let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
-        let is_view = letter.is_some_and(|letter| ("d"..="z").contains(&letter));
         let is_queue =
             name == "queue" || name.strip_prefix("queue_").is_some_and(|at| at.parse::<usize>().is_ok());
-        has(name) || is_view && has(FURTHER_VIEWS.name) || is_queue && has("queue_0")
+        has(name) || is_further_view(name) && has(FURTHER_VIEWS.name) || is_queue && has("queue_0")
     }
 
     /// The input of that name.

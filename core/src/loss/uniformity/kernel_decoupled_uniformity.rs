@@ -19,7 +19,7 @@
 //! The default is that of [`DecoupledUniformity`](crate::loss::DecoupledUniformity) and of the published
 //! experiments, so that the two have the same default of `t`. The poster's scaling keeps the strength of the ridge
 //! at every batch size; at the published 256 it is 256 times the released one. `lambda` is 0.01 as released; `null`
-//! means `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is `exp(-d^2 /
+//! means `1 / sqrt(b)`, and so does 0 in the released form, as in its code. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is `exp(-d^2 /
 //! (2 sigma^2))`; CCL-K's released code has `exp(-d^2 / temp_z)`, which is the same for `temp_z = 2 sigma^2`. In released code the cosine kernel raises an
 //! error, and data sets without a prior use the class label instead.
 //!
@@ -50,7 +50,7 @@ use crate::numeric::matrix::{Matrix, check_values};
 pub struct KernelDecoupledUniformity {
     /// Factor of the squared distances; `None` for the variant's default.
     pub t: Option<f64>,
-    /// Ridge, 0 or above, before the variant's scaling; `None` for `1 / sqrt(b)`.
+    /// Ridge, 0 or above, before the variant's scaling; `None`, and as released also 0, for `1 / sqrt(b)`.
     pub lambda: Option<f64>,
     /// The expected ridge after scaling.
     pub lambda_effective: Option<f64>,
@@ -78,7 +78,8 @@ impl KernelDecoupledUniformity {
     }
 
     fn ridge(&self, b: usize) -> Result<f64> {
-        let lambda = self.lambda.unwrap_or(1.0 / (b as f64).sqrt());
+        let is_given = |lambda: &f64| *lambda != 0.0 || self.variant == Variant::Paper;
+        let lambda = self.lambda.filter(is_given).unwrap_or(1.0 / (b as f64).sqrt());
         let ridge = match self.variant {
             Variant::Paper => lambda * b as f64,
             Variant::Released => lambda,
@@ -175,5 +176,24 @@ impl Objective for KernelDecoupledUniformity {
         } else {
             evaluation
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{random, read, value};
+
+    #[test]
+    fn a_ridge_of_zero_is_that_of_the_release_in_the_released_form_alone() {
+        let batch = Batch::views(random(4, 3, 1), random(4, 3, 2)).with_condition("z", read(random(4, 2, 3)));
+        let of = |lambda, variant| {
+            let objective = KernelDecoupledUniformity { lambda, variant, t: Some(2.0), ..Default::default() };
+            value(&objective, &batch)
+        };
+        assert_eq!(of(Some(0.0), Variant::Released), of(Some(0.5), Variant::Released), "1 / sqrt(4)");
+        assert_eq!(of(None, Variant::Released), of(Some(0.5), Variant::Released));
+        assert_ne!(of(Some(0.0), Variant::Paper), of(None, Variant::Paper));
     }
 }

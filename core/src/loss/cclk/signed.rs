@@ -1,0 +1,89 @@
+//! The sums of the printed forms, whose weights have either sign.
+
+use burn::tensor::{DType, Tensor};
+
+use super::{KernelWeights, log_or_empty, weighted};
+use crate::error::Result;
+use crate::kernel::conditional::DeviceEmbedding;
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, Weight, itself};
+use crate::loss::views::TwoViews;
+
+/// Lower bound of a sum with weights of either sign, as a fraction of its largest term, so that it has a logarithm.
+pub(super) const FLOOR: f64 = 1e-7;
+
+/// The comparison for [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
+pub(super) fn signed_sums<'a>(
+    settings: &KernelWeights,
+    batch: &Batch,
+    anchors: Tensor<2>,
+    candidates: Tensor<2>,
+    operator: &'a DeviceEmbedding,
+) -> Result<PairwiseLoss<'a>> {
+    let [b, _] = anchors.dims();
+    Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
+        .among(batch.peers())
+        .mean(Positives::Partner(itself(b)))
+        .with_weights(DeviceEmbedding::pair_weights(&[operator]))
+        .log_sum_exp(weighted(b, 0.0))
+        .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
+}
+
+/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile, as logarithms.
+pub(super) struct SignedEstimate {
+    own: Tensor<1>,
+    own_sign: Tensor<1>,
+    above: Tensor<1>,
+    below: Tensor<1>,
+}
+
+impl SignedEstimate {
+    pub(super) fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
+        let own_weight: Tensor<1> = diagonal.clone().squeeze_dim(1);
+        Self {
+            own: (rows.means[0].clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
+            own_sign: own_weight.sign(),
+            above: rows.sums[0].clone(),
+            below: rows.sums[1].clone(),
+        }
+    }
+
+    /// The largest logarithm of a term; [`EMPTY`] if all are 0.
+    pub(super) fn largest(&self) -> Tensor<1> {
+        self.own.clone().max_pair(self.above.clone()).max_pair(self.below.clone())
+    }
+
+    /// The estimate divided by `exp(shift)`.
+    pub(super) fn relative_to(&self, shift: &Tensor<1>) -> Tensor<1> {
+        let term = |log: &Tensor<1>| (log.clone() - shift.clone()).exp();
+        term(&self.own) * self.own_sign.clone() + term(&self.above) - term(&self.below)
+    }
+}
+
+/// Adds the estimate of each anchor of view a, if it is finite, and its weights, if details are requested.
+pub(super) fn with_kceo_diagonal(
+    evaluation: Evaluation,
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operator: &DeviceEmbedding,
+) -> Result<Evaluation> {
+    if !batch.is_detailed() {
+        return Ok(evaluation);
+    }
+    let diagonal = operator.diagonal();
+    let estimate =
+        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            estimate.relative_to(&estimate.own.zeros_like())
+        })?;
+    let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
+    let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
+    // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
+    let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
+    Ok(match settings.temperature.recip() <= largest {
+        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),
+        false => evaluation,
+    })
+}
