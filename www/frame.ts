@@ -6,6 +6,13 @@ import type { HtmlTagDescriptor, Plugin } from "vite";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
+/** What a page says where none of its programs runs. */
+const WITHOUT_SCRIPTS: HtmlTagDescriptor = {
+  tag: "noscript",
+  children: '<p class="status" data-kind="error">This page computes in the browser, and needs JavaScript.</p>',
+  injectTo: "body-prepend",
+};
+
 /** What all pages have in their heads before their own lines. */
 const HEAD: HtmlTagDescriptor[] = [
   { tag: "meta", attrs: { charset: "utf-8" } },
@@ -20,7 +27,7 @@ export function pages(): string[] {
   return readdirSync(FOLDER).filter((file) => file.endsWith(".html"));
 }
 
-/** Completes the head of each page, and puts the links of all pages into its `<nav>`, which has only its own. */
+/** Completes each page, and puts the links of all pages into its `<nav>`, which has only its own. */
 export function frame(): Plugin {
   return {
     name: "frame",
@@ -34,7 +41,7 @@ export function frame(): Plugin {
         }
         links.sort((a, b) => place(a) - place(b));
         const [start, end] = own.range;
-        return { html: content.slice(0, start) + links.join("\n") + content.slice(end), tags: HEAD };
+        return { html: content.slice(0, start) + links.join("\n") + content.slice(end), tags: [...HEAD, WITHOUT_SCRIPTS] };
       },
     },
   };

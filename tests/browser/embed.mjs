@@ -35,6 +35,15 @@ export default async function (job, page, serve) {
   await says("2 images were embedded");
   result.photograph = await page.locator("#nearest canvas").evaluate(({ width, height }) => [width, height]);
 
+  // One image alone lies in the middle of the map, and is like no other.
+  await page.setInputFiles("#images", join(job.data, job.images[0]));
+  await says("1 image was embedded");
+  result.single = [await textOf("size"), await textOf("asked")];
+  result.middle = await page.locator("#map").evaluate((map) => {
+    const [across, down] = [map.width / 2, map.height / 2];
+    return map.getContext("2d").getImageData(across, down, 1, 1).data[3];
+  });
+
   // A checkpoint and images in one drop: it embeds them. A shipped encoder can be chosen again, and takes them over.
   await drop(page, [job.checkpoint, ...job.images.slice(0, 3)].map((name) => join(job.data, name)));
   await says("3 images were embedded");

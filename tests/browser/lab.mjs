@@ -153,7 +153,7 @@ export default async function (job, page, serve) {
   await pairs.scrollIntoViewIfNeeded();
   await pairs.focus();
   for (const key of ["ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
-  await page.locator("#pair", { hasText: /left [-\d]/ }).waitFor();
+  await page.locator("#pair", { hasText: /left [−\d]/ }).waitFor();
   result.pair = await page.locator("#pair").textContent();
   await shot("pairs");
   await page.locator("#pairs summary").click();
@@ -188,6 +188,8 @@ export default async function (job, page, serve) {
     return {
       error: drawing.querySelector("parsererror")?.textContent ?? "",
       shapes: drawing.querySelectorAll("circle, rect, polyline").length,
+      // The end of the left path in the last chart, above that of the right one.
+      last: [...drawing.querySelectorAll("circle, rect")].at(-1)?.localName,
     };
   }, svg);
   result.code = {};
@@ -209,6 +211,14 @@ export default async function (job, page, serve) {
       gradient: await both("Gradient norm"),
     };
   }
+
+  // Without a ridge the left side rests while the right one moves.
+  await preset("No ridge, no gradient");
+  await settled();
+  const rested = await both("Loss");
+  await descend(async () => (await numberOf("right", "Loss")) < rested[1] - 0.5);
+  result.rested = [rested, await both("Loss")];
+
   result.failures = [];
   result.snippets = [];
   const select = page.locator("[data-side=left] select").first();
@@ -259,6 +269,33 @@ export default async function (job, page, serve) {
     const texts = await Promise.all(["status", "kernel-note"].map((id) => page.locator(`#${id}`).textContent()));
     if (texts[0] || !texts[1].includes("condition number")) result.failures.push(`${kernel}: ${texts}`);
   }
+  // The kernel of an objective without a condition compares the points, and follows them.
+  const ofKernel = async () => {
+    const texts = ["kernel-note", "gram-title", "weights-title"].map((id) => page.locator(`#${id}`).textContent());
+    const [note, title, weights] = await Promise.all(texts);
+    return { note, title, weights, ...(await state()).sides[0].samples };
+  };
+  const setting = "right=nt-xent&kernel=rbf&bandwidth=0.5&lambda=0.01&weights=paper&seed=7";
+  await open(`${address}#left=hardneg-cclk.paper&${setting}`);
+  result.hardneg = [await ofKernel()];
+  for (let step = 0; step < 5; step++) await page.locator("#step").click();
+  await settled();
+  result.hardneg.push(await ofKernel());
+  await page.locator("#copy-recipe").click();
+  result.recipe = await page.locator("#code").textContent();
+
+  // What a form sets beside its formula: its factor of distances, and a ridge that grows with the batch.
+  const ofForm = async () => {
+    const note = await page.locator("[data-side=left] .formula .note").textContent();
+    return { ...(await ofKernel()), values: note, loss: await numberOf("left", "Loss") };
+  };
+  await open(`${address}#left=kernel-decoupled-uniformity&${setting}`);
+  result.forms = { released: await ofForm() };
+  await variants.selectOption("paper");
+  await settled();
+  result.forms.paper = await ofForm();
+  const labels = page.locator("#sliders label");
+  result.labels = await labels.evaluateAll((each) => each.map((label) => label.firstChild.textContent));
   result.objectives = names;
   result.refused = await page.locator("#refused li").allTextContents();
 

@@ -162,7 +162,7 @@ async function keep({ device, checkpoint }) {
 }
 
 /** Destroys the device under an encoder, a lab and a run, and sees whether each comes back. */
-async function lose({ device, checkpoint, image, run }) {
+async function lose({ device, checkpoint, image, run: { lostAfter, ...run } }) {
   let gpu;
   const requestDevice = GPUAdapter.prototype.requestDevice;
   GPUAdapter.prototype.requestDevice = async function (...input) {
@@ -227,7 +227,7 @@ async function lose({ device, checkpoint, image, run }) {
   const undisturbed = await Trainer.create({ ...run, device: "cpu" });
   const { losses: expected } = await undisturbed.step(run.iterations);
   undisturbed.dispose();
-  const shares = [run.lostAfter, (run.iterations - run.lostAfter) / 2];
+  const shares = [lostAfter, (run.iterations - lostAfter) / 2];
   const { before, during, after, ...trainer } = await through(
     (options) => Trainer.create({ ...run, ...options }),
     async (trainer) => [...(await trainer.step(shares[Math.min(trainer.iteration, 1)])).losses],

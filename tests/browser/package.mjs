@@ -25,12 +25,31 @@ async function use({ device, checkpoint, images, cases, example }) {
     const page = () => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
     window.fetch = async (...input) => (`${input[0]}`.endsWith(file) ? page() : fetchAsServed(...input));
   };
+  // A browser that cannot run the bundles, before one of them is compiled.
+  const [wasm, { validate }] = [WebAssembly, WebAssembly];
+  delete window.WebAssembly;
+  const withoutWasm = await messageOf(LossLab.create({ objective: "info-nce" }));
+  window.WebAssembly = wasm;
+  WebAssembly.validate = () => false;
+  const withoutSimd = await messageOf(LossLab.create({ objective: "info-nce" }));
+  WebAssembly.validate = validate;
+
   without("/cpu.wasm");
   const unserved = await messageOf(LossLab.create({ objective: "info-nce", worker: false }));
   const unservedToWorker = await messageOf(LossLab.create({ objective: "info-nce" }));
   without("/webgpu.wasm");
   const unservedGpu = device === "webgpu" ? await messageOf(LossLab.create({ objective: "info-nce", device })) : "";
   window.fetch = fetchAsServed;
+
+  // A worker whose script is not where the package looks for it.
+  const Present = window.Worker;
+  window.Worker = class extends Present {
+    constructor(_, options) {
+      super("/data/none.safetensors", options);
+    }
+  };
+  const unservedWorker = await messageOf(LossLab.create({ objective: "info-nce" }));
+  window.Worker = Present;
 
   let loaded = 0;
   const encoder = await Encoder.load(`/data/${checkpoint}`, { device, onProgress: (p) => (loaded = p.loaded) });
@@ -46,11 +65,21 @@ async function use({ device, checkpoint, images, cases, example }) {
   element.src = URL.createObjectURL(blobs[0]);
   const pixels = context.getImageData(0, 0, bitmap.width, bitmap.height);
   const kinds = { blob: blobs[0], url: `/data/${images[0]}`, bitmap, canvas, element, pixels };
+  const floats = new ImageData(bitmap.width, bitmap.height, { pixelFormat: "rgba-float16" });
+  const hasFloats = !(floats.data instanceof Uint8ClampedArray);
+  if (hasFloats) floats.data.set(Array.from(pixels.data, (value) => value / 255));
+  if (hasFloats) kinds.floats = floats;
   const single = await Promise.all(Object.values(kinds).map((image) => encoder.embed(image)));
   const expected = vectors.data.subarray(0, vectors.dims[1]);
   const differences = Object.fromEntries(
     Object.keys(kinds).map((kind, at) => [kind, Math.max(...expected.map((v, i) => Math.abs(v - single[at][i])))]),
   );
+
+  // Pixels of another colour space are converted, which rounds them once more; taken for sRGB they would be other colours.
+  const wide = context.getImageData(0, 0, bitmap.width, bitmap.height, { colorSpace: "display-p3" });
+  const far = (a, b) => Math.max(...a.map((value, at) => Math.abs(value - b[at])));
+  const asBytes = { data: wide.data, width: wide.width, height: wide.height };
+  const ofWide = [far(await encoder.embed(wide), single[0]), far(await encoder.embed(asBytes), single[0])];
 
   // A program for a page with a picture.
   document.body.append(element);
@@ -61,9 +90,9 @@ async function use({ device, checkpoint, images, cases, example }) {
   const corrupt = await messageOf(Encoder.load(new Uint8Array(100), { device }));
   const missing = await messageOf(Encoder.load("/data/none.safetensors", { device }));
   const [channels, height, width] = encoder.info.inputSize;
-  const floats = (length, dims) => messageOf(encoder.embedBatch({ data: new Float32Array(length), dims }));
-  const halved = await floats((channels * height * width) / 2, [1, channels, height, width / 2]);
-  const cut = await floats(10, [1, channels, height, width]);
+  const ofFloats = (length, dims) => messageOf(encoder.embedBatch({ data: new Float32Array(length), dims }));
+  const halved = await ofFloats((channels * height * width) / 2, [1, channels, height, width / 2]);
+  const cut = await ofFloats(10, [1, channels, height, width]);
   const undecoded = await messageOf(encoder.embed(`/data/${example}`));
   const again = await encoder.embed(blobs[0]);
   window.encoder = encoder;
@@ -108,6 +137,19 @@ async function use({ device, checkpoint, images, cases, example }) {
   const differing = await messageOf(lab.differentiate(matrix([2, 3]), matrix([3, 2]), { z }));
   const lacking = await messageOf(lab.differentiate(matrix([99, 2]), matrix([99, 2]), { z }));
   const chosen = await messageOf(LossLab.create({ objective: "info-nce", device: "gpu" }));
+  // Typed arrays are rows and labels too. What is neither, and what a call does not know, is named.
+  const [typedA, typedZ] = [a, z].map((rows) => rows.map((row) => Float64Array.from(row)));
+  const typed = [(await lab.evaluate(a, b, { z })).loss, (await lab.evaluate(typedA, b, { z: typedZ })).loss];
+  const flatRows = await messageOf(lab.evaluate(matrix([3, 2]), b, { z }));
+  const rowsForFlat = await messageOf(lab.differentiate(a, b, { z }));
+  const input = await messageOf(lab.evaluate(a, b, { zz: z }));
+  const option = await messageOf(LossLab.create({ objective: "info-nce", temperatur: 0.1 }));
+  const signal = await messageOf(encoder.embed(blobs[0], { singal: 1 }));
+  const text = await messageOf(drawDigits({ count: "3" }));
+  const nothing = await messageOf(encoder.embed(null));
+  const halves = await messageOf(encoder.embed({ data: new Uint16Array(4), width: 1, height: 1 }));
+  const source = await messageOf(Encoder.load(undefined));
+  const view = await messageOf(Encoder.load(new DataView(new ArrayBuffer(8))));
   lab.dispose();
   const alone = await messageOf(encoder.embedBatch(blobs[0]));
   const gaps = { data: new Float32Array(channels * height * width).fill(Number.NaN), dims: [1, channels, height, width] };
@@ -123,7 +165,22 @@ async function use({ device, checkpoint, images, cases, example }) {
     differences,
     example: [...vector],
     repeated: again.every((value, at) => value === single[0][at]),
+    typed,
+    ofWide,
     messages: {
+      withoutWasm,
+      withoutSimd,
+      unservedWorker,
+      flatRows,
+      rowsForFlat,
+      input,
+      option,
+      signal,
+      text,
+      nothing,
+      halves,
+      source,
+      view,
       aborted,
       corrupt,
       missing,

@@ -1,7 +1,7 @@
 // Uses the site as a visitor would; screenshots go to `screenshots`.
 // A job: { site, data, webgpu, device, checkpoint, name, image, screenshots }; `checkpoint`, `image` and `screenshots` are
 // paths, `name` is what the visitor calls the checkpoint.
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { photographs } from "./exif.mjs";
@@ -134,6 +134,10 @@ export default async function (job, page, serve) {
 
   // An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed.
   const replaced = job.webgpu ? { status: "" } : await replace();
+  const refused = job.webgpu ? undefined : await refuse();
+  const pages = (await readdir(job.site)).filter((file) => file.endsWith(".html"));
+  const texts = await Promise.all(pages.map((file) => readFile(join(job.site, file), "utf8")));
+  const silent = pages.filter((_, at) => !texts[at].includes("<noscript>"));
 
   return {
     isOlder,
@@ -152,8 +156,26 @@ export default async function (job, page, serve) {
     large,
     overflowOfName,
     replaced,
+    refused,
+    silent,
     violations,
   };
+
+  /** WebGPU where there is none, and a browser without WebAssembly. */
+  async function refuse() {
+    const told = async () => {
+      const [device, encoder, status] = await Promise.all(["device", "encoder", "status"].map(textOf));
+      return { device, encoder, status };
+    };
+    await page.goto(`${address}/site/?device=webgpu`);
+    await unconditional.locator("li").nth(7).waitFor();
+    await page.locator("#status", { hasText: "The CPU computes" }).waitFor();
+    const webgpu = { ...(await told()), choice: await page.inputValue("#choice") };
+    await page.addInitScript(() => delete globalThis.WebAssembly);
+    await page.goto(`${address}/site/`);
+    await page.locator("#status", { hasText: "Fair-CCLK and SimCLR" }).waitFor();
+    return { webgpu, wasm: await told() };
+  }
 
   async function replace() {
     await page.evaluate(() => {

@@ -40,7 +40,17 @@ async function use({ device, options }) {
     apart.dispose();
     const one = await messageOf(Trainer.create({ ...options, ...far, images: [5, 5, 5, 5, 5, 5].map(labelled) }));
     const rate = await messageOf(Trainer.create({ ...options, learningRate: Number.NaN }));
-    return { messages: { unknown, batch, early, aborted, disposed, part, rate, one }, accuracy, labels, counted, stepsAfterAbort };
+    const refusal = (more) => messageOf(Trainer.create({ ...options, ...more }));
+    const many = await refusal({ images: 1e9 });
+    const alone = await refusal({ batch: 1 });
+    const none = await refusal({ iterations: 0 });
+    const text = await refusal({ images: "64" });
+    const few = await refusal({ images: [labelled(0)] });
+    const held = await refusal({ ...far, testImages: 100 });
+    const option = await refusal({ temperatur: 1 });
+    const settings = { many, alone, none, text, few, held, option };
+    const messages = { unknown, batch, early, aborted, disposed, part, rate, one, ...settings };
+    return { messages, accuracy, labels, counted, stepsAfterAbort };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

@@ -24,8 +24,26 @@ export function takeBundlesFrom(other: Source): void {
   source = other;
 }
 
+/** The smallest module with an operation of SIMD. */
+const SIMD = Uint8Array.of(
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0],
+  ...[10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
+);
+
+/** Throws in a browser that cannot run the bundles. */
+function checkBrowser(): void {
+  const remedy = "take a current version of Chrome, Edge, Firefox or Safari";
+  if (typeof WebAssembly === "undefined") {
+    throw new Error(`this browser has no WebAssembly, or it is switched off; switch it on, or ${remedy}`);
+  }
+  if (!WebAssembly.validate(SIMD)) {
+    throw new Error(`the WebAssembly of this browser has no SIMD, which simile-web computes with; ${remedy}`);
+  }
+}
+
 /** Fetches and compiles a bundle. A failure names the file, which the browser's message does not. */
 async function load(name: BundleName): Promise<WebAssembly.Module> {
+  checkBrowser();
   // Bundlers recognise only these exact expressions.
   const file = name === "cpu" ? new URL("./cpu.wasm", import.meta.url) : new URL("./webgpu.wasm", import.meta.url);
   try {

@@ -1,10 +1,19 @@
 // Reads the bytes of a checkpoint from any source.
 import { recall, remember } from "./cache.js";
 import { fetched } from "./fetched.js";
+import { inWords } from "./given.js";
 import { joined } from "./image.js";
 
 /** The possible sources of a checkpoint. */
 export type CheckpointSource = string | URL | Request | Response | Blob | ArrayBuffer | Uint8Array;
+
+/** Throws unless a checkpoint can be read from a source. */
+export function checkSource(source: CheckpointSource): void {
+  const known = [URL, Request, Response, Blob, ArrayBuffer, Uint8Array];
+  if (typeof source === "string" || known.some((kind) => source instanceof kind)) return;
+  const expected = "an address, a Request, a Response, a Blob, an ArrayBuffer or a Uint8Array";
+  throw new TypeError(`the checkpoint is ${inWords(source)}, expected ${expected}`);
+}
 
 /** The number of bytes of the checkpoint that have arrived. */
 export interface Progress {

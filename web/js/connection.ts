@@ -18,6 +18,11 @@ export interface CallOptions {
   readonly transfer?: Transferable[];
 }
 
+/** Why a worker fails without a message, and what to do. */
+const UNLOADED =
+  "its script cannot be loaded; worker.js has to be served beside the other scripts of simile-web, for which Vite's " +
+  'server before version 8 needs optimizeDeps: { exclude: ["simile-web"] }';
+
 export class Connection {
   /** Called whenever the engine moves to another device. */
   onDevice: (device: DeviceInfo) => void = () => {};
@@ -45,7 +50,7 @@ export class Connection {
     const worker = startWorker();
     const connection = new Connection(worker, () => worker.terminate());
     worker.onerror = (event) => {
-      connection.#fail(new Error(`the worker of simile-web stopped: ${event.message || "its script cannot be loaded"}`));
+      connection.#fail(new Error(`the worker of simile-web stopped: ${event.message || UNLOADED}`));
     };
     return connection;
   }

@@ -1,13 +1,23 @@
 import { Connection } from "./connection.js";
-import { checkInteger } from "./numbers.js";
+import { checkKeys } from "./given.js";
+import { checkInteger, MOST_DIGITS } from "./numbers.js";
 import type { Digits } from "./protocol.js";
 
-/** Their pixels take 300 MB of WebAssembly's memory, of which there are at most 4 GB. */
-const MOST = 100_000;
+/** Options of `drawDigits`. */
+interface DrawOptions {
+  /** From 1 to 100,000. */
+  readonly count: number;
+  /** Default: 0. */
+  readonly seed?: number;
+}
+
+const OPTIONS = { count: true, seed: true } satisfies Record<keyof DrawOptions, true>;
 
 /** Draws digits with the generator that `fair-digits` trains on: the same seed gives the same images everywhere. */
-export async function drawDigits({ count, seed = 0 }: { count: number; seed?: number }): Promise<Digits> {
-  checkInteger("count", count, 1, MOST);
+export async function drawDigits(options: DrawOptions): Promise<Digits> {
+  checkKeys("the options of drawDigits", options, OPTIONS);
+  const { count, seed = 0 } = options;
+  checkInteger("count", count, 1, MOST_DIGITS);
   checkInteger("seed", seed, 0);
   const connection = await Connection.open(true);
   try {

@@ -1,5 +1,6 @@
-import { type CheckpointSource, type Progress, readCheckpoint } from "./checkpoint.js";
+import { type CheckpointSource, checkSource, type Progress, readCheckpoint } from "./checkpoint.js";
 import { Connection, CurrentDevice } from "./connection.js";
+import { checkKeys, signalOf } from "./given.js";
 import { type ImageSource, pack } from "./image.js";
 import { checkDevice } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
@@ -24,6 +25,16 @@ export interface LoadOptions {
    */
   readonly version?: string;
 }
+
+const OPTIONS = {
+  device: true,
+  onProgress: true,
+  onDevice: true,
+  signal: true,
+  worker: true,
+  cache: true,
+  version: true,
+} satisfies Record<keyof LoadOptions, true>;
 
 /** Options of one call. */
 export interface CallOptions {
@@ -63,6 +74,8 @@ export class Encoder {
    * the adapter is real hardware and its results agree with those of the CPU.
    */
   static async load(source: CheckpointSource, options: LoadOptions = {}): Promise<Encoder> {
+    checkKeys("the options of Encoder.load", options, OPTIONS);
+    checkSource(source);
     const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
     checkDevice(device);
     signal?.throwIfAborted();
@@ -99,7 +112,8 @@ export class Encoder {
    * The vectors of several images, each of any size; as floats, of the size that the encoder takes. Images are read 16
    * at a time while the call runs, and must not be changed or closed before it ends.
    */
-  async embedBatch(images: readonly ImageSource[] | FloatImages, { signal }: CallOptions = {}): Promise<Vectors> {
+  async embedBatch(images: readonly ImageSource[] | FloatImages, options: CallOptions = {}): Promise<Vectors> {
+    const signal = signalOf(options);
     const parts: Float32Array[] = [];
     for await (const parcel of pack(images, this.info, signal)) {
       const { data } = await this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });

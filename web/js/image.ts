@@ -1,12 +1,14 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
 import { withoutExif } from "./exif.js";
 import { fetched } from "./fetched.js";
+import { inWords, kindOf } from "./given.js";
 import { checkInteger } from "./numbers.js";
 import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
 /**
  * The types of images that can be embedded. Encoded ones (`Blob`, `File`, addresses) are decoded as stored, without the
- * orientation in their Exif, as by `simile embed`; elements and bitmaps are taken as they are shown.
+ * orientation in their Exif, as by `simile embed`; elements and bitmaps are taken as they are shown. `ImageData` of another
+ * colour space, or of floats, is converted to bytes of sRGB.
  */
 export type ImageSource =
   | HTMLImageElement
@@ -66,10 +68,13 @@ export async function packPictures(images: readonly ImageSource[], signal?: Abor
 }
 
 function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {
-  return typeof images === "object" && "dims" in images;
+  return typeof images === "object" && images !== null && "dims" in images;
 }
 
 function checkSize({ data, dims }: FloatImages, inputSize: EncoderInfo["inputSize"]): void {
+  if (!Array.isArray(data) && !kindOf(Object(data)).startsWith("Float")) {
+    throw new TypeError(`the data of images is ${inWords(data)}, expected a Float32Array of numbers in 0..1`);
+  }
   const [count, ...size] = dims;
   if (size.join() !== inputSize.join()) {
     throw new RangeError(`the encoder takes images of ${inputSize.join(" x ")} numbers, not ${size.join(" x ")}`);
@@ -103,32 +108,65 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
     return decodeAs(`the image ${response.url}`, await response.blob());
   }
   if (image instanceof Blob) return decodeImage(image);
-  if (isPixels(image)) {
-    const { width, height } = image;
-    checkInteger("the width of an image", width, 1);
-    checkInteger("the height of an image", height, 1);
-    if (image.data.length !== width * height * 4) {
-      throw new TypeError(`an image of ${width} x ${height} pixels needs ${width * height * 4} bytes of RGBA`);
-    }
-    return { data: new Uint8ClampedArray(image.data), width, height };
-  }
+  if (isPixels(image)) return bytesOf(image);
   // A worker has no such class.
   if (typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement) await image.decode();
-  return createImageBitmap(image, AS_STORED);
+  try {
+    return await createImageBitmap(image, AS_STORED);
+  } catch (cause) {
+    // The browser's message is one of its own interface.
+    if (cause instanceof TypeError) throw new TypeError(`an image is ${inWords(image)}, expected ${EXPECTED}`, { cause });
+    throw cause;
+  }
 }
 
+/** What an image may be, for a refusal. */
+const EXPECTED =
+  "an image, video or canvas element, an OffscreenCanvas, ImageBitmap, ImageData, VideoFrame or Blob, an address, " +
+  "or { data, width, height } with bytes of RGBA";
+
 function isPixels(image: Exclude<ImageSource, string | URL | Blob>): image is ImageData | RgbaPixels {
-  return "data" in image && ArrayBuffer.isView(image.data);
+  return typeof image === "object" && image !== null && "data" in image && "width" in image;
+}
+
+/** Pixels as bytes of RGBA, in an array of their own. */
+function bytesOf(image: ImageData | RgbaPixels): RgbaPixels {
+  const { data, width, height } = image;
+  checkInteger("the width of an image", width, 1);
+  checkInteger("the height of an image", height, 1);
+  const kind = kindOf(Object(data));
+  const areBytes = kind === "Uint8ClampedArray" || kind === "Uint8Array";
+  if (image instanceof ImageData && (!areBytes || (image.colorSpace ?? "srgb") !== "srgb")) return converted(image);
+  if (!areBytes) {
+    const floats = "numbers in 0..1 go to `embedBatch`, as { data, dims: [n, channels, height, width] }";
+    throw new TypeError(`the data of an image is ${inWords(data)}, expected a Uint8ClampedArray or a Uint8Array; ${floats}`);
+  }
+  if (data.length !== width * height * 4) {
+    throw new TypeError(`an image of ${width} x ${height} pixels needs ${width * height * 4} bytes of RGBA`);
+  }
+  return { data: new Uint8ClampedArray(data), width, height };
+}
+
+/** Pixels of another colour space, or that are no bytes, as bytes of sRGB. */
+function converted(image: ImageData): RgbaPixels {
+  const { width, height } = image;
+  const context = drawing(width, height);
+  context.putImageData(image, 0, 0);
+  return context.getImageData(0, 0, width, height);
+}
+
+/** A canvas in main memory: one on the GPU may round. */
+function drawing(width: number, height: number): OffscreenCanvasRenderingContext2D {
+  const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+  if (!context) throw new Error("this browser offers no 2D canvas to read images with");
+  return context;
 }
 
 /** The pixels of a bitmap, which is closed. Runs in the worker. */
 export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
   if (!(picture instanceof ImageBitmap)) return picture;
   const { width, height } = picture;
-  const canvas = new OffscreenCanvas(width, height);
-  // Keeps the canvas in main memory: a canvas on the GPU may round.
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  if (!context) throw new Error("this browser offers no 2D canvas to read images with");
+  const context = drawing(width, height);
   context.drawImage(picture, 0, 0);
   picture.close();
   return context.getImageData(0, 0, width, height);

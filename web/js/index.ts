@@ -6,20 +6,17 @@ export { drawDigits } from "./digits.js";
 export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
 export { decodeImage, type ImageSource } from "./image.js";
 export {
-  type Conditioning,
   type Differentiation,
   type Evaluation,
-  type Inputs,
   type ListedInput,
   type ListedKernel,
   type ListedObjective,
   type ListedParameter,
   LossLab,
   type LossLabOptions,
-  type Rows,
   type SampleWeights,
-  type Setting,
 } from "./lab.js";
+export type { Conditioning, GivenRows, Inputs, Kernel, Numbers, Rows, Setting } from "./setting.js";
 export {
   type LabelledImage,
   type MappedImages,

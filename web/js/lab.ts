@@ -1,28 +1,20 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
-import { checkDevice, checkFinite, checkInteger } from "./numbers.js";
+import { checkKeys, inWords, signalOf } from "./given.js";
+import { checkDevice, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
-
-/** A matrix: rows of numbers. */
-export type Rows = readonly (readonly number[])[];
-
-/** The name of a kernel, or its settings with the name among them. */
-export type Kernel = string | Readonly<Record<string, unknown>>;
-
-/** An objective with its parameters. */
-export interface Setting {
-  /** Name as in a recipe, such as `info-nce` or `fair-cclk`. */
-  readonly objective: string;
-  /** As printed or as released. Default: the one that the objective's documentation recommends. */
-  readonly variant?: "paper" | "released" | "normalised";
-  /** A kernel by its name, with its default settings, or with its settings, such as `{ name: "rbf", sigma: 0.5 }`. */
-  readonly kernel?: Kernel;
-  readonly temperature?: number;
-  /** Ridge of the conditional embedding operator. */
-  readonly lambda?: number;
-  /** Further parameters of the objective, by name. */
-  readonly params?: Readonly<Record<string, unknown>>;
-}
+import {
+  caseOf,
+  checkObjective,
+  type Conditioning,
+  type GivenRows,
+  type Inputs,
+  type Numbers,
+  type Rows,
+  SETTING,
+  type Setting,
+  weightsOf,
+} from "./setting.js";
 
 /** An objective and the device on which to evaluate it. */
 export interface LossLabOptions extends Setting {
@@ -34,19 +26,7 @@ export interface LossLabOptions extends Setting {
   readonly worker?: boolean;
 }
 
-/** Inputs of an objective beside the two views; one entry for each row. */
-export interface Inputs {
-  /** Conditioning variable. */
-  readonly z?: Rows;
-  readonly labels?: readonly number[];
-  readonly bias?: readonly number[];
-  /** Further inputs of the objective, by the name in its error or its documentation. */
-  readonly others?: Readonly<Record<string, Rows | readonly number[]>>;
-  /**
-   * True if the views are unit rows; gradients are then partial derivatives with respect to those. Default: `false`.
-   */
-  readonly normalised?: boolean;
-}
+const OPTIONS = { ...SETTING, device: true, onDevice: true, worker: true } satisfies Record<keyof LossLabOptions, true>;
 
 /** The result of an objective. */
 export interface Evaluation {
@@ -73,13 +53,6 @@ export interface Differentiation {
   readonly gradA: Vectors;
   /** Gradient with respect to the second view, as given. */
   readonly gradB: Vectors;
-}
-
-/** The kernel and the ridge that weigh samples by their conditioning values. */
-export interface Conditioning {
-  readonly kernel: Kernel;
-  /** Ridge, 0.01 by default. */
-  readonly lambda?: number;
 }
 
 /** The matrices of the conditioning variable of a batch, one row and one column for each sample. */
@@ -182,20 +155,13 @@ export type ListedObjective = {
     }
 );
 
-/** The parameters of a setting by name; throws if a number among them is not finite. */
-export function parametersOf({ kernel, temperature, lambda, params }: Setting): Record<string, unknown> {
-  const parameters = { kernel: kernelOf(kernel), temperature, lambda, ...params };
-  checkFinite(parameters);
-  return parameters;
-}
-
-function kernelOf(kernel: Kernel | undefined): Exclude<Kernel, string> | undefined {
-  return typeof kernel === "string" ? { name: kernel } : kernel;
-}
-
 /** Throws unless two views are matrices of one shape with a number for each place. */
 function checkShapes(viewA: Vectors, viewB: Vectors): void {
-  for (const [name, { data, dims }] of Object.entries({ viewA, viewB })) {
+  for (const [name, view] of Object.entries({ viewA, viewB })) {
+    if (!Array.isArray(view?.dims) || !view.data) {
+      throw new TypeError(`${name} is ${inWords(view)}, expected { data, dims: [rows, columns] }; \`evaluate\` takes rows`);
+    }
+    const { data, dims } = view;
     const [rows, columns] = dims;
     checkInteger(`the number of rows of ${name}`, rows, 1);
     checkInteger(`the number of columns of ${name}`, columns, 1);
@@ -236,7 +202,9 @@ export class LossLab {
 
   /** Prepares an objective; a name or a parameter that it does not know is reported by the first evaluation. */
   static async create(options: LossLabOptions): Promise<LossLab> {
+    checkKeys("the options of a LossLab", options, OPTIONS);
     const { device = "auto", onDevice, worker = true, ...setting } = options;
+    checkObjective(setting);
     checkDevice(device);
     const connection = await Connection.open(worker);
     try {
@@ -255,13 +223,20 @@ export class LossLab {
 
   /** Sets another objective, or other parameters, for later evaluations. */
   configure(setting: Setting): void {
+    checkKeys("the settings of a LossLab", setting, SETTING);
+    checkObjective(setting);
     this.#setting = setting;
   }
 
   /** Loss and gradients of two views of the same samples, `[b, d]` each. */
-  async evaluate(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Evaluation> {
-    const document = this.#case(viewA, viewB, inputs);
-    const { loss, grads: gradients, aux = {} } = await this.#ask<Document>("evaluate", document, signal);
+  async evaluate(
+    viewA: GivenRows,
+    viewB: GivenRows,
+    inputs: Inputs = {},
+    options: CallOptions = {},
+  ): Promise<Evaluation> {
+    const document = caseOf(this.#setting, [viewA, viewB], inputs);
+    const { loss, grads: gradients, aux = {} } = await this.#ask<Document>("evaluate", document, signalOf(options));
     const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
     const [gradA, gradB] = [gradients["view_a"] ?? [], gradients["view_b"] ?? []];
     return { loss, gradA, gradB, gradients, aux, ...(weights && { weights }) };
@@ -272,11 +247,12 @@ export class LossLab {
     viewA: Vectors,
     viewB: Vectors,
     inputs: Inputs = {},
-    { signal }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<Differentiation> {
     checkShapes(viewA, viewB);
-    const document = this.#case(undefined, undefined, inputs);
-    const { loss, gradA, gradB } = await this.#connection.call("differentiate", { document, viewA, viewB }, { signal });
+    const call = { document: caseOf(this.#setting, undefined, inputs), viewA, viewB };
+    const differentiated = await this.#connection.call("differentiate", call, { signal: signalOf(options) });
+    const { loss, gradA, gradB } = differentiated;
     return { loss, gradA: { data: gradA, dims: viewA.dims }, gradB: { data: gradB, dims: viewB.dims } };
   }
 
@@ -284,16 +260,17 @@ export class LossLab {
    * The derivative of the loss with respect to the cosine of each pair of rows, the first view's and then the second's,
    * `[2 b, 2 b]`: below 0 a pair attracts, above 0 it repels. Rejects for objectives that are not functions of cosines.
    */
-  async forces(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Rows> {
-    return this.#ask<Rows>("forces", this.#case(viewA, viewB, inputs), signal);
+  async forces(viewA: GivenRows, viewB: GivenRows, inputs: Inputs = {}, options: CallOptions = {}): Promise<Rows> {
+    return this.#ask<Rows>("forces", caseOf(this.#setting, [viewA, viewB], inputs), signalOf(options));
   }
 
   /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */
-  async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
-    const params = { kernel: kernelOf(kernel), lambda };
-    checkFinite({ ...params, z });
-    const document = JSON.stringify({ objective: "kceo-weights", params, inputs: { z } });
-    const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
+  async weigh(
+    z: GivenRows | Numbers,
+    conditioning: Conditioning,
+    options: CallOptions = {},
+  ): Promise<SampleWeights> {
+    const { aux = {} } = await this.#ask<Document>("evaluate", weightsOf(z, conditioning), signalOf(options));
     const matrix = (name: string) => aux[name] as Rows;
     const [gram, paper, released] = [matrix("K"), matrix("W_paper"), matrix("W_released")];
     return {
@@ -306,8 +283,8 @@ export class LossLab {
   }
 
   /** Every objective, with its parameters, variants and inputs. */
-  async objectives({ signal }: CallOptions = {}): Promise<readonly ListedObjective[]> {
-    const answer = await this.#connection.call("listObjectives", {}, { signal });
+  async objectives(options: CallOptions = {}): Promise<readonly ListedObjective[]> {
+    const answer = await this.#connection.call("listObjectives", {}, { signal: signalOf(options) });
     return JSON.parse(answer.document) as readonly ListedObjective[];
   }
 
@@ -318,15 +295,6 @@ export class LossLab {
 
   [Symbol.dispose](): void {
     this.dispose();
-  }
-
-  /** The JSON document of a case, with the views or without. */
-  #case(viewA: Rows | undefined, viewB: Rows | undefined, { z, labels, bias, others, normalised = false }: Inputs): string {
-    const { objective, variant } = this.#setting;
-    const params = parametersOf(this.#setting);
-    const inputs = { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised };
-    checkFinite(inputs);
-    return JSON.stringify({ objective, variant, params, inputs });
   }
 
   async #ask<Answer>(method: "evaluate" | "forces", document: string, signal?: AbortSignal): Promise<Answer> {

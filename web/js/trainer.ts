@@ -1,15 +1,19 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
+import { checkKeys, inWords, signalOf } from "./given.js";
 import { type ImageSource, joined, packPictures } from "./image.js";
-import { parametersOf, type Setting } from "./lab.js";
-import { checkDevice, checkFinite, checkInteger } from "./numbers.js";
+import { checkDevice, checkFinite, checkInteger, MOST_DIGITS } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
+import { checkObjective, parametersOf, SETTING, type Setting } from "./setting.js";
 
 /** Images that are decoded at once. */
 const CHUNK = 64;
 
 /** Largest number of a class: 16 bits hold it. */
 const MAX_LABEL = 0xffff;
+
+/** Fewest images of a step, of a training set of yours, and of a test set: one has no other to be compared with. */
+const FEWEST = 2;
 
 /**
  * The objective, the number of digits and the device of a run. Omitted settings are those of the recipe `fair-digits`,
@@ -19,18 +23,18 @@ const MAX_LABEL = 0xffff;
 export interface TrainerOptions extends Setting {
   /** Seed of the digits (or of the choice of held-out images), of the network and of the views. Default: 0. */
   readonly seed?: number;
-  /** Steps of the whole run, through which the learning rate rises and falls. Default: 600. */
+  /** Steps of the whole run, 1 or more, through which the learning rate rises and falls. Default: 600. */
   readonly iterations?: number;
-  /** Digits of a step; each is seen in two views. Default: 256. */
+  /** Digits of a step, 2 or more; each is seen in two views. Default: 256. */
   readonly batch?: number;
   /** Default: 0.004. */
   readonly learningRate?: number;
   /**
-   * The number of digits to draw and train on, or images of your own, for which `z` is their mean colour. Default:
-   * 8192.
+   * The number of digits to draw and train on, up to 100,000, or images of your own, for which `z` is their mean colour.
+   * Default: 8192.
    */
   readonly images?: number | readonly LabelledImage[];
-  /** The number of test digits, or of your images to hold out. Default: 2000, or a fifth. */
+  /** The number of test digits, or of your images to hold out, 2 or more. Default: 2000, or a fifth. */
   readonly testImages?: number;
   /** Default: `auto`. */
   readonly device?: DeviceChoice;
@@ -41,6 +45,20 @@ export interface TrainerOptions extends Setting {
   /** Stops the preparation. */
   readonly signal?: AbortSignal;
 }
+
+const OPTIONS = {
+  ...SETTING,
+  seed: true,
+  iterations: true,
+  batch: true,
+  learningRate: true,
+  images: true,
+  testImages: true,
+  device: true,
+  onDevice: true,
+  worker: true,
+  signal: true,
+} satisfies Record<keyof TrainerOptions, true>;
 
 /** An image to train on. */
 export interface LabelledImage {
@@ -65,6 +83,8 @@ export interface ProbeOptions extends CallOptions {
    */
   readonly images?: number;
 }
+
+const PROBE = { images: true, signal: true } satisfies Record<keyof ProbeOptions, true>;
 
 /** The results of the probes on the representation of the test images. */
 export interface Reading {
@@ -124,19 +144,15 @@ export class Trainer {
 
   /** Draws the digits and prepares the network; settings that cannot be used reject. */
   static async create(options: TrainerOptions): Promise<Trainer> {
-    const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192 } = options;
-    const count = typeof images === "number" ? images : images.length;
-    const { testImages = typeof images === "number" ? 2000 : Math.ceil(count / 5) } = options;
-    const { objective, variant, device = "auto", onDevice, worker = true, signal } = options;
+    checkKeys("the options of a Trainer", options, OPTIONS);
+    const { device = "auto", images = 8192, onDevice, worker = true, signal } = options;
     checkDevice(device);
-    const parameters = { name: objective, variant, ...parametersOf(options) };
-    const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
-    checkFinite(settings);
+    const settings = settingsOf(options, images);
+    const { iterations } = settings;
     signal?.throwIfAborted();
-    if (typeof images !== "number") checkLabels(images);
     const connection = await Connection.open(worker);
     try {
-      const own = typeof images === "number" ? undefined : await fitted(images, connection, signal);
+      const own = isOwn(images) ? await fitted(images, connection, signal) : undefined;
       const input = { settings: JSON.stringify(settings), own, device };
       const opened = await connection.call("openTrainer", input, { signal });
       return new Trainer(connection, opened, new CurrentDevice(connection, opened.device, onDevice), iterations);
@@ -160,10 +176,11 @@ export class Trainer {
    * Does one step, or several: fewer where fewer are left. Rejects at the end of the run. A cancelled call ends after
    * the current step, and rejects then; finished steps are kept, and `iteration` counts them.
    */
-  async step(count = 1, { signal }: CallOptions = {}): Promise<Steps> {
+  async step(count = 1, options: CallOptions = {}): Promise<Steps> {
+    const signal = signalOf(options);
     signal?.throwIfAborted();
     // `Infinity` is all that are left.
-    checkInteger("count", Math.min(count, this.iterations), 0);
+    checkInteger("count", typeof count === "number" ? Math.min(count, this.iterations) : count, 0);
     try {
       return await this.#train(count, signal);
     } catch (error) {
@@ -174,7 +191,9 @@ export class Trainer {
   }
 
   /** Fits the probes of digit and colour, and measures them on the representation of the test images. */
-  async probe({ images, signal }: ProbeOptions = {}): Promise<Reading> {
+  async probe(options: ProbeOptions = {}): Promise<Reading> {
+    checkKeys("the options of a probe", options, PROBE);
+    const { images, signal } = options;
     if (images !== undefined) checkInteger("images", images, 1);
     const reading = await this.#connection.call("probe", { images }, { signal });
     this.#iteration = reading.step;
@@ -182,8 +201,8 @@ export class Trainer {
   }
 
   /** The current encoder: a `.safetensors` file for `Encoder.load`, `simile evaluate` and PyTorch. */
-  async checkpoint({ signal }: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.#connection.call("writeCheckpoint", {}, { signal })).checkpoint;
+  async checkpoint(options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return (await this.#connection.call("writeCheckpoint", {}, { signal: signalOf(options) })).checkpoint;
   }
 
   /** Stops the worker and frees what the run holds. */
@@ -202,8 +221,49 @@ export class Trainer {
   }
 }
 
-function checkLabels(images: readonly LabelledImage[]): void {
-  images.forEach(({ label }, at) => checkInteger(`the label of image ${at}`, label, 0, MAX_LABEL));
+type Images = NonNullable<TrainerOptions["images"]>;
+
+function isOwn(images: Images): images is readonly LabelledImage[] {
+  return Array.isArray(images);
+}
+
+/** The settings of a run for the worker, with the defaults; throws for those that are out of range. */
+function settingsOf(options: TrainerOptions, images: Images) {
+  const { objective, variant, seed = 0, iterations = 600, batch = 256, learningRate = 4e-3 } = options;
+  checkObjective(options);
+  const parameters = { name: objective, variant, ...parametersOf(options) };
+  checkFinite({ learningRate });
+  if (typeof learningRate !== "number") {
+    throw new TypeError(`learningRate is ${inWords(learningRate)}, expected a number`);
+  }
+  checkInteger("seed", seed, 0);
+  checkInteger("iterations", iterations, 1);
+  checkInteger("batch", batch, FEWEST);
+  return { objective: parameters, seed, iterations, batch, learningRate, ...countsOf(images, options.testImages) };
+}
+
+/** The numbers of training images, those to be held out among them, and of test images. */
+function countsOf(images: Images, testImages: number | undefined): { images: number; testImages: number } {
+  if (isOwn(images)) return countsOfOwn(images, testImages);
+  if (typeof images !== "number") {
+    throw new TypeError(`images is ${inWords(images)}, expected a number of digits or a list of { image, label }`);
+  }
+  checkInteger("images", images, 1, MOST_DIGITS);
+  const held = testImages ?? 2000;
+  checkInteger("testImages", held, FEWEST, MOST_DIGITS);
+  return { images, testImages: held };
+}
+
+function countsOfOwn(images: readonly LabelledImage[], testImages: number | undefined) {
+  images.forEach((each, at) => checkInteger(`the label of image ${at}`, each?.label, 0, MAX_LABEL));
+  const count = images.length;
+  if (count < 2 * FEWEST) {
+    const expected = `expected ${2 * FEWEST} or more: ${FEWEST} to train on and ${FEWEST} to hold out`;
+    throw new RangeError(`images is a list of ${count}, ${expected}`);
+  }
+  const held = testImages ?? Math.max(FEWEST, Math.ceil(count / 5));
+  checkInteger(`with ${count} images testImages`, held, FEWEST, count - FEWEST);
+  return { images: count, testImages: held };
 }
 
 /** Images scaled to the size that a trainer takes; the number decoded at once is bounded. */

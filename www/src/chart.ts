@@ -98,12 +98,16 @@ function chartPicture(options: ChartOptions, paths: Paths, width: number, height
   ];
   paths.forEach((path, side) => {
     const colour = side === 0 ? theme.left : theme.right;
-    const end = path.at(-1);
-    if (!end) return;
-    shapes.push({ kind: "line", points: path.map(at), colour, width: 2 });
-    shapes.push({ kind: side === 0 ? "disc" : "square", at: at(end), radius: 4.5, fill: colour, colour });
+    if (path.length > 0) shapes.push({ kind: "line", points: path.map(at), colour, width: 2 });
   });
-  return { width, height, shapes };
+  return { width, height, shapes: [...shapes, ...ends(paths, at, theme)] };
+}
+
+/** The ends of both paths: the disc is the upper one and the smaller, so that both are seen where they agree. */
+function ends([left, right]: Paths, at: (point: Point) => Point, theme: Theme): Shape[] {
+  const mark = (kind: "disc" | "square", path: readonly Point[], radius: number, colour: string): Shape[] =>
+    path.slice(-1).map((end) => ({ kind, at: at(end), radius, fill: colour, colour }));
+  return [...mark("square", right, 4.5, theme.right), ...mark("disc", left, 4, theme.left)];
 }
 
 function span([low, high]: readonly [number, number], values: readonly number[]): [number, number] {

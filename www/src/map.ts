@@ -69,7 +69,8 @@ export class ImageMap {
     const [left, right] = range(this.#points.map(([x]) => x));
     const [top, bottom] = range(this.#points.map(([, y]) => y));
     const place = (value: number, low: number, high: number, size: number) => {
-      const share = (value - low) / (high - low || 1);
+      // A single image lies in the middle.
+      const share = high > low ? (value - low) / (high - low) : 0.5;
       return MARGIN + Math.min(Math.max(share, 0), 1) * (size - 2 * MARGIN);
     };
     return ([x, y]) => [place(x, left, right, width), place(y, top, bottom, height)];

@@ -1,6 +1,7 @@
 // An encoder that is compared with others, with its embeddings of the gallery.
-import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
+import type { CheckpointSource, DeviceChoice, DeviceInfo, Encoder } from "simile-web";
 import type { Gallery } from "./gallery.js";
+import { loadEncoder } from "./load-encoder.js";
 import { inSlices } from "./slices.js";
 import { type Neighbour, Space } from "./space.js";
 import { type Tally, tally } from "./tally.js";
@@ -32,13 +33,15 @@ export interface Answer {
 export class Model {
   private constructor(
     readonly encoder: Encoder,
+    /** Why it is not on WebGPU, if that was asked for. */
+    readonly refusal: string | undefined,
     readonly space: Space,
     readonly tally: Tally,
   ) {}
 
   static async load({ source }: Origin, gallery: Gallery, options: LoadOptions): Promise<Model> {
     const { device, onProgress, onDevice } = options;
-    const encoder = await Encoder.load(source, {
+    const { encoder, refusal } = await loadEncoder(source, {
       device,
       onProgress: ({ loaded, total }) => onProgress(loaded, total),
       onDevice,
@@ -46,7 +49,7 @@ export class Model {
     try {
       const { data, dims } = await encoder.embedBatch(gallery.pixels);
       const space = await inSlices(Space.fit(rowsOf(data, dims[1])));
-      return new Model(encoder, space, await inSlices(tally(space, gallery, NEIGHBOURS)));
+      return new Model(encoder, refusal, space, await inSlices(tally(space, gallery, NEIGHBOURS)));
     } catch (error) {
       encoder.dispose();
       throw error;

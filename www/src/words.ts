@@ -1,6 +1,6 @@
 // Texts that several pages share.
 import type { DeviceInfo } from "simile-web";
-import { element } from "./element.js";
+import { element, setText } from "./element.js";
 
 /** A device as text, with the reason for it. */
 export function placeOf({ kind, name, software, reason }: DeviceInfo): string {
@@ -15,6 +15,22 @@ export function amount(loaded: number, total: number | undefined): string {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** A number of things, as text. */
+export function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+/** A number as text, with the minus sign. */
+export function withMinus(number: string): string {
+  return number.replaceAll("-", "−");
+}
+
+/** Ends the wait for an encoder that did not come. */
+export function sayNoEncoder(): void {
+  setText("device", "No encoder is loaded, and nothing computes.");
+  setText("encoder", "none");
 }
 
 /** Shows a text in the page's status line. */

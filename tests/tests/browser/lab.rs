@@ -1,6 +1,10 @@
 //! The loss lab, as a visitor would use it.
 
+use std::f64::consts::TAU;
+
+use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
+use simile_core::requests::{Outcome, Request};
 
 use crate::{Where, is_ready, largest_difference, run, screenshots, workspace};
 
@@ -53,13 +57,17 @@ fn a_visitor_can_use_the_loss_lab() {
     let loss: Vec<Vec<f64>> = serde_json::from_value(restored["loss"].clone()).unwrap();
     assert!(largest_difference(&loss[..1], &loss[1..]) < 1e-2, "{restored}");
     let pair = result["pair"].as_str().unwrap();
-    assert!(pair.contains("first view) and sample") && pair.contains("left -"), "a pair attracts: {pair}");
+    assert!(
+        pair.contains("first view) and sample") && pair.contains("left \u{2212}"),
+        "a pair attracts: {pair}"
+    );
     is_laplacian(result["cell"].as_str().unwrap(), &numbers(&restored["hues"]));
 
     let columns = numbers(&result["csv"]);
     assert_eq!(columns, vec![9.0; 1 + 2 * 2 * 16], "a line for each point of each view and side");
     assert_eq!(result["svg"]["error"], "");
     assert!(result["svg"]["shapes"].as_u64().unwrap() > 64);
+    assert_eq!(result["svg"]["last"], "circle", "the square of a chart hides the disc");
     for (language, expected) in
         [("rust", "loss::build"), ("recipe", "[variant.objective]"), ("torch", "def fair_cclk")]
     {
@@ -75,12 +83,18 @@ fn a_visitor_can_use_the_loss_lab() {
         assert!(shown["story"].as_str().unwrap().len() > 40, "{title}");
     }
     let gradients = numbers(&presets["No ridge, no gradient"]["gradient"]);
-    assert!(gradients[0] < gradients[1] / 20.0, "{gradients:?}");
-    assert!((numbers(&presets["No ridge, no gradient"]["loss"])[0] - 16.0_f64.ln()).abs() < 0.02);
+    assert!(gradients[0] < gradients[1] / 2e5, "{gradients:?}");
+    for loss in result["rested"].as_array().unwrap() {
+        assert!((numbers(loss)[0] - 16.0_f64.ln()).abs() < 1e-3, "it does not rest: {}", result["rested"]);
+    }
     let clipped = numbers(&presets["What clipping does"]["gradient"]);
     assert!(clipped[0] < clipped[1] / 2.0, "{clipped:?}");
 
     assert_eq!(result["weights"], "paper", "the map shows other weights than those of the objective");
+    weights_are_those_of_the_points(&result["hardneg"]);
+    forms_have_their_own_values(&result["forms"]);
+    assert!(!result["recipe"].as_str().unwrap().contains("colours"), "{}", result["recipe"]);
+    assert!(result["labels"].as_array().unwrap().contains(&json!("t")), "{}", result["labels"]);
     let forced = &result["forced"];
     assert_ne!(forced["ground"], forced["sphere"], "a figure of one colour: {forced}");
     assert!(result["unmarked"].as_str().unwrap().starts_with("Point at a cell"), "{}", result["unmarked"]);
@@ -92,6 +106,54 @@ fn a_visitor_can_use_the_loss_lab() {
     assert!(objectives.len() >= 18, "{objectives:?}");
     let refused = result["refused"].as_array().unwrap().len();
     assert_eq!(objectives.len() + refused, simile_core::loss::names().count());
+}
+
+/// Asserts that the map of `HardNeg-CCLK` has the weights that core computes from the points, also after these have moved.
+fn weights_are_those_of_the_points(shown: &Value) {
+    let shown = shown.as_array().unwrap();
+    for state in shown {
+        assert!(state["title"].as_str().unwrap().contains("first views"), "{}", state["title"]);
+        assert_eq!(state["weights"], "(K + \u{3bb}I)\u{207b}\u{b9}K");
+        is_mass(state, &state["views"][0], 0.01);
+    }
+    assert_ne!(shown[0]["note"], shown[1]["note"], "the points have moved");
+}
+
+/// Asserts the factor of distances and the ridge of both forms of Kernel Decoupled Uniformity, by core's weights and loss.
+fn forms_have_their_own_values(forms: &Value) {
+    for (form, t, ridge) in [("released", "t = 2", 0.01), ("paper", "t = 1", 0.16)] {
+        let shown = &forms[form];
+        assert!(shown["values"].as_str().unwrap().starts_with(t), "{form}: {}", shown["values"]);
+        let hues: Vec<f64> = serde_json::from_value(shown["hues"].clone()).unwrap();
+        let colours: Vec<[f64; 2]> = hues.iter().map(|hue| [(TAU * hue).cos(), (TAU * hue).sin()]).collect();
+        is_mass(shown, &json!(colours), ridge);
+        let inputs = json!({ "view_a": shown["views"][0], "view_b": shown["views"][1], "z": colours });
+        let outcome = outcome(&json!({
+            "objective": "kernel-decoupled-uniformity", "variant": form, "inputs": inputs,
+            "params": { "kernel": { "name": "rbf", "sigma": 0.5 }, "lambda": 0.01 },
+        }));
+        let difference = (outcome.loss.unwrap() - shown["loss"].as_f64().unwrap()).abs();
+        assert!(difference < 1e-3, "{form}: {difference}");
+    }
+}
+
+/// Asserts that the note of a map states the mean sum of the weights of a sample on the others.
+fn is_mass(shown: &Value, z: &Value, ridge: f64) {
+    let params = json!({ "kernel": { "name": "rbf", "sigma": 0.5 }, "lambda": ridge });
+    let outcome = outcome(&json!({ "objective": "kceo-weights", "params": params, "inputs": { "z": z } }));
+    let weights: Vec<Vec<f64>> = serde_json::from_value(outcome.aux["W_paper"].clone()).unwrap();
+    let all: f64 = weights.iter().flatten().sum();
+    let own: f64 = weights.iter().enumerate().map(|(at, row)| row[at]).sum();
+    let expected = (all - own) / weights.len() as f64;
+    let note = shown["note"].as_str().unwrap();
+    let stated: f64 =
+        note.split_once("sum to ").and_then(|(_, rest)| rest.split(' ').next()).unwrap().parse().unwrap();
+    assert!((stated - expected).abs() < 1e-3, "{note}: {expected}");
+}
+
+fn outcome(case: &Value) -> Outcome {
+    let case = Request::parse(&case.to_string()).unwrap();
+    pollster::block_on(case.run(&Device::flex(), DType::F64, None)).unwrap()
 }
 
 /// Asserts that the text under a heat map states the Laplacian kernel of the two samples' hues.

@@ -107,6 +107,9 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("infinite", "is not a finite number"),
         ("unserved", "cpu.wasm cannot be loaded: "),
         ("unservedToWorker", "cpu.wasm cannot be loaded: "),
+        ("withoutWasm", "no WebAssembly, or it is switched off"),
+        ("withoutSimd", "has no SIMD"),
+        ("unservedWorker", "before version 8 needs optimizeDeps"),
         ("unservedGpu", if matches!(place, Where::WebGpu) { "webgpu.wasm cannot be loaded: " } else { "" }),
         ("undecoded", "example.js cannot be decoded as an image"),
         ("bandwidth", "`sigma` is NaN, expected a finite number"),
@@ -119,12 +122,25 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("alone", "neither a list nor numbers"),
         ("unfilled", "not finite"),
         ("negative", "the width of an image is -1"),
+        ("flatRows", "`view_a` is an object, expected a list of rows of numbers; `differentiate`"),
+        ("rowsForFlat", "viewA is a list, expected { data, dims: [rows, columns] }"),
+        ("input", "the inputs have an unknown `zz`; known: z, labels, bias"),
+        ("option", "a LossLab have an unknown `temperatur`; known: objective, variant, kernel, temperature"),
+        ("signal", "unknown `singal`; known: signal"),
+        ("text", "count is the string \"3\", expected an integer from 1"),
+        ("nothing", "an image is null, expected an image, video or canvas element"),
+        ("halves", "the data of an image is a Uint16Array, expected a Uint8ClampedArray"),
+        ("source", "the checkpoint is undefined, expected an address"),
+        ("view", "the checkpoint is a DataView, expected an address"),
     ] {
         let message = result["messages"][what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");
     }
 
     assert_eq!(result["messages"]["differentiated"], result["messages"]["infinite"]);
+    assert_eq!(result["typed"][0], result["typed"][1], "typed arrays as rows");
+    let [converted, taken_for_another]: [f64; 2] = serde_json::from_value(result["ofWide"].clone()).unwrap();
+    assert!(converted < taken_for_another / 10.0, "another colour space: {}", result["ofWide"]);
     let named: [f64; 4] = serde_json::from_value(result["named"].clone()).unwrap();
     assert_eq!(named[..2], named[2..], "a kernel by its name, and by its settings");
 

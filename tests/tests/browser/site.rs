@@ -1,6 +1,6 @@
 //! The page that compares encoders, as a visitor would use it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::data::Data;
 use crate::{Where, is_ready, run, screenshots, workspace};
@@ -56,6 +56,10 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert_eq!(result["large"], json!({ "size": "24px", "overflow": false }), "with a larger font");
     assert_eq!(result["overflowOfName"], false, "a long name makes the page wider than a phone");
     assert_eq!(result["replaced"]["status"], "", "an encoder was replaced while it was asked");
+    assert_eq!(result["silent"], json!([]), "pages that say nothing where JavaScript is switched off");
+    if matches!(place, Where::Cpu) {
+        it_says_what_the_browser_lacks(&result["refused"]);
+    }
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 
@@ -64,4 +68,20 @@ fn a_visitor_can_use_the_site(place: Where) {
     let (digit, ground) = (0, 1);
     assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);
     assert!(share("fair", ground) < share("unconditional", ground), "{}", result["tallies"]);
+}
+
+/// Without WebGPU, which was asked for, the CPU computes; without WebAssembly nothing does, and nothing is waited for.
+fn it_says_what_the_browser_lacks(refused: &Value) {
+    let said = |lack: &str, what: &str| refused[lack][what].as_str().unwrap().to_owned();
+    assert!(said("webgpu", "status").contains("no WebGPU adapter. The CPU computes instead."), "{refused}");
+    assert!(
+        said("webgpu", "device").starts_with("CPU: WebAssembly with SIMD (WebGPU cannot be used"),
+        "{refused}"
+    );
+    assert_eq!(said("webgpu", "choice"), "cpu");
+    assert!(said("wasm", "status").ends_with("Chrome, Edge, Firefox or Safari"), "{refused}");
+    assert!(
+        said("wasm", "device").starts_with("No encoder is loaded") && said("wasm", "encoder") == "none",
+        "{refused}"
+    );
 }

@@ -83,7 +83,14 @@ fn runs_as_the_command_line_does(place: Where) {
     };
     for (what, expected) in [
         ("unknown", "no-such"),
-        ("batch", "batch_size"),
+        ("batch", "batch is 0, expected an integer from 2"),
+        ("many", "images is 1000000000, expected an integer from 1 to 100000"),
+        ("alone", "batch is 1, expected an integer from 2"),
+        ("none", "iterations is 0, expected an integer from 1"),
+        ("text", "images is the string \"64\", expected a number of digits or a list"),
+        ("few", "images is a list of 1, expected 4 or more"),
+        ("held", "with 6 images testImages is 100, expected an integer from 2 to 4"),
+        ("option", "a Trainer have an unknown `temperatur`; known: objective"),
         ("early", "taken back"),
         ("aborted", "taken back"),
         ("disposed", "disposed"),

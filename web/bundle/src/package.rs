@@ -8,8 +8,8 @@ use crate::wasm::{BUNDLES, GENERATED};
 use crate::{Workspace, npm};
 
 /// The modules whose types a user of the package can meet.
-const TYPES: [&str; 9] =
-    ["index", "cache", "checkpoint", "digits", "encoder", "image", "lab", "protocol", "trainer"];
+const TYPES: [&str; 10] =
+    ["index", "cache", "checkpoint", "digits", "encoder", "image", "lab", "protocol", "setting", "trainer"];
 
 /// Writes `web/pkg` from `web/js` and the compiled bundles.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {

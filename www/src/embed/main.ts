@@ -1,12 +1,13 @@
-import { drawDigits, Encoder } from "simile-web";
+import { type DeviceChoice, drawDigits } from "simile-web";
 import { acceptFiles } from "../drop.js";
 import { element, setText } from "../element.js";
+import { deviceOf, type Loaded, loadEncoder } from "../load-encoder.js";
 import { ImageMap } from "../map.js";
 import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
 import { inSlices } from "../slices.js";
 import { Space } from "../space.js";
-import { amount, messageOf, placeOf, say } from "../words.js";
+import { amount, counted, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
 import { Collection, type Named } from "./collection.js";
 import { Nearest } from "./nearest.js";
 import { toCsv, toNpy } from "./vectors-file.js";
@@ -25,7 +26,7 @@ const stop = element("stop", HTMLButtonElement);
 const map = new ImageMap(canvas);
 const nearest = new Nearest(element("nearest", HTMLElement), (index) => choose(index));
 
-let encoder: Encoder | undefined;
+let current: Loaded | undefined;
 /** The address of the encoder, if it is a shipped one. */
 let encoderAddress = "";
 let isLoading = false;
@@ -44,11 +45,11 @@ for (const [title, address] of SHIPPED) shipped.append(new Option(title, address
 const none = new Option("none of these", "");
 none.hidden = true;
 shipped.append(none);
-shipped.addEventListener("change", () => void loadEncoder(titleOf(shipped.value), shipped.value));
+shipped.addEventListener("change", () => void load(titleOf(shipped.value), shipped.value));
 element("remote", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const address = element("address", HTMLInputElement).value;
-  void loadEncoder(nameOf(address), address);
+  void load(nameOf(address), address);
 });
 onFiles("checkpoint", take);
 onFiles("images", take);
@@ -78,54 +79,56 @@ canvas.addEventListener("keydown", (event) => {
 });
 
 const given = parameters.get("checkpoint");
-void loadEncoder(given ? nameOf(given) : titleOf(shipped.value), given ?? shipped.value);
+void load(given ? nameOf(given) : titleOf(shipped.value), given ?? shipped.value);
 
 /** Files of any kind: checkpoints are loaded, images embedded. */
 function take(files: readonly File[]): void {
   const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
-  if (checkpoint) void loadEncoder(nameOf(checkpoint.name), checkpoint);
+  if (checkpoint) void load(nameOf(checkpoint.name), checkpoint);
   const pictures = files.filter(({ type }) => type.startsWith("image/"));
   const named = sorted(pictures).map((source) => ({ name: pathOf(source), source }));
   if (named.length > 0) void embed(named);
   else if (!checkpoint && files.length > 0) say("There is neither image nor checkpoint among these files.", "error");
 }
 
-async function loadEncoder(title: string, source: string | File): Promise<void> {
+async function load(title: string, source: string | File): Promise<void> {
   const { signal } = begin();
   const address = SHIPPED.find(([, shippedAddress]) => shippedAddress === source)?.[1] ?? "";
   shipped.value = address;
   isLoading = true;
   try {
     say(`Loading ${title}…`);
-    const loaded = await Encoder.load(source, {
-      device: (parameters.get("device") ?? "auto") as "auto",
+    const loaded = await loadEncoder(source, {
+      device: deviceChoice(),
       onDevice: showDevice,
       onProgress: ({ loaded, total }) => say(`Loading ${title}… ${amount(loaded, total)}`),
       signal,
     });
     if (signal.aborted) {
-      loaded.dispose();
+      loaded.encoder.dispose();
       return;
     }
-    encoder?.dispose();
-    [encoder, encoderAddress] = [loaded, address];
+    current?.encoder.dispose();
+    [current, encoderAddress] = [loaded, address];
     // Vectors of two encoders cannot be compared.
     shown = undefined;
     element("result", HTMLElement).hidden = true;
-    const { info } = loaded;
+    const { info } = loaded.encoder;
     element("encoder", HTMLElement).textContent =
       `${title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
     showDevice();
-    say("");
+    if (loaded.refusal === undefined) say("");
+    else say(`${loaded.refusal}. The CPU computes instead.`, "error");
   } catch (error) {
     if (signal.aborted) return;
     isLoading = false;
     shipped.value = encoderAddress;
+    if (!current) sayNoEncoder();
     const failure = messageOf(error);
     say(failure, "error");
     // Images that wait, because they came with the file or were being embedded, go to the encoder that is still there.
     const isWaiting = images.length > 0 && images !== shown?.collection.sources;
-    if (encoder && isWaiting) await embed(images, failure);
+    if (current && isWaiting) await embed(images, failure);
     return;
   }
   isLoading = false;
@@ -146,7 +149,7 @@ async function takeDrawn(): Promise<void> {
 async function embed(named: readonly Named[], failure?: string): Promise<void> {
   images = named;
   if (isLoading) return;
-  if (!encoder) {
+  if (!current) {
     say("There is no encoder; the images are embedded when one is loaded.", "error");
     return;
   }
@@ -156,12 +159,13 @@ async function embed(named: readonly Named[], failure?: string): Promise<void> {
     failure === undefined ? say(text, kind) : say(`${failure} · ${text}`, "error");
   try {
     const progress = (done: number) => tell(`Embedding ${done} of ${named.length}…`);
-    const collection = await Collection.embed(named, encoder, progress, signal);
+    const collection = await Collection.embed(named, current.encoder, progress, signal);
     if (collection.names.length === 0) throw new Error("None of these files could be read as an image.");
     await show(collection, signal);
     const skipped = collection.unreadable;
+    const { length } = collection.names;
     if (skipped.length > 0) tell(`No image could be read from ${skipped.join(", ")}.`, "error");
-    else tell(`${collection.names.length} images were embedded.`);
+    else tell(`${counted(length, "image")} ${length === 1 ? "was" : "were"} embedded.`);
   } catch (error) {
     if (signal !== work.signal) return;
     images = shown?.collection.sources ?? images;
@@ -178,7 +182,7 @@ async function show(collection: Collection, signal: AbortSignal): Promise<void> 
   images = collection.sources;
   element("result", HTMLElement).hidden = false;
   element("size", HTMLElement).textContent =
-    `${collection.vectors.length} vectors of ${collection.vectors[0]?.length ?? 0} numbers.`;
+    `${counted(collection.vectors.length, "vector")} of ${counted(collection.vectors[0]?.length ?? 0, "number")}.`;
   await map.show(collection.thumbnails, space.vectors);
   signal.throwIfAborted();
   choose(0);
@@ -195,9 +199,9 @@ function choose(index: number): void {
 /** Searches with an image that is not among the others. */
 async function ask(source: File): Promise<void> {
   const searched = shown;
-  if (!encoder || !searched) return;
+  if (!current || !searched) return;
   try {
-    const vector = await encoder.embed(source);
+    const vector = await current.encoder.embed(source);
     // Other images may be shown by now, or those of another encoder.
     if (shown !== searched) return;
     chosen = -1;
@@ -217,7 +221,7 @@ function search(query: Float32Array, name: string, itself = -1): void {
   const closest = neighbours.slice(0, NEIGHBOURS);
   nearest.show(closest, shown.collection);
   map.showQuery(query, closest);
-  element("asked", HTMLElement).textContent = `to ${name}`;
+  element("asked", HTMLElement).textContent = closest.length > 0 ? `to ${name}` : `to ${name}: there is no other image`;
 }
 
 function describe(index: number): void {
@@ -241,8 +245,13 @@ function hideStop(): void {
 }
 
 function showDevice(): void {
-  if (!encoder) return;
-  element("device", HTMLElement).textContent = placeOf(encoder.device);
+  if (current) element("device", HTMLElement).textContent = placeOf(deviceOf(current));
+}
+
+/** The device in the address. */
+function deviceChoice(): DeviceChoice {
+  const given = parameters.get("device");
+  return given === "webgpu" || given === "cpu" ? given : "auto";
 }
 
 function onFiles(id: string, action: (files: readonly File[]) => void): void {

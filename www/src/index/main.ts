@@ -1,4 +1,5 @@
 import { type CheckpointSource, decodeImage, type DeviceChoice } from "simile-web";
+import { deviceOf } from "../load-encoder.js";
 import { type Answer, Model, type Origin } from "../model.js";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
@@ -7,7 +8,7 @@ import { BACKGROUNDS } from "../background.js";
 import { ImageMap } from "../map.js";
 import { Pad } from "../pad.js";
 import { Panel } from "../panel.js";
-import { amount, messageOf, placeOf, say } from "../words.js";
+import { amount, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
 
 const SHIPPED: readonly Origin[] = [
   {
@@ -41,8 +42,10 @@ const entries: Entry[] = [];
 let gallery: Gallery | undefined;
 let onMap: Entry | undefined;
 let loading: Promise<void> = Promise.resolve();
-/** Why an encoder could not be loaded, until the visitor asks for others. */
-let failure = "";
+/** The encoders that could not be loaded, by the reason, until the visitor asks for others. */
+const failures = new Map<string, string[]>();
+/** Why the CPU computes though WebGPU was asked for. */
+let notice = "";
 /** True while the page says why files were not taken. */
 let hasRefused = false;
 let isBusy = false;
@@ -53,7 +56,7 @@ choice.value = parameters.get("device") ?? "auto";
 if (!choice.value) choice.value = "auto";
 buildBackgrounds();
 pad.onChange = () => {
-  if (hasRefused) say(failure, failure === "" ? "info" : "error");
+  if (hasRefused) report();
   hasRefused = false;
   void query();
 };
@@ -61,7 +64,8 @@ map.onChoose = (index) => chooseFromGallery(index);
 choice.addEventListener("change", () => {
   parameters.set("device", choice.value);
   history.replaceState(null, "", `?${parameters}`);
-  failure = "";
+  failures.clear();
+  notice = "";
   for (const entry of entries) load(entry);
 });
 element("clear", HTMLButtonElement).addEventListener("click", () => pad.clear());
@@ -134,16 +138,31 @@ function load(entry: Entry, onLoaded = () => {}): void {
       entry.model = model;
       entry.radio.disabled = false;
       entry.panel.introduce(model, gallery);
-      // The failure of another one stays on the page.
-      say(failure, failure === "" ? "info" : "error");
+      if (model.refusal !== undefined) computeOnCpu(model.refusal);
+      report();
       await query();
       if (!onMap || onMap === entry) await showOnMap(entry);
     } catch (error) {
       if (!entry.model) entry.panel.wait("Could not be loaded.");
-      failure = `${title}: ${messageOf(error)}`;
-      say(failure, "error");
+      if (!entries.some(({ model }) => model)) sayNoEncoder();
+      const reason = messageOf(error);
+      failures.set(reason, [...(failures.get(reason) ?? []), title]);
+      report();
     }
   });
+}
+
+/** Has later encoders not wait for WebGPU in vain. */
+function computeOnCpu(reason: string): void {
+  notice = `${reason}. The CPU computes instead.`;
+  choice.value = "cpu";
+}
+
+/** Says what failed: all of it, because a later failure may follow from an earlier one. */
+function report(): void {
+  const lines = [...failures].map(([reason, titles]) => `${titles.join(" and ")}: ${reason}`);
+  const text = [...lines, ...(notice === "" ? [] : [notice])].join(" · ");
+  say(text, text === "" ? "info" : "error");
 }
 
 /** Asks every encoder. While one query runs, only the newest of the others waits. */
@@ -216,8 +235,8 @@ function showAnswer({ answer }: Entry): void {
 
 function describe({ model, origin }: Entry): void {
   if (!model) return;
-  const { info, device } = model.encoder;
-  element("device", HTMLElement).textContent = placeOf(device);
+  const { info } = model.encoder;
+  element("device", HTMLElement).textContent = placeOf(deviceOf(model));
   element("encoder", HTMLElement).textContent =
     `${origin.title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
 }
@@ -246,7 +265,7 @@ function refuse(reason: string): void {
 
 /** Loads a checkpoint of the visitor; one that cannot be used leaves the page unchanged. */
 function loadYours(file: File): void {
-  failure = "";
+  failures.clear();
   const entry = prepare(yours(file.name, file));
   load(entry, () => {
     for (const other of entries.filter(({ origin }) => !SHIPPED.includes(origin))) detach(other);

@@ -1,5 +1,6 @@
 // The objectives that core offers, with readable names, and their settings.
-import type { Inputs, ListedKernel, ListedObjective, ListedParameter, Setting } from "simile-web";
+import type { Conditioning, Inputs, ListedKernel, ListedObjective, ListedParameter, Setting } from "simile-web";
+import { formOf } from "./forms.js";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
 
@@ -24,6 +25,8 @@ export class Catalogue {
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
   /** The kernels that need no further settings. */
   readonly kernels: readonly ListedKernel[];
+  /** The parameters with a control, by objective and variant. */
+  readonly #parameters = new Map<string, readonly ListedParameter[]>();
 
   constructor(list: readonly ListedObjective[]) {
     const isOffered = (entry: ListedObjective): entry is Offered =>
@@ -36,6 +39,11 @@ export class Catalogue {
         name: entry.name,
         reason: "refusal" in entry ? entry.refusal : OF_SEVERAL_NETWORKS,
       }));
+    for (const entry of offered) {
+      for (const variant of ["", ...entry.variants]) {
+        this.#parameters.set(keyOf({ objective: entry.name, variant }), controlled(entry, variant));
+      }
+    }
     const details = offered.flatMap(({ parameterDetails }) => parameterDetails);
     const kernels = details.find(({ kind }) => kind === "kernel")?.kernels ?? [];
     this.kernels = kernels.filter(({ settings }) => !settings.includes("factors"));
@@ -46,13 +54,9 @@ export class Catalogue {
     return entry !== undefined && (variant === "" || entry.variants.includes(variant));
   }
 
-  /** The parameters of a choice that have a control. */
-  parametersOf({ objective }: Choice): ListedParameter[] {
-    const parameters = this.offered.get(objective)?.parameterDetails ?? [];
-    return parameters.flatMap((parameter) => {
-      if (parameter.kind === "kernel") return [BANDWIDTH];
-      return hasControl(parameter) ? [parameter] : [];
-    });
+  /** The parameters of a choice that have a control, with the values of its form. */
+  parametersOf(choice: Choice): readonly ListedParameter[] {
+    return this.#parameters.get(keyOf(choice)) ?? [];
   }
 
   /** All parameters with a control, one of each name. */
@@ -69,14 +73,35 @@ export class Catalogue {
     return all.filter((one, at) => isUsed(one) && all.findIndex(({ name }) => name === one.name) === at);
   }
 
-  /** Settings with a value for every control of two choices, in the order of their names. */
+  /**
+   * Settings with a value for every control of two choices, in the order of their names; without those whose value depends on
+   * the form until the visitor sets one.
+   */
   complete(choices: readonly Choice[], kernel: string, settings: Settings): Settings {
-    const values = this.controlsOf(choices, kernel).map((one) => [one.name, valueOf(one, settings)] as const);
+    const ofBoth = this.controlsOf(choices, kernel).filter((one) => one.default !== null);
+    const values = ofBoth.map((one) => [one.name, valueOf(one, settings)] as const);
     return Object.fromEntries(Object.entries({ ...settings, ...Object.fromEntries(values) }).sort());
   }
 
   usesKernel({ objective }: Choice): boolean {
     return this.offered.get(objective)?.parameterDetails.some(({ kind }) => kind === "kernel") ?? false;
+  }
+
+  /** True if the kernel compares the points: that of an objective without a condition. */
+  comparesPoints(choice: Choice): boolean {
+    return this.usesKernel(choice) && !this.offered.get(choice.objective)?.inputs.includes("z");
+  }
+
+  /** The weights that a choice with a kernel takes of so many samples. */
+  conditioningOf(choice: Choice, settings: Settings, kernel: string, samples: number): Conditioning {
+    const { params = {} } = this.settingOf(choice, settings, kernel);
+    const { growsWithBatch } = formOf(choice.objective, choice.variant);
+    const { lambda, clip_threshold } = params;
+    return {
+      kernel: this.kernelOf(kernel, settings),
+      lambda: Number(lambda) * (growsWithBatch ? samples : 1),
+      ...(clip_threshold !== undefined && { clipThreshold: Number(clip_threshold) }),
+    };
   }
 
   /** True if a kernel has a bandwidth. */
@@ -106,4 +131,20 @@ export class Catalogue {
     const given = Object.entries(VARIABLES).filter(([name]) => wants.includes(name));
     return Object.fromEntries(given.map(([name, of]) => [name, of(samples)]));
   }
+}
+
+function keyOf({ objective, variant }: Choice): string {
+  return `${objective}.${variant}`;
+}
+
+/** The parameters of a form that have a control. Each is the same object at every call, by which controls know theirs. */
+function controlled({ name: objective, parameterDetails }: Offered, variant: string): ListedParameter[] {
+  const { values } = formOf(objective, variant);
+  return parameterDetails.flatMap((parameter) => {
+    if (parameter.kind === "kernel") return [BANDWIDTH];
+    if (!hasControl(parameter)) return [];
+    const { name, slider } = parameter;
+    const start = values[name];
+    return [start === undefined || !slider ? parameter : { ...parameter, slider: { ...slider, start } }];
+  });
 }

@@ -35,8 +35,9 @@ export class ParameterControls {
   }
 }
 
-/** A name such as `tau_plus` in words. */
+/** A name such as `tau_plus` in words; a letter is a symbol. */
 function titleOf({ name }: ListedParameter): string {
+  if (name.length === 1) return name;
   const words = name.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,6 +1,7 @@
 // A formula on the page, with its current values.
 import type { Catalogue, Choice } from "./catalogue.js";
 import { createElement } from "../create-element.js";
+import { withMinus } from "../words.js";
 import { type Settings, shown, valueOf } from "./settings.js";
 import type { Verdict } from "./side.js";
 
@@ -47,5 +48,5 @@ function part(kind: "attract" | "repel", value: number): HTMLElement {
 }
 
 export function signed(value: number): string {
-  return value.toFixed(3).replace("-", "−");
+  return withMinus(value.toFixed(3));
 }

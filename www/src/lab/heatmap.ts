@@ -2,6 +2,7 @@
 import type { Rows } from "simile-web";
 import { paint, type Shape } from "../shapes.js";
 import { hueColour, onThemeChange, readTheme, type Theme } from "../theme.js";
+import { withMinus } from "../words.js";
 
 /** A cell by its row and its column, as places in the order shown. */
 export type Cell = readonly [row: number, column: number];
@@ -15,6 +16,12 @@ export interface HeatmapView {
   readonly cell: Cell | undefined;
   /** The value of the strongest colour. */
   readonly largest: number;
+}
+
+/** The range of the values of a matrix, in words; nothing for one that is not there. */
+export function rangeOf(values: readonly number[]): string {
+  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => withMinus(value.toPrecision(2)));
+  return values.length > 0 ? `from ${low} to ${high}` : "";
 }
 
 /** Width of the strips that carry the colours of the samples. */

@@ -1,10 +1,23 @@
-// The matrices of the kernel: the similarities of samples by their conditioning variable, and the weights computed from
+// The matrices of the kernel: the similarities of samples by their colours or by their points, and the weights computed from
 // them.
 import type { Conditioning, ListedKernel, LossLab, SampleWeights } from "simile-web";
 import { element, setText } from "../element.js";
-import { type Cell, Heatmap } from "./heatmap.js";
+import { withMinus } from "../words.js";
+import { type Cell, Heatmap, rangeOf } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
-import { WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
+import { makingOf, WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
+
+/** What the matrices are made of. */
+export interface Weighing {
+  /** The side with its objective, in words. */
+  readonly title: string;
+  readonly kernel: string;
+  readonly weightScheme: WeightScheme;
+  readonly conditioning: Conditioning;
+  /** The name of the ridge. */
+  readonly ridge: string;
+  readonly comparesPoints: boolean;
+}
 
 export class KernelPanel {
   readonly #maps: readonly [Heatmap, Heatmap];
@@ -15,14 +28,14 @@ export class KernelPanel {
   #order: number[] = [];
   #cell: Cell | undefined;
 
-  /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` when another kernel or weight scheme is chosen. */
+  /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` with another kernel or weight scheme. */
   constructor(
     private readonly onSamples: (samples: readonly number[]) => void,
     kernels: readonly ListedKernel[],
     onChoice: (kernel: string, weightScheme: WeightScheme) => void,
   ) {
     const map = (label: string) => new Heatmap(label, "cell", (cell) => this.#point(cell));
-    this.#maps = [map("Gram matrix of the colours"), map("Weights of the samples")];
+    this.#maps = [map("Kernel matrix of the samples"), map("Weights of the samples")];
     element("gram", HTMLElement).append(this.#maps[0].canvas);
     element("weights", HTMLElement).append(this.#maps[1].canvas);
     for (const { name, title } of kernels) this.#kernel.append(new Option(title, name));
@@ -34,23 +47,24 @@ export class KernelPanel {
     }
   }
 
-  /** Asks core for the matrices of the samples' colours and shows them. */
-  async update(
-    lab: LossLab,
-    samples: Samples,
-    [kernel, weightScheme]: readonly [string, WeightScheme],
-    conditioning: Conditioning,
-  ): Promise<void> {
-    this.#kernel.value = kernel;
+  /** Asks core for the matrices of the samples and shows them. Of points, the kernel compares the first views. */
+  async update(lab: LossLab, samples: Samples, weighing: Weighing): Promise<void> {
+    const { title, weightScheme, ridge, comparesPoints } = weighing;
+    this.#kernel.value = weighing.kernel;
     this.#weightScheme.value = weightScheme;
+    setText("gram-title", comparesPoints ? "how alike the first views of two samples are" : "how alike two colours are");
+    setText("weights-title", makingOf(weightScheme, ridge));
     const note = element("kernel-note", HTMLElement);
     try {
-      this.#weights = await lab.weigh(conditions(samples), conditioning);
+      this.#weights = await lab.weigh(comparesPoints ? samples.views[0] : conditions(samples), weighing.conditioning);
       const mass = this.#shown().map((row, at) =>
         row.reduce((sum, weight, other) => sum + (other === at ? 0 : weight), 0),
       );
       const average = mass.reduce((sum, value) => sum + value, 0) / mass.length;
-      note.textContent = `A sample's weights on the others sum to ${average.toPrecision(3)} on average; condition number of K + λI: ${this.#weights.condition.toPrecision(2)}.`;
+      const condition = this.#weights.condition.toPrecision(2);
+      note.textContent =
+        `${title}: a sample's weights on the others sum to ${withMinus(average.toPrecision(3))} on average; ` +
+        `condition number of K + ${ridge}I: ${condition}.`;
     } catch (error) {
       this.#weights = undefined;
       note.textContent = error instanceof Error ? error.message : String(error);
@@ -89,7 +103,7 @@ export class KernelPanel {
       element(at === 0 ? "gram-range" : "weights-range", HTMLElement).textContent = rangeOf(values.flat());
     });
     const [i, j] = cell?.map((at) => order[at] ?? 0) ?? [];
-    const value = (values: readonly (readonly number[])[]) => (values[i ?? 0]?.[j ?? 0] ?? 0).toPrecision(3);
+    const value = (values: readonly (readonly number[])[]) => withMinus((values[i ?? 0]?.[j ?? 0] ?? 0).toPrecision(3));
     const text =
       cell && weights
         ? `Samples ${(i ?? 0) + 1} and ${(j ?? 0) + 1}: K = ${value(weights.gram)}, weight = ${value(this.#shown())}`
@@ -98,6 +112,3 @@ export class KernelPanel {
   }
 }
 
-function rangeOf(values: readonly number[]): string {
-  return values.length > 0 ? `from ${Math.min(...values).toPrecision(2)} to ${Math.max(...values).toPrecision(2)}` : "";
-}

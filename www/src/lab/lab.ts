@@ -6,6 +6,7 @@ import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, ParameterControls } from "./controls.js";
+import { formOf } from "./forms.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -171,8 +172,9 @@ export class Lab {
         const { settings, kernel } = this.state;
         const wantsForces = this.#isSeen && (this.#focus !== undefined || this.#pairs.isOpen);
         await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, wantsForces)));
+        if (!this.#isSeen) continue;
         await this.#weigh();
-        if (this.#isSeen) await inSlices(this.#showing());
+        await inSlices(this.#showing());
       }
       element("status", HTMLElement).textContent = "";
     } catch (error) {
@@ -316,17 +318,25 @@ export class Lab {
     element("kernel-section", HTMLElement).hidden = !usesKernel;
   }
 
-  /** Updates the matrices of the kernel, which depend on colours and settings alone, and not on the points. */
+  /** Updates the matrices of the kernel, that of the left side where both have one. */
   async #weigh(): Promise<void> {
-    const { choices, kernel, weightScheme, settings } = this.state;
-    const { lab, samples } = this.sides[0];
-    const choice = choices.find((each) => this.catalogue.usesKernel(each));
-    if (!choice) return;
-    const { kernel: asRead = kernel, params } = this.catalogue.settingOf(choice, settings, kernel);
-    const conditioning = { kernel: asRead, lambda: Number(params?.["lambda"]) };
-    const key = JSON.stringify([samples.hues, weightScheme, conditioning]);
+    const side = this.sides.find(({ choice }) => this.catalogue.usesKernel(choice));
+    if (!side) return;
+    const { kernel, weightScheme, settings } = this.state;
+    const { lab, choice, samples } = side;
+    const { objective, variant } = choice;
+    const comparesPoints = this.catalogue.comparesPoints(choice);
+    const weighing = {
+      title: `${this.catalogue.offered.get(objective)?.title ?? objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`,
+      kernel,
+      weightScheme,
+      conditioning: this.catalogue.conditioningOf(choice, settings, kernel, samples.hues.length),
+      ridge: formOf(objective, variant).growsWithBatch ? "bλ" : "λ",
+      comparesPoints,
+    };
+    const key = JSON.stringify([samples.hues, weighing, comparesPoints && samples.views[0]]);
     if (key === this.#drawnWeights) return;
-    await this.#kernels.update(lab, copy(samples), [kernel, weightScheme], conditioning);
+    await this.#kernels.update(lab, copy(samples), weighing);
     this.#drawnWeights = key;
   }
 

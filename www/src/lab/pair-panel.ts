@@ -1,7 +1,8 @@
 // The forces between all points, of both sides, as heat maps.
 import type { Rows } from "simile-web";
 import { element, setText } from "../element.js";
-import { type Cell, Heatmap } from "./heatmap.js";
+import { withMinus } from "../words.js";
+import { type Cell, Heatmap, rangeOf } from "./heatmap.js";
 import type { Side } from "./side.js";
 
 const NAMES = ["left", "right"] as const;
@@ -59,9 +60,7 @@ export class PairPanel {
       const shown = values?.map((row) => row.map((force) => -force)) ?? [];
       const hues = [...samples.hues, ...samples.hues];
       this.#maps[side]?.show({ values: shown, order: this.#order, hues, cell: this.#cell, largest });
-      const range = values
-        ? `from ${Math.min(...values.flat()).toPrecision(2)} to ${Math.max(...values.flat()).toPrecision(2)}`
-        : "no weights of pairs";
+      const range = values ? rangeOf(values.flat()) : "no weights of pairs";
       element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
     });
     setText("pair", this.#describe(forces));
@@ -72,7 +71,7 @@ export class PairPanel {
     const count = this.#order.length / 2;
     const [i, j] = this.#cell.map((at) => this.#order[at] ?? 0) as [number, number];
     const name = (row: number) => `sample ${(row % count) + 1} (${row < count ? "first" : "second"} view)`;
-    const values = NAMES.map((side, at) => `${side} ${forces[at]?.[i]?.[j]?.toPrecision(3) ?? "none"}`);
+    const values = NAMES.map((side, at) => `${side} ${withMinus(forces[at]?.[i]?.[j]?.toPrecision(3) ?? "none")}`);
     return `Between ${name(i)} and ${name(j)}: ${values.join(", ")}.`;
   }
 }

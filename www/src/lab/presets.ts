@@ -16,6 +16,7 @@ interface Wanted {
   readonly settings?: Settings;
   readonly colours?: State["draw"]["colours"];
   readonly dims?: number;
+  readonly seed?: number;
   readonly weightScheme?: WeightScheme;
   readonly kernel?: string;
 }
@@ -34,10 +35,11 @@ const state = ({
   settings,
   colours = "hues",
   dims = 2,
+  seed = 1,
   weightScheme = "normalised",
   kernel = "rbf",
 }: Wanted): State => ({
-  draw: { seed: 1, count: 16, dims, colours },
+  draw: { seed, count: 16, dims, colours },
   choices: [choice(left), choice(right)],
   settings: { ...COMMON, ...settings },
   kernel,
@@ -78,11 +80,13 @@ export const PRESETS: readonly Preset[] = [
   {
     title: "No ridge, no gradient",
     story:
-      "As printed, Fair-CCLK weighs samples by (K + λI)⁻¹K. With λ near 0 that is the identity: the denominator of a sample holds its own pair only, the loss is log 16 = 2.773 wherever the points are, and the arrows on the left are gone. Raise λ and they come back. On the right the diagonal is left out and rows are made to sum to 1, so there is a gradient at any λ.",
+      "As printed, Fair-CCLK weighs samples by (K + λI)⁻¹K. At λ = 10⁻⁵ that is nearly the identity: the denominator of a sample holds its own pair only, and the loss is log 16 = 2.773 wherever the points are. On the right the diagonal is left out and rows are made to sum to 1, so there is a gradient at any λ. Run both: the right side moves at once, the left one, whose gradient is 200,000 times as small, hardly at all. Raise λ to 1, and it is a tenth of that on the right. The hues of these samples lie well apart; where two are nearly equal, K is nearly singular, and λ has to be smaller still.",
     state: state({
       left: "fair-cclk.paper",
       right: "fair-cclk",
-      settings: { lambda: 1e-4, bandwidth: 0.2 },
+      // The seed below 1000 whose hues lie farthest apart.
+      seed: 395,
+      settings: { lambda: 1e-5, bandwidth: 0.15 },
       weightScheme: "paper",
     }),
   },

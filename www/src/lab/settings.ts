@@ -13,7 +13,7 @@ export const BANDWIDTH: ListedParameter = {
   kind: "number",
   range: "above 0",
   default: 0.5,
-  meaning: "bandwidth of the kernel, for colours on a circle of radius 1",
+  meaning: "bandwidth of the kernel, for colours or points of length 1",
   slider: { low: 0.03, high: 10, start: 0.5, scale: "logarithmic" },
 };
 

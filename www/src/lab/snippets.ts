@@ -73,16 +73,22 @@ function recipe(setting: Setting, entry: Offered): string {
     ...(hasClusters ? [`clusters = ${CLASSES}`] : []),
     ...(inputs.includes("bias") ? ['bias = "palette"        # the colour as a category'] : []),
     ...Object.entries(parametersOf(setting, entry)).map(
-      ([name, value]) => `${name} = ${isInteger(name, entry) ? `${value}` : toml(value)}${noteOn(name, value)}`,
+      ([name, value]) => `${name} = ${isInteger(name, entry) ? `${value}` : toml(value)}${noteOn(name, value, entry)}`,
     ),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-/** The lab's colours lie on a circle of radius 1, those of the data sets in a cube of side 255. */
-function noteOn(name: string, value: unknown): string {
+/**
+ * The lab's colours lie on a circle of radius 1, those of the data sets in a cube of side 255. An objective without a condition
+ * compares the representation, which in a run is not of length 1.
+ */
+function noteOn(name: string, value: unknown, { inputs }: Offered): string {
   const hasBandwidth = name === "kernel" && typeof value === "object" && value !== null && "sigma" in value;
-  return hasBandwidth ? "      # for colours on a circle of radius 1; on 0..255 RGB start at 20" : "";
+  if (!hasBandwidth) return "";
+  return inputs.includes("z")
+    ? "      # for colours on a circle of radius 1; on 0..255 RGB start at 20"
+    : "      # for points of length 1; a run compares the encoder's output, which is longer";
 }
 
 function isInteger(of: string, { parameterDetails }: Offered): boolean {

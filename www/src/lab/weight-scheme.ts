@@ -9,6 +9,14 @@ export const WEIGHT_SCHEME_TITLES: Readonly<Record<WeightScheme, string>> = {
   normalised: "rows of sum 1 (ours)",
 };
 
+/** How the weights of a scheme are made, with the ridge as it is called. */
+export function makingOf(scheme: WeightScheme, ridge: string): string {
+  const weights = `(K + ${ridge}I)⁻¹K`;
+  if (scheme === "paper") return weights;
+  if (scheme === "normalised") return `${weights} without the own pair and what is below 0, in rows of sum 1`;
+  return `${weights}, from a K with a diagonal of 1, without the own pair and what is below the clip`;
+}
+
 /**
  * The weights that a variant of a kernel objective uses; the default is the normalised ones. An objective that has no
  * normalised ones takes weights as they come from the kernel, in all `variants`.

@@ -7,7 +7,7 @@ import type { Colouring } from "./cloud.js";
 import { Curves, SIDES } from "./curves.js";
 import { Learner } from "./learner.js";
 import { Panel } from "./panel.js";
-import { DRAWN, ofFolder, type Source } from "./source.js";
+import { DRAWN, ofFolder, type Source, withoutUnreadable } from "./source.js";
 
 /** The kernel of Fair-CCLK on colours from 0 to 255, as in the recipe. */
 const KERNEL = { name: "rbf", sigma: 20 };
@@ -116,18 +116,37 @@ async function start(): Promise<void> {
   share();
   enter("preparing");
   say("Preparing the images…");
-  // If one fails, the other is disposed too.
-  const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
-  const newLearners = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
-  const failed = created.find((result) => result.status === "rejected");
-  if (mine !== generation || failed) {
-    for (const learner of newLearners) learner.dispose();
-    if (mine === generation && failed) fail(failed.reason);
+  try {
+    learners = await prepareBoth(steps, mine);
+  } catch (error) {
+    if (mine === generation) fail(error);
     return;
   }
-  learners = newLearners;
   for (const panel of panels) panel.allowSaving(true);
   await goOn();
+}
+
+/** Prepares both networks; where that fails because of files that hold no image, on the others. */
+async function prepareBoth(steps: number, mine: number): Promise<readonly Learner[]> {
+  try {
+    return await createBoth(steps, mine);
+  } catch (error) {
+    if (mine !== generation) throw error;
+    const readable = await withoutUnreadable(source, preparation.signal);
+    if (!readable || mine !== generation) throw error;
+    learnFrom(readable);
+    return createBoth(steps, mine);
+  }
+}
+
+/** Creates both networks; if one fails, the other is disposed too. */
+async function createBoth(steps: number, mine: number): Promise<readonly Learner[]> {
+  const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
+  const both = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = created.find((result) => result.status === "rejected");
+  if (mine === generation && !failed) return both;
+  for (const learner of both) learner.dispose();
+  throw failed?.reason ?? new Error("something else was asked for");
 }
 
 function prepare(side: 0 | 1, steps: number, mine: number): Promise<Learner> {
@@ -176,7 +195,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
 async function goOn(): Promise<void> {
   const mine = generation;
   enter("running");
-  say(place());
+  say(`${place()}${source.omission && `.${source.omission}`}`);
   try {
     await Promise.all(learners.map((learner) => learner.run()));
   } catch (error) {

@@ -1,0 +1,44 @@
+// What a page gives, in words, and its options, of which a misspelt one would be passed over.
+
+const LONGEST_TEXT = 40;
+
+/** A value in words, with its type where that is not plain. */
+export function inWords(value: unknown): string {
+  if (typeof value === "string") {
+    return `the string ${JSON.stringify(value.length > LONGEST_TEXT ? `${value.slice(0, LONGEST_TEXT)}…` : value)}`;
+  }
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
+  if (typeof value !== "object" || value === null) return `${value}`;
+  if (Array.isArray(value)) return "a list";
+  const kind = kindOf(value);
+  if (kind === "Object") return "an object";
+  return `${/^([AEIO]|HTML|SVG)/.test(kind) ? "an" : "a"} ${kind}`;
+}
+
+/** The kind of an object, such as `Float32Array`, also of one that is from another frame. */
+export function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
+
+/** True for an array of numbers of one type. */
+export function isTyped(value: unknown): value is ArrayLike<number> {
+  return ArrayBuffer.isView(value) && kindOf(value) !== "DataView";
+}
+
+/** Throws unless options are an object whose keys are known. */
+export function checkKeys(what: string, given: unknown, known: Readonly<Record<string, true>>): void {
+  if (typeof given !== "object" || given === null) {
+    throw new TypeError(`${what} are ${inWords(given)}, expected an object`);
+  }
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(known, key));
+  if (unknown !== undefined) {
+    throw new TypeError(`${what} have an unknown \`${unknown}\`; known: ${Object.keys(known).join(", ")}`);
+  }
+}
+
+/** The signal among the options of a call. */
+export function signalOf(options: { readonly signal?: AbortSignal }): AbortSignal | undefined {
+  checkKeys("the options of the call", options, { signal: true });
+  return options.signal;
+}
