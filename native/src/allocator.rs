@@ -1,8 +1,8 @@
 //! The allocator of the program. Each training step frees and allocates the same large buffers; the
 //! system's allocator gives them back and pays for fresh pages in the next step, and so would mimalloc after a second.
 //!
-//! Each program names its global allocator itself. Benchmarks are compiled with `cfg(test)`, where the program's own tests
-//! have an allocator that counts, so that no condition here could tell them apart.
+//! Each program names its global allocator itself. Benchmarks and tests are both compiled with `cfg(test)`, and the tests have
+//! an allocator that counts, so this module cannot choose one by `cfg`.
 
 use std::ffi::c_long;
 

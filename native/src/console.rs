@@ -1,7 +1,7 @@
 //! Messages for people go to stderr, answers for programs go to stdout.
 
 use std::cell::{Cell, RefCell};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 use serde::Serialize;
 
 /// All progress bars of the terminal, one on each line.
@@ -101,14 +103,14 @@ impl Console {
     }
 }
 
-/// A table with a head, as wide as the terminal, or of a fixed width without one.
+/// A table with a head, as wide as the terminal, or of a fixed width where the output is none.
 pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(head.into_iter().collect::<Vec<_>>());
-    if table.width().is_none() {
-        table.set_width(PLAIN_WIDTH);
-    }
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    table
+        .set_width(terminal.map_or(PLAIN_WIDTH, |(terminal_size::Width(columns), _)| columns.max(NARROWEST)));
     table
 }
 
@@ -137,6 +139,8 @@ const MEANWHILE: Duration = Duration::from_secs(10);
 
 /// Letters in a line that is not written to a terminal.
 const PLAIN_WIDTH: u16 = 110;
+/// A narrower table breaks words.
+const NARROWEST: u16 = 60;
 
 /// The progress of a count of steps to `total`: a bar on a terminal, plain lines in a pipe.
 pub(crate) struct Progress {
@@ -169,9 +173,9 @@ impl Progress {
             .with_prefix(LABEL.with_borrow(|label| format!("{label}{title}")));
         let bar = if terminal { BARS.add(bar) } else { bar };
         if let Ok(style) = ProgressStyle::with_template(
-            "{prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  {eta} left  {msg}",
+            "{prefix} {bar:20.cyan/dim} {pos}/{len}  {rate}  {eta} left  {wide_msg}",
         ) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", rate));
         }
         bar.set_position(done);
         bar.reset_eta();
@@ -219,6 +223,12 @@ impl Plain {
             HumanDuration(left)
         ));
     }
+}
+
+/// Steps a second, with one decimal.
+fn rate(state: &ProgressState, text: &mut dyn fmt::Write) {
+    // A bar has no place for an error.
+    let _ = write!(text, "{:.1}/s", state.per_sec());
 }
 
 fn tenth(done: u64, total: u64) -> u64 {

@@ -23,16 +23,16 @@ pub(crate) enum Data {
     Check(DataCheck),
     /// Write a picture of a data set's first images
     Preview(DataPreview),
-    /// Measure how many images a second a recipe's data give, without a network
+    /// Measure how many images per second a recipe's data give, without a network
     Measure(DataMeasure),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile data list
-  simile data list cub-200-2011                all that is known of one")]
+  simile data list cub-200-2011                everything about one")]
 pub(crate) struct DataList {
-    /// Say all that is known of this one
+    /// Print everything about this data set
     pub(crate) name: Option<String>,
 }
 
@@ -42,16 +42,16 @@ pub(crate) struct DataList {
   simile data fetch cub-200-2011 --data ./data
   simile data fetch cifar-10 --data ./data --from https://mirror.example/files
 
-A download that was cut goes on where it ended. Behind a proxy with certificates of its own, name
-their file with SSL_CERT_FILE. Data sets whose authors ask for a registration
-cannot be fetched; `simile data list` says where to get them.")]
+An interrupted download resumes where it ended. Behind a proxy with certificates of its own, name
+their file with SSL_CERT_FILE. Data sets whose authors ask for a registration cannot be fetched;
+`simile data list` says where to get them.")]
 pub(crate) struct DataFetch {
     /// The data set's name (`simile data list`)
     pub(crate) name: String,
     /// Folder to put it into
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
-    /// Take the files from this address instead of the authors'; their checksums still hold
+    /// Take the files from this address instead of the authors'; they must match the known checksums
     #[arg(long, value_name = "URL")]
     pub(crate) from: Option<String>,
 }

@@ -26,7 +26,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Train image encoders that hide or use an attribute, and measure what can still be told.
+/// Train image encoders that hide or use an attribute, and measure how well it can still be predicted.
 #[derive(Debug, Parser)]
 #[command(
     name = "simile",
@@ -88,10 +88,11 @@ pub(crate) enum Command {
   simile train fair-digits --profile           the time of each stage of a step, instead of training
   simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
   simile train --resume runs/fair-digits       after Ctrl-C, a signal or a crash
-  simile train --resume runs/fair-digits --set train.iterations=2000      longer than it was begun
+  simile train --resume runs/fair-digits --set train.iterations=2000      longer than planned
 
 The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
-report.html, tensorboard/, and state/ to go on from, also when it has finished. `simile recipes` lists the recipes that ship.")]
+report.html, tensorboard/, and state/ to resume from, also when it has finished. `simile recipes`
+lists the recipes that ship.")]
 pub(crate) struct Train {
     /// A TOML file, the name of a recipe that ships (`simile recipes`), or a folder of your own pictures
     #[arg(value_name = "RECIPE|DIR", required_unless_present = "resume", conflicts_with = "resume")]
@@ -109,8 +110,8 @@ pub(crate) struct Train {
     /// Seed of initial weights, order, augmentation and generated data
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub(crate) seed: Option<u64>,
-    /// Train with N seeds, this one and the next, into a folder each, and judge all of them together; the same command goes
-    /// on after an interruption [default folder: runs/NAME-seeds]
+    /// Train with N seeds, this one and the next, into a folder each, and judge all of them together; the same command
+    /// resumes after an interruption [default folder: runs/NAME-seeds]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "profile"],
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,

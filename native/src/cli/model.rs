@@ -20,9 +20,9 @@ use crate::config::probe::Probe;
   simile evaluate --vectors part-0.npy part-1.npy --table scans.csv --condition hospital
   simile evaluate --vectors embeddings.parquet --probe knn
 
-Vectors may be of any program. A row of the table belongs to each, in the same order: its class, attributes to look for,
-and `train` or `test` in a column `split`; without that a fifth of the rows is held out. Parquet that `simile embed RUN` writes holds
-them itself.")]
+Vectors may be of any program. A row of the table belongs to each, in the same order: its class,
+attributes to look for, and `train` or `test` in a column `split`; without that a fifth of the rows
+is held out. Parquet that `simile embed RUN` writes holds them itself.")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL", required_unless_present = "vectors")]
@@ -36,7 +36,7 @@ pub(crate) struct Evaluate {
     /// The column of the class in the table [default: label, class, target, ...]
     #[arg(long, value_name = "COLUMN", requires = "table", conflicts_with = "model")]
     pub(crate) label: Option<String>,
-    /// The variant of the run, whose name the report shows [default: the last one]
+    /// Which variant of the run, by the name that the report shows [default: the last one]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// Folder of the data set's files; generated data needs none
@@ -60,16 +60,18 @@ pub(crate) struct Evaluate {
 #[command(after_help = "Examples:
   simile embed runs/fair-digits cat.png dog.png              rows as text
   simile embed model.safetensors *.png --out vectors.npy     a NumPy array
-  simile embed model.safetensors *.png --out vectors.csv     one row a file, its name first
+  simile embed model.safetensors *.png --out vectors.csv     one row per file, its name first
   find pictures -name '*.jpg' | sort | simile embed model.safetensors --list - --out vectors.npy
   simile embed model.safetensors --list pictures.txt --shard 3/8 --out part-3.npy
   simile embed runs/fair-digits --out embeddings.parquet     the run's own images with class and attributes
 
-With --out the rows are written as they are computed, so that memory does not grow with the number of pictures. The rows
-of all shards, one after the other, are those of one run, byte for byte on the same kind of device.
+With --out the rows are written as they are computed, so memory does not grow with the number of
+pictures. The rows of all shards, one after the other, are those of one run, byte for byte on the
+same kind of device.
 
-Parquet has the columns path and vector. Without images it has those that the model was trained and tested on: path, index,
-split, class, every attribute, x and y (principal components), vector; DuckDB, pandas, Polars and Embedding Atlas open it.")]
+Parquet has the columns path and vector. Without images it has those that the model was trained
+and tested on: path, index, split, class, every attribute, x and y (principal components), vector;
+DuckDB, pandas, Polars and Embedding Atlas open it.")]
 pub(crate) struct Embed {
     /// A run folder or a .safetensors file
     #[arg(value_name = "MODEL")]
@@ -83,7 +85,7 @@ pub(crate) struct Embed {
     /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// The variant of the run, whose name the report shows [default: the last one]
+    /// Which variant of the run, by the name that the report shows [default: the last one]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// File to write instead of stdout; its ending chooses the format
@@ -134,10 +136,10 @@ pub(crate) struct Import {
     /// Standard deviation of each channel
     #[arg(long, value_delimiter = ',', value_name = "S,S,S", default_values_t = [0.229, 0.224, 0.225])]
     pub(crate) std: Vec<f64>,
-    /// What stands before the names of the encoder's tensors, where a file holds several
+    /// Prefix of the encoder's tensor names, if the file holds several networks
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
-    /// Leave out tensors whose names begin so, which are no part of the encoder (repeatable)
+    /// Ignore tensors whose names start with this; they are not part of the encoder (repeatable)
     #[arg(long = "leave-out", value_name = "TEXT")]
     pub(crate) leave_out: Vec<String>,
     /// The model to write
@@ -168,7 +170,7 @@ pub(crate) struct Export {
     /// The program to write it for
     #[arg(long, value_enum)]
     pub(crate) to: Target,
-    /// The variant of the run, whose name the report shows [default: the last one]
+    /// Which variant of the run, by the name that the report shows [default: the last one]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]

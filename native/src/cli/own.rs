@@ -32,13 +32,13 @@ pub(crate) struct Init {
     pub(crate) device: Device,
 }
 
-/// The wishes of a user for a folder of pictures.
+/// Options for a folder of the user's own pictures.
 #[derive(Debug, Args)]
 pub(crate) struct Own {
     /// Hide this attribute, a column of the CSV file (repeatable)
     #[arg(long, value_name = "COLUMN")]
     pub(crate) hide: Vec<String>,
-    /// Learn from this attribute, as another hint at likeness (repeatable)
+    /// Use this attribute: pictures with similar values get similar vectors (repeatable)
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,
     /// The column of the class [default: label, class, target, ...]

@@ -11,15 +11,15 @@ use crate::reproduce::table::Scale;
 /// The choice of runs, and their devices.
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// List the runs instead, one a line with tabs between index, folder, row, seed, the index of the run that must be
-    /// there first or `-`, and `done` or `missing`. An index depends on the command alone
+    /// List the runs instead, one per line with tabs between index, folder, row, seed, the index of the run that must
+    /// finish first or `-`, and `done` or `missing`. An index depends on the command alone
     #[arg(long, conflicts_with_all = ["task", "jobs"])]
     pub(crate) list: bool,
-    /// Run the one with this index alone, beside others on any machine that sees the folder; the command without it then
-    /// collects them, says which are missing, and begins none
+    /// Run only the run with this index; several may run at once, on any machine that sees the folder. The command
+    /// without --task then collects the results, names the missing runs, and starts none
     #[arg(long, value_name = "INDEX", conflicts_with = "jobs")]
     pub(crate) task: Option<usize>,
-    /// Runs at a time [default: one a device]. One uses all cores of a CPU as far as it can; more can help where it
+    /// Runs at a time [default: one per device]. One run uses all cores of a CPU as far as it can; more help where it
     /// leaves some idle
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
@@ -48,11 +48,11 @@ pub(crate) struct Runs {
   simile reproduce cclk-table3 --data ./mnist --seeds 3 --task 7        one of them
   simile reproduce cclk-table3 --data ./mnist --seeds 3                 collects them then
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. A run
-that another process works on is left to it. After --task the command without it begins no run: it collects
-those that have finished, names the missing ones, and fails if there are any (--jobs N runs them here).
-The comparison is written as table.md, table.csv, table.json and table.html, a figure under its name.
-`simile recipes` lists the tables.")]
+Each run has a folder of its own; what is done is not done again, and what was interrupted
+resumes. A run that another process works on is left to it. After --task the command without it
+starts no run: it collects those that have finished, names the missing ones, and fails if there
+are any (--jobs N runs them here). The comparison is written as table.md, table.csv, table.json
+and table.html, a figure under its name. `simile recipes` lists the tables.")]
 pub(crate) struct Reproduce {
     /// Name of the table or figure (`simile recipes`)
     pub(crate) table: String,
@@ -86,11 +86,12 @@ pub(crate) struct Reproduce {
   simile sweep ... --list                      the runs, for a cluster
   simile sweep ... --task 7                    one of them; the command without --task collects them
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. A run
-that another process works on is left to it. After --task the command without it begins no run: it collects
-those that have finished, names the missing ones, and fails if there are any (--jobs N runs them here). Points are
-compared on held-out training images alone; those of the front, beside which none has both a higher accuracy and a lower leak,
-are marked, and so are those that chance may put behind one. The answer is written as sweep.md, sweep.csv, sweep.json and
+Each run has a folder of its own; what is done is not done again, and what was interrupted
+resumes. A run that another process works on is left to it. After --task the command without it
+starts no run: it collects those that have finished, names the missing ones, and fails if there
+are any (--jobs N runs them here). Points are compared on held-out training images alone. Those
+on the Pareto front of accuracy and leak are marked, and so are those that differ from one of
+them by no more than chance. The answer is written as sweep.md, sweep.csv, sweep.json and
 sweep.html, which plots a line over one key and heat maps over pairs of several.")]
 pub(crate) struct Sweep {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`)

@@ -15,10 +15,9 @@ use crate::data::is_unusable;
 use crate::data::sheet::Sheet;
 use crate::exit::usage;
 
-/// Usual names of the column of files.
-pub(crate) const FILES: [&str; 9] =
-    ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
-/// Usual names of the column of classes.
+/// Usual names of the column of files, for [`named`].
+pub(crate) const FILES: [&str; 7] = ["file", "filename", "path", "filepath", "image", "picture", "img"];
+/// Usual names of the column of classes, for [`named`].
 pub(crate) const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
 
 /// Integers with at most this many different values are codes of categories.
@@ -58,7 +57,7 @@ pub(crate) enum Kind {
 
 /// What is said of a word among numbers.
 pub(crate) fn no_number(word: &str) -> String {
-    format!("; `{word}` is no number: leave such cells empty, and the column is one of numbers")
+    format!("; `{word}` is not a number: leave such cells empty to make the column numeric")
 }
 
 impl Column {
@@ -71,7 +70,7 @@ impl Column {
         let rows = filled.clone().count();
         let numbers: Option<Vec<f64>> =
             filled.clone().map(|cell| cell.parse().ok().filter(|number: &f64| number.is_finite())).collect();
-        let are_codes = counts.len() <= MOST_CODES && counts.keys().all(|cell| cell.parse::<i64>().is_ok());
+        let are_codes = counts.len() <= MOST_CODES && counts.keys().all(|cell| is_whole(cell));
         let kind = match numbers.filter(|numbers| !numbers.is_empty() && !are_codes) {
             Some(numbers) => numeric_kind(&numbers),
             None if rows > MOST_CODES && counts.len() as f64 > MOST_NAMES * rows as f64 => {
@@ -128,10 +127,15 @@ impl Column {
     /// The reason for its kernel.
     pub(crate) fn why(&self) -> &'static str {
         match self.kind {
-            Kind::Numbers { .. } => "a number: alike to exp(-1/2) where it lies one standard deviation apart",
-            _ => "a category: alike where it is the same",
+            Kind::Numbers { .. } => "a number: values one standard deviation apart have similarity exp(-1/2)",
+            _ => "a category: similarity 1 if equal, else 0",
         }
     }
+}
+
+/// True for an integer, also as `2.0`: pandas writes integers so once a cell of their column is empty.
+fn is_whole(cell: &str) -> bool {
+    cell.parse::<f64>().is_ok_and(|number| number.is_finite() && number.fract() == 0.0)
 }
 
 fn numeric_kind(numbers: &[f64]) -> Kind {
@@ -199,6 +203,25 @@ pub(crate) fn candidates<'h>(header: &'h [String], roles: &[Option<&String>]) ->
     header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
 }
 
+/// The columns of a table of so many rows that are attributes of vectors. The others are said: those that say nothing, and those that
+/// lack values, unless they are `wanted`.
+pub(crate) fn attributes(
+    columns: impl Iterator<Item = Column>,
+    wanted: Option<&str>,
+    rows: usize,
+) -> Vec<Column> {
+    let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
+    let (useful, useless): (Vec<Column>, Vec<Column>) =
+        columns.partition(|column| column.is_attribute() || is_wanted(column));
+    say_left_out(&useless, rows);
+    let (whole, incomplete): (Vec<Column>, Vec<Column>) =
+        useful.into_iter().partition(|column| column.missing == 0 || is_wanted(column));
+    for column in incomplete {
+        line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
+    }
+    whole
+}
+
 /// Says which columns cannot be attributes, of a table of so many rows.
 pub(crate) fn say_left_out(columns: &[Column], rows: usize) {
     columns.iter().filter_map(|column| column.left_out(rows)).for_each(line);
@@ -214,7 +237,7 @@ fn lonely(label: &str, classes: &[(String, usize)], thing: &str) -> Option<Strin
     let alone = classes.iter().filter(|(_, count)| *count == 1).count();
     (classes.len() > 2 && 2 * alone > rows).then(|| {
         format!(
-            "most of the {} classes have one {thing}: is `{label}` a number? classes are names",
+            "most of the {} classes have one {thing}: does `{label}` hold numbers? a class column holds names",
             classes.len()
         )
     })
@@ -227,9 +250,13 @@ pub(crate) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String,
     counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
 }
 
-/// The first column whose name is one of the known ones, in the order of these, whatever its case.
+/// The first column whose name is one of the known ones, in the order of these. Neither its case nor spaces, hyphens and underscores
+/// in it count: `Patient ID` is `patientid`.
 pub(crate) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a String> {
-    known.iter().find_map(|name| header.iter().find(|column| column.eq_ignore_ascii_case(name)))
+    let plain = |name: &str| {
+        name.chars().filter(|c| !" -_".contains(*c)).map(|c| c.to_ascii_lowercase()).collect::<String>()
+    };
+    known.iter().find_map(|name| header.iter().find(|column| plain(column) == **name))
 }
 
 /// The first of some words.
@@ -259,7 +286,10 @@ mod tests {
         let sites = of(&["north", "south", "north"]);
         assert_eq!(sites.kind.to_string(), "2 values: north 2, south 1");
         assert_eq!(sites.kernel(), "{ name = \"exact-match\" }");
-        assert!(matches!(of(&["1", "0", "1"]).kind, Kind::Categories { are_codes: true, .. }));
+        for codes in [["1", "0", "1"], ["1.0", "2.0", "1.0"]] {
+            assert!(matches!(of(&codes).kind, Kind::Categories { are_codes: true, .. }), "{codes:?}");
+        }
+        assert!(matches!(of(&["1.5", "2.0", "1.5"]).kind, Kind::Numbers { .. }));
         let paths: Vec<String> = (0..20).map(|i| format!("{i}.png")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         assert!(!of(&paths).is_attribute() && !of(&["a", "a"]).is_attribute() && sites.is_attribute());
@@ -313,7 +343,8 @@ mod tests {
     #[test]
     fn classes_of_one_row_each_are_said() {
         let of = |cells: &[&str]| lonely("label", &counted(cells.iter().copied()), "picture");
-        let note = "most of the 4 classes have one picture: is `label` a number? classes are names";
+        let note =
+            "most of the 4 classes have one picture: does `label` hold numbers? a class column holds names";
         assert_eq!(of(&["61", "62", "63.5", "70", "70"]).as_deref(), Some(note));
         assert_eq!(of(&["cat", "dog", "cat", "dog", "eel", "eel", "owl"]), None);
     }

@@ -20,7 +20,7 @@ pub(crate) struct Split {
 }
 
 /// The first column but that of the class that is named as one of parts and whose cells are parts. Empty cells say nothing.
-/// One that is `train` in every row is said, and passed over.
+/// One that is `train` in every row, or is called so and has no word for a part, is said, and passed over.
 ///
 /// # Errors
 /// Names line, column and cell if only some of the cells are parts, or some are `train` and the others empty; the column if it
@@ -35,7 +35,30 @@ pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Res
             return Ok(Some(Split { column: column.clone(), judged_by }));
         }
     }
+    ["split", "fold"]
+        .into_iter()
+        .flat_map(named)
+        .filter_map(|(at, column)| unknown(column, at, rows))
+        .for_each(line);
     Ok(None)
+}
+
+/// A note on a column that is called a split and has no word for a part, such as `0` or `tr`: its rows are not divided by it.
+fn unknown(column: &str, at: usize, rows: &[StringRecord]) -> Option<String> {
+    let cells = || rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty());
+    let first = cells().find(|cell| meant(cell).is_none())?;
+    cells().all(|cell| meant(cell).is_none()).then(|| {
+        format!(
+            "column `{column}` (`{first}`, ...) is not read as the split: it has none of the words `train`, `validation` and `test`"
+        )
+    })
+}
+
+/// The part that a cell means, also where the reader of tables does not take it.
+fn meant(cell: &str) -> Option<Part> {
+    let word = cell.to_ascii_lowercase();
+    let known = WORDS.iter().find(|(other, _)| *other == word).map_or(word.as_str(), |(_, part)| *part);
+    Part::named(known).ok()
 }
 
 /// The part to judge by, if the cells of a column are parts. None if no cell is one, or all are `train`, so that none is judged by.
@@ -43,11 +66,6 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
     let cells =
         || rows.iter().filter_map(move |row| Some((row, row.get(at)?))).filter(|(_, cell)| !cell.is_empty());
     let parts: Vec<Part> = cells().filter_map(|(_, cell)| Part::named(cell).ok()).collect();
-    let meant = |cell: &str| {
-        let word = cell.to_ascii_lowercase();
-        let known = WORDS.iter().find(|(other, _)| *other == word).map_or(word.as_str(), |(_, part)| *part);
-        Part::named(known).ok()
-    };
     if !cells().any(|(_, cell)| meant(cell).is_some()) {
         return Ok(None);
     }
@@ -65,14 +83,16 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
     let has = |part: Part| parts.contains(&part);
     match (has(Part::Train), has(Part::Test), has(Part::Validation)) {
         (false, ..) => Err(format!(
-            "column `{column}` is `train` in no row, so that nothing is left to train on; write it into the rows to train on"
+            "no row of column `{column}` is `train`, so there is nothing to train on; write it into the rows to train on"
         )),
         (true, true, _) => Ok(Some(JudgedBy::Test)),
         (true, false, true) => Ok(Some(JudgedBy::Validation)),
         (true, false, false) => match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
             Some(row) => Err(empty(column, row)),
             None => {
-                line(format_args!("column `{column}` says only `train`: a fifth is held out at random"));
+                line(format_args!(
+                    "every row of column `{column}` is `train`; a fifth is held out at random"
+                ));
                 Ok(None)
             }
         },
@@ -119,6 +139,19 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_is_called_a_split_and_says_no_part_is_named() {
+        let note = |cells: &[&str]| {
+            let rows: Vec<StringRecord> =
+                cells.iter().map(|cell| StringRecord::from(vec!["a", cell])).collect();
+            unknown("split", 1, &rows)
+        };
+        let text = note(&["", "tr", "te"]).unwrap();
+        assert!(text.starts_with("column `split` (`tr`, ...) is not read as the split"), "{text}");
+        assert_eq!(note(&["train", "train"]), None);
+        assert_eq!(note(&["", ""]), None);
+    }
+
+    #[test]
     fn a_split_that_would_be_dropped_is_named() {
         let fault = |cells: &[&str]| of("split", cells).unwrap_err();
         let capitals = fault(&["train", "Test"]);
@@ -126,7 +159,7 @@ mod tests {
         assert!(capitals.contains("write `test`"), "{capitals}");
         assert!(fault(&["training", "validation"]).contains("write `train`"));
         assert!(fault(&["train", "test", "left"]).contains("is `left`"));
-        assert!(fault(&["test", "val"]).contains("`train` in no row"));
+        assert!(fault(&["test", "val"]).contains("no row of column `split` is `train`"));
         let blank = fault(&["train", "", "train"]);
         assert!(blank.starts_with("line 3: column `split` is empty; say the part of every row"), "{blank}");
     }

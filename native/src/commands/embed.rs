@@ -103,9 +103,10 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
 fn listed(list: &Path) -> Result<Listing> {
     let listing = Listing::of(list)?;
     match listing.count() {
-        0 => {
-            Err(usage(format_args!("the list {} names no pictures; it holds a path a line", list.display())))
-        }
+        0 => Err(usage(format_args!(
+            "the list {} names no pictures; expected one path per line",
+            list.display()
+        ))),
         _ => Ok(listing),
     }
 }

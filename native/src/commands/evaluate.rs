@@ -110,7 +110,7 @@ impl Probed<'_> {
         let smallest = train.class_counts().into_iter().filter(|&count| count > 0).min()?;
         (self.probe == Probe::Knn && votes > smallest).then(|| {
             format!(
-                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so that the guess \
+                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so the guess \
                  leans towards the most frequent class; `--probe linear` has no such number"
             )
         })
@@ -169,11 +169,11 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
 fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
     let Some(name) = condition.filter(|name| !train.conditions.contains_key(*name)) else { return Ok(()) };
     if train.conditions.is_empty() {
-        return Err(usage(format_args!("--condition {name}: these data have no variables; leave it out")));
+        return Err(usage(format_args!("--condition {name}: these data have no attributes; leave it out")));
     }
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
     let hint = suggestion(name, &known);
-    Err(usage(format_args!("--condition {name}: these data have no such variable{hint}")))
+    Err(usage(format_args!("--condition {name}: these data have no such attribute{hint}")))
 }
 
 /// The data and settings for evaluating a model.

@@ -14,7 +14,7 @@ use crate::console::{Console, line};
 use crate::exit::usage;
 use crate::export::{onnx, pytorch};
 use crate::run_folder::folder;
-use crate::run_folder::model;
+use crate::run_folder::model::{self, Choice};
 
 #[derive(Serialize)]
 struct Answer {
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
-    let of_last = || model::taken(&arguments.model, &metadata);
+    let of_last = || model::taken(&arguments.model, &metadata, Choice::Variant);
     said.or_else(|| arguments.arm.is_none().then(of_last).flatten()).iter().for_each(line);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));

@@ -7,10 +7,12 @@ use burn::tensor::Device;
 use simile_core::nn::checkpoint::Metadata;
 
 use crate::config::Recipe;
+use crate::exit::usage;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::resume::check_same_pictures;
 use crate::run_folder::folder::RunFolder;
+use crate::run_folder::model::file as file_of;
 use crate::run_folder::state::RunState;
 
 /// The folder of the data: the given one, or the one of the run, if its state still records it.
@@ -33,12 +35,14 @@ pub(super) fn folder(model: &Path, given: Option<&Path>) -> Result<Option<PathBu
 /// # Errors
 /// If the file does not say it.
 pub(super) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result<Recipe> {
-    serde_json::from_value(metadata.recipe.clone()).with_context(|| {
-        format!(
+    if metadata.recipe.is_null() {
+        anyhow::bail!(
             "the model {} does not say on which data it was trained, as one that was imported does not; {instead}",
             model.display()
-        )
-    })
+        );
+    }
+    serde_json::from_value(metadata.recipe.clone())
+        .with_context(|| format!("the recipe in the model {} cannot be read; {instead}", model.display()))
 }
 
 /// The images of the recipe of a model.
@@ -62,7 +66,13 @@ pub(super) fn splits(
     };
     if model.is_dir() {
         // Otherwise images that it was trained on may be among those to test on.
-        check_same_pictures(model, &splits, &recipe.data)?;
+        check_same_pictures(model, &splits, &recipe.data).map_err(|error| {
+            let file = file_of(model);
+            usage(format_args!(
+                "{error}; to use its encoder on these pictures, name {} instead of the run",
+                file.display()
+            ))
+        })?;
     }
     let section = recipe.data.prior.as_ref();
     let with_prior = prior::add(splits, section, device);

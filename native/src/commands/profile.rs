@@ -47,7 +47,7 @@ fn text(profile: &Profile) -> String {
     let mut text = String::new();
     for arm in &profile.arms {
         let ArmProfile { name, steps, step_ms, images_per_second, stages, .. } = arm;
-        let mut stages_table = table(["Stage", "ms a step", "share %"]);
+        let mut stages_table = table(["Stage", "ms per step", "share %"]);
         for stage in stages {
             let row = [stage.name.into(), format!("{:.2}", stage.ms), format!("{:.1}", 100.0 * stage.share)];
             stages_table.add_row(row);
@@ -56,8 +56,8 @@ fn text(profile: &Profile) -> String {
         stages_table.add_row(["sum".into(), format!("{all:.2}"), "100.0".into()]);
         let _ = writeln!(
             text,
-            "{name}: {step_ms:.2} ms a step, {:.2} of them of the host{}, {images_per_second:.0} images a second, over \
-             {steps} steps of {}\n{}\n{}",
+            "{name}: {step_ms:.2} ms per step, {:.2} of them on the host{}, {images_per_second:.0} images per second, \
+             over {steps} steps of {}\n{}\n{}",
             arm.host_ms,
             waiting(&arm.waiting),
             profile.batch,
@@ -68,14 +68,14 @@ fn text(profile: &Profile) -> String {
         let per_second = |count: u64| count as f64 / (1e-3 * step_ms) / 1e9;
         let _ = writeln!(
             text,
-            "by the time of a step {:.1} GFLOP/s and {:.1} GB/s",
+            "at this time per step: {:.1} GFLOP/s and {:.1} GB/s",
             per_second(total.flops),
             per_second(total.bytes)
         );
         text.push_str(&launches(arm));
     }
     format!(
-        "{text}The host waits for {} at the end of each stage of the table, and not in the time of a step.\n{BY_FORMULA}\n\
+        "{text}The stages of the table end with a wait for {}; the time per step has no such waits.\n{BY_FORMULA}\n\
          all stages: {} (open it in https://ui.perfetto.dev)",
         profile.device,
         profile.trace.display()
@@ -96,7 +96,7 @@ fn launches(ArmProfile { launches, .. }: &ArmProfile) -> String {
         return String::new();
     }
     let all: f64 = launches.iter().map(|kernel| kernel.per_step).sum();
-    let mut text = format!("{all:.0} kernels a step, {} of different names\n", launches.len());
+    let mut text = format!("{all:.0} kernels per step, {} of different names\n", launches.len());
     for kernel in launches.iter().take(MOST_KERNELS) {
         let _ = writeln!(text, "{:8.1}  {}", kernel.per_step, kernel.kernel);
     }
@@ -113,7 +113,7 @@ fn costs_text(costs: &Costs) -> String {
 
 /// The figures of a step that are computed.
 fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
-    let mut costs = table(["By formula", "GFLOP", "MB", "FLOP a byte"]);
+    let mut costs = table(["By formula", "GFLOP", "MB", "FLOP per byte"]);
     let parts =
         [("networks", step.networks), ("loss", step.loss), ("update", step.update), ("sum", step.total())];
     for (part, effort) in parts {

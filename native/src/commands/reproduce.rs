@@ -116,7 +116,7 @@ fn draw(
     let rows = rows(table, &arguments.rows)?;
     something_runs(shipped, table, &rows, word(arguments.scale))?;
     if arguments.runs.list || arguments.runs.task.is_some() {
-        return Err(usage(format_args!("{} trains nothing, so that it has no runs", shipped.name)));
+        return Err(usage(format_args!("{} trains nothing, so it has no runs", shipped.name)));
     }
     let panels = panels(table, &rows, arguments.data.as_deref())?.unwrap_or_default();
     let drawn = Drawn {

@@ -110,7 +110,7 @@ fn of_all(error: anyhow::Error) -> anyhow::Error {
 
 /// The interruption that the user requested, of all runs.
 fn interrupted() -> anyhow::Error {
-    Interrupted("the same command goes on from here".into()).into()
+    Interrupted("the same command continues from here".into()).into()
 }
 
 /// The verdict, and mean and deviation of every arm over the runs in which it did not diverge.

@@ -105,7 +105,7 @@ fn limit(most: Option<f64>, outcomes: &[Outcome]) -> Result<Option<Limit>> {
     match front::leak_of(outcomes) {
         Some(leak) => Ok(Some(Limit { leak, most })),
         None => Err(usage(
-            "no run measures a leak, so that --leak-at-most chooses nothing; name an attribute with --set \
+            "no run measures a leak, so --leak-at-most chooses nothing; name an attribute with --set \
              probe.condition=NAME",
         )),
     }

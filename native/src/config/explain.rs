@@ -91,8 +91,8 @@ pub(crate) fn line_of(source: &str, path: &[impl AsRef<str>]) -> Option<usize> {
     }
 }
 
-/// The first line of `source` that sets a key of that name, from line `from` to the end of the section there: the one whose header
-/// this is, with those below it, or the one in which it lies.
+/// The first line of `source` that sets a key of that name, from line `from` to the end of that line's section. If the line is a
+/// header, the sections below it count too.
 pub(crate) fn line_of_key(source: &str, name: &str, from: usize) -> Option<usize> {
     let mut lines = (1..).zip(source.lines()).skip(from.saturating_sub(1));
     let (first, text) = lines.next()?;

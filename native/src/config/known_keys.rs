@@ -1,5 +1,5 @@
-//! The keys that the reader of recipes knows in a section, and their types, as it answers to a key or a value that it does not
-//! know.
+//! Lists the keys of a section and their types: gives the reader of recipes an unknown key, or a value of another type, and reads
+//! its error.
 
 use toml::{Table, Value};
 
@@ -9,8 +9,8 @@ use super::Recipe;
 const NONE: &str = "no-such-name";
 
 impl Recipe {
-    /// The keys of a section, a dotted path, if the reader refuses all others there. None of a section that there is not, and of
-    /// one whose keys depend on a name in it.
+    /// The keys of a section, a dotted path, if the reader refuses all others there. `None` if the section does not exist, or if
+    /// its keys depend on its `name`.
     pub(crate) fn known_keys(&self, section: &str) -> Option<Vec<String>> {
         let mut table = Table::try_from(self).ok()?;
         let place = inner(&mut table, section)?;

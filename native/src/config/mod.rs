@@ -247,6 +247,14 @@ fn find(name: &str) -> Result<(String, String)> {
         let named = quoted(name);
         return Err(usage(format_args!("`{name}` is a folder; write its recipe with `simile init {named}`")));
     }
+    if path
+        .extension()
+        .is_some_and(|ending| ["csv", "tsv"].iter().any(|table| ending.eq_ignore_ascii_case(table)))
+    {
+        return Err(usage(format_args!(
+            "`{name}` is a table; name its folder, and the table with --csv if there are several"
+        )));
+    }
     let text = fs::read_to_string(path).with_context(|| format!("cannot read the recipe {name}"))?;
     Ok((text, name.to_owned()))
 }

@@ -133,9 +133,11 @@ impl TrainSection {
                 let reason = "`train.checkpoint_minutes` must be above 0";
                 Err(Fault::new("train", "checkpoint_minutes", reason))
             }
-            None if self.ema.is_some_and(|ema| !(0.0..=1.0).contains(&ema)) => {
-                Err(Fault::new("train", "ema", "`train.ema` must be from 0 to 1"))
-            }
+            None if self.ema.is_some_and(|ema| !(0.0..1.0).contains(&ema)) => Err(Fault::new(
+                "train",
+                "ema",
+                "`train.ema` must be from 0 to below 1: with 1 the average never changes",
+            )),
             None if !self.iterations.is_multiple_of(self.accumulate) => {
                 let reason =
                     "`train.iterations` must be a multiple of `train.accumulate`; the rest would be lost";

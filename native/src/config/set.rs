@@ -32,7 +32,7 @@ pub(super) fn all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
         rest = left;
     }
     let Some((_, changed)) = steps.last() else { return Ok(recipe) };
-    // That of a run may have keys that are ignored, for which no setting is to blame.
+    // The recipe of a run may have keys that are ignored; no setting causes that fault.
     let Some(reason) = fault(changed).filter(|reason| fault(&recipe).as_ref() != Some(reason)) else {
         return Ok(changed.clone());
     };
@@ -126,7 +126,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// The sections that have a key which was given without one, in words.
+/// The sections that have the key, in words, for a setting without a section.
 fn within(table: &Table, key: &str) -> Option<String> {
     let has = |section: &Value| section.as_table().is_some_and(|section| section.contains_key(key));
     let full_keys: Vec<String> =

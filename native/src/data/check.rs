@@ -70,7 +70,7 @@ fn check_pictures(
     let is_whole = set.is_whole(&section.options());
     report.problem = about.pictures.filter(|&all| is_whole && all != listed).map(|all| {
         format!(
-            "{listed} pictures, where the official data set has {all}; it can be used, but it is not the same"
+            "{listed} pictures, where the official data set has {all}; it can be used, but results are not comparable"
         )
     });
     report.sound = broken.is_empty() && report.problem.is_none();

@@ -36,7 +36,7 @@ pub(crate) enum DataError {
     )]
     LargeFeatures { path: PathBuf, limit: u64 },
     #[error(
-        "{} takes {} of memory while it is read, and {} are free; {remedy}",
+        "{} needs {} of memory while it is read, and {} are free; {remedy}",
         path.display(),
         size(*bytes),
         size(*free)
@@ -64,7 +64,7 @@ pub(crate) enum DataError {
     )]
     NeedsCache { pictures: usize, bytes: u64, most: u64 },
     #[error(
-        "{pictures} pictures take {} when decoded, and {} has {} free; make room there, set SIMILE_CACHE to another folder, \
+        "{pictures} pictures take {} when decoded, and {} has {} free; free some, set SIMILE_CACHE to another folder, \
          or take fewer with data.train",
         size(*bytes),
         folder.display(),

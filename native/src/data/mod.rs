@@ -36,8 +36,10 @@ pub(crate) use pictures::resize::ResizeSpec;
 pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
-pub(crate) use sets::table::{ReadTable, TableSection, catalogue as read_table, is_unusable, sheet};
-pub(crate) use survey::Survey;
+pub(crate) use sets::table::{
+    ReadTable, TableSection, catalogue as read_table, in_several_parts, is_unusable, sheet,
+};
+pub(crate) use survey::{Survey, tie_to_class};
 
 /// Further parsers for the tests with mutated files.
 #[cfg(test)]

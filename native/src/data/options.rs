@@ -92,7 +92,7 @@ fn read<O: OwnOption>(value: Value) -> Result<Arc<dyn Given>, String> {
     Ok(Arc::new(option))
 }
 
-/// The fault of one value of a section, at a path that is not empty, whatever other values the section needs.
+/// The fault of one value of a section, at a path that is not empty. The other values of the section may be missing.
 fn fault<O: OwnOption>(path: &[String], value: Value) -> Option<String> {
     let mut fault = None;
     let entry = Entry { path, value: Some(value), fault: &mut fault };

@@ -64,7 +64,7 @@ pub(crate) enum JudgedBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeaturesSection {
-    /// A `.npy` or `.safetensors` file in the data folder, one row a picture.
+    /// A `.npy` or `.safetensors` file in the data folder, one row per picture.
     pub(crate) file: PathBuf,
     /// A text file in the data folder with the path of the picture of each row.
     pub(crate) paths: PathBuf,

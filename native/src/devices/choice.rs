@@ -93,7 +93,7 @@ impl FromStr for DeviceChoice {
             None => Ok(name.into()),
             Some(Ok(_)) if name == DeviceName::Auto => Err("`auto` chooses by itself; name a backend".into()),
             Some(Ok(index)) => Ok(Self { name, index }),
-            Some(Err(_)) => Err(format!("what follows `{name}:` counts devices from 0")),
+            Some(Err(_)) => Err(format!("the number after `{name}:` counts devices from 0")),
         }
     }
 }
@@ -151,7 +151,7 @@ impl DeviceSet {
         let find = |one: &str| {
             present.iter().find(|device| device.to_string() == one).cloned().ok_or_else(|| {
                 usage(format_args!(
-                    "the run was begun on {one}, which is not here; name another with --device"
+                    "the run started on {one}, which is not on this machine; name another with --device"
                 ))
             })
         };

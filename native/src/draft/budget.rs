@@ -60,8 +60,8 @@ const OF_GPU: Encoder =
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
-        let held_out = ((contents.pictures as f64 * HELD_OUT) as usize).clamp(1, MOST_HELD_OUT);
-        let train = contents.pictures.saturating_sub(match &contents.layout {
+        let held_out = ((contents.usable as f64 * HELD_OUT) as usize).clamp(1, MOST_HELD_OUT);
+        let train = contents.usable.saturating_sub(match &contents.layout {
             Layout::Table(table) if table.split.is_some() => 0,
             Layout::Folders { split: true } => 0,
             _ => held_out,

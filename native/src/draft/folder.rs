@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use csv::StringRecord;
 use image::ImageReader;
 use simile_core::data::{Catalogue, Part};
 
@@ -24,6 +25,8 @@ const ENDINGS: [&str; 4] = [".png", ".jpg", ".jpeg", ".webp"];
 pub(super) struct Contents {
     pub(super) layout: Layout,
     pub(super) pictures: usize,
+    /// Those of them that have a value in every column that is used.
+    pub(super) usable: usize,
     /// The classes with their numbers of pictures.
     pub(super) classes: Vec<(String, usize)>,
     /// The median of the shorter sides of some pictures, in pixels.
@@ -102,7 +105,13 @@ impl Contents {
                 .iter()
                 .find(|name| cells(name).take(3).all(is_picture) && !rows.is_empty())
                 .ok_or_else(|| {
-                    wrong(format!("no column names the files of the pictures; call it `{}`", FILES[0]))
+                    let or = match wishes.csv {
+                        Some(_) => "",
+                        None => {
+                            ". If it is not a table of the pictures, move it away: a folder is then a class"
+                        }
+                    };
+                    wrong(format!("no column names the files of the pictures; call it `{}`{or}", FILES[0]))
                 })?,
         };
         let label = match wishes.label {
@@ -115,12 +124,12 @@ impl Contents {
         };
         let split = split::find(&header, &rows, label)
             .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
-        // A probe can name only those values of an attribute that it was fitted to.
         let is_asked = |name: &String| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
-        let subject = subject::find(&header, &rows, label).filter(|subject| !is_asked(subject));
+        let subject = subject::find(&header, &rows, label);
         if split.is_none() {
-            subject::say(subject.as_ref(), "picture");
+            subject::say(subject.as_ref(), subject.as_ref().is_some_and(is_asked), "picture");
         }
+        let subject = subject.filter(|subject| !is_asked(subject));
         let first = cells(file).find(|cell| !cell.is_empty());
         let Some(first) = first else {
             return Err(wrong("it has no row with a picture".into()));
@@ -138,15 +147,27 @@ impl Contents {
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
         let (file, label) = (file.clone(), label.clone());
+        let asked =
+            wishes.hide.iter().chain(wishes.keep).map(|name| place(name)).filter(|at| *at < header.len());
+        let used: Vec<usize> = roles.into_iter().flatten().map(|name| place(name)).chain(asked).collect();
+        let is_usable =
+            |row: &&StringRecord| used.iter().all(|at| row.get(*at).is_some_and(|cell| !cell.is_empty()));
+        let usable = rows.iter().filter(is_usable).count();
         let table = Table { csv, file, label, split, subject, attributes, others, missing };
-        Ok(Self { pictures: rows.len(), classes, side, layout: Layout::Table(table) })
+        Ok(Self { pictures: rows.len(), usable, classes, side, layout: Layout::Table(table) })
     }
 
     fn from_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
         if let Some(column) = wishes.hide.first().or(wishes.keep.first()) {
             return Err(usage(format_args!(
-                "{} has no CSV file, so that nothing says the `{column}` of a picture; put one beside the pictures with \
+                "{} has no CSV file, so nothing says the `{column}` of a picture; put one beside the pictures with \
                  the columns file,label,{column}",
+                folder.display()
+            )));
+        }
+        if let Some(label) = wishes.label {
+            return Err(usage(format_args!(
+                "{} has no CSV file, so there is no column `{label}`; without --label a folder is a class",
                 folder.display()
             )));
         }
@@ -156,6 +177,7 @@ impl Contents {
         let some = spread(catalogue.len()).filter_map(|at| Some(folder.join(catalogue.files.get(at)?)));
         Ok(Self {
             pictures: catalogue.len(),
+            usable: catalogue.len(),
             classes: counted(labels.map(String::as_str)),
             side: side(some),
             layout: Layout::Folders { split: has_parts(&catalogue) },
@@ -177,11 +199,11 @@ impl Contents {
             if let Some(Column { kind, .. }) = table.others.iter().find(of_name) {
                 let is = match kind {
                     Kind::Names { word, .. } => format!(
-                        "has {kind}: its values are shared by few rows, so that it can be neither hidden nor kept{}",
+                        "has {kind}: its values are shared by few rows, so it can be neither hidden nor kept{}",
                         word.as_deref().map(no_number).unwrap_or_default()
                     ),
                     Kind::Categories { values, .. } if values.is_empty() => "is empty".into(),
-                    _ => format!("has {kind}: it has one value, so that there is nothing to hide or to keep"),
+                    _ => format!("has {kind}: it has one value: there is nothing to hide or to keep"),
                 };
                 return Err(usage(format_args!("{}: column `{name}` {is}", path.display())));
             }

@@ -59,7 +59,13 @@ impl Draft {
     pub(crate) fn new(folder: &Path, wishes: Wishes<'_>, on_gpu: bool) -> Result<Self> {
         if folder.join(RECIPE).is_file() {
             return Err(usage(format_args!(
-                "{} is the folder of a run; go on with it by --resume, or name a folder of pictures",
+                "{} is the folder of a run; resume it with --resume, or name a folder of pictures",
+                folder.display()
+            )));
+        }
+        if !folder.is_dir() {
+            return Err(usage(format_args!(
+                "{} is not a folder; name the folder of the pictures",
                 folder.display()
             )));
         }
@@ -67,7 +73,7 @@ impl Draft {
         let hide = contents.columns(folder, wishes.hide)?;
         let keep = contents.columns(folder, wishes.keep)?;
         if let Some(both) = hide.iter().find(|column| keep.iter().any(|other| other.name == column.name)) {
-            return Err(usage(format_args!("`{}` is to be hidden and to be kept; choose one", both.name)));
+            return Err(usage(format_args!("`{}` is both hidden and kept; choose one", both.name)));
         }
         let budget = Budget::new(&contents, on_gpu);
         let wished = wished(wishes);
@@ -112,13 +118,16 @@ impl Draft {
 
     /// The folder's contents, in lines for the user.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let Contents { pictures, classes, layout, side, .. } = &self.contents;
+        let Contents { pictures, usable, classes, layout, side } = &self.contents;
         let names = || classes.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>();
         let mut lines = vec![format!(
             "{pictures} pictures of about {side} pixels in {} classes: {}",
             classes.len(),
             some(&names())
         )];
+        if usable < pictures {
+            lines.push(format!("{} rows lack a value that is needed, and are left out", pictures - usable));
+        }
         if let Layout::Table(table) = layout {
             lines.extend(table.attributes.iter().map(|column| format!("{}: {}", column.name, column.kind)));
         }
@@ -224,7 +233,7 @@ mod tests {
     fn columns_may_have_several_lines_and_quotes() {
         let folder = scans("\"age\n(years)\",\"a\"\"b'c\"", ["61.5,x", "47,y", "50,x", "38,y"]);
         let (text, recipe) = drafted(folder.path(), &["age\n(years)"], &["a\"b'c"]);
-        assert!(text.contains("without telling age (years)"), "{text}");
+        assert!(text.contains("independent of age (years)"), "{text}");
         assert_eq!(recipe.probe.condition, "age\n(years)");
         assert_eq!(recipe.probe.also, ["a\"b'c"]);
         let names: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();

@@ -30,10 +30,10 @@ fn head(draft: &Draft, file: &str) -> String {
         |columns: &[Column]| columns.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
     let aim = match (draft.hide.as_slice(), draft.keep.as_slice()) {
         ([], []) => "which pictures are alike".to_owned(),
-        (hide, []) => format!("which pictures are alike, without telling {}", names(hide)),
+        (hide, []) => format!("which pictures are alike, independent of {}", names(hide)),
         ([], keep) => format!("which pictures are alike, {} included", names(keep)),
         (hide, keep) => {
-            format!("which pictures are alike, {} included, without telling {}", names(keep), names(hide))
+            format!("which pictures are alike, {} included, independent of {}", names(keep), names(hide))
         }
     };
     let time = match (&draft.budget.time, draft.budget.shortened_from) {
@@ -230,8 +230,8 @@ fn arms(draft: &Draft) -> String {
 fn hiding(column: &Column, variant: &str, mark: &str) -> String {
     let (name, kernel, why) = (&column.name, column.kernel(), column.why());
     let arm = format!(
-        "[[variant]]\nname = {}\n[variant.objective]              # compares pictures of like {} alone, so that it is of no use to \
-         tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
+        "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures with the same {}, so it does not help \
+         to tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
          {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
         Value::from(variant),
         comment(name),

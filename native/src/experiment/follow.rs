@@ -102,7 +102,7 @@ impl Follower {
     fn with_same_images(self, leaders: Digest) -> Result<Self> {
         if self.splits.digest_of_all(&self.recipe.data) != leaders {
             bail!(
-                "the images of this process have other file names, classes or variables than those of rank 0; give all \
+                "the images of this process have other file names, classes or attributes than those of rank 0; give all \
                  processes equal folders"
             );
         }

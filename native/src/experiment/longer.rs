@@ -53,7 +53,7 @@ pub(super) fn recipe(
     }
     if is_longer {
         line(format_args!(
-            "the run goes on from {} to {} iterations; from here on its schedule is that of the longer run",
+            "the run continues from {} to {} iterations; from here on it follows the schedule of the longer run",
             begun.train.iterations, asked.train.iterations
         ));
     }
@@ -68,7 +68,7 @@ fn of_setting(difference: &Difference) -> String {
             "the run was begun for {was} iterations; N in --set {LENGTH}=N must be larger than {was}, not {is}"
         ),
         key => format!(
-            "--set {key}: the run was begun with {was}; only {LENGTH} can become more and {PRIOR} be another place; begin another run"
+            "--set {key}: the run was begun with {was}; only {LENGTH} can grow and {PRIOR} can name another place; begin another run"
         ),
     }
 }

@@ -102,7 +102,7 @@ fn stopped(run: &Path, data: Option<&Path>, recipe: &Recipe) -> String {
     let of_prior =
         is_absent.then(|| format!("; name the present place of its prior with --set {PRIOR}=PATH"));
     let remedies = of_data.into_iter().chain(of_prior).collect::<String>();
-    format!("{} cannot go on now, and keeps its state{remedies}", run.display())
+    format!("{} cannot continue now; its state is kept{remedies}", run.display())
 }
 
 /// Begins the run of a folder with a recipe and no state, whose process ended before the first state.
@@ -113,7 +113,7 @@ fn from_the_start(
 ) -> Result<(RunFolder, RunResult)> {
     if has_result(&folder) && !options.set.is_empty() {
         return Err(usage(format_args!(
-            "the run in {} has finished and its folder `state` was removed, so that it cannot be made longer",
+            "the run in {} has finished and its folder `state` was removed, so it cannot be made longer",
             folder.root().display()
         )));
     }
@@ -121,7 +121,7 @@ fn from_the_start(
         return Err(has_finished(&folder));
     }
     if options.set.iter().any(|setting| key_of(setting) != PRIOR) {
-        return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
+        return Err(usage("the run has not started, so it cannot be made longer; leave --set out"));
     }
     let recipe = recipe.with(options.set)?;
     line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
@@ -179,7 +179,7 @@ pub(crate) fn check_same_pictures(run: &Path, splits: &Splits, section: &DataSec
     match result.and_then(|result| result.picture_files) {
         Some(begun) if begun != splits.digest_of_all(section) => Err(other_data(
             &folder,
-            "names, classes, sizes or variables of its pictures are not those of its result",
+            "names, classes, sizes or attributes of its pictures are not those of its result",
         )),
         _ => Ok(()),
     }
@@ -245,14 +245,14 @@ fn same_devices(state: &RunState, options: &ResumeOptions<'_>) -> Result<DeviceS
     if devices.to_string() != state.device {
         if is_auto {
             return Err(usage(format_args!(
-                "the run was begun on {}, and these processes would go on on {devices}; name the device for all of them with `{}`, \
+                "the run started on {}, and these processes would continue on {devices}; name the device for all of them with `{}`, \
                  or another one",
                 state.device,
                 DeviceSet::option(&state.device)
             )));
         }
         line(format_args!(
-            "the run was begun on {} and goes on on {devices}; its numbers will differ",
+            "the run started on {} and continues on {devices}; its numbers will differ",
             state.device
         ));
     }

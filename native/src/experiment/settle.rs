@@ -142,7 +142,7 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     }
     match decisive(&begun, &asked)?.first() {
         Some(difference) => Err(usage(format_args!(
-            "{} holds a run of another recipe, whose `{}` is {} and not {}; name another folder with --out, or remove it",
+            "{} holds a run of another recipe, whose `{}` is {}, here {}; name another folder with --out, or remove it",
             run_folder.root().display(),
             difference.key,
             difference.one(),

@@ -119,7 +119,7 @@ impl Several<'_> {
                 Some((_, others, before)) if *others != files => {
                     let [one, other] = [*before, index].map(|index| self.tasks[index].folder.display());
                     return Err(usage(format_args!(
-                        "{one} and {other} are runs of other pictures, classes or variables; remove those that are not to count"
+                        "{one} and {other} were trained on different pictures, classes or attributes; remove the runs that do not belong"
                     )));
                 }
                 Some(_) => {}
@@ -136,7 +136,7 @@ impl Several<'_> {
     pub(crate) fn all(&self) -> Result<Vec<Settled>> {
         if self.collects() {
             line(format_args!(
-                "{} has runs that were begun with --task: none is begun here",
+                "{} has runs that were started with --task: this command starts none",
                 self.out.display()
             ));
             let found = (0..self.tasks.len()).map(|index| self.labelled(index, self.found(index)));
@@ -240,9 +240,9 @@ impl Several<'_> {
             Some(Settled::Done(_)) => None,
             Some(Settled::Diverged(_)) => {
                 let row = &self.tasks[before].row;
-                Some(Settled::Diverged(format!("it begins from row `{row}`, which diverged")))
+                Some(Settled::Diverged(format!("it needs row `{row}`, which diverged")))
             }
-            _ => Some(Settled::Missing(format!("run {before}, from which it begins, is missing"))),
+            _ => Some(Settled::Missing(format!("it needs run {before}, which is missing"))),
         }
     }
 
@@ -262,7 +262,7 @@ impl Several<'_> {
                 );
             };
             if interrupt::asked() {
-                return Err(Interrupted("the same command goes on from here".into()).into());
+                return Err(Interrupted("the same command continues from here".into()).into());
             }
             if !is_said {
                 line(format_args!("waiting for run {before}, on which {process} works"));

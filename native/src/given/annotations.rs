@@ -10,7 +10,9 @@ use simile_core::data::{Catalogue, Condition, Part};
 use simile_core::numeric::matrix::Matrix;
 
 use super::table::{self, Labels};
+use crate::columns::{self, Column, Kind, subject};
 use crate::console::line;
+use crate::data::in_several_parts;
 use crate::exit::usage;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
@@ -39,11 +41,11 @@ impl Annotations {
     }
 
     /// Reads the annotations that Parquet files hold beside their vectors: `class`, `split` if it exists, and all other columns except
-    /// those that `simile embed` adds.
+    /// those that `simile embed` adds. As in a CSV file, columns that say nothing are left out and said, but for `wanted`.
     ///
     /// # Errors
     /// A usage error if a file is of another format, or has no `class`; if the files differ in their columns.
-    pub(super) fn from_parts(parts: &[PathBuf]) -> Result<Self> {
+    pub(super) fn from_parts(parts: &[PathBuf], wanted: Option<&str>) -> Result<Self> {
         let mut whole: Option<Vec<(String, Cells)>> = None;
         for part in parts {
             if Format::of(part)? != Format::Parquet {
@@ -65,34 +67,44 @@ impl Annotations {
             parquet::each_group(file, keep).with_context(reading)?;
         }
         let origin = parts.first().map_or_else(String::new, |part| part.display().to_string());
-        Self::from_columns(whole.unwrap_or_default(), &origin)
+        Self::from_columns(&whole.unwrap_or_default(), &origin, wanted)
     }
 
-    fn from_columns(columns: Vec<(String, Cells)>, origin: &str) -> Result<Self> {
-        let (mut class, mut split, mut files) = (None, None, None);
-        let mut conditions: BTreeMap<String, Condition> = BTreeMap::new();
-        for (name, cells) in columns {
-            match (name.as_str(), cells) {
-                ("class", cells) => class = Some(words(cells)),
-                ("split", Cells::Text(cells)) => split = Some(cells),
-                ("path", Cells::Text(cells)) => files = Some(cells),
-                ("index" | "x" | "y", _) => {}
-                (_, cells) => {
-                    conditions.insert(name, condition(cells));
-                }
-            }
-        }
+    fn from_columns(columns: &[(String, Cells)], origin: &str, wanted: Option<&str>) -> Result<Self> {
+        let text = |wanted: &str| match columns.iter().find(|(name, _)| name == wanted) {
+            Some((_, Cells::Text(cells))) => Some(cells),
+            _ => None,
+        };
+        let (split, files) = (text("split"), text("path"));
+        let class = columns.iter().find(|(name, _)| name == "class").map(|(_, cells)| words(cells));
         let class = class.ok_or_else(|| {
             usage(format_args!("{origin} has no column `class`; name a CSV file with one with --table"))
         })?;
+        let has_role = |name: &str| match name {
+            "class" | "index" | "x" | "y" => true,
+            "split" => split.is_some(),
+            "path" => files.is_some(),
+            _ => false,
+        };
+        let others: Vec<(&str, &Cells)> = columns
+            .iter()
+            .filter(|(name, _)| !has_role(name))
+            .map(|(name, cells)| (name.as_str(), cells))
+            .collect();
+
         let (labels, classes) = numbered(class.iter().map(String::as_str));
-        let parts = match &split {
+        let parts: Vec<Part> = match split {
             Some(cells) => cells.iter().map(|cell| part(cell, origin)).collect::<Result<_>>()?,
             None => vec![Part::Train; labels.len()],
         };
-        let files = files.unwrap_or_else(|| vec![String::new(); labels.len()]);
-        let mut catalogue = Catalogue::new(origin, files, parts, labels, classes)?;
-        for (name, condition) in conditions {
+        let files = files.cloned().unwrap_or_else(|| vec![String::new(); labels.len()]);
+        let mut catalogue = Catalogue::new(origin, files, parts.clone(), labels, classes)?;
+        if let Some(subjects) = subjects(&others, wanted, split.is_some()) {
+            let (numbers, names) = numbered(subjects.iter().map(String::as_str));
+            split.and_then(|_| in_several_parts(&numbers, &names, &parts)).iter().for_each(line);
+            catalogue = catalogue.with_subjects(numbers)?;
+        }
+        for (name, condition) in conditions(&others, wanted) {
             catalogue = catalogue.with_condition(&name, condition)?;
         }
         Ok(Self { catalogue, has_split: split.is_some(), names_files: None })
@@ -126,34 +138,119 @@ fn append(whole: &mut [(String, Cells)], columns: Vec<(String, Cells)>) -> Resul
     Ok(())
 }
 
-fn words(cells: Cells) -> Vec<String> {
+/// The cells of the column that says the subject of each row, if there is one and it is not `wanted` as an attribute.
+fn subjects(columns: &[(&str, &Cells)], wanted: Option<&str>, has_split: bool) -> Option<Vec<String>> {
+    let header: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let name = subject::named(&header)?;
+    let cells = words(columns.iter().find(|(column, _)| column == name)?.1);
+    let is_wanted = wanted == Some(name.as_str());
+    let are_several = subject::are_several(name, &cells.iter().map(String::as_str).collect::<Vec<_>>());
+    if are_several && !has_split {
+        subject::say(Some(name), is_wanted, "row");
+    }
+    (are_several && !is_wanted).then_some(cells)
+}
+
+/// The attributes: all lists, and the other columns as those of a CSV file. A column of floats holds numbers, whatever their values,
+/// because the type of a Parquet column says so.
+fn conditions(columns: &[(&str, &Cells)], wanted: Option<&str>) -> BTreeMap<String, Condition> {
+    let kinds =
+        columns.iter().filter(|(_, cells)| !matches!(cells, Cells::List { .. })).map(|(name, cells)| {
+            let words = words(cells);
+            Column::of(name, words.iter().map(String::as_str))
+        });
+    let rows = columns.first().map_or(0, |(_, cells)| cells.rows());
+    let attributes = columns::attributes(kinds, wanted, rows);
+    let kind = |name: &str| attributes.iter().find(|column| column.name == name).map(|column| &column.kind);
+    let condition = |(name, cells): &(&str, &Cells)| {
+        let condition = match (cells, kind(name)) {
+            (Cells::List { length, values }, _) => {
+                let rows = values.len().checked_div(*length).unwrap_or(0);
+                let value = |row: usize, at: usize| f64::from(values[row * length + at]);
+                Condition::Numeric(Matrix::from_fn(rows, *length, value))
+            }
+            (_, None) => return None,
+            (Cells::Number(cells), _) => Condition::Numeric(Matrix::column(cells)),
+            (Cells::Whole(cells), Some(Kind::Numbers { .. })) => {
+                Condition::Numeric(Matrix::from_fn(cells.len(), 1, |row, _| cells[row] as f64))
+            }
+            (cells, _) => {
+                let (values, names) = numbered(words(cells).iter().map(String::as_str));
+                Condition::Categorical { values, names }
+            }
+        };
+        Some(((*name).to_owned(), condition))
+    };
+    columns.iter().filter_map(condition).collect()
+}
+
+fn words(cells: &Cells) -> Vec<String> {
     match cells {
-        Cells::Text(cells) => cells,
+        Cells::Text(cells) => cells.clone(),
         Cells::Whole(cells) => cells.iter().map(ToString::to_string).collect(),
         Cells::Number(cells) => cells.iter().map(ToString::to_string).collect(),
         Cells::List { length, values } => {
-            values.chunks(length.max(1)).map(|list| format!("{list:?}")).collect()
-        }
-    }
-}
-
-fn condition(cells: Cells) -> Condition {
-    match cells {
-        Cells::Text(cells) => {
-            let (values, names) = numbered(cells.iter().map(String::as_str));
-            Condition::Categorical { values, names }
-        }
-        Cells::Whole(cells) => {
-            Condition::Numeric(Matrix::from_fn(cells.len(), 1, |row, _| cells[row] as f64))
-        }
-        Cells::Number(cells) => Condition::Numeric(Matrix::column(&cells)),
-        Cells::List { length, values } => {
-            let rows = values.len().checked_div(length).unwrap_or(0);
-            Condition::Numeric(Matrix::from_fn(rows, length, |row, at| f64::from(values[row * length + at])))
+            values.chunks((*length).max(1)).map(|list| format!("{list:?}")).collect()
         }
     }
 }
 
 fn part(cell: &str, origin: &str) -> Result<Part> {
     Part::named(cell).map_err(|reason| usage(format_args!("{origin}: column `split` {reason}")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const ROWS: usize = 24;
+
+    /// The columns of a file, beside a class: two patients of each class, whole numbers and words.
+    fn columns() -> Vec<(String, Cells)> {
+        let text = |of: &dyn Fn(usize) -> String| Cells::Text((0..ROWS).map(of).collect());
+        let whole = |of: &dyn Fn(usize) -> i64| Cells::Whole((0..ROWS).map(of).collect());
+        let named = |name: &str, cells| (name.to_owned(), cells);
+        vec![
+            named("index", whole(&|row| row as i64)),
+            named("class", text(&|row| ["cat", "dog"][row % 2].into())),
+            named("patient", text(&|row| format!("p{}", row % 8))),
+            named("site", whole(&|row| (row / 3 % 3) as i64)),
+            named("age", whole(&|row| 40 + row as i64)),
+            named("dose", Cells::Number((0..ROWS).map(|row| (row % 2) as f64).collect())),
+            named("note", text(&|row| format!("seen on day {row}"))),
+            named("scanner", text(&|_| "one".into())),
+            named("colour", Cells::List { length: 2, values: (0..2 * ROWS).map(|at| at as f32).collect() }),
+        ]
+    }
+
+    fn read(columns: &[(String, Cells)], wanted: Option<&str>) -> Catalogue {
+        Annotations::from_columns(columns, "a.parquet", wanted).unwrap().catalogue
+    }
+
+    #[test]
+    fn columns_of_a_file_are_what_those_of_a_table_are() {
+        let catalogue = read(&columns(), None);
+        let names: Vec<&str> = catalogue.conditions.keys().map(String::as_str).collect();
+        assert_eq!(names, ["age", "colour", "dose", "patient", "site"], "a note and a constant say nothing");
+        assert!(
+            matches!(&catalogue.conditions["site"], Condition::Categorical { names, .. } if names == &["0", "1", "2"])
+        );
+        assert!(matches!(&catalogue.conditions["age"], Condition::Numeric(ages) if ages[(3, 0)] == 43.0));
+        assert!(
+            matches!(&catalogue.conditions["dose"], Condition::Numeric(_)),
+            "a column of floats holds numbers"
+        );
+    }
+
+    #[test]
+    fn rows_of_one_patient_are_held_out_together() {
+        let catalogue = read(&columns(), None);
+        let held_out = catalogue.hold_out(Part::Train, Part::Test, 6, 0).unwrap();
+        let parts =
+            |patient: usize| (0..ROWS).filter(move |row| row % 8 == patient).map(|row| held_out.parts[row]);
+        assert!((0..8).all(|patient| parts(patient).all(|part| Some(part) == parts(patient).next())));
+        assert!(held_out.parts.contains(&Part::Test));
+        assert_eq!(read(&columns(), Some("patient")).subjects, None, "it is asked for as an attribute");
+    }
 }

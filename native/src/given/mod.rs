@@ -67,7 +67,7 @@ impl Given {
     pub(crate) fn read(sources: Sources<'_>) -> Result<Self> {
         let annotations = match sources.table {
             Some(table) => Annotations::from_table(table, sources.label, sources.condition)?,
-            None => Annotations::from_parts(sources.parts)?,
+            None => Annotations::from_parts(sources.parts, sources.condition)?,
         };
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::npy;
 
+use crate::columns::FILES;
 use crate::data::check_memory;
 use crate::data::sheet::{COMMA, fault, line_of};
 use crate::experiment::memory::available::available;
@@ -59,7 +60,9 @@ fn read_csv(path: &Path) -> Result<Chunk> {
     let bytes = fs::read(path)?;
     let unreadable = |error: csv::Error| fault(error, &bytes, COMMA);
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
-    let columns = reader.headers().map_err(unreadable)?.len().checked_sub(1).filter(|columns| *columns > 0);
+    let header = reader.headers().map_err(unreadable)?;
+    let names_rows = header.get(0).is_some_and(names_rows);
+    let columns = header.len().checked_sub(1).filter(|columns| *columns > 0);
     let columns = columns.context("its head names no column of numbers beside that of the images")?;
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for record in reader.records() {
@@ -69,24 +72,36 @@ fn read_csv(path: &Path) -> Result<Chunk> {
         names.push(cells.next().unwrap_or_default().to_owned());
         for cell in cells {
             let number =
-                cell.trim().parse().ok().with_context(|| format!("line {line}: `{cell}` is no number"))?;
+                cell.trim().parse().ok().with_context(|| format!("line {line}: `{cell}` is not a number"))?;
             values.push(number);
         }
     }
-    if let Some(name) = fraction(&names) {
+    if let Some(name) = number_of_vector(&names, names_rows) {
         anyhow::bail!(
-            "its first column has numbers, such as {name}, where the name of the image of each vector is expected; put a column of \
-             names before them"
+            "its first column has numbers, such as {name}, where the name of the image of each vector is expected; put a column \
+             `image` with names, or with the numbers of rows, before them"
         );
     }
     Ok(Chunk { columns, values, names: Some(names) })
 }
 
-/// One of some names, if all of them are numbers and this has a fraction: numbers of rows have none.
-fn fraction(names: &[String]) -> Option<&String> {
-    let number = |name: &String| name.trim().parse::<f64>().ok();
-    let are_numbers = names.iter().all(|name| number(name).is_some());
-    names.iter().find(|name| are_numbers && number(name).is_some_and(|number| number.fract() != 0.0))
+/// One of some names that is no name, but the first number of a vector: all of them are numbers, and either the header does not say
+/// that they number rows, or this has a fraction.
+fn number_of_vector(names: &[String], names_rows: bool) -> Option<&String> {
+    let numbers: Vec<f64> =
+        names.iter().map(|name| name.trim().parse::<f64>().ok()).collect::<Option<_>>()?;
+    let fraction = numbers.iter().position(|number| number.fract() != 0.0);
+    names.get(fraction.or_else(|| (!names_rows).then_some(0))?)
+}
+
+/// True if the header of a column says that it names rows, by its last word: `image`, `image_id`. An index of pandas has none.
+fn names_rows(header: &str) -> bool {
+    const OTHERS: [&str; 6] = ["id", "index", "key", "name", "number", "row"];
+    let header = header.trim().to_lowercase();
+    let last = header.rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+    header.is_empty()
+        || header.starts_with("unnamed: ")
+        || FILES.iter().chain(&OTHERS).any(|name| *name == last)
 }
 
 fn chunk_from_columns(columns: Vec<(String, Cells)>) -> Result<Chunk> {

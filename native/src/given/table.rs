@@ -7,7 +7,6 @@ use anyhow::Result;
 use crate::columns::split::{self, Split};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
 use crate::config::explain::suggestion;
-use crate::console::line;
 use crate::data::settings::Broken;
 use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
@@ -53,20 +52,14 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
         .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
     let candidates = columns::candidates(&header, &[file, Some(class), split.as_ref()]).into_iter();
     let columns = candidates.map(|name| Column::of(name, cells(name)));
-    let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
-    let (useful, useless): (Vec<Column>, Vec<Column>) =
-        columns.partition(|column| column.is_attribute() || is_wanted(column));
-    columns::say_left_out(&useless, rows.len());
+    let attributes = columns::attributes(columns, wanted, rows.len());
     columns::say_lonely(class, &counted(cells(class).filter(|cell| !cell.is_empty())), "row");
-    let (attributes, incomplete): (Vec<Column>, Vec<Column>) =
-        useful.into_iter().partition(|column| column.missing == 0 || is_wanted(column));
-    for column in incomplete {
-        line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
-    }
-    let subject = subject::find(&header, &rows, class).filter(|subject| wanted != Some(subject.as_str()));
+    let is_asked = |subject: &String| wanted == Some(subject.as_str());
+    let subject = subject::find(&header, &rows, class);
     if split.is_none() {
-        subject::say(subject.as_ref(), "row");
+        subject::say(subject.as_ref(), subject.as_ref().is_some_and(is_asked), "row");
     }
+    let subject = subject.filter(|subject| !is_asked(subject));
     let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
     let section = TableSection {

@@ -76,15 +76,23 @@ fn rows_that_do_not_belong_together_are_refused() {
     let wide = error(&["0.csv", "b.csv"], "table.csv");
     assert!(wide.contains("1 numbers each") && wide.contains("0.csv have 3"), "{wide}");
     fs::write(place.path().join("c.csv"), "image,v0\nscans/0.png,one\n").unwrap();
-    assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is no number"));
+    assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is not a number"));
     fs::write(place.path().join("d.csv"), "image,v0\r\nscans/0.png,1\r\nscans/1.png,one\r\n").unwrap();
-    assert!(error(&["d.csv"], "table.csv").contains("line 3: `one` is no number"));
+    assert!(error(&["d.csv"], "table.csv").contains("line 3: `one` is not a number"));
     // The first number of each vector was taken for a name.
     fs::write(place.path().join("e.csv"), "v0,v1\n1,2\n-0.25,3\n").unwrap();
     let nameless = error(&["e.csv"], "table.csv");
     assert!(nameless.contains("such as -0.25, where the name of the image"), "{nameless}");
     fs::write(place.path().join("f.csv"), "row,v0\n0,2.5\n1,3\n").unwrap();
     assert!(error(&["f.csv"], "table.csv").contains("is of 0"), "numbers of rows are names");
+    for (header, is_name) in
+        [("", true), ("Index", true), ("image_id", true), ("Unnamed: 0", true), ("v0", false), ("4", false)]
+    {
+        fs::write(place.path().join("g.csv"), format!("{header},v1\n0,2.5\n1,3\n")).unwrap();
+        let whole = error(&["g.csv"], "table.csv");
+        let refusal = if is_name { "is of 0" } else { "such as 0, where the name of the image" };
+        assert!(whole.contains(refusal), "`{header}`: {whole}");
+    }
     fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
     assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
     let parts = [place.path().join("whole.npy")];
@@ -101,7 +109,7 @@ fn vectors_that_memory_cannot_hold_are_refused_before_they_are_read() {
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 41).unwrap();
     let error =
         read(place.path(), &["whole.npy"], "table.csv").err().map(|error| format!("{error:#}")).unwrap();
-    assert!(error.contains("whole.npy takes 2199.0 GB of memory"), "{error}");
+    assert!(error.contains("whole.npy needs 2199.0 GB of memory"), "{error}");
     assert!(error.contains("divide it into several"), "{error}");
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>
     Some(format!(
         "the difference of the means, its 95 % percentile bootstrap interval (each group resampled on its own; too narrow \
          with few seeds), and p of a two-sided permutation test of that difference: the share of splits whose means lie at \
-         least as far apart; {splits}, so that p cannot fall below {least}. Seeds are not paired"
+         least as far apart; {splits}, so p cannot fall below {least}. Seeds are not paired"
     ))
 }
 

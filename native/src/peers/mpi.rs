@@ -60,8 +60,8 @@ impl Running {
 fn check(threading: Threading) -> Result<()> {
     ensure!(
         threading >= Threading::Serialized,
-        "this MPI library takes calls of one thread alone ({threading:?}), and gradients are summed by a second one: use a library that \
-         was built with support of threads (MPI_THREAD_SERIALIZED), as Open MPI from 3.0 on and MPICH are unless they were built \
+        "this MPI library supports calls from one thread only ({threading:?}), and gradients are summed by a second one: use a library \
+         that was built with support of threads (MPI_THREAD_SERIALIZED), as Open MPI from 3.0 on and MPICH are unless they were built \
          without it"
     );
     Ok(())

@@ -72,7 +72,7 @@ fn matrix(figure: &ConfusionFigure) -> Markup {
                     @for (guess, &count) in row.iter().enumerate() { (cell(count, row.iter().sum(), guess == class)) }
                 } } }
             } }
-            figcaption { b { "Confusion matrix" } ": test images by their class and by what the linear probe takes them for." }
+            figcaption { b { "Confusion matrix" } ": test images by their class and by the linear probe's prediction." }
         }
     }
 }

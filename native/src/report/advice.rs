@@ -32,7 +32,7 @@ pub(super) fn advice(
     let Some(arm) = recipe.arms().into_iter().find(|arm| arm.name == name) else { return Vec::new() };
     if leak == Leak::Little {
         return vec![format!(
-            "{name}: the first variant hardly reveals {condition}, so that there is little to hide; see a map of the report, \
+            "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
              coloured by it, and the association of {condition} and class in `simile data check`."
         )];
     }
@@ -69,7 +69,7 @@ fn of_objective(recipe: &Recipe, arm: &Arm, condition: &str) -> Vec<String> {
     if arm.objective.condition().as_deref() != Some(condition) {
         let used = arm.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
         steps.push(format!(
-            "condition on what is to be hidden; {} uses {used}: {}",
+            "condition on the attribute to hide; {} uses {used}: {}",
             arm.name,
             set_here("condition", condition)
         ));
@@ -103,7 +103,7 @@ fn of_training(recipe: &Recipe, arm: &Arm, (condition, images): (&str, Option<us
     }
     if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
         steps.push(format!(
-            "batches in which each picture has others of its {condition}: {}",
+            "batches in which each picture has others of similar {condition}: {}",
             of_arm(recipe, arm, "neighbourhoods", "4")
         ));
     }

@@ -85,7 +85,7 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
                 span.of-tsne { ". Near neighbours stay near; distances between groups say little." }
                 " " (shown(figure))
                 @if every > 1 { ", one in " (every) " of them drawn" } "."
-                span.layer.error { " " (wrong) " of " (figure.guesses.len()) " wrong, in the colour of what the linear probe takes them for." }
+                span.layer.error { " " (wrong) " of " (figure.guesses.len()) " wrong, in the colour of the linear probe's prediction." }
             }
         }
     }

@@ -303,10 +303,10 @@ fn not_counted(pools: &[Pool<'_>], differ: bool) -> Markup {
             }
         }
         @for pool in pools { @for (run, seed) in &pool.again {
-            p { (run.place) " has seed " (seed) " of " (pool.arm) " once more, and is not counted again." }
+            p { (run.place) " repeats seed " (seed) " of " (pool.arm) ", and is not counted." }
         } }
         @for pool in pools { @for run in &pool.diverged {
-            p { (run.place) ": " (pool.arm) " diverged with seed " (run.result.seed) ", and is in no number here." }
+            p { (run.place) ": " (pool.arm) " diverged with seed " (run.result.seed) ", and is not counted here." }
         } }
     }
 }
@@ -379,7 +379,7 @@ mod tests {
             [arms(0, arm("x", 0.5), 0.8), arms(1, arm("x", 0.6), 0.9), arms(2, diverged("x", 0.1), 0.85)];
         let text = comparison(&runs).unwrap().into_string();
         assert!(text.contains("55.00 ± 7.07") && text.contains("85.00 ± 5.00"), "{text}");
-        assert!(text.contains("a: x diverged with seed 2, and is in no number here."), "{text}");
+        assert!(text.contains("a: x diverged with seed 2, and is not counted here."), "{text}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn diverged(runs: &[&RunResult]) -> Option<String> {
         arms.map(|arm| format!("{}{seed}", arm.name)).collect()
     };
     let diverged: Vec<String> = runs.iter().flat_map(of_run).collect();
-    (!diverged.is_empty()).then(|| format!("Diverged, and in no number here: {}.", diverged.join(", ")))
+    (!diverged.is_empty()).then(|| format!("Diverged, and not counted here: {}.", diverged.join(", ")))
 }
 
 /// How far the numbers of one run can be relied on.
@@ -109,8 +109,8 @@ fn of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
         None => "test images".into(),
     };
     format!(
-        "One seed: p, of McNemar's test on the {samples}, says whether these two networks differ, and not whether other \
-         seeds would; run more with `--seeds 5`."
+        "One seed: p, of McNemar's test on the {samples}, compares these two networks alone, and other seeds may differ; \
+         run more with `--seeds 5`."
     )
 }
 
@@ -160,7 +160,7 @@ impl References<'_> {
             Some(_) if sentences.is_empty() => {
                 sentences.push(format!("{}: {}", first.name, self.sentence(None, first)?));
             }
-            Some(_) => sentences.push(format!("Each number before an arrow is of {}.", first.name)),
+            Some(_) => sentences.push(format!("The number before each arrow belongs to {}.", first.name)),
             None => {}
         }
         Ok(sentences)
@@ -345,7 +345,7 @@ mod tests {
         seeds[1].result.arms[1].stopped.clone_from(&stopped);
         let said = of(&seeds);
         assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
-        assert_eq!(said[2], "Diverged, and in no number here: hide with seed 1.");
+        assert_eq!(said[2], "Diverged, and not counted here: hide with seed 1.");
         assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
         assert_eq!(RunRecord::verdict(&seeds).unwrap(), said);
 
@@ -353,9 +353,9 @@ mod tests {
         one[0].result.arms[0].stopped.clone_from(&stopped);
         let said = of(&one);
         assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
-        assert_eq!(said[1], "Diverged, and in no number here: plain.");
+        assert_eq!(said[1], "Diverged, and not counted here: plain.");
         one[0].result.arms[1].stopped = stopped;
-        assert_eq!(of(&one), ["Diverged, and in no number here: plain, hide."]);
+        assert_eq!(of(&one), ["Diverged, and not counted here: plain, hide."]);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl<'t> Comparison<'t> {
         remarks.extend(self.reduction.map(|reduction| format!("Not the published budget: {reduction}.")));
         if !self.scale.is_comparable() {
             remarks.push(
-                "Nothing is compared at this scale, which shows that every row runs and no more; `--scale cpu` and \
+                "Nothing is compared at this scale, which only shows that every row runs; `--scale cpu` and \
                  `--scale full` stand beside the published values."
                     .into(),
             );
@@ -124,7 +124,7 @@ impl<'t> Comparison<'t> {
         });
         let diverged: Vec<String> = diverged.collect();
         if !diverged.is_empty() {
-            remarks.push(format!("Diverged, and in no number: {}.", diverged.join("; ")));
+            remarks.push(format!("Diverged, and not counted: {}.", diverged.join("; ")));
         }
         remarks.push(format!(
             "Mean ± standard deviation of {} (n − 1).{}{} {}, simile {}: `{}`",

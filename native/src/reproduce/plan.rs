@@ -46,7 +46,7 @@ pub(crate) fn tasks(
             }
             if !rows.iter().any(|asked| asked.name == one.name) {
                 line(format_args!(
-                    "row `{}` needs the encoder of row `{}`, which is run too",
+                    "row `{}` needs the encoder of row `{}`, which runs too",
                     row.name, one.name
                 ));
             }

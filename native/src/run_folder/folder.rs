@@ -177,7 +177,7 @@ pub(crate) fn several(root: &Path) -> Option<String> {
     let first = root.join(runs.first()?);
     let (root, first) = (root.display(), first.display());
     Some(match runs.len() {
-        1 => format!("`{root}` is no run and holds one; name `{first}`"),
+        1 => format!("`{root}` is not a run but holds one; name `{first}`"),
         _ => format!("`{root}` holds several runs: {}; name one, such as `{first}`", runs.join(", ")),
     })
 }
@@ -230,7 +230,7 @@ fn named(out: &Path) -> Result<PathBuf> {
 fn refuse_what_holds_something(root: &Path) -> Result<()> {
     if root.join(RECIPE).is_file() {
         return Err(usage(format_args!(
-            "{} holds a run; name another folder with --out, or go on with it: {}",
+            "{} holds a run; name another folder with --out, or resume it: {}",
             root.display(),
             resuming(root)
         )));

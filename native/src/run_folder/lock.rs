@@ -70,7 +70,7 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => {
                 line(format_args!(
-                    "{} cannot be locked ({error}); its beat alone tells others",
+                    "{} cannot be locked ({error}); only a heartbeat shows that the run is in use",
                     path.display()
                 ));
                 false
@@ -135,7 +135,7 @@ impl Beats {
         let beat = move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 if Holder::read(&holder).as_ref() != Some(&me) {
-                    line(format_args!("{} is not this process's any more", holder.display()));
+                    line(format_args!("{} no longer belongs to this process", holder.display()));
                     seen.store(true, Ordering::SeqCst);
                     return;
                 }
@@ -219,7 +219,7 @@ impl Sign {
         }
         let is_same_job = holder.job.is_some() && holder.job == me.job;
         if is_here || is_same_job {
-            line(format_args!("{holder} has ended without a word; its run goes on here"));
+            line(format_args!("{holder} ended without releasing the run; it continues here"));
             return Ok(());
         }
         let message = format!(

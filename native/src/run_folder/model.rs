@@ -77,15 +77,27 @@ fn arms_of(path: &Path) -> Result<Option<Vec<String>>> {
     Ok(Some(Recipe::resolved(&recipe, &place)?.arms().into_iter().map(|arm| arm.name).collect()))
 }
 
+/// How the user chooses the model of another arm.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Choice {
+    /// By the option `--variant`.
+    Variant,
+    /// By the name of its file.
+    File,
+}
+
 /// A note on the arm whose model [`file()`] takes from a run folder, if the run has several.
-pub(crate) fn taken(path: &Path, metadata: &Metadata) -> Option<String> {
+pub(crate) fn taken(path: &Path, metadata: &Metadata, choice: Choice) -> Option<String> {
     // A run whose recipe this program does not understand has a model all the same.
     let arms = arms_of(path).ok().flatten().filter(|arms| arms.len() > 1)?;
     let taken = metadata.variant.as_ref().or(arms.last())?;
-    let others: Vec<String> =
-        arms.iter().filter(|name| *name != taken).map(|name| arm_file(MODEL, name)).collect();
+    let others = arms.iter().filter(|name| *name != taken);
+    let (how, others): (_, Vec<String>) = match choice {
+        Choice::Variant => ("--variant names another", others.cloned().collect()),
+        Choice::File => ("name a file for another", others.map(|name| arm_file(MODEL, name)).collect()),
+    };
     Some(format!(
-        "{}: the model of `{taken}`, the last variant; name a file for another: {}",
+        "{}: the model of `{taken}`, the last variant; {how}: {}",
         path.display(),
         others.join(", ")
     ))

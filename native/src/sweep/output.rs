@@ -68,8 +68,9 @@ impl FinalImages {
                 format!("On the validation images, because these data have no test images: `{command}`")
             }
             Self::ValidationAgain => format!(
-                "These data have no test images, so that this command evaluates on the validation images, which chose the \
-                 settings: `{command}`. With --set data.validation=N, N training images choose them instead."
+                "These data have no test images, so this command evaluates on the validation images, which chose the \
+                 settings; its numbers are optimistic: `{command}`. With --set data.validation=N, N training images choose \
+                 them instead."
             ),
         }
     }
@@ -128,7 +129,7 @@ impl Sweep<'_> {
         self.points.iter().any(|point| point.front.is_some())
     }
 
-    /// The points that chance may put behind the best one, in words.
+    /// The points that differ from the best one by no more than chance, in words.
     fn ties(&self) -> Option<String> {
         let best = self.points.get(self.chosen?)?;
         let within = |point: &&Outcome| self.limit.is_none_or(|limit| limit.holds(point));
@@ -139,7 +140,7 @@ impl Sweep<'_> {
             .collect();
         (!tied.is_empty()).then(|| {
             format!(
-                "Not told apart from it, within two standard errors of the difference: {}.",
+                "Not distinguishable from it, within two standard errors of the difference: {}.",
                 tied.join("; ")
             )
         })
@@ -309,7 +310,7 @@ impl Sweep<'_> {
                 (PreEscaped(svg))
                 figcaption {
                     b { (format.title) } (of_rest) "."
-                    @if self.axes.len() > 1 { " = marks the best and all that chance may put behind it; they have one colour." }
+                    @if self.axes.len() > 1 { " = marks the best and all that are within chance of it; they have one colour." }
                 }
             } }
         })

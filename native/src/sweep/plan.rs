@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 
 use super::axis::{Axis, Point};
 use crate::config::set::key_of;
@@ -125,10 +125,11 @@ impl Plan<'_> {
     }
 
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
-        let set: Vec<String> = self.set.iter().cloned().chain(settings(axes, point)).collect();
+        let of_grid: Vec<String> = settings(axes, point).collect();
+        let set = [self.set, &of_grid].concat();
         let arms: Vec<String> = self.arm.iter().map(|&arm| arm.to_owned()).collect();
         let changes = Changes { set: &set, arms: &arms, seed: Some(seed), smoke: self.smoke };
-        let recipe = Recipe::load(self.recipe, &changes)?;
+        let recipe = Recipe::load(self.recipe, &changes).map_err(|error| named_by_grid(error, &of_grid))?;
         let arms: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
         if arms.len() != 1 {
             let known = arms.join(", ");
@@ -149,6 +150,16 @@ fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
         "the recipe holds no training images out, and settings are not chosen on test images; \
          say how many to hold out, such as --set data.validation=1000",
     ))
+}
+
+/// The error with `--grid`, which the user wrote, where it names a setting of the point as one of `--set`.
+fn named_by_grid(error: Error, of_grid: &[String]) -> Error {
+    let text = error.to_string();
+    let of_setting = |setting: &String| text.strip_prefix(&format!("--set {setting}: "));
+    match of_grid.iter().find_map(|setting| Some((setting, of_setting(setting)?))) {
+        Some((setting, reason)) => usage(format_args!("--grid {setting}: {reason}")),
+        None => error,
+    }
 }
 
 /// A point as arguments of `--set`.
@@ -195,7 +206,13 @@ mod tests {
         refused(&[], Some("SimCLR"), "train.batch=16,32", "--set data.validation=");
         refused(&held, None, "train.batch=16,32", "known: SimCLR, Fair-CCLK");
         refused(&held, Some("SimCLR"), "train.batch=16,1", "at least 2");
-        refused(&held, Some("SimCLR"), "train.bath=16", "did you mean `batch`?");
+        refused(
+            &held,
+            Some("SimCLR"),
+            "train.bath=16",
+            "--grid train.bath=16: unknown key `bath`; did you mean `batch`?",
+        );
+        refused(&["train.bath=16"], Some("SimCLR"), "train.batch=16", "--set train.bath=16: ");
         refused(&held, Some("SimCLR"), "train.seed=0,1", "--grid train.seed: a sweep");
         let seeded = ["data.validation=100", "train.seed = 5"];
         refused(&seeded, Some("SimCLR"), "train.batch=16", "how many with --seeds");

@@ -124,7 +124,7 @@ fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
     let mut small = on();
     small.env("SIMILE_MEMORY", "1");
     let text = told(small, 2);
-    assert!(text.contains("cannot go on now") && text.contains("`train.batch` is 16"), "{text}");
+    assert!(text.contains("cannot continue now") && text.contains("`train.batch` is 16"), "{text}");
     on().assert().success();
 }
 

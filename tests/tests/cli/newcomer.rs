@@ -177,9 +177,9 @@ fn folders_of_classes_have_a_recipe_too() {
         ["train", "shapes", "--smoke", "--set", "probe.condition=hospital", "--out", "named", "--json"];
     let named = json(place.path(), &named);
     let warnings = named["arms"][0]["warnings"].to_string();
-    assert!(warnings.contains("no variables") && warnings.contains("`hospital`"), "{named}");
+    assert!(warnings.contains("no attributes") && warnings.contains("`hospital`"), "{named}");
     let unheeded = complaint(place.path(), &["evaluate", "named", "--condition", "hospital"], 2);
-    assert!(unheeded.contains("no variables"), "{unheeded}");
+    assert!(unheeded.contains("no attributes"), "{unheeded}");
     let refused = complaint(place.path(), &["train", "shapes", "--hide", "hospital"], 2);
     assert!(refused.contains("no CSV file") && refused.contains("file,label,hospital"), "{refused}");
     fs::create_dir(place.path().join("flat")).unwrap();

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use burn::tensor::Device;
 use serde_json::{Value, json};
-use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::Checkpoint;
+use simile_core::nn::{Architecture, EncoderConfig};
 
 use crate::export::{encoders, write};
 use crate::{complaint, json, place, simile};
@@ -49,24 +51,43 @@ fn pictures(place: &Path) -> impl Fn(usize) -> &'static [&'static str] {
 const SAME: u32 = 32;
 const PICTURES: [&str; 5] = ["wide.png", "high.png", "small.png", "same.png", "grey.png"];
 
+/// The networks of [`encoders`], and two that see whole pictures.
+fn networks() -> Vec<(String, EncoderConfig, Option<usize>)> {
+    let lenet = EncoderConfig { name: Architecture::LeNet5, ..EncoderConfig::default() };
+    let whole = [("whole", None), ("whole-middle", Some(40))];
+    let whole = whole.map(|(name, resize)| (name.to_owned(), lenet.clone(), resize));
+    encoders().into_iter().chain(whole).collect()
+}
+
+/// Has the encoder of a file see whole pictures, not their middle.
+fn see_whole_pictures(file: &Path) {
+    let mut checkpoint = Checkpoint::from_bytes(&std::fs::read(file).unwrap(), &Device::flex()).unwrap();
+    checkpoint.metadata.recipe = json!({ "data": { "fit": "whole" } });
+    std::fs::write(file, pollster::block_on(checkpoint.to_bytes()).unwrap()).unwrap();
+}
+
 #[test]
 fn an_onnx_file_gives_the_vectors_of_the_program() {
     // The contents of a file are tested beside the code that writes it, for all networks.
     let Some(python) = simile_tests::python("onnxruntime, numpy, PIL") else { return };
     let place = place();
     let pictures = pictures(place.path());
-    for (name, config, resize) in encoders() {
-        write(&place.path().join(format!("{name}.safetensors")), config, resize);
+    for (name, config, resize) in networks() {
+        let file = place.path().join(format!("{name}.safetensors"));
+        write(&file, config, resize);
+        if name.starts_with("whole") {
+            see_whole_pictures(&file);
+        }
         let answer =
             json(place.path(), &["export", &format!("{name}.safetensors"), "--to", "onnx", "--json"]);
         assert_eq!(answer["files"], json!([format!("{name}.onnx")]));
     }
     let jobs: BTreeMap<String, &[&str]> =
-        encoders().into_iter().map(|(name, config, _)| (name, pictures(config.channels))).collect();
+        networks().into_iter().map(|(name, config, _)| (name, pictures(config.channels))).collect();
     let whole = |(name, config, resize): (String, EncoderConfig, Option<usize>)| {
         (name, resize.unwrap_or(config.input_size) as u32)
     };
-    let sides: BTreeMap<String, u32> = encoders().into_iter().map(whole).collect();
+    let sides: BTreeMap<String, u32> = networks().into_iter().map(whole).collect();
     let output = Command::new(python)
         .current_dir(place.path())
         .args(["-c", RUN, &json!(jobs).to_string()])

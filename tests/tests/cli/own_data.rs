@@ -130,7 +130,7 @@ fn runs_that_are_collected_are_of_the_same_pictures() {
     sweep(&["--task", "1"]).success();
     let refused = sweep(&[]).failure().code(2);
     let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(text.contains("runs of other pictures"), "{text}");
+    assert!(text.contains("were trained on different pictures"), "{text}");
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn a_vector_that_holds_no_number_is_named_by_its_file_and_row() {
         let row = |at: usize| if at == 7 { "1,nan\n".to_owned() } else { format!("{at},{}\n", at * at) };
         (from..from + 6).map(row).collect::<String>()
     };
-    fs::write(place.path().join("a.csv"), format!("u,v\n{}", rows(0))).unwrap();
-    fs::write(place.path().join("b.csv"), format!("u,v\n{}", rows(6))).unwrap();
+    fs::write(place.path().join("a.csv"), format!("id,v\n{}", rows(0))).unwrap();
+    fs::write(place.path().join("b.csv"), format!("id,v\n{}", rows(6))).unwrap();
     let table: String = (0..12).map(|at| format!("{}\n", ["x", "y"][at % 2])).collect();
     fs::write(place.path().join("table.csv"), format!("label\n{table}")).unwrap();
     let text =
@@ -234,7 +234,7 @@ fn data_that_every_run_refuses_are_not_sound() {
     }
     let refused = simile(place.path(), &["data", "check", "one"]).assert().code(1);
     let text = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
-    assert!(text.contains("to read off a class takes at least two"), "{text}");
+    assert!(text.contains("a classifier needs at least two classes"), "{text}");
     assert_eq!(json_of_failure(place.path(), &["data", "check", "one", "--json"])["sound"], false);
 
     folder(
@@ -254,7 +254,7 @@ fn data_that_every_run_refuses_are_not_sound() {
     let rows = fs::read_to_string(&table).unwrap();
     fs::write(&table, format!("{rows}3.png,b\n")).unwrap();
     let checked = stdout(place.path(), &["data", "check", "twice"]);
-    assert!(checked.contains("lines 5 and 14: the picture `3.png` is there twice"), "{checked}");
+    assert!(checked.contains("lines 5 and 14: the picture `3.png` appears twice"), "{checked}");
     fs::write(&table, format!("{rows}3.png,a\n")).unwrap();
     let text = complaint(place.path(), &["train", "twice"], 1);
     assert!(text.contains("`3.png` has two classes, `b` and `a`"), "{text}");
@@ -300,9 +300,9 @@ fn a_word_among_numbers_and_an_empty_column_are_named() {
     );
     let check = simile(place.path(), &["data", "check", "words"]).assert().success();
     let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
-    assert!(said.contains("`NA` is no number"), "{said}");
+    assert!(said.contains("`NA` is not a number"), "{said}");
     let text = complaint(place.path(), &["init", "words", "--hide", "weight"], 2);
-    assert!(text.contains("`NA` is no number"), "{text}");
+    assert!(text.contains("`NA` is not a number"), "{text}");
     let text = complaint(place.path(), &["init", "words", "--hide", "empty"], 2);
     assert!(text.contains("column `empty` is empty"), "{text}");
 }

@@ -85,9 +85,10 @@ fn commands_are_those_of_the_help() {
 fn keys_are_those_of_the_program() {
     let place = place();
     let keys = json(place.path(), &["keys", "--json"]);
-    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning, the names that it takes, or its values in \
-                    the recipes that ship, defaults included; `simile keys` prints the same. No value is given where no such recipe sets \
-                    the key and it has no default. A key of an objective also stands in each \
+    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its type and one of these: its meaning \
+                    (of a key of an objective), the names that it takes, or its values in the recipes that ship, defaults included; \
+                    `simile keys` prints the same. \
+                    No value is given where no such recipe sets the key and it has no default. A key of an objective also stands in each \
                     `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
                     `simile keys --schema` writes a JSON schema for editors.\n"
         .to_owned();
@@ -121,7 +122,7 @@ fn data_sets_are_those_of_the_program() {
     let place = place();
     let sets = json(place.path(), &["data", "list", "--json"]);
     let mut page = "# Data sets\n\nThe names for `data.dataset`. [Get published data sets](../how-to/data.md) says how to fetch and check \
-                    them; `simile data list NAME` prints what stands here.\n"
+                    them; `simile data list NAME` prints the same of one.\n"
         .to_owned();
     for set in list(&sets) {
         let _ = write!(page, "\n## {}\n\n| | |\n|---|---|\n", text(set, "name"));

@@ -458,5 +458,5 @@ fn a_run_of_another_recipe_is_named_by_the_key() {
     assert!(run.join("result.json").exists());
 
     let text = complaint(place.path(), &[&first[..], &["--set", "train.iterations=5"]].concat(), 2);
-    assert!(text.contains("`train.iterations` is 6 and not 5"), "{text}");
+    assert!(text.contains("`train.iterations` is 6, here 5"), "{text}");
 }

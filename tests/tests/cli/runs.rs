@@ -254,7 +254,7 @@ fn an_interrupted_run_continues_to_the_same_end() {
     let output = simile(place.path(), &export).assert().success().get_output().clone();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
-        text.contains("cut: the model of `Fair`, the last variant") && text.contains("model-simclr."),
+        text.contains("cut: the model of `Fair`, the last variant; --variant names another: SimCLR"),
         "{text}"
     );
 

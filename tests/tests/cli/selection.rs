@@ -323,7 +323,7 @@ fn a_prior_that_was_moved_is_named_where_it_is_now() {
     fs::rename(place.path().join("vae"), place.path().join("moved")).unwrap();
     let longer = ["train", "--resume", "du", "--set", "train.iterations=6"];
     let text = complaint(place.path(), &longer, 1);
-    assert!(text.contains("keeps its state; name the present place of its prior with"), "{text}");
+    assert!(text.contains("its state is kept; name the present place of its prior with"), "{text}");
     assert!(text.contains("--set data.prior.model=PATH") && text.contains("vae, is not there"), "{text}");
     let text = complaint(place.path(), &["evaluate", "du"], 1);
     assert!(text.contains("put it back, or a link to it") && text.contains("vae, is not there"), "{text}");
@@ -405,9 +405,9 @@ fn objectives_are_measured_on_the_frozen_network() {
 fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
     let place = with(CLASSIFIER);
     for (setting, reason) in [
-        ("probe.condition=height", "no variable `height` to probe"),
-        ("probe.also=[\"height\"]", "no variable `height` to probe"),
-        ("objective={ name = \"biasbal\", bias = \"height\" }", "no variable `height` to be the bias"),
+        ("probe.condition=height", "no attribute `height` to probe"),
+        ("probe.also=[\"height\"]", "no attribute `height` to probe"),
+        ("objective={ name = \"biasbal\", bias = \"height\" }", "no attribute `height` to be the bias"),
         ("objective={ name = \"fair-info-nce\", condition = \"height\", clusters = 3 }", "to cluster"),
     ] {
         let train = ["train", "mine.toml", "--set", setting, "--out", "never"];

@@ -67,7 +67,7 @@ fn a_signal_among_several_seeds_names_the_command_of_all() {
     wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
     let (code, text) = end(child, "-INT");
     assert_eq!(code, Some(130), "{text}");
-    assert!(text.contains("the same command goes on from here") && !text.contains("--resume"), "{text}");
+    assert!(text.contains("the same command continues from here") && !text.contains("--resume"), "{text}");
 }
 
 /// It began the run of the next seed, and read the data again.
@@ -83,7 +83,7 @@ fn a_signal_at_the_end_of_a_run_lets_it_finish_and_begins_no_other() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let told: Vec<String> = lines.collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
-    assert!(told.iter().any(|line| line.contains("the same command goes on from here")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("the same command continues from here")), "{told:?}");
     let exists = |file: &str| place.path().join("seeds").join(file).exists();
     assert!(exists("seed-0/result.json") && !exists("seed-1"), "{told:?}");
 }

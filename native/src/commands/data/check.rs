@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
     if sets::find(name).is_some_and(|set| set.about().is_published()) {
-        let folder = folder.ok_or_else(no_folder)?;
+        let folder = folder.ok_or_else(|| no_folder(&data))?;
         let files = check_files(folder, &data)?;
         let sound = files.sound;
         let splits = if sound { Some(Splits::load(&data, Some(folder), 0, &encoder)?) } else { None };
@@ -108,7 +108,7 @@ fn check_own(
     (encoder, mut probe): (&EncoderConfig, ProbeSection),
     console: Console,
 ) -> Result<()> {
-    let folder = folder.ok_or_else(no_folder)?;
+    let folder = folder.ok_or_else(|| no_folder(data))?;
     let mut survey = Survey::from_files(data, folder)?;
     let mut contents = None;
     if survey.refused.is_none() {
@@ -158,7 +158,13 @@ fn in_words(survey: &Survey) -> String {
 impl Checked {
     fn text(&self) -> String {
         let contents = self.contents.as_ref().map(Contents::text).unwrap_or_default();
-        let verdict = if self.sound { "is sound" } else { "would be refused by a run" };
+        let verdict = match (self.sound, self.survey.has_faults()) {
+            (true, false) => "is sound",
+            (true, true) => {
+                "can be used by a run, which leaves broken pictures out; mend the faults above first"
+            }
+            (false, _) => "would be refused by a run",
+        };
         format!("{contents}{}{} {verdict}", in_words(&self.survey), self.name)
     }
 }
@@ -175,11 +181,11 @@ impl Contents {
             let count = |of: Option<&usize>| of.copied().unwrap_or(0);
             let (least, most) =
                 (count(split.class_counts.iter().min()), count(split.class_counts.iter().max()));
-            let variables =
+            let attributes =
                 if split.variables.is_empty() { "none".into() } else { split.variables.join(", ") };
             format!(
                 "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {least} to {most}, \
-                 variables: {variables}\n",
+                 attributes: {attributes}\n",
                 split.images, split.classes,
             )
         };

@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &DataList, console: Console) -> Result<()> {
     }
     let listed: Vec<Listed> = sets::ALL.iter().map(|set| Listed::new(*set)).collect();
     console.answer(&listed, || {
-        let mut table = table(["Data set", "Variables", "Get it"]);
+        let mut table = table(["Data set", "Attributes", "Get it"]);
         for Listed { about, .. } in &listed {
             let get = match (about.downloads.is_empty(), about.home.is_empty()) {
                 (false, _) => format!("simile data fetch {}", about.name),
@@ -50,7 +50,7 @@ fn in_full(Listed { about, keys }: &Listed) -> String {
     let rows = [
         ("files", about.files.to_owned()),
         ("classes", about.classes.to_owned()),
-        ("variables", about.variables.to_owned()),
+        ("attributes", about.variables.to_owned()),
         ("keys", keys.join(", ")),
         ("home", about.home.to_owned()),
         ("licence", about.licence.to_owned()),

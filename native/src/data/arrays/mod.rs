@@ -9,7 +9,7 @@ use simile_core::data::formats::cifar::names;
 
 use super::error::{DataError, Result};
 
-/// The names of classes in a file, one a line.
+/// The names of classes in a file, one per line.
 ///
 /// # Errors
 /// Names the file if it holds more or fewer.
@@ -18,6 +18,6 @@ pub(in crate::data) fn class_names(path: &Path, bytes: &[u8], expected: usize) -
     if names.len() == expected {
         return Ok(names);
     }
-    let reason = format!("{} names, expected {expected}, one a line; get the file again", names.len());
+    let reason = format!("{} names, expected {expected}, one per line; get the file again", names.len());
     Err(DataError::Table { path: path.into(), reason })
 }

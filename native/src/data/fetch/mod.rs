@@ -46,9 +46,7 @@ pub(crate) fn fetch(about: &About, folder: &Path, mirror: Option<&str>) -> Resul
         };
         let place = folder.join(download.folder);
         if download.md5.is_none() && url.starts_with("http://") {
-            line(format_args!(
-                "{url} is not encrypted and no checksum is known: what comes may be anybody's"
-            ));
+            line(format_args!("{url} is not encrypted and no checksum is known: the file cannot be trusted"));
         }
         fs::create_dir_all(&place).map_err(|source| DataError::Write { path: place.clone(), source })?;
         fetched.push(one(&agent, download, url, &place)?);

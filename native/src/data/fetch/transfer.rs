@@ -83,7 +83,7 @@ pub(super) fn transfer(agent: &Agent, url: &str, path: &Path, md5: Option<&str>)
     if let Some(expected) = md5.filter(|md5| *md5 != md5_of_file) {
         remove(&part)?;
         let reason = format!(
-            "what came has MD5 {md5_of_file}, expected {expected}; it was removed, so try again or another address"
+            "the file has MD5 {md5_of_file}, expected {expected}; it was removed, so try again or another address"
         );
         return Err(failed(url, reason));
     }
@@ -104,7 +104,8 @@ fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
         came += after.saturating_sub(before);
         failures = if after > before { 0 } else { failures + 1 };
         if failures >= PATIENCE {
-            let reason = format!("{reason}; {after} bytes are kept, and the next attempt goes on from there");
+            let reason =
+                format!("{reason}; {after} bytes are kept, and the next attempt continues from there");
             return Err(failed(url, reason));
         }
         line(format_args!("{reason}; trying again from byte {after}"));

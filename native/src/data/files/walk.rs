@@ -61,7 +61,8 @@ fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Re
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') {
+        // macOS puts the latter into its archives.
+        if name.starts_with('.') || name == "__MACOSX" {
             continue;
         }
         let path = if path_below.is_empty() { name } else { format!("{path_below}/{name}") };

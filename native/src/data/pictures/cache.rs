@@ -10,8 +10,8 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::layout::{Key, Layout};
 
-/// Files that are asked for at once. A file system of another machine lets each wait for as long, whatever the number of
-/// processors here: at half a millisecond, those of ImageNet would take minutes on two.
+/// Files that are asked for at once. On a network file system every request waits as long, whatever the number of processors
+/// here: at half a millisecond, the files of ImageNet would take minutes on two.
 const AT_ONCE: usize = 64;
 
 /// A folder of files of records.

@@ -30,7 +30,7 @@ pub(super) struct Place {
 pub(super) enum Found {
     Whole(Index),
     Nothing,
-    /// A file that begins otherwise.
+    /// A file with another header.
     Damaged,
 }
 

@@ -153,7 +153,7 @@ impl DataSection {
     /// Names the refused key.
     pub(crate) fn check_use(&self) -> Result<(), Refused> {
         if self.colours != Colours::default() && !self.dataset.has_backgrounds() {
-            return Err(says_nothing("colours"));
+            return Err(without_effect("colours"));
         }
         self.own.check_use()?;
         self.dataset.check_use(&self.options())
@@ -170,7 +170,7 @@ impl DataSection {
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
         if let Some(&(key, _)) = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures()) {
-            return Err(says_nothing(key));
+            return Err(without_effect(key));
         }
         let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);
         match self.own.keys().find(|key| !takes(key)) {
@@ -195,6 +195,6 @@ impl DataSection {
     }
 }
 
-fn says_nothing(key: &'static str) -> Refused {
-    Refused::new(key, format!("`data.{key}` says nothing about this data set; leave it out"))
+fn without_effect(key: &'static str) -> Refused {
+    Refused::new(key, format!("`data.{key}` has no effect on this data set; leave it out"))
 }

@@ -48,7 +48,7 @@ impl Source for Celeba {
     fn check_use(&self, options: &Options) -> Result<(), Refused> {
         let correlation = options.get::<FacesSection>().map(|section| section.correlation);
         if correlation.is_some_and(|correlation| correlation != FacesSection::default().correlation) {
-            let reason = "`data.faces.correlation` says nothing about this data set; leave it out";
+            let reason = "`data.faces.correlation` has no effect on this data set; leave it out";
             return Err(Refused::new("faces", reason));
         }
         Ok(())

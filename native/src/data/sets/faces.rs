@@ -40,7 +40,7 @@ impl OwnOption for FacesSection {
 
     fn check_use(&self) -> Result<(), String> {
         let is_ignored = self.sampling == Sampling::All && self.seed != Self::default().seed;
-        let reason = "`data.faces.seed` says nothing about all faces, of which none is drawn; leave it out, or take the published \
+        let reason = "`data.faces.seed` has no effect on all faces, of which none is drawn; leave it out, or take the published \
                       sampling with `data.faces.sampling = \"published\"`";
         if is_ignored { Err(reason.into()) } else { Ok(()) }
     }

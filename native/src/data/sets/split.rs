@@ -35,7 +35,7 @@ impl OwnOption for SplitSection {
 
     fn check_use(&self) -> Result<(), String> {
         let is_ignored = self.per_class.is_some() && self.test != Self::default().test;
-        let reason = "`data.split.test` says nothing beside `data.split.per_class`, which tests on all other pictures; leave one \
+        let reason = "`data.split.test` has no effect beside `data.split.per_class`, which tests on all other pictures; leave one \
                       of them out";
         if is_ignored { Err(reason.into()) } else { Ok(()) }
     }
@@ -50,7 +50,7 @@ pub(super) fn all_held_out(catalogue: &Catalogue) -> Option<String> {
         others => format!(" (and of {others} other classes)"),
     };
     Some(format!(
-        "every picture of the class `{first}`{others} is held out, so that none of them can be told"
+        "every picture of the class `{first}`{others} is held out, so none of them can be classified"
     ))
 }
 

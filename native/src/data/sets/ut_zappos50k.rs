@@ -3,7 +3,7 @@
 //! `meta-data-bin.csv` has the column `CID` and 151 binary ones, `Group.Value`: 4 of `Category`, 21 of `SubCategory`, and 126 of
 //! heel height, insole, closure, gender, material and toe style. Category and sub-category determine the class, so
 //! they are no attributes; the "seven attributes" of CCL-K's text would include one of them. The split of CCL-K is
-//! a random 7:3 whose list is not published; here it is drawn with a seed.
+//! a random 7:3. Its list, `meta_data_bin_train.csv` of the release, is not read; here the split is drawn with a seed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,12 +21,12 @@ use crate::data::source::{About, Constants, Download, Kind, PictureFiles, Source
 
 pub(super) struct UtZappos50k;
 
-/// The published folders of pictures; CCL-K uses the first.
-const PICTURES: [&str; 2] = ["ut-zap50k-images", "ut-zap50k-images-square"];
+/// The published folders of pictures; the first that is there is read. The configuration of CCL-K's release names the square one.
+const PICTURES: [&str; 2] = ["ut-zap50k-images-square", "ut-zap50k-images"];
 
 static ABOUT: About = About {
     name: "ut-zappos50k",
-    files: "ut-zap50k-data/meta-data-bin.csv, ut-zap50k-images/**/*.jpg",
+    files: "ut-zap50k-data/meta-data-bin.csv, ut-zap50k-images-square/**/*.jpg (or ut-zap50k-images)",
     classes: "21 sub-categories; 3 in 10 are held out",
     variables: "attributes (126)",
     home: "https://vision.cs.utexas.edu/projects/finegrained/utzap50k/",
@@ -38,7 +38,7 @@ static ABOUT: About = About {
             "ut-zappos50k",
         ),
         Download::unpacked(
-            "https://vision.cs.utexas.edu/projects/finegrained/utzap50k/ut-zap50k-images.zip",
+            "https://vision.cs.utexas.edu/projects/finegrained/utzap50k/ut-zap50k-images-square.zip",
             None,
             "ut-zappos50k",
         ),
@@ -166,6 +166,7 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// The official columns: their groups and numbers, quoted as R writes them.
     fn header() -> String {
@@ -196,6 +197,26 @@ mod tests {
         let attributes = shoes.conditions["attributes"].to_matrix();
         assert_eq!((attributes.columns(), attributes.row(0)[0], attributes.row(0)[125]), (126, 1.0, 1.0));
         assert_eq!((attributes.row(1).iter().sum::<f64>(), attributes.row(1)[5]), (1.0, 1.0));
+    }
+
+    #[test]
+    fn the_square_pictures_are_read_where_both_folders_are_there() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("ut-zap50k-data")).unwrap();
+        let shoes: Vec<String> = (0..10).map(|at| row(&format!("7-{at}"), &[4, 30])).collect();
+        let table = format!("{}\n{}\n", header(), shoes.join("\n"));
+        fs::write(place.path().join("ut-zap50k-data/meta-data-bin.csv"), table).unwrap();
+        let annotated = || UtZappos50k.annotate(&Options::default(), place.path());
+        let error = annotated().unwrap_err().to_string();
+        assert!(error.contains("ut-zap50k-images-square"), "{error}");
+        for name in ["ut-zap50k-images", "ut-zap50k-images-square"] {
+            let folder = place.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            for at in 0..10 {
+                fs::write(folder.join(format!("7.{at}.jpg")), "").unwrap();
+            }
+            assert_eq!(annotated().unwrap().root, folder);
+        }
     }
 
     #[test]

@@ -52,12 +52,12 @@ impl Source for Utkface {
         let faces = options.get::<FacesSection>().unwrap_or(&default);
         match faces.sampling {
             Sampling::Published if options.get::<SplitSection>().is_some() => {
-                let reason = "`data.split` says nothing about the published sampling, which has parts of its own; leave it out, \
+                let reason = "`data.split` has no effect on the published sampling, which has parts of its own; leave it out, \
                               or take all faces with `data.faces.sampling = \"all\"`";
                 Err(Refused::new("split", reason))
             }
             Sampling::All if faces.correlation != default.correlation => {
-                let reason = "`data.faces.correlation` says nothing about all faces; leave it out, or take the published \
+                let reason = "`data.faces.correlation` has no effect on all faces; leave it out, or take the published \
                               sampling with `data.faces.sampling = \"published\"`";
                 Err(Refused::new("faces", reason))
             }

@@ -11,6 +11,7 @@ use simile_core::data::{Catalogue, Condition, Dataset};
 
 use self::pictures::Faults;
 use self::variables::Variable;
+pub(crate) use self::variables::tie_to_class;
 use super::error::Result;
 use super::section::DataSection;
 use super::sets::table::{TableSection, missing_cells};
@@ -87,6 +88,11 @@ impl Survey {
             variables: set.conditions.iter().map(variable).collect(),
             ..Self::default()
         }
+    }
+
+    /// True if pictures cannot be read, or are trained on and tested on.
+    pub(crate) fn has_faults(&self) -> bool {
+        self.faults.as_ref().is_some_and(Faults::are_serious)
     }
 
     /// Each variable beside the class.

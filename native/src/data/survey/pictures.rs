@@ -71,6 +71,11 @@ impl Faults {
         })
     }
 
+    /// True if pictures cannot be read, or are trained on and tested on.
+    pub(super) fn are_serious(&self) -> bool {
+        !self.broken.is_empty() || self.in_several_parts > 0
+    }
+
     /// The reason why a run that refuses unreadable pictures would end.
     pub(super) fn refusal(&self) -> Option<String> {
         let count = self.broken.len();
@@ -96,7 +101,7 @@ impl fmt::Display for Faults {
             .iter()
             .map(|group| match group.as_slice() {
                 [first, second] => format!("{first} = {second}"),
-                [first, rest @ ..] => format!("{first} and {} others", rest.len()),
+                [first, rest @ ..] => format!("{first} = {} others", rest.len()),
                 [] => String::new(),
             })
             .collect();
@@ -104,7 +109,7 @@ impl fmt::Display for Faults {
         if *in_several_parts > 0 {
             writeln!(
                 f,
-                "equal    {in_several_parts} pictures have an equal one in another part: what is tested was trained on"
+                "equal    {in_several_parts} pictures have an equal one in another part: test pictures may have been trained on"
             )?;
         }
         let [broken, blank] = [broken.len(), blank.len()];

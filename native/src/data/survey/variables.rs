@@ -52,6 +52,11 @@ struct Value {
     pictures: usize,
 }
 
+/// How closely an attribute is tied to the class, from 0 to 1; none where that is not defined.
+pub(crate) fn tie_to_class(condition: &Condition, of_class: (&[usize], usize)) -> Option<f64> {
+    Variable::of("", condition, of_class, 0).tie_to_class
+}
+
 impl Variable {
     /// A variable beside the classes of the same pictures.
     pub(super) fn of(name: &str, condition: &Condition, of_class: (&[usize], usize), missing: usize) -> Self {
@@ -185,7 +190,7 @@ impl fmt::Display for Variable {
         match tie_to_class {
             Some(tie) if *tie >= CLOSE => write!(
                 f,
-                "; {measure} with the class {tie:.2}: to hide it will cost accuracy, as one tells the other"
+                "; {measure} with the class {tie:.2}: hiding it will cost accuracy, because it predicts the class"
             ),
             Some(tie) => write!(f, "; {measure} with the class {tie:.2}"),
             None => Ok(()),

@@ -60,8 +60,8 @@ pub(crate) fn was_better(untrained: &Untrained, metrics: &Metrics, condition: &s
     let format = MetricFormat::of(TOP1, condition);
     (before > trained).then(|| {
         format!(
-            "{} is {} after training and {} before it: what was learned is of less use for the class than what the \
-             network began with; look at the loss and the crops, try a lower optimizer.learning_rate, another \
+            "{} is {} after training and {} before it: training made the vectors worse for the class than those of \
+             the first weights; look at the loss and the crops, try a lower optimizer.learning_rate, another \
              temperature or more train.iterations",
             format.title,
             format.number(Some(trained)),

@@ -76,7 +76,7 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let (batch, images) = (recipe.train.batch, train.len());
     if batch > images {
         line(format_args!(
-            "`train.batch` is {batch} and there are {images} training images: every batch is all of them; set \
+            "`train.batch` is {batch} and there are {images} training images: every batch holds all of them; set \
              train.batch={images} or less"
         ));
     }

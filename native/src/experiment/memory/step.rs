@@ -158,7 +158,7 @@ fn check_device(
             ),
         };
         return Err(usage(format_args!(
-            "`{key}` is {count}: a step of `{}` needs at least {} of memory, {} of it for what {} keeps for its gradient, and \
+            "`{key}` is {count}: a step of `{}` needs at least {} of memory, {} of it for what {} keeps for its backward pass, and \
              {limit}; {remedy}",
             arm.name,
             size(needed.into()),

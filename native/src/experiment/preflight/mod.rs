@@ -145,7 +145,7 @@ pub(crate) fn check_measured(probe: &ProbeSection, splits: &Splits, judged: &str
     if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
         let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
         return Err(usage(format_args!(
-            "all {} training images are of the class `{name}`; to read off a class takes at least two",
+            "all {} training images are of the class `{name}`; a classifier needs at least two classes",
             train.len()
         )));
     }
@@ -167,7 +167,7 @@ fn in_short(probe: &ProbeSection) -> ProbeSection {
 }
 
 fn refused(error: anyhow::Error) -> anyhow::Error {
-    usage(format_args!("what comes after training would fail: {}", told(&error)))
+    usage(format_args!("the evaluation would fail: {}", told(&error)))
 }
 
 /// Checks that the figures of an arm can be drawn.
@@ -223,14 +223,14 @@ fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
     values.iter().enumerate().filter(move |(_, value)| met.insert(**value)).map(|(at, _)| at)
 }
 
-/// Checks that the probed variables exist, unless the data set has none at all.
+/// Checks that the probed attributes exist, unless the data set has none at all.
 fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
     let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     match names.find(|name| !known.is_empty() && !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => Err(usage(format_args!(
-            "the data set has no variable `{name}` to probe; name one with `probe.condition`: {}",
+            "the data set has no attribute `{name}` to probe; name one with `probe.condition`: {}",
             known.join(", ")
         ))),
     }

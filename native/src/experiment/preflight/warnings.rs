@@ -13,6 +13,7 @@ use simile_core::train::{Purpose, Sampler, Sampling, stream};
 use crate::config::Recipe;
 use crate::config::objective::ObjectiveSection;
 use crate::config::sections::Arm;
+use crate::data::tie_to_class;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
@@ -21,6 +22,8 @@ use crate::experiment::prepare::context::Context;
 const DRAWN: usize = 1024;
 /// Most images of the batch in the check of a kernel.
 const COMPARED: usize = 1024;
+/// An attribute that is tied to the class by at least this much all but tells it.
+const TIED: f64 = 0.9;
 /// A kernel whose off-diagonal row sums are below this separates all images.
 const FEWEST_ALIKE: f64 = 0.1;
 /// A kernel whose off-diagonal mean is above this separates none.
@@ -53,19 +56,31 @@ pub(crate) fn arm_warnings(
     match (condition, one_value(&name)) {
         (None, _) => {}
         (Some(_), Some(value)) => warnings.push(format!(
-            "{value}; there is nothing to condition on, name another variable with objective.condition"
+            "{value}; there is nothing to condition on, name another attribute with objective.condition"
         )),
         (Some(condition), None) => {
             let mut batch = first_batch(arm, recipe, context, train)?;
             batch.truncate(COMPARED);
             let z = condition.to_matrix().select(&batch);
             warnings.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
+            if !section.keeps_condition() {
+                warnings.extend(tied(&name, condition, train));
+            }
         }
     }
     Ok(warnings)
 }
 
-/// The warnings about the probed variables. `judged` says what the test images are.
+/// The warning that an attribute which is to be hidden all but tells the class.
+fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
+    let tie = tie_to_class(condition, (&train.labels, train.classes.len())).filter(|tie| *tie >= TIED)?;
+    Some(format!(
+        "`{name}` all but tells the class (their tie is {tie:.2} of 1), so an embedding that hides it can hardly know the class; \
+         `simile data check` shows the pictures of each class and value"
+    ))
+}
+
+/// The warnings about the probed attributes. `judged` says what the test images are.
 pub(crate) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,
@@ -77,7 +92,7 @@ pub(crate) fn probe_warnings(
             names.filter(|name| !name.is_empty()).map(|name| format!("`{name}`")).collect();
         let warning = || {
             format!(
-                "the data have no variables, so that the leak of {} is not measured; leave out probe.condition and \
+                "the data have no attributes, so the leak of {} is not measured; leave out probe.condition and \
                  probe.also",
                 named.join(", ")
             )
@@ -88,7 +103,7 @@ pub(crate) fn probe_warnings(
         let one =
             one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()));
         let value = one.or_else(|| not_to_be_judged(name, train, test, judged))?;
-        Some(format!("{value}; how much of it leaks cannot be said, name another with probe.condition"))
+        Some(format!("{value}; its leak cannot be measured, name another with probe.condition"))
     };
     let unnamed = |name: &String| some_unseen(name, train, test, judged);
     names.filter_map(|name| warning(name).or_else(|| unnamed(name))).collect()
@@ -115,7 +130,7 @@ fn some_unseen(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Opt
     let first = unseen.first()?;
     Some(format!(
         "{} of {} {judged} images have a `{name}` that no training image has, such as {first}; a probe cannot name \
-         these, so that the leak looks smaller than it is",
+         these, so the leak looks smaller than it is",
         unseen.len(),
         test.len()
     ))
@@ -144,8 +159,8 @@ fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<Str
     let mut rng = stream(recipe.train.seed, Purpose::Augmentation, 0);
     let mut view = || recipe.augment.draw(DRAWN, height, width, &mut rng).map_err(usage);
     Ok((view()? == view()?).then(|| {
-        "the two views of an image are equal, because nothing in [augment] changes them, so that they agree whatever \
-         the encoder is; write for example augment.crop = { scale = [0.3, 1.0] }"
+        "the two views of an image are equal, because nothing in [augment] changes them, so they agree for any \
+         encoder; write for example augment.crop = { scale = [0.3, 1.0] }"
             .to_owned()
     }))
 }
@@ -212,13 +227,13 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     if sum < FEWEST_ALIKE {
         return Some(format!(
             "the kernel tells all images of the first batch apart by `{condition}`: the row of an image in K sums up to \
-             {sum:.2e} over the {others} others, so that next to nothing is weighed; take a wider one, such as {rule}"
+             {sum:.2e} over the {others} others, so next to nothing is weighed; take a wider one, such as {rule}"
         ));
     }
     (mean > MOST_ALIKE).then(|| {
         format!(
-            "the kernel takes all images of the first batch for alike by `{condition}`: K is {mean:.4} on average beside \
-             its diagonal, so that `{condition}` decides nothing; take a narrower one, such as {rule}"
+            "the kernel makes all images of the first batch alike in `{condition}`: K is {mean:.4} on average off its \
+             diagonal, so `{condition}` decides nothing; take a narrower one, such as {rule}"
         )
     })
 }
@@ -277,6 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn an_attribute_that_is_the_class_is_named_where_it_is_to_be_hidden() {
+        let same = |train: Dataset| {
+            let (values, names) = (train.labels.clone(), train.classes.clone());
+            train.with_condition("copy", Condition::Categorical { values, names }).unwrap()
+        };
+        let warnings = |objective: &str| {
+            let set = format!(
+                "arm.Fair-CCLK.objective={{ name = \"{objective}\", condition = \"copy\", kernel = {{ name = \"exact-match\" }} }}"
+            );
+            of(&[&set], same).join("\n")
+        };
+        let hidden = warnings("fair-cclk");
+        assert!(hidden.contains("`copy` all but tells the class (their tie is 1.00 of 1)"), "{hidden}");
+        assert_eq!(warnings("weaksup-cclk"), "");
+    }
+
+    #[test]
     fn values_that_only_test_images_have_are_named() {
         let recipe = Recipe::load(
             "fair-digits",
@@ -299,7 +331,7 @@ mod tests {
             all.contains("no training image has the `hospital` of any validation image, such as new"),
             "{all}"
         );
-        assert!(all.contains("cannot be said"), "{all}");
+        assert!(all.contains("its leak cannot be measured"), "{all}");
         let some = of(&recipe, &images(|i| i % 3, 1.0));
         assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
         recipe.probe.condition = "age".into();

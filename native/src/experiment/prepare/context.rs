@@ -48,7 +48,7 @@ impl Context {
             Conditioning::None => false,
         };
         if wanted && variable.is_none() {
-            let reason = format!("the data set has no variable `{name}` to condition `{}` on", section.name);
+            let reason = format!("the data set has no attribute `{name}` to condition `{}` on", section.name);
             return Err(unknown(&reason, train, |_| true));
         }
         let mut note = None;
@@ -74,7 +74,7 @@ impl Context {
                 clustered.ids
             }
             (_, _, None) => {
-                let reason = format!("the data set has no variable `{name}` to cluster");
+                let reason = format!("the data set has no attribute `{name}` to cluster");
                 return Err(unknown(&reason, train, |_| true));
             }
         };
@@ -161,7 +161,7 @@ impl Bias {
             Some(Condition::Numeric(_)) => {
                 format!("`{name}` is numeric and a bias is categorical; name another, or set `condition`")
             }
-            None => format!("the data set has no variable `{name}` to be the bias"),
+            None => format!("the data set has no attribute `{name}` to be the bias"),
         };
         Err(unknown(&reason, train, categorical))
     }

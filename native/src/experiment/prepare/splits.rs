@@ -173,7 +173,7 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
 /// colours already.
 fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     let &Wanted { section, seed, encoder, official, .. } = wanted;
-    let (options, folder) = (section.options(), || folder.ok_or_else(no_folder));
+    let (options, folder) = (section.options(), || folder.ok_or_else(|| no_folder(section)));
     let held_out = section.validation + wanted.held_out;
     let check = |images: usize| {
         let images = section.train.map_or(images, |most| images.min(most));
@@ -240,8 +240,13 @@ fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
 }
 
 /// The error for a data set with files but without a folder.
-pub(crate) fn no_folder() -> anyhow::Error {
-    usage("this data set has files; name their folder with --data DIR (`simile data list` says which)")
+pub(crate) fn no_folder(section: &DataSection) -> anyhow::Error {
+    match section.dataset.is_own() {
+        true => usage("the recipe is for pictures of your own; name their folder with --data DIR"),
+        false => usage(
+            "this data set has files; name their folder with --data DIR (`simile data list` says which)",
+        ),
+    }
 }
 
 /// The first `count` images, as requested by `key`; if there are fewer, all of them, with a message.

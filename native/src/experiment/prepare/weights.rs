@@ -13,7 +13,7 @@ use crate::config::Recipe;
 use crate::console::line;
 use crate::data::settings::Normalise;
 use crate::run_folder::folder::{RunFolder, WEIGHTS};
-use crate::run_folder::model;
+use crate::run_folder::model::{self, Choice};
 
 /// Reads the weights of the file that a recipe names. If the recipe has no normalisation, it is set to the one of these
 /// weights.
@@ -48,7 +48,7 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     let bytes = model::read(&file).context("`encoder.weights`")?;
     let (_, metadata) = Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
-    model::taken(path, &metadata).iter().for_each(line);
+    model::taken(path, &metadata, Choice::File).iter().for_each(line);
     Ok(Some(bytes))
 }
 

@@ -214,9 +214,7 @@ impl Training {
         for _ in 0..steps {
             if self.trainer.awaits_scores() {
                 let done = self.trainer.step_number();
-                return Err(usage(format_args!(
-                    "its first stage ends after {done} steps, before all were measured; measure fewer"
-                )));
+                return Err(usage(format_args!("its first stage has only {done} steps; measure fewer")));
             }
             images += spans::step(|| self.loader.step(&mut self.trainer))?;
             if interrupt::asked() {

@@ -126,7 +126,7 @@ impl<'a> ArmTraining<'a> {
         while !self.trainer.is_finished() {
             let completed = self.trainer.step_number();
             if let Some(stopped) = selection::no_better(self.session, self.at) {
-                // Steps since the last line have no line yet, and those since the last checkpoint none: a longer run goes on here.
+                // Logs the rest and writes a checkpoint first, so that a longer run can continue from this step.
                 return match self.log_rest().and_then(|()| self.keep()) {
                     Ok(()) => Ok(Some(stopped)),
                     Err(error) if is_divergence(&error) => self.back_to_good(&error, completed).map(Some),

@@ -133,6 +133,28 @@ mod tests {
         }
     }
 
+    /// ONNX Runtime is no part of these tests: those of the command line run such a file where it is installed.
+    #[test]
+    fn pictures_are_resized_by_a_size_for_each_axis() {
+        let (mut metadata, bytes) = checkpoint(EncoderConfig::default(), Some(40));
+        for recipe in [serde_json::Value::Null, serde_json::json!({ "data": { "fit": "whole" } })] {
+            metadata.recipe = recipe;
+            let model = Model::decode(file(&metadata, &bytes).unwrap().as_slice()).unwrap();
+            let graph = model.graph.unwrap();
+            check_order(&graph);
+            let of = |output: &str| graph.node.iter().find(|node| node.output == [output]).unwrap();
+            let resize = graph.node.iter().find(|node| node.op_type == "Resize").unwrap();
+            assert!(resize.attribute.iter().all(|attribute| attribute.name != "axes"));
+            let sizes = of(&resize.input[3]);
+            assert_eq!((sizes.op_type.as_str(), sizes.input.len()), ("Concat", 2));
+            let first = of(&sizes.input[0]);
+            assert_eq!((first.op_type.as_str(), &first.input[0]), ("Shape", &resize.input[0]));
+            assert_eq!((first.attribute[0].name.as_str(), first.attribute[0].integer), ("end", Some(2)));
+            let last = graph.initializer.iter().find(|tensor| tensor.name == sizes.input[1]).unwrap();
+            assert_eq!(last.raw_data, [40_i64, 40].map(i64::to_le_bytes).concat());
+        }
+    }
+
     #[test]
     fn a_missing_tensor_is_named() {
         let (metadata, _) = checkpoint(EncoderConfig::default(), None);

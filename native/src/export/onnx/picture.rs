@@ -33,13 +33,16 @@ fn middle_square(graph: &mut Builder, planes: &str) -> String {
 /// Pillow's antialiased bilinear filter to `side` x `side`, rounded to bytes; as there, windows end at the edge. In ONNX
 /// Runtime one value in a thousand is rounded to the other side.
 fn resized(graph: &mut Builder, planes: &str, side: usize) -> String {
-    let sizes = graph.integers(&[side as i64; 2]);
+    // One size for each axis. With two and `axes`, ONNX Runtime 1.20 and later cannot load the file of whole pictures: it moves the
+    // transposition behind this node and counts the sizes anew.
+    let first = graph.node("Shape", &[planes], [("end", Setting::Integer(2))]);
+    let last = graph.integers(&[side as i64; 2]);
+    let sizes = graph.node("Concat", &[&first, &last], [("axis", Setting::Integer(0))]);
     graph.node(
         "Resize",
         &[planes, "", "", &sizes],
         [
             ("antialias", Setting::Integer(1)),
-            ("axes", Setting::Integers(vec![2, 3])),
             ("coordinate_transformation_mode", Setting::Text("half_pixel")),
             ("exclude_outside", Setting::Integer(1)),
             ("mode", Setting::Text("linear")),

@@ -24,10 +24,12 @@ struct Known {
     kind: Kind,
 }
 
-/// Gives the columns of each group of rows to `keep`, by name, in order. Columns of other types are left out.
+/// Gives the columns of each group of rows to `keep`, by name, in order. Decimals that are stored as integers are numbers. Columns
+/// of other types are left out, among them dates and times.
 ///
 /// # Errors
-/// If it is no Parquet file, is compressed, or has an empty cell or lists of several lengths; and as `keep`.
+/// If it is no Parquet file, is compressed, has an empty cell, lists of several lengths, or an unsigned number above [`i64::MAX`];
+/// and as `keep`.
 pub(crate) fn each_group(file: File, keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
     // Damaged bytes can make the library panic, which must not end the program.
     let read = catch_unwind(AssertUnwindSafe(|| groups(file, keep)));
@@ -71,7 +73,7 @@ fn known(schema: &SchemaDescriptor) -> Vec<Known> {
             (0, Physical::BYTE_ARRAY) if is_text(column) => Kind::Text,
             // A category of two values.
             (0, Physical::BOOLEAN) => Kind::Text,
-            (0, Physical::INT32 | Physical::INT64) => Kind::Whole,
+            (0, Physical::INT32 | Physical::INT64) => kind_of_integers(column)?,
             (0, Physical::FLOAT | Physical::DOUBLE) => Kind::Number,
             (1, Physical::FLOAT | Physical::DOUBLE) => Kind::List(0),
             _ => return None,
@@ -83,6 +85,26 @@ fn known(schema: &SchemaDescriptor) -> Vec<Known> {
     schema.columns().iter().enumerate().filter_map(|(leaf, column)| of(leaf, column)).collect()
 }
 
+/// The kind of a column that is stored as integers; none if they count days or parts of a second.
+fn kind_of_integers(column: &ColumnDescriptor) -> Option<Kind> {
+    use ConvertedType as As;
+    match (column.converted_type(), column.logical_type_ref()) {
+        // Nanoseconds have no converted type.
+        (_, Some(LogicalType::Time(_) | LogicalType::Timestamp(_))) => None,
+        (As::DATE | As::TIME_MILLIS | As::TIME_MICROS | As::TIMESTAMP_MILLIS | As::TIMESTAMP_MICROS, _) => {
+            None
+        }
+        (As::DECIMAL, _) => Some(Kind::Number),
+        _ => Some(Kind::Whole),
+    }
+}
+
+/// True if the integers of a column are unsigned; the library gives them with a sign.
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    use ConvertedType as As;
+    matches!(column.converted_type(), As::UINT_8 | As::UINT_16 | As::UINT_32 | As::UINT_64)
+}
+
 fn is_text(column: &ColumnDescriptor) -> bool {
     column.converted_type() == ConvertedType::UTF8
         || column.logical_type_ref().is_some_and(|of| *of == LogicalType::String)
@@ -91,6 +113,8 @@ fn is_text(column: &ColumnDescriptor) -> bool {
 fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cells> {
     let described = group.metadata().column(column.leaf).column_descr_ptr();
     let highest = described.max_def_level();
+    // Of a decimal that is stored as an integer, parts that make a whole.
+    let unit = 10_f64.powi(described.type_scale());
     Ok(match (column.kind, group.get_column_reader(column.leaf)?) {
         (Kind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
             let bytes = column_values(reader, rows, highest)?.0;
@@ -101,10 +125,24 @@ fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cell
             Cells::Text(column_values(reader, rows, highest)?.0.iter().map(ToString::to_string).collect())
         }
         (Kind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
-            Cells::Whole(column_values(reader, rows, highest)?.0.into_iter().map(i64::from).collect())
+            let is_unsigned = is_unsigned(&described);
+            let whole =
+                |value: i32| if is_unsigned { i64::from(value.cast_unsigned()) } else { i64::from(value) };
+            Cells::Whole(column_values(reader, rows, highest)?.0.into_iter().map(whole).collect())
         }
         (Kind::Whole, ColumnReader::Int64ColumnReader(reader)) => {
-            Cells::Whole(column_values(reader, rows, highest)?.0)
+            let values = column_values(reader, rows, highest)?.0;
+            let fit = !is_unsigned(&described) || values.iter().all(|&value| value >= 0);
+            anyhow::ensure!(fit, "a number is above {}; write the column as text, or leave it out", i64::MAX);
+            Cells::Whole(values)
+        }
+        (Kind::Number, ColumnReader::Int32ColumnReader(reader)) => {
+            let values = column_values(reader, rows, highest)?.0.into_iter().map(f64::from);
+            Cells::Number(values.map(|value| value / unit).collect())
+        }
+        (Kind::Number, ColumnReader::Int64ColumnReader(reader)) => {
+            let values = column_values(reader, rows, highest)?.0.into_iter();
+            Cells::Number(values.map(|value| value as f64 / unit).collect())
         }
         (Kind::Number, ColumnReader::FloatColumnReader(reader)) => {
             Cells::Number(column_values(reader, rows, highest)?.0.into_iter().map(f64::from).collect())

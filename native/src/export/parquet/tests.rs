@@ -2,7 +2,7 @@ use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
 
 use anyhow::Result;
-use parquet::data_type::BoolType;
+use parquet::data_type::{BoolType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -83,6 +83,73 @@ fn a_column_of_booleans_is_a_category() {
     .unwrap();
     let cells = Cells::Text(["true", "false", "true"].map(String::from).into());
     assert_eq!(read, [("smokes".to_owned(), cells)]);
+}
+
+/// The columns that are read from a file with these columns of integers: each by its type and name in the schema, and its values.
+fn integers(columns: &[(&str, [i64; 2])]) -> Result<Vec<(String, Cells)>> {
+    let fields: String = columns.iter().map(|(field, _)| format!("required {field}; ")).collect();
+    let schema = Arc::new(parse_message_type(&format!("message table {{ {fields}}}")).unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    for (field, values) in columns {
+        let mut column = group.next_column().unwrap().unwrap();
+        if field.starts_with("int32") {
+            let values = values.map(|value| value as i32);
+            column.typed::<Int32Type>().write_batch(&values, None, None).unwrap();
+        } else {
+            column.typed::<Int64Type>().write_batch(values, None, None).unwrap();
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let mut read = Vec::new();
+    groups(&file.into_inner().unwrap(), |columns| {
+        read.extend(columns);
+        Ok(())
+    })?;
+    Ok(read)
+}
+
+#[test]
+fn unsigned_columns_do_not_turn_negative() {
+    let read = integers(&[
+        ("int32 signed", [-5, 7]),
+        ("int32 grey (INTEGER(8,false))", [200, 255]),
+        ("int32 depth (UINT_16)", [1, 65_535]),
+        ("int32 patient (INTEGER(32,false))", [3_000_000_000, 4_294_967_295]),
+        ("int64 serial (INTEGER(64,false))", [0, i64::MAX]),
+    ]);
+    let cells: Vec<Cells> = read.unwrap().into_iter().map(|(_, cells)| cells).collect();
+    let expected = [[-5, 7], [200, 255], [1, 65_535], [3_000_000_000, 4_294_967_295], [0, i64::MAX]];
+    assert_eq!(cells, expected.map(|values| Cells::Whole(values.into())));
+    // The bits of 18446744073709551615.
+    let error = format!("{:#}", integers(&[("int64 hash (UINT_64)", [3, -1])]).unwrap_err());
+    assert!(error.contains("`hash`") && error.contains("above 9223372036854775807"), "{error}");
+}
+
+#[test]
+fn a_decimal_is_the_number_that_it_stands_for() {
+    let read =
+        integers(&[("int32 dose (DECIMAL(8,2))", [625, -50]), ("int64 price (DECIMAL(18,0))", [3, 12])]);
+    let of = |name: &str, values: [f64; 2]| (name.to_owned(), Cells::Number(values.into()));
+    assert_eq!(read.unwrap(), [of("dose", [6.25, -0.5]), of("price", [3.0, 12.0])]);
+}
+
+#[test]
+fn dates_and_times_are_no_attributes() {
+    let read = integers(&[
+        ("int32 day (DATE)", [18_262, 18_263]),
+        ("int32 hour (TIME(MILLIS,true))", [0, 1]),
+        ("int64 minute (TIME(MICROS,true))", [0, 1]),
+        ("int64 moment (TIME(NANOS,false))", [0, 1]),
+        ("int64 seen (TIMESTAMP(MILLIS,true))", [0, 1]),
+        ("int64 saved (TIMESTAMP_MICROS)", [0, 1]),
+        ("int64 changed (TIMESTAMP(NANOS,false))", [0, 1]),
+        ("int64 visits", [0, 1]),
+    ]);
+    let names: Vec<String> = read.unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["visits"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use simile_core::nn::checkpoint::{CheckpointError, Weights};
 
 use self::heap::{Heap, Id, Value, View};
-use self::storage::Container;
+use self::storage::{Container, Content};
 
 /// Largest nesting of dictionaries: a checkpoint has two or three levels.
 const DEEPEST: usize = 8;
@@ -32,6 +32,10 @@ pub(crate) enum TorchError {
     Script,
     #[error("it ends within {what}; was the download complete?")]
     Truncated { what: String },
+    #[error(
+        "its pickle is of protocol 0 or 1, which are not read; `torch.save` without `pickle_protocol` writes another one"
+    )]
+    Protocol,
     #[error("instruction 0x{code:02x} at byte {at} of its pickle is none that torch.save writes")]
     Instruction { code: u8, at: usize },
     #[error("its pickle is malformed at byte {at}: {reason}")]
@@ -68,9 +72,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     }
     let mut weights = Weights::default();
     for (name, view) in tensors {
-        match container.floats(&name, view)? {
-            Some(values) => weights.insert(&name, view.shape.clone(), values)?,
-            None => weights.insert_other(&name, view.storage.kind()),
+        match container.content(&name, view)? {
+            Content::Floats(values) => weights.insert(&name, view.shape.clone(), values)?,
+            Content::Other(what) => weights.insert_other(&name, what),
         }
     }
     Ok(weights)

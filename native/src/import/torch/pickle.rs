@@ -151,6 +151,8 @@ impl<'a> Machine<'a> {
             }
             // The state of an object, which is ignored.
             b'b' => self.pop().and_then(|_| self.top()).map(drop),
+            // Later protocols begin with their number.
+            _ if self.input.first() != Some(&0x80) => Err(TorchError::Protocol),
             code => Err(TorchError::Instruction { code, at }),
         }
     }

@@ -12,16 +12,27 @@ use super::TorchError;
 use super::heap::{Heap, Id, Value, View};
 use super::pickle;
 
-/// The first pickle of a file of the old format: the magic number alone.
-const MAGIC: [u8; 15] = [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+/// The magic number of the old format, as the protocols 2 to 5 of pickle write it, and the end of that pickle.
+const MAGIC: [u8; 13] = [0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+/// The same in the protocols 0 and 1, which write it in digits.
+const MAGIC_IN_DIGITS: &[u8] = b"L119547037146038801333356L\n.";
+/// Tensors that may share each number of a file, on average: a network can lie in it under several names.
+const MOST_SHARED: usize = 4;
 
 /// A file, its storages not yet read.
 pub(super) struct Container<'a> {
     bytes: &'a [u8],
     form: Form<'a>,
-    /// Remaining budget of numbers for tensors: a file holds at most one number a byte, unless tensors share storages
-    /// repeatedly to fill the memory.
+    /// Remaining budget of the bytes that tensors are read from, which they could share repeatedly to fill the memory.
     budget: usize,
+}
+
+/// What a tensor holds.
+pub(super) enum Content<'v> {
+    /// Its values in row order.
+    Floats(Vec<f32>),
+    /// Something that is not read, in words.
+    Other(&'v str),
 }
 
 enum Form<'a> {
@@ -83,33 +94,31 @@ impl<'a> Container<'a> {
     pub(super) fn open(bytes: &'a [u8]) -> Result<(Self, Heap, Id), TorchError> {
         let (form, heap, root) = if bytes.starts_with(b"PK\x03\x04") {
             zip(bytes)?
-        } else if bytes.starts_with(&MAGIC) {
-            plain(bytes)?
+        } else if let Some(length) = magic(bytes) {
+            plain(bytes, length)?
+        } else if bytes.starts_with(MAGIC_IN_DIGITS) {
+            return Err(TorchError::Protocol);
         } else {
             return Err(TorchError::Unknown);
         };
-        Ok((Self { bytes, form, budget: bytes.len() }, heap, root))
+        Ok((Self { bytes, form, budget: bytes.len().saturating_mul(MOST_SHARED) }, heap, root))
     }
 
-    /// The values of a tensor in row order; `None` if they are not floats.
-    pub(super) fn floats(&mut self, name: &str, view: &View) -> Result<Option<Vec<f32>>, TorchError> {
+    /// The values of a tensor, if they are floats. Those of one that repeats them are not read: a few bytes can ask for any number.
+    pub(super) fn content<'v>(&mut self, name: &str, view: &'v View) -> Result<Content<'v>, TorchError> {
         let wrong = |reason: &str| TorchError::Tensor { name: name.into(), reason: reason.into() };
         let (width, read): (usize, fn(&[u8]) -> f32) = match view.storage.kind() {
             "FloatStorage" => (4, |b| b.try_into().map_or(f32::NAN, f32::from_le_bytes)),
             "DoubleStorage" => (8, |b| b.try_into().map_or(f32::NAN, |b| f64::from_le_bytes(b) as f32)),
             "HalfStorage" => (2, |b| b.try_into().map_or(f32::NAN, |b| f16::from_le_bytes(b).to_f32())),
             "BFloat16Storage" => (2, |b| b.try_into().map_or(f32::NAN, |b| bf16::from_le_bytes(b).to_f32())),
-            _ => return Ok(None),
+            kind => return Ok(Content::Other(kind)),
         };
-        let count = view.shape.iter().try_fold(1_usize, |count, &side| count.checked_mul(side));
-        let count = count.filter(|&count| count <= view.storage.count);
-        let count = count.ok_or_else(|| wrong("has more values than its storage"))?;
-        self.budget = self.budget.checked_sub(count).ok_or_else(|| wrong("shares its values too often"))?;
         if view.shape.len() != view.strides.len() {
             return Err(wrong("has not one stride a side"));
         }
-        if count == 0 {
-            return Ok(Some(vec![]));
+        if view.shape.contains(&0) {
+            return Ok(Content::Floats(vec![]));
         }
         let reach = view.shape.iter().zip(&view.strides).try_fold(view.offset, |reach, (&side, &stride)| {
             reach.checked_add((side - 1).checked_mul(stride)?)
@@ -117,12 +126,18 @@ impl<'a> Container<'a> {
         if reach.is_none_or(|last| last >= view.storage.count) {
             return Err(wrong("reaches beyond its storage"));
         }
+        let count = view.shape.iter().try_fold(1_usize, |count, &side| count.checked_mul(side));
+        let Some(count) = count.filter(|&count| count <= view.storage.count) else {
+            return Ok(Content::Other("values that `expand` repeats"));
+        };
+        let left = self.budget.checked_sub(count.saturating_mul(width));
+        self.budget = left.ok_or_else(|| wrong("shares its values too often"))?;
         let numbers = self.storage(&view.storage.key)?;
         if numbers.len() / width < view.storage.count {
             return Err(TorchError::Truncated { what: format!("the values of `{name}`") });
         }
         let value = |place: usize| numbers.get(place * width..(place + 1) * width).map_or(f32::NAN, read);
-        Ok(Some(Places::of(view).take(count).map(value).collect()))
+        Ok(Content::Floats(Places::of(view).take(count).map(value).collect()))
     }
 
     fn storage(&mut self, key: &str) -> Result<&'a [u8], TorchError> {
@@ -190,10 +205,18 @@ fn damaged(reason: &impl std::fmt::Display) -> TorchError {
     TorchError::Zip { reason: reason.to_string() }
 }
 
-/// Reads the old format: pickles of a magic number, a version, the machine, the value, and the keys; then each storage
-/// after its count.
-fn plain(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
-    let mut at = MAGIC.len();
+/// The length of the pickle of the magic number, with which a file of the old format begins.
+fn magic(bytes: &[u8]) -> Option<usize> {
+    // Protocols 4 and 5 say the length of what follows.
+    const FRAME: [u8; 9] = [0x95, MAGIC.len() as u8, 0, 0, 0, 0, 0, 0, 0];
+    let [0x80, 2..=5, number @ ..] = bytes else { return None };
+    let number = number.strip_prefix(&FRAME).unwrap_or(number);
+    number.strip_prefix(&MAGIC).map(|rest| bytes.len() - rest.len())
+}
+
+/// Reads the old format: pickles of a magic number, which ends at `at`, a version, the machine, the value, and the keys; then each
+/// storage after its count.
+fn plain(bytes: &[u8], mut at: usize) -> Result<(Form<'_>, Heap, Id), TorchError> {
     let mut next = || -> Result<(Heap, Id), TorchError> {
         let (heap, root, length) = pickle::read(bytes.get(at..).unwrap_or_default())?;
         at += length;

@@ -80,6 +80,34 @@ fn tensors_are_read_by_their_path_from_both_forms() {
     assert_eq!(read(&old(&nested())).unwrap(), expected());
 }
 
+/// What `pickle_protocol` of `torch.save` changes.
+#[test]
+fn the_old_form_is_read_in_each_protocol_that_has_a_number() {
+    let second = old(&nested());
+    for protocol in 3..6_u8 {
+        let parts = split(&second, b"\x80\x02").into_iter().skip(1).map(|part| {
+            let frame = [&[0x95_u8][..], &(part.len() as u64).to_le_bytes()].concat();
+            let frame: &[u8] = if protocol < 4 { &[] } else { &frame };
+            [&[0x80, protocol][..], frame, part].concat()
+        });
+        let file: Vec<u8> = parts.flatten().collect();
+        assert_eq!(read(&file).unwrap(), expected(), "protocol {protocol}");
+    }
+}
+
+#[test]
+fn a_file_of_an_early_protocol_is_told_how_to_be_saved() {
+    let early = |pickle: &[u8]| stored(&Pickle::default().raw(pickle));
+    for file in [
+        b"L119547037146038801333356L\n.I1001\n.(dp0\n.".to_vec(),
+        early(b"(dp0\nVw\np1\nI1\ns."),
+        early(b"}q\x00X\x01\x00\x00\x00wI01\ns."),
+    ] {
+        let text = complaint(&file);
+        assert!(text.contains("protocol 0 or 1") && text.contains("`pickle_protocol`"), "{text}");
+    }
+}
+
 /// Python 2 pickles an ordered dictionary with a list of its pairs.
 #[test]
 fn a_dictionary_of_python_2_is_read() {
@@ -137,16 +165,56 @@ fn tensors_cannot_reach_beyond_their_storage_nor_multiply_it() {
     let tensor = |count, sides: [&[i32]; 2]| {
         begun().raw(b"}").tensor("w", "FloatStorage", "0", [count, 1], sides).raw(b"s.")
     };
-    for (count, sides, reason) in [
-        (5, [&[2, 2], &[1, 4]], "beyond"),
-        (5, [&[1 << 30, 1 << 30], &[0, 0]], "more values"),
-        (500, [&[2, 2], &[1, 2]], "ends within"),
-    ] {
+    for (count, sides, reason) in
+        [(5, [&[2, 2], &[1, 4]], "beyond"), (500, [&[2, 2], &[1, 2]], "ends within")]
+    {
         let text = complaint(&stored(&tensor(count, [sides[0], sides[1]])));
         assert!(text.contains("`w`") && text.contains(reason), "{text}");
     }
     let text = complaint(&stored(&tensor(5, [&[2, 2], &[1]])));
     assert!(text.contains("stride"), "{text}");
+}
+
+/// `torch.ones(1).expand(2, 3)` in a loss does not keep an encoder from being read.
+#[test]
+fn a_tensor_that_repeats_its_values_is_no_fault_of_the_others() {
+    let pickle = begun()
+        .raw(b"}(")
+        .tensor("mask", "FloatStorage", "0", [5, 1], [&[2, 3], &[0, 0]])
+        .tensor("endless", "FloatStorage", "0", [5, 1], [&[1 << 30, 1 << 30, 1 << 30], &[0, 0, 0]])
+        .tensor("w", "FloatStorage", "0", [5, 1], [&[2, 2], &[1, 2]])
+        .raw(b"u.");
+    let mut expected = Weights::default();
+    expected.insert("w", vec![2, 2], vec![1.0, 3.0, 2.0, 4.0]).unwrap();
+    for name in ["mask", "endless"] {
+        expected.insert_other(name, "values that `expand` repeats");
+    }
+    assert_eq!(read(&stored(&pickle)).unwrap(), expected);
+}
+
+#[test]
+fn half_floats_may_lie_under_as_many_names_as_floats() {
+    let count = 4000;
+    let shared = |kind: &str, bytes: &[u8], names: i32| {
+        let sides: [&[i32]; 2] = [&[count], &[1]];
+        let tensor = |pickle: Pickle, at: i32| pickle.tensor(&at.to_string(), kind, "0", [count, 0], sides);
+        let pickle = (0..names).fold(begun().raw(b"}("), tensor).raw(b"u.");
+        let entries: [(&str, &[u8]); 2] =
+            [("data.pkl", &pickle.0), ("data/0", &bytes.repeat(count as usize))];
+        read(&zipped(&entries, zip::CompressionMethod::Stored))
+    };
+    // The bytes of 1.5.
+    let (half, single) = (0x3e00_u16.to_le_bytes(), 1.5_f32.to_le_bytes());
+    let mut expected = Weights::default();
+    for name in ["0", "1", "2"] {
+        expected.insert(name, vec![4000], vec![1.5; 4000]).unwrap();
+    }
+    assert_eq!(shared("HalfStorage", &half, 3).unwrap(), expected);
+    assert_eq!(shared("FloatStorage", &single, 3).unwrap(), expected);
+    for (kind, bytes) in [("HalfStorage", &half[..]), ("FloatStorage", &single[..])] {
+        let text = shared(kind, bytes, 20).unwrap_err().to_string();
+        assert!(text.contains("too often"), "{kind}: {text}");
+    }
 }
 
 /// Through the memo a reference to a storage of any size costs a few bytes.

@@ -7,7 +7,9 @@
 //! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test part |
 //! | `CLASS/...` | all for training until some are held out; a class may be called `train` if no folder in it holds pictures, and no other is called as a part |
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod top_folders;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use simile_core::data::catalogue::numbered;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::{Catalogue, DatasetError, Part};
 
+use self::top_folders::{TopFolders, misspelt_parts};
 use super::split::{SplitSection, all_held_out};
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::Below;
@@ -42,11 +45,6 @@ impl OwnOption for FoldersSection {
 /// The lists of the classes of `val`, below the parent of the folders or the data folder: Tiny-ImageNet's, Caffe's and Kaggle's of
 /// ImageNet.
 const LISTS: [&str; 4] = ["val/val_annotations.txt", "val.txt", "val/val.txt", "LOC_val_solution.csv"];
-
-/// The folders that are parts.
-const PARTS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
-/// Other usual names of parts, which may have capitals.
-const ALIKE: [&str; 2] = ["training", "testing"];
 
 /// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
 pub(super) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
@@ -115,7 +113,8 @@ fn without_classes(below: &Below) -> String {
     let content = match paths.len() {
         0 => "it holds no PNG, JPEG or WebP pictures".to_owned(),
         count => {
-            let passed_over = Tops::of(paths).note().map_or_else(String::new, |note| format!("; {note}"));
+            let passed_over =
+                TopFolders::of(paths).note().map_or_else(String::new, |note| format!("; {note}"));
             format!("it holds {count} pictures, but no folder of a class{passed_over}")
         }
     };
@@ -145,7 +144,7 @@ impl ClassFolders {
     pub(super) fn read(self, options: &Options, folder: &Path) -> Result<Annotations> {
         let Self { root, left_out, per_class } = self;
         let below = Below::of(&root)?;
-        if let Some(reason) = meant_as_parts(&below.pictures) {
+        if let Some(reason) = misspelt_parts(&below.pictures) {
             return Err(DataError::Table { path: root, reason });
         }
         let listed = match options.get::<FoldersSection>().and_then(|section| section.classes.as_ref()) {
@@ -188,7 +187,7 @@ impl ClassFolders {
             catalogue
         };
         let untrained = all_held_out(&catalogue);
-        let notes = [Tops::of(&below.pictures).note(), below.note(), untrained].into_iter().flatten();
+        let notes = [TopFolders::of(&below.pictures).note(), below.note(), untrained].into_iter().flatten();
         let notes = notes.map(|note| format!("{}: {note}", root.display())).collect();
         Ok(Annotations { root, catalogue, notes })
     }
@@ -204,67 +203,6 @@ fn listed(list: Text<'_>, paths: &[String]) -> Vec<String> {
     let first = |line: &str| line.split_whitespace().next().map(String::from);
     let class = |line: &str| if folders.contains(line) { Some(line.to_owned()) } else { first(line) };
     list.lines().filter_map(|(_, line)| class(line)).collect()
-}
-
-/// The reason why folders at the top that are called almost as parts, such as `Training` and `Testing`, are not taken for classes:
-/// all of them are, and hold folders.
-fn meant_as_parts(paths: &[impl AsRef<str>]) -> Option<String> {
-    let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
-    let tops: BTreeSet<&str> = within().map(|(top, _)| top).collect();
-    let is_alike = |top: &&str| {
-        let word = top.to_ascii_lowercase();
-        PARTS.iter().chain(&ALIKE).any(|part| *part == word)
-    };
-    let are_meant = !Tops::of(paths).are_parts
-        && tops.len() > 1
-        && tops.iter().all(is_alike)
-        && within().all(|(_, rest)| rest.contains('/'));
-    are_meant.then(|| {
-        let names: Vec<String> = tops.iter().map(|top| format!("`{top}`")).collect();
-        format!(
-            "its folders {} look like parts: call the one to train on `train`, and the others `val` and `test`; or rename them if they \
-             are classes",
-            names.join(", ")
-        )
-    })
-}
-
-/// The folders at the top that hold pictures.
-struct Tops<'a> {
-    /// True if they are parts; otherwise they are classes.
-    are_parts: bool,
-    /// Folders beside the parts, which are left out.
-    others: BTreeSet<&'a str>,
-}
-
-impl<'a> Tops<'a> {
-    /// The folders of the paths of pictures.
-    fn of(paths: &'a [impl AsRef<str>]) -> Self {
-        let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
-        let of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
-        let (parts, others): (BTreeSet<&str>, BTreeSet<&str>) =
-            within().map(|(top, _)| top).partition(|top| PARTS.contains(top));
-        // A class can be called `train` too, if nothing else looks like a part.
-        let are_parts =
-            parts.contains("train") && (parts.len() > 1 || others.is_empty() || within().any(of_train));
-        Self { are_parts, others: if are_parts { others } else { BTreeSet::new() } }
-    }
-
-    /// The folders that are left out, in words, with the remedy.
-    fn note(&self) -> Option<String> {
-        let shown: Vec<String> = self.others.iter().take(3).map(|folder| format!("`{folder}`")).collect();
-        let more = match self.others.len() - shown.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        (!shown.is_empty()).then(|| {
-            format!(
-                "beside `train`, which is a part of the data, the pictures in {}{more} are left out; if these folders are classes, \
-                 move them into `train`, or give the class `train` another name",
-                shown.join(", ")
-            )
-        })
-    }
 }
 
 /// The selected pictures.
@@ -284,13 +222,12 @@ struct Selection<'a> {
 ///
 /// # Errors
 /// [`DatasetError::Empty`] without a picture in a folder of its class; [`DatasetError::Parameter`] for a class with
-/// test pictures but no training pictures, a selected class that does not exist, or pictures of `val` whose class nothing
-/// says; [`DatasetError::Line`] for a
-/// line of the annotations that cannot be parsed.
+/// test pictures but no training pictures, a selected class that does not exist, or pictures of `val` without
+/// a class; [`DatasetError::Line`] for a line of the annotations that cannot be parsed.
 fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result<Catalogue, DatasetError> {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
-    let tops = Tops::of(paths);
+    let tops = TopFolders::of(paths);
     let in_parts = tops.are_parts;
     // Where the pictures of `val` lie in folders of their classes, a file of that name may be anything.
     let is_flat =
@@ -333,7 +270,7 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
         }
     }
     if let Some(path) = unlisted.filter(|_| parts.iter().all(|&part| part == Part::Train)) {
-        let reason = "whose class nothing says: sort the pictures of `val` into folders of their classes, or put a list \
+        let reason = "which has no class: sort the pictures of `val` into folders of their classes, or put a list \
                       `val.txt` beside it, with the name of a picture and its class in each line";
         return Err(DatasetError::parameter("picture", path, reason));
     }
@@ -356,7 +293,7 @@ fn check_classes<'a>(
         return Err((name, "which has no training picture in"));
     }
     match wanted.and_then(|wanted| wanted.iter().find(|name| !classes.contains(name))) {
-        Some(absent) => Err((absent, "which is no folder of")),
+        Some(absent) => Err((absent, "which is not a folder of")),
         None => Ok(()),
     }
 }
@@ -392,7 +329,7 @@ impl<'a> ClassList<'a> {
     fn class_of(&self, path: &str, file: &str) -> Result<&'a str, DatasetError> {
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let Some(&class) = self.classes.get(file).or_else(|| self.classes.get(stem)) else {
-            let reason = format!("which {} does not name", self.origin);
+            let reason = format!("which {} does not list", self.origin);
             return Err(DatasetError::parameter("picture", path, &reason));
         };
         if self.trained.binary_search(&class).is_ok() {
@@ -403,8 +340,8 @@ impl<'a> ClassList<'a> {
             Some(folder) if self.counts_folders => Ok(folder),
             _ => {
                 let reason = format!(
-                    "of a picture in {}, where numbers count more classes than the {} folders of `train`, so that they name none of \
-                     them; write the names of the folders there",
+                    "of a picture in {}, whose numbers go beyond the {} folders of `train`, so they stand for none of them; write \
+                     the names of the folders there",
                     self.origin,
                     self.trained.len()
                 );
@@ -499,7 +436,7 @@ mod tests {
         for classes in [None, Some(&wanted[..])] {
             let selection = Selection { annotations: Some(list), classes, ..Selection::default() };
             let error = read(&paths, selection).unwrap_err().to_string();
-            assert!(error.contains("more classes than the 2 folders of `train`"), "{error}");
+            assert!(error.contains("numbers go beyond the 2 folders of `train`"), "{error}");
         }
     }
 
@@ -531,7 +468,7 @@ mod tests {
             assert!(read(parts, Selection::default()).is_err(), "{parts:?}");
         }
         let paths = ["car/1.png", "train/steam/1.png"].map(String::from);
-        let note = Tops::of(&paths).note().unwrap();
+        let note = TopFolders::of(&paths).note().unwrap();
         assert!(note.contains("`car`") && note.contains("move them into `train`"), "{note}");
         let wanted = ["car".to_string()];
         let chosen = Selection { classes: Some(&wanted), ..Selection::default() };
@@ -544,7 +481,7 @@ mod tests {
     #[test]
     fn folders_that_are_almost_called_as_parts_are_no_classes() {
         for meant in [["Training/a/1.png", "Testing/a/2.png"], ["TRAIN/a/1.png", "val/a/2.png"]] {
-            let reason = meant_as_parts(&meant).unwrap();
+            let reason = misspelt_parts(&meant).unwrap();
             assert!(reason.contains("look like parts") && reason.contains("`train`"), "{reason}");
         }
         for fine in [
@@ -553,7 +490,7 @@ mod tests {
             ["Train/1.png", "Test/2.png"],
             ["Train/a/1.png", "Train/b/2.png"],
         ] {
-            assert_eq!(meant_as_parts(&fine), None, "{fine:?}");
+            assert_eq!(misspelt_parts(&fine), None, "{fine:?}");
         }
         let place = tempfile::tempdir().unwrap();
         for file in ["Training/a/1.png", "Testing/a/2.png"] {

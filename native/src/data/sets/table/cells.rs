@@ -35,12 +35,12 @@ impl Cell {
     }
 }
 
-/// True if a cell is a number that no variable can have, such as NaN.
+/// True if a cell is a number that no attribute can have, such as NaN.
 pub(crate) fn is_unusable(cell: &str) -> bool {
     Cell::of(cell) == Cell::Unusable
 }
 
-/// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. Also
+/// The attribute of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. Also
 /// returns a note to the user on the choice. The cells of a category are names, whatever they are.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub(super) fn condition(
     let numbers = cells.iter().filter(|cell| matches!(cell, Cell::Number(_))).count();
     let note = (2 * numbers > cells.len()).then(|| {
         format!(
-            "{}, so that `{name}` is a categorical variable of {} values, although {numbers} of {} cells are numbers; \
+            "{}, so `{name}` is a categorical attribute of {} values, although {numbers} of {} cells are numbers; \
              repair the cell if it is to be numeric",
             at(column, name_at),
             names.len(),

@@ -85,7 +85,7 @@ pub(super) fn complete(
             let line = first.position().map_or(0, csv::Position::line);
             let is = match first.get(*at).unwrap_or_default() {
                 "" => "empty".to_owned(),
-                cell => format!("`{cell}`, which is no number to reckon with"),
+                cell => format!("`{cell}`, which is not a usable number"),
             };
             let others = match rows.count() {
                 0 => String::new(),

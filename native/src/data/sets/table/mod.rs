@@ -139,14 +139,14 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
     Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
 }
 
-/// Checks that each class has a picture to train on, so that it can be told.
+/// Checks that each class has a picture to train on.
 fn check_trained(catalogue: &Catalogue, csv: &Path, folder: &Path) -> Result<()> {
     match catalogue.untrained().first() {
         None => Ok(()),
         Some(class) => Err(DataError::Table {
             path: folder.join(csv),
             reason: format!(
-                "the class `{class}` has no training picture, so that none of its pictures could be told; give it some, \
+                "the class `{class}` has no training picture, so none of its pictures can be classified; give it some, \
                  or leave its rows out"
             ),
         }),
@@ -162,7 +162,7 @@ fn check_repeated(
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut repeated = Vec::new();
     for (row, file) in files.iter().enumerate() {
-        match first.entry(file) {
+        match first.entry(file.trim_start_matches("./")) {
             Entry::Vacant(entry) => drop(entry.insert(row)),
             Entry::Occupied(entry) => repeated.push((*entry.get(), row)),
         }
@@ -188,14 +188,14 @@ fn check_repeated(
         others => format!(" (and {others} other rows repeat one)"),
     };
     Ok(Some(format!(
-        "{}: the picture `{}` is there twice{others}, so that it may be both trained and tested on",
+        "{}: the picture `{}` appears twice{others}, so it may be in both training and test",
         in_lines(rows),
         files[rows.0]
     )))
 }
 
 /// A note on the subjects with pictures in more than one part.
-fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Part]) -> Option<String> {
+pub(crate) fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Part]) -> Option<String> {
     let mut first: BTreeMap<usize, Part> = BTreeMap::new();
     let is_shared = |(subject, part): &(&usize, &Part)| *first.entry(**subject).or_insert(**part) != **part;
     let shared: BTreeSet<usize> =
@@ -206,7 +206,7 @@ fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Part]) -> Opt
         others => format!(" (and {others} other subjects)"),
     };
     Some(format!(
-        "`{name}`{others} has pictures in more than one part, so that results may be too good: the network has seen the subject"
+        "`{name}`{others} has pictures in more than one part, so results may be too good: the network has seen the subject"
     ))
 }
 
@@ -268,7 +268,10 @@ impl Rows {
             notes.extend(note);
         }
         let (files, labels) = (column(&section.file)?, column(&section.label)?);
-        notes.extend(check_repeated(&files, &labels, &lines).map_err(fail)?);
+        // A table of vectors that names no files has its classes in place of them.
+        if section.file != section.label {
+            notes.extend(check_repeated(&files, &labels, &lines).map_err(fail)?);
+        }
         Ok(Self {
             files,
             labels,
@@ -373,7 +376,7 @@ mod tests {
         let read = read.unwrap();
         assert_eq!(read.catalogue.files, ["a.png"]);
         assert!(
-            read.notes[0].contains("line 3: column `site` is `NaN`, which is no number"),
+            read.notes[0].contains("line 3: column `site` is `NaN`, which is not a usable number"),
             "{:?}",
             read.notes
         );

@@ -53,7 +53,7 @@ impl OwnOption for TableSection {
         let is_column = |name: &&String| self.conditions.get(*name).is_some_and(|columns| columns.len() == 1);
         match self.categories.iter().find(|name| !is_column(name)) {
             Some(name) => Err(format!(
-                "`data.table.categories` names `{name}`, which is no attribute of one column; write \
+                "`data.table.categories` names `{name}`, which is not an attribute of one column; write \
                  {name:?} = [\"COLUMN\"] into [data.table.conditions], or take the name out"
             )),
             None => Ok(()),

@@ -141,7 +141,7 @@ fn with_points(row: &StringRecord, note: &mut Option<String>, at: Option<&Positi
         let pointed = with_point(cell)?;
         note.get_or_insert_with(|| {
             format!(
-                "commas separate no cells, so that they are decimal points: line {line}, {cell} is {pointed}"
+                "cells are not separated by commas, so commas are decimal points: line {line}, {cell} is {pointed}"
             )
         });
         Some(pointed)

@@ -186,7 +186,7 @@ fn answers_and_truth(name: &str, train: &Dataset, test: &Dataset) -> Result<(Ans
 fn condition(name: &str, set: &Dataset) -> Result<Condition> {
     let known: Vec<&str> = set.conditions.keys().map(String::as_str).collect();
     set.conditions.get(name).cloned().with_context(|| {
-        format!("the data set has no variable `{name}` to probe; known: {}", known.join(", "))
+        format!("the data set has no attribute `{name}` to probe; known: {}", known.join(", "))
     })
 }
 

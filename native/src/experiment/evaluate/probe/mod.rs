@@ -166,7 +166,7 @@ fn finite(metrics: Metrics) -> Metrics {
     let is_finite = |(name, value): &(String, f64)| {
         if !value.is_finite() {
             line(format_args!(
-                "`{name}` is {value} and is left out: the values it is reckoned from are too large or too small"
+                "`{name}` is {value} and is left out: the values it is computed from are too large or too small"
             ));
         }
         value.is_finite()

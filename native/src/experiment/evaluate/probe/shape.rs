@@ -22,8 +22,12 @@ const UNIFORMITY: f64 = 2.0;
 pub(super) fn measure(test: &Split<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
     let labels: Vec<usize> = some.iter().map(|&i| test.dataset.labels[i]).collect();
-    let unit = unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?);
-    let mut metrics = Metrics::from([("uniformity".to_owned(), uniformity(&unit, UNIFORMITY)?)]);
+    let mut metrics = Metrics::new();
+    // It compares rows with each other.
+    if some.len() > 1 {
+        let unit = unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?);
+        metrics.insert("uniformity".into(), uniformity(&unit, UNIFORMITY)?);
+    }
     match effective_rank(&to_matrix(test.features)?) {
         Ok(rank) => {
             metrics.insert("effective_rank".into(), rank);

@@ -1,0 +1,69 @@
+//! The folders at the top of a folder of pictures: parts, such as `train` and `test`, or classes.
+
+use std::collections::BTreeSet;
+
+/// The folders that are parts.
+const PARTS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
+/// Other usual names of parts, which may have capitals.
+const ALIKE: [&str; 2] = ["training", "testing"];
+
+/// The reason why folders at the top that are called almost as parts, such as `Training` and `Testing`, are not taken for classes:
+/// all of them are, and hold folders.
+pub(super) fn misspelt_parts(paths: &[impl AsRef<str>]) -> Option<String> {
+    let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
+    let tops: BTreeSet<&str> = within().map(|(top, _)| top).collect();
+    let is_alike = |top: &&str| {
+        let word = top.to_ascii_lowercase();
+        PARTS.iter().chain(&ALIKE).any(|part| *part == word)
+    };
+    let are_meant = !TopFolders::of(paths).are_parts
+        && tops.len() > 1
+        && tops.iter().all(is_alike)
+        && within().all(|(_, rest)| rest.contains('/'));
+    are_meant.then(|| {
+        let names: Vec<String> = tops.iter().map(|top| format!("`{top}`")).collect();
+        format!(
+            "its folders {} look like parts: call the one to train on `train`, and the others `val` and `test`; or rename them if they \
+             are classes",
+            names.join(", ")
+        )
+    })
+}
+
+/// The folders at the top that hold pictures.
+pub(super) struct TopFolders<'a> {
+    /// True if they are parts; otherwise they are classes.
+    pub(super) are_parts: bool,
+    /// Folders beside the parts, which are left out.
+    others: BTreeSet<&'a str>,
+}
+
+impl<'a> TopFolders<'a> {
+    /// The folders of the paths of pictures.
+    pub(super) fn of(paths: &'a [impl AsRef<str>]) -> Self {
+        let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
+        let of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
+        let (parts, others): (BTreeSet<&str>, BTreeSet<&str>) =
+            within().map(|(top, _)| top).partition(|top| PARTS.contains(top));
+        // A class can be called `train` too, if nothing else looks like a part.
+        let are_parts =
+            parts.contains("train") && (parts.len() > 1 || others.is_empty() || within().any(of_train));
+        Self { are_parts, others: if are_parts { others } else { BTreeSet::new() } }
+    }
+
+    /// The folders that are left out, in words, with the remedy.
+    pub(super) fn note(&self) -> Option<String> {
+        let shown: Vec<String> = self.others.iter().take(3).map(|folder| format!("`{folder}`")).collect();
+        let more = match self.others.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!shown.is_empty()).then(|| {
+            format!(
+                "`train` is taken for the training part, so the pictures in {}{more} are left out; if these folders are classes, \
+                 move them into `train`, or give the class `train` another name",
+                shown.join(", ")
+            )
+        })
+    }
+}
