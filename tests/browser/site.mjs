@@ -134,6 +134,8 @@ export default async function (job, page, serve) {
 
   // An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed.
   const replaced = job.webgpu ? { status: "" } : await replace();
+  // Refusals are met in a page of their own, which fetches a bundle again.
+  const fetched = bundles;
   const refused = job.webgpu ? undefined : await refuse();
   const pages = (await readdir(job.site)).filter((file) => file.endsWith(".html"));
   const texts = await Promise.all(pages.map((file) => readFile(join(job.site, file), "utf8")));
@@ -142,7 +144,7 @@ export default async function (job, page, serve) {
   return {
     isOlder,
     isUntouched,
-    bundles,
+    bundles: fetched,
     encoder,
     device,
     asked,

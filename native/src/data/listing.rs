@@ -42,8 +42,9 @@ impl Listing {
             file = copied(file).with_context(failed)?;
         }
         let mut count = 0;
-        for line in BufReader::new(&file).lines() {
-            count += usize::from(!content(&line.with_context(failed)?).is_empty());
+        for (at, line) in BufReader::new(&file).lines().enumerate() {
+            let line = line.with_context(|| format!("cannot read line {} of the list {origin}", at + 1))?;
+            count += usize::from(!content(&line).is_empty());
         }
         file.rewind().with_context(failed)?;
         Ok(Self { source: Source::Lines { file, origin }, count })

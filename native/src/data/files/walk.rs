@@ -21,6 +21,8 @@ pub(in crate::data) struct Below {
     pub(in crate::data) pictures: Vec<String>,
     /// Numbers of files of other formats of pictures, by their extensions.
     pub(in crate::data) others: BTreeMap<String, usize>,
+    /// Number of files and folders whose names are not UTF-8.
+    pub(in crate::data) unnamed: usize,
 }
 
 impl Below {
@@ -35,16 +37,22 @@ impl Below {
         Ok(below)
     }
 
-    /// The files of formats that are not taken, in words, with the remedy.
+    /// The files that are not taken, because of their formats or names, in words, with the remedy.
     pub(in crate::data) fn note(&self) -> Option<String> {
         let counts: Vec<String> =
             self.others.iter().map(|(ending, count)| format!("{count} .{ending}")).collect();
-        (!counts.is_empty()).then(|| {
+        let others = (!counts.is_empty()).then(|| {
             format!(
                 "files of formats that are not read are left out ({}); convert them to PNG, JPEG or WebP",
                 counts.join(", ")
             )
-        })
+        });
+        let unnamed = (self.unnamed > 0)
+            .then(|| format!("names that are not UTF-8 are left out ({}); rename them", self.unnamed));
+        match (others, unnamed) {
+            (Some(others), Some(unnamed)) => Some(format!("{others}; {unnamed}")),
+            (others, unnamed) => others.or(unnamed),
+        }
     }
 }
 
@@ -60,7 +68,10 @@ fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Re
     let unreadable = |source| DataError::Read { path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(name) = entry.file_name().into_string() else {
+            below.unnamed += 1;
+            continue;
+        };
         // macOS puts the latter into its archives.
         if name.starts_with('.') || name == "__MACOSX" {
             continue;
@@ -112,5 +123,17 @@ mod tests {
         let note = below.note().unwrap();
         assert_eq!(below.pictures, ["a.png"]);
         assert!(note.contains("(1 .bmp, 2 .tif)") && note.contains("convert them"), "{note}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn names_that_are_not_utf_8_are_counted() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.png"), "").unwrap();
+        fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xe9.png")), "").unwrap();
+        let below = Below::of(folder.path()).unwrap();
+        assert_eq!(below.pictures, ["a.png"]);
+        assert_eq!(below.note().unwrap(), "names that are not UTF-8 are left out (1); rename them");
     }
 }
