@@ -126,7 +126,8 @@ impl Draft {
             some(&names())
         )];
         if usable < pictures {
-            lines.push(format!("{} rows lack a value that is needed, and are left out", pictures - usable));
+            let left_out = pictures - usable;
+            lines.push(format!("{left_out} of {pictures} rows are left out: a cell that is needed is empty"));
         }
         if let Layout::Table(table) = layout {
             lines.extend(table.attributes.iter().map(|column| format!("{}: {}", column.name, column.kind)));
@@ -258,6 +259,22 @@ mod tests {
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("csv = \"images.TSV\""), "{text}");
         assert_eq!(catalogue(&recipe.data, folder.path()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn a_fifth_of_the_rows_that_can_be_used_is_held_out() {
+        let files: Vec<String> = (0..20).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let site = |at: usize| if at < 10 { ["a", "b"][at / 2 % 2] } else { "" };
+        let row = |at| format!("{at}.png,{},{}\n", at % 2, site(at));
+        let table = (0..20).map(row).fold("file,label,site\n".to_owned(), |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        assert_eq!(drafted(folder.path(), &["site"], &[]).1.data.test, Some(2));
+        assert_eq!(drafted(folder.path(), &[], &[]).1.data.test, Some(4));
+        let hide = ["site".to_owned()];
+        let draft = Draft::new(folder.path(), Wishes { hide: &hide, ..Wishes::default() }, false).unwrap();
+        let left_out = "10 of 20 rows are left out: a cell that is needed is empty";
+        assert!(draft.notes().iter().any(|note| note == left_out), "{:?}", draft.notes());
     }
 
     #[test]
