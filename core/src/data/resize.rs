@@ -27,7 +27,8 @@ impl From<Interpolation> for Filter {
     }
 }
 
-/// Resizes every image to `height` x `width`, bit for bit as Pillow's `Image.resize`.
+/// Resizes every image to `height` x `width`, bit for bit as `Image.resize` of Pillow 11.3. Pillow 13.0 begins with the columns of
+/// pictures that are clearly higher than wide, so some of their values differ by one.
 ///
 /// # Errors
 /// [`DatasetError::Parameter`] if a side is zero.

@@ -1,4 +1,5 @@
-//! Pillow's resampling of images of bytes, bit for bit: fixed-point weights along rows, rounded to bytes, then along columns.
+//! Pillow's resampling of images of bytes, bit for bit: fixed-point weights along rows, rounded to bytes, then along columns. (Pillow 13.0
+//! takes columns first for high pictures.)
 //!
 //! Rows are resampled 16 at a time, turned so that the values of a column lie side by side: then both passes are sums of
 //! vectors.

@@ -33,7 +33,10 @@ class Encoder(Network):
 
 
 def preprocess(picture):
-    """A picture (a path or an image of Pillow) as the encoder takes it, `[channels, SIDE, SIDE]`."""
+    """A picture (a path or an image of Pillow) as the encoder takes it, `[channels, SIDE, SIDE]`.
+
+    Pillow 13 resizes some high pictures in another order than Simile, so values of a pixel may differ by one.
+    """
     import numpy as np
     from PIL import Image
 
