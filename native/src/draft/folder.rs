@@ -104,15 +104,7 @@ impl Contents {
             None => header
                 .iter()
                 .find(|name| cells(name).take(3).all(is_picture) && !rows.is_empty())
-                .ok_or_else(|| {
-                    let or = match wishes.csv {
-                        Some(_) => "",
-                        None => {
-                            ". If it is not a table of the pictures, move it away: a folder is then a class"
-                        }
-                    };
-                    wrong(format!("no column names the files of the pictures; call it `{}`{or}", FILES[0]))
-                })?,
+                .ok_or_else(|| wrong(without_files(wishes.csv)))?,
         };
         let label = match wishes.label {
             Some(label) => header
@@ -147,12 +139,9 @@ impl Contents {
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
         let (file, label) = (file.clone(), label.clone());
-        let asked =
-            wishes.hide.iter().chain(wishes.keep).map(|name| place(name)).filter(|at| *at < header.len());
-        let used: Vec<usize> = roles.into_iter().flatten().map(|name| place(name)).chain(asked).collect();
-        let is_usable =
-            |row: &&StringRecord| used.iter().all(|at| row.get(*at).is_some_and(|cell| !cell.is_empty()));
-        let usable = rows.iter().filter(is_usable).count();
+        let asked = header.iter().filter(|name| is_asked(name));
+        let used: Vec<usize> = roles.into_iter().flatten().chain(asked).map(|name| place(name)).collect();
+        let usable = rows.iter().filter(|row| has_values(row, &used)).count();
         let table = Table { csv, file, label, split, subject, attributes, others, missing };
         Ok(Self { pictures: rows.len(), usable, classes, side, layout: Layout::Table(table) })
     }
@@ -216,6 +205,20 @@ impl Contents {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// The fault of a table in which no column names files. One that the user did not name may be about something else.
+fn without_files(csv: Option<&Path>) -> String {
+    let or = match csv {
+        Some(_) => "",
+        None => ". If it is not a table of the pictures, move it away: a folder is then a class",
+    };
+    format!("no column names the files of the pictures; call it `{}`{or}", FILES[0])
+}
+
+/// True if a row has a value in each of some columns.
+fn has_values(row: &StringRecord, columns: &[usize]) -> bool {
+    columns.iter().all(|at| row.get(*at).is_some_and(|cell| !cell.is_empty()))
 }
 
 /// Checks that the first picture of a table is where its column `file` says.
