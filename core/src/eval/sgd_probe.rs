@@ -21,7 +21,7 @@ use super::{check_labels, dense, regression};
 use crate::error::{Error, Result, positive, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
-use crate::optim::schedule::has_reached;
+use crate::optim::schedule::{Progress, Schedule};
 
 /// Settings of the descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,9 +102,9 @@ impl SgdProbeConfig {
 
     /// The learning rate of an epoch.
     fn rate(&self, epoch: usize) -> f64 {
-        let passed = |&&milestone: &&f64| has_reached(epoch as f64, milestone, self.epochs as f64);
-        let passed = self.milestones.iter().filter(passed).count();
-        self.learning_rate * self.factor.powi(i32::try_from(passed).unwrap_or(i32::MAX))
+        let schedule = Schedule::Step { milestones: self.milestones.clone(), factor: self.factor };
+        let at = Progress { step: epoch as u64, steps: self.epochs as u64, steps_per_epoch: 1 };
+        self.learning_rate * schedule.factor(at)
     }
 
     /// Descends from zero weights. The rows of a batch are read one by one, in `f64`.

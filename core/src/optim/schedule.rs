@@ -106,7 +106,7 @@ impl Schedule {
 }
 
 /// True if `done` is at least a share of `all`. The share of 0.55 of 100 is 55, although its product is larger in the last digit.
-pub(crate) fn has_reached(done: f64, share: f64, all: f64) -> bool {
+fn has_reached(done: f64, share: f64, all: f64) -> bool {
     done * (1.0 + 1e-9) >= share * all
 }
 

@@ -230,7 +230,7 @@ fn arms(draft: &Draft) -> String {
 fn hiding(column: &Column, variant: &str, mark: &str) -> String {
     let (name, kernel, why) = (&column.name, column.kernel(), column.why());
     let arm = format!(
-        "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures with the same {}, so it does not help \
+        "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures of similar {}, so that does not help \
          to tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
          {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
         Value::from(variant),

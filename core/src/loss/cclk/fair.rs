@@ -19,7 +19,7 @@
 //! that term.
 //!
 //! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
-//! own pair. The upper bound is reached at temperatures below 0.022, the lower one below 0.062. The other forms clamp nothing else.
+//! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not have them.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
