@@ -121,7 +121,7 @@ pub(crate) struct Train {
     pub(crate) set: Vec<String>,
     /// Train this variant of the recipe alone (repeatable)
     #[arg(long = "variant", alias = "arm", value_name = "NAME", conflicts_with = "resume")]
-    pub(crate) arms: Vec<String>,
+    pub(crate) variants: Vec<String>,
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,

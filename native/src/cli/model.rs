@@ -28,7 +28,7 @@ pub(crate) struct Evaluate {
     #[arg(value_name = "RUN|MODEL", required_unless_present = "vectors")]
     pub(crate) model: Option<PathBuf>,
     /// Probe the vectors of these files instead of a model: .npy, .csv or .parquet, one after the other
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["model", "arm", "data", "on"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["model", "variant", "data", "on"])]
     pub(crate) vectors: Vec<PathBuf>,
     /// The class and the attributes of each vector
     #[arg(long, value_name = "FILE.csv", requires = "vectors", conflicts_with = "model")]
@@ -37,8 +37,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "COLUMN", requires = "table", conflicts_with = "model")]
     pub(crate) label: Option<String>,
     /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    #[arg(long, alias = "arm", value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -86,8 +86,8 @@ pub(crate) struct Embed {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    #[arg(long, alias = "arm", value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|.csv|.parquet")]
     pub(crate) out: Option<PathBuf>,
@@ -171,8 +171,8 @@ pub(crate) struct Export {
     #[arg(long, value_enum)]
     pub(crate) to: Target,
     /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    #[arg(long, alias = "arm", value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,

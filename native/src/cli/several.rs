@@ -115,8 +115,8 @@ pub(crate) struct Sweep {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The variant of the recipe to train
-    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
-    pub(crate) arm: Option<String>,
+    #[arg(long, alias = "arm", value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// The first seed, and that of the points drawn at random [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

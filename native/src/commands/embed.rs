@@ -48,7 +48,7 @@ struct Written {
 pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let format = arguments.out.as_deref().map(Format::of).transpose()?;
     let device = arguments.device.device.open()?.device;
-    let (file, said) = model::chosen(&arguments.model, arguments.arm.as_deref())?;
+    let (file, said) = model::chosen(&arguments.model, arguments.variant.as_deref())?;
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device)?;
     let listing = match &arguments.list {

@@ -128,7 +128,7 @@ fn name(probe: Probe) -> &'static str {
 /// Probes a model on images.
 fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let device = arguments.device.device.open()?;
-    let (file, said) = model::chosen(model, arguments.arm.as_deref())?;
+    let (file, said) = model::chosen(model, arguments.variant.as_deref())?;
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device.device)?;
     let folder = match arguments.on {

@@ -26,15 +26,15 @@ struct Answer {
 }
 
 pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
-    let (file, said) = match arguments.arm.as_deref() {
-        Some(arm) => model::chosen(&arguments.model, Some(arm))?,
+    let (file, said) = match arguments.variant.as_deref() {
+        Some(variant) => model::chosen(&arguments.model, Some(variant))?,
         None => (model::file(&arguments.model), None),
     };
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
     let of_last = || model::taken(&arguments.model, &metadata, Choice::Variant);
-    said.or_else(|| arguments.arm.is_none().then(of_last).flatten()).iter().for_each(line);
+    said.or_else(|| arguments.variant.is_none().then(of_last).flatten()).iter().for_each(line);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));
     let (folder, files, use_it) = match arguments.to {

@@ -15,7 +15,7 @@ use simile_core::nn::Architecture;
 use crate::cli::Keys;
 use crate::config::objective::ObjectiveSection;
 use crate::config::shipped::SHIPPED;
-use crate::config::{ARMS, Changes, Recipe};
+use crate::config::{Changes, Recipe, VARIANTS};
 use crate::console::{Console, table};
 use crate::data::sets;
 use crate::exit::usage;
@@ -86,13 +86,13 @@ fn keys() -> Result<Vec<Key>> {
     for shipped in SHIPPED {
         let recipe = Recipe::load(shipped.name, &Changes::default())?;
         let Value::Object(mut whole) = serde_json::to_value(&recipe)? else { continue };
-        let arms = whole.remove(ARMS);
+        let variants = whole.remove(VARIANTS);
         flatten("", &Value::Object(whole), &mut examples_by_key);
-        for arm in arms.iter().filter_map(Value::as_array).flatten() {
-            flatten("", arm, &mut examples_by_key);
+        for variant in variants.iter().filter_map(Value::as_array).flatten() {
+            flatten("", variant, &mut examples_by_key);
         }
     }
-    examples_by_key.entry(ARMS.into()).or_default();
+    examples_by_key.entry(VARIANTS.into()).or_default();
     let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
     if let Some(first) = &first {
         add_known(first, "", &mut examples_by_key);
@@ -121,7 +121,7 @@ fn keys() -> Result<Vec<Key>> {
         loss::specs().find_map(|spec| spec.parameter(name))
     };
     let kind = |key: &str, examples: &[Value]| match key {
-        ARMS | MEASURED => "array of tables",
+        VARIANTS | MEASURED => "array of tables",
         _ if !examples.is_empty() => type_of_values(examples),
         _ => {
             let by_objective = parameter(key).and_then(|parameter| type_of_parameter(parameter.kind));
@@ -200,7 +200,7 @@ fn type_of_values(values: &[Value]) -> &'static str {
 /// A JSON schema of recipes, for editors: it knows names and types, and refuses unknown keys where a run does.
 fn schema(keys: &[Key]) -> Result<Value> {
     let mut root = Map::new();
-    for key in keys.iter().filter(|key| ![ARMS, MEASURED].contains(&key.key.as_str())) {
+    for key in keys.iter().filter(|key| ![VARIANTS, MEASURED].contains(&key.key.as_str())) {
         let mut of_key = Map::new();
         if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
             of_key.insert("type".into(), kind.into());
@@ -224,7 +224,7 @@ fn schema(keys: &[Key]) -> Result<Value> {
         }
         place(&mut root, &key.key, Value::Object(of_key));
     }
-    let arm = json!({
+    let variant = json!({
         "type": "object",
         "properties": {
             "name": { "type": "string" },
@@ -232,7 +232,7 @@ fn schema(keys: &[Key]) -> Result<Value> {
             "method": root.get("method").cloned().unwrap_or_default(),
         }
     });
-    root.insert(ARMS.into(), json!({ "type": "array", "items": arm }));
+    root.insert(VARIANTS.into(), json!({ "type": "array", "items": variant }));
     let measured = measured(root.get("objective"));
     place(&mut root, MEASURED, measured);
     let mut schema = json!({

@@ -12,7 +12,7 @@ use crate::config::Recipe;
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
 use crate::experiment::profile::cost::{Cost, Costs, costs};
-use crate::experiment::profile::{ArmProfile, Profile, WaitingTime, profile};
+use crate::experiment::profile::{Profile, VariantProfile, WaitingTime, profile};
 
 /// Kernels that are listed by name.
 const MOST_KERNELS: usize = 12;
@@ -20,7 +20,7 @@ const MOST_KERNELS: usize = 12;
 const BY_FORMULA: &str = "GFLOP: a multiply-add is two; arithmetic of single numbers is not counted. MB: every layer reads its \
 input and writes its\noutput once. A pass with gradients is three passes.";
 
-/// Measures some steps of a recipe, and prints the stages of each arm; with no steps, the costs of a step by formula.
+/// Measures some steps of a recipe, and prints the stages of each variant; with no steps, the costs of a step by formula.
 pub(super) fn run(
     recipe: Recipe,
     data: Option<PathBuf>,
@@ -45,8 +45,8 @@ pub(super) fn run(
 
 fn text(profile: &Profile) -> String {
     let mut text = String::new();
-    for arm in &profile.arms {
-        let ArmProfile { name, steps, step_ms, images_per_second, stages, .. } = arm;
+    for variant in &profile.variants {
+        let VariantProfile { name, steps, step_ms, images_per_second, stages, .. } = variant;
         let mut stages_table = table(["Stage", "ms per step", "share %"]);
         for stage in stages {
             let row = [stage.name.into(), format!("{:.2}", stage.ms), format!("{:.1}", 100.0 * stage.share)];
@@ -58,13 +58,13 @@ fn text(profile: &Profile) -> String {
             text,
             "{name}: {step_ms:.2} ms per step, {:.2} of them on the host{}, {images_per_second:.0} images per second, \
              over {steps} steps of {}\n{}\n{}",
-            arm.host_ms,
-            waiting(&arm.waiting),
+            variant.host_ms,
+            waiting(&variant.waiting),
             profile.batch,
             numbers_to_the_right(stages_table),
-            cost_text(&arm.cost)
+            cost_text(&variant.cost)
         );
-        let total = arm.cost.step.total();
+        let total = variant.cost.step.total();
         let per_second = |count: u64| count as f64 / (1e-3 * step_ms) / 1e9;
         let _ = writeln!(
             text,
@@ -72,7 +72,7 @@ fn text(profile: &Profile) -> String {
             per_second(total.flops),
             per_second(total.bytes)
         );
-        text.push_str(&launches(arm));
+        text.push_str(&launches(variant));
     }
     format!(
         "{text}The stages of the table end with a wait for {}; the time per step has no such waits.\n{BY_FORMULA}\n\
@@ -91,7 +91,7 @@ fn waiting(WaitingTime { images_ms, solves_ms }: &WaitingTime) -> String {
 }
 
 /// The kernels of a step, by name.
-fn launches(ArmProfile { launches, .. }: &ArmProfile) -> String {
+fn launches(VariantProfile { launches, .. }: &VariantProfile) -> String {
     if launches.is_empty() {
         return String::new();
     }
@@ -105,8 +105,8 @@ fn launches(ArmProfile { launches, .. }: &ArmProfile) -> String {
 
 fn costs_text(costs: &Costs) -> String {
     let mut text = String::new();
-    for arm in &costs.arms {
-        let _ = writeln!(text, "{}: a step of {}\n{}", arm.name, costs.batch, cost_text(&arm.cost));
+    for variant in &costs.variants {
+        let _ = writeln!(text, "{}: a step of {}\n{}", variant.name, costs.batch, cost_text(&variant.cost));
     }
     text + BY_FORMULA
 }

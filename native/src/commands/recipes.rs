@@ -68,7 +68,7 @@ struct ListedRow {
 #[derive(Serialize)]
 struct Trained {
     dataset: String,
-    /// Names of the objectives, one for each arm.
+    /// Names of the objectives, one for each variant.
     objectives: Vec<String>,
     /// The presence of the data in the folder of `--data`.
     data: Presence,
@@ -207,7 +207,7 @@ impl Search<'_> {
         let lacks = missing.filter(|_| data == Presence::Absent);
         Trained {
             dataset: recipe.data.dataset.name().to_owned(),
-            objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
+            objectives: recipe.variants().into_iter().map(|variant| variant.objective.name).collect(),
             data,
             lacks: lacks.or_else(|| missing_models(recipe)),
         }

@@ -113,15 +113,15 @@ fn interrupted() -> anyhow::Error {
     Interrupted("the same command continues from here".into()).into()
 }
 
-/// The verdict, and mean and deviation of every arm over the runs in which it did not diverge.
+/// The verdict, and mean and deviation of every variant over the runs in which it did not diverge.
 fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let has = |name: &&str| first.arms.iter().any(|arm| arm.metrics.contains_key(*name));
+    let has = |name: &&str| first.variants.iter().any(|variant| variant.metrics.contains_key(*name));
     let shown: Vec<(&str, MetricFormat)> =
         SHOWN.into_iter().filter(has).map(|name| (name, MetricFormat::of(name, &first.condition))).collect();
     let mut table =
         table(["Variant"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
-    let names = first.arms.iter().map(|arm| arm.name.as_str());
+    let names = first.variants.iter().map(|variant| variant.name.as_str());
     let references = first.references().map(|(name, _)| name);
     for row in names.chain(references) {
         let measured: Vec<&BTreeMap<String, f64>> =
@@ -147,10 +147,10 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     )
 }
 
-/// The metrics of a row in a run: of an arm that did not diverge, or of a reference.
+/// The metrics of a row in a run: of a variant that did not diverge, or of a reference.
 fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a BTreeMap<String, f64>> {
-    match run.arms.iter().find(|arm| arm.name == row) {
-        Some(arm) => arm.diverged().is_none().then_some(&arm.metrics),
+    match run.variants.iter().find(|variant| variant.name == row) {
+        Some(variant) => variant.diverged().is_none().then_some(&variant.metrics),
         None => run.references().find(|(name, _)| *name == row).map(|(_, metrics)| metrics),
     }
 }
@@ -162,19 +162,19 @@ mod tests {
     use crate::config::Changes;
     use crate::metrics::names::{BASE_RATE, TOP1};
     use crate::report::testing;
-    use crate::run_folder::record::ArmResult;
+    use crate::run_folder::record::VariantResult;
 
     #[test]
     fn a_variant_that_diverged_is_in_no_mean() {
-        let arms = [
-            [testing::arm("A", 0.5), testing::arm("B", 0.9)],
-            [testing::arm("A", 0.7), testing::diverged("B", 0.1)],
+        let variants = [
+            [testing::variant("A", 0.5), testing::variant("B", 0.9)],
+            [testing::variant("A", 0.7), testing::diverged("B", 0.1)],
         ];
-        let result = |(seed, arms): (u64, [ArmResult; 2])| {
+        let result = |(seed, variants): (u64, [VariantResult; 2])| {
             let base_rates = BTreeMap::from([(TOP1.to_owned(), 0.2)]);
-            RunResult { base_rates, ..testing::run("x", seed, "", arms.to_vec()).result }
+            RunResult { base_rates, ..testing::run("x", seed, "", variants.to_vec()).result }
         };
-        let runs: Vec<RunResult> = (0..).zip(arms).map(result).collect();
+        let runs: Vec<RunResult> = (0..).zip(variants).map(result).collect();
         let top1 = |row: &str| -> Vec<f64> {
             runs.iter().filter_map(|run| metrics_of(run, row)).map(|metrics| metrics[TOP1]).collect()
         };

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let plan = Plan {
         recipe: &arguments.recipe,
         set: &arguments.set,
-        arm: arguments.arm.as_deref(),
+        variant: arguments.variant.as_deref(),
         seeds: first..first.saturating_add(arguments.seeds),
         smoke: arguments.smoke,
         out: &out,
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         return Ok(());
     }
     line(format_args!("{} of {whole} points, {} runs each", tried.len(), arguments.seeds));
-    let arm = plan.arm_of(&axes, &tried)?;
+    let variant = plan.variant_of(&axes, &tried)?;
     let settled = several.all()?;
     let (missing, count) = (several.missing(&settled), several.tasks.len());
     if missing.len() == count {
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let best = chosen.and_then(|at| outcomes.get(at));
     let sweep = Sweep {
         recipe: &name,
-        arm,
+        variant,
         axes: &axes,
         aim,
         grid: whole,
@@ -174,7 +174,7 @@ fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome, final_images: Fin
     let undone = [(holds_out, format!("{HELD_OUT}=0")), (judges, format!("{JUDGED_BY}=test"))];
     let settings =
         settings.chain(undone.into_iter().filter(|(is_own, _)| *is_own).map(|(_, setting)| setting));
-    let words = arm_and_data(arguments, |data| quoted(&data.display().to_string()));
+    let words = variant_and_data(arguments, |data| quoted(&data.display().to_string()));
     let words = words.chain(settings.map(|setting| format!(" --set {}", quoted(&setting))));
     format!("simile train {}{}", quoted(&arguments.recipe), words.collect::<String>())
 }
@@ -185,15 +185,15 @@ const JUDGED_BY: &str = "data.judged_by";
 
 fn common(arguments: &Arguments) -> impl Iterator<Item = String> + '_ {
     let set = arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting)));
-    arm_and_data(arguments, |_| "DIR".to_owned()).chain(set)
+    variant_and_data(arguments, |_| "DIR".to_owned()).chain(set)
 }
 
-fn arm_and_data(
+fn variant_and_data(
     arguments: &Arguments,
     folder: impl Fn(&Path) -> String + 'static,
 ) -> impl Iterator<Item = String> + '_ {
-    let arm = arguments.arm.iter().map(|arm| format!(" --variant {}", quoted(arm)));
-    arm.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
+    let variant = arguments.variant.iter().map(|variant| format!(" --variant {}", quoted(variant)));
+    variant.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
 }
 
 /// The number of images by which the points are judged, if a run knows it.

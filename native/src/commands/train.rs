@@ -35,9 +35,9 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
 
 /// Trains in this process, with the others of its group.
 fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result<()> {
-    let Train { data, set, arms, seed, smoke, .. } = arguments;
+    let Train { data, set, variants, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
-    let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
+    let changes = Changes { set, variants, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
         (Some(_), _) if !arguments.own.is_empty() => {
             return Err(usage(
@@ -62,7 +62,7 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
     };
     line(format_args!("model  {}", folder.path(MODEL).display()));
     line(format_args!("report {}", folder.path(REPORT).display()));
-    // The numbers of a diverged arm belong to an earlier state of the network, so that the command fails.
+    // The numbers of a diverged variant belong to an earlier state of the network, so that the command fails.
     match result.diverged() {
         Some(message) => anyhow::bail!("{message}"),
         None => console.answer(&result, || text(&result)),
@@ -106,7 +106,7 @@ fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> 
 }
 
 fn text(result: &RunResult) -> String {
-    let measured = |name: &&&str| result.arms.iter().any(|arm| arm.metrics.contains_key(**name));
+    let measured = |name: &&&str| result.variants.iter().any(|variant| variant.metrics.contains_key(**name));
     let shown: Vec<(&str, MetricFormat)> = SHOWN
         .iter()
         .filter(measured)
@@ -117,11 +117,11 @@ fn text(result: &RunResult) -> String {
     let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
         shown.iter().map(|(name, format)| format.number(metrics.get(*name).copied())).collect()
     };
-    for arm in &result.arms {
-        let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
-        for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
-            let loss = arm.final_loss.map_or_else(|| "–".into(), |loss| format!("{loss:.4}"));
-            let rest = [loss, time(arm.training_seconds)];
+    for variant in &result.variants {
+        let last = variant.last.iter().map(|metrics| (format!("{}, last", variant.name), metrics));
+        for (name, metrics) in std::iter::once((variant.name.clone(), &variant.metrics)).chain(last) {
+            let loss = variant.final_loss.map_or_else(|| "–".into(), |loss| format!("{loss:.4}"));
+            let rest = [loss, time(variant.training_seconds)];
             table.add_row([name].into_iter().chain(numbers(metrics)).chain(rest));
         }
     }
@@ -132,12 +132,12 @@ fn text(result: &RunResult) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut protocols: Vec<String> = vec![];
-    for arm in &result.arms {
-        if result.arms.iter().all(|other| other.protocol == arm.protocol) {
-            protocols = vec![format!("\nmeasured by {}", arm.protocol)];
+    for variant in &result.variants {
+        if result.variants.iter().all(|other| other.protocol == variant.protocol) {
+            protocols = vec![format!("\nmeasured by {}", variant.protocol)];
             break;
         }
-        protocols.push(format!("\n{}: measured by {}", arm.name, arm.protocol));
+        protocols.push(format!("\n{}: measured by {}", variant.name, variant.protocol));
     }
     let (protocols, took) = (protocols.concat(), time(result.seconds));
     let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use simile_core::error::Error;
 
-use super::sections::Arm;
+use super::sections::RecipeVariant;
 use super::selection::SelectionSection;
-use super::{ARMS, Fault, Recipe, numbers};
+use super::{Fault, Recipe, VARIANTS, numbers};
 use crate::data::settings::JudgedBy;
 use crate::names::{self, slug};
 
@@ -24,7 +24,7 @@ impl Recipe {
         }
         self.check_names()?;
         self.train.check()?;
-        self.arms().iter().try_for_each(|arm| self.check_arm(arm))?;
+        self.variants().iter().try_for_each(|variant| self.check_variant(variant))?;
         self.encoder.config.validate().map_err(|error| of_section("encoder", &error))?;
         self.head.of(None).validate().map_err(|error| of_section("head", &error))?;
         self.check_views()?;
@@ -39,7 +39,7 @@ impl Recipe {
 
     /// Checks that there are objectives, and that files can have the names of the run and of its variants.
     fn check_names(&self) -> Result<(), Fault> {
-        match (&self.objective, self.arms.is_empty()) {
+        match (&self.objective, self.variants.is_empty()) {
             (None, true) => {
                 return Err(Fault::new("", "", "there is no objective; write [objective] or [[variant]]"));
             }
@@ -50,14 +50,14 @@ impl Recipe {
             _ => {}
         }
         names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
-        for arm in &self.arms {
-            names::check(&arm.name).map_err(|reason| Fault::new(ARMS, "", reason))?;
+        for variant in &self.variants {
+            names::check(&variant.name).map_err(|reason| Fault::new(VARIANTS, "", reason))?;
         }
-        let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
-        if files.len() < self.arms.len() || files.contains("") {
+        let files: BTreeSet<String> = self.variants.iter().map(|variant| slug(&variant.name)).collect();
+        if files.len() < self.variants.len() || files.contains("") {
             let reason =
                 "two variants have the same name, or differ in no letter or digit; files are named by them";
-            return Err(Fault::new(ARMS, "", reason));
+            return Err(Fault::new(VARIANTS, "", reason));
         }
         // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
         let last =
@@ -66,26 +66,27 @@ impl Recipe {
             let reason = format!(
                 "`{name}` names the file of the last encoder of a run or of another variant; name the variant in another way"
             );
-            return Err(Fault::new(ARMS, "", reason));
+            return Err(Fault::new(VARIANTS, "", reason));
         }
         Ok(())
     }
 
     /// Checks objective and method of a variant. A fault of a method that all variants share is one of the recipe.
-    fn check_arm(&self, arm: &Arm) -> Result<(), Fault> {
-        arm.check(self.train.iterations as u64).map_err(|reason| {
+    fn check_variant(&self, variant: &RecipeVariant) -> Result<(), Fault> {
+        variant.check(self.train.iterations as u64).map_err(|reason| {
             let section = if reason.contains("method") { "method" } else { "objective" };
-            match self.arms.iter().find(|own| own.name == arm.name) {
+            match self.variants.iter().find(|own| own.name == variant.name) {
                 None => Fault::new(section, "", reason),
                 Some(own) => {
                     let of_recipe = section == "method" && own.method.is_none();
-                    let place = if of_recipe { vec![] } else { vec![ARMS.to_owned(), arm.name.clone()] };
+                    let place =
+                        if of_recipe { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
                     let path = place.into_iter().chain([section.to_owned()]).collect();
-                    Fault { path, reason: format!("variant `{}`: {reason}", arm.name) }
+                    Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
                 }
             }
         })?;
-        let method = arm.method();
+        let method = variant.method();
         if self.train.batch < method.least_batch() {
             let reason = format!(
                 "`train.batch` must be at least {}: the criterion of this method is not defined for fewer images",
@@ -130,7 +131,7 @@ impl Recipe {
     fn check_classified(&self) -> Result<(), Fault> {
         let Some(classified) = &self.classified else { return Ok(()) };
         let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
-        if !self.arms().iter().any(|arm| arm.method().takes_classified()) {
+        if !self.variants().iter().any(|variant| variant.method().takes_classified()) {
             let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
                           `bias-network` with `ce_weight`";
             return fault("", reason.into());

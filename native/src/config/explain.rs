@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{ARMS, FORMER_ARMS};
+use super::{FORMER_VARIANTS, VARIANTS};
 
 /// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
@@ -37,7 +37,7 @@ pub(crate) fn reword(message: &str) -> String {
     for (start, kind) in [(UNKNOWN_KEY, "key"), ("unknown variant `", "value")] {
         let Some((word, rest)) = quoted(message, start) else { continue };
         let known = rest.split('`').skip(1).step_by(2);
-        let known: Vec<&str> = known.filter(|name| *name != FORMER_ARMS).collect();
+        let known: Vec<&str> = known.filter(|name| *name != FORMER_VARIANTS).collect();
         return format!("unknown {kind} `{word}`{}", suggestion(word, &known));
     }
     message.replace("missing field", "missing key").trim_end().to_owned()
@@ -76,7 +76,7 @@ pub(crate) fn line_of(source: &str, path: &[impl AsRef<str>]) -> Option<usize> {
     let mut name: &str = path.next()?;
     loop {
         let entry = |name: &str| table.iter().find(|(key, _)| key.get_ref() == name);
-        let (key, value) = entry(name).or_else(|| entry(FORMER_ARMS).filter(|_| name == ARMS))?;
+        let (key, value) = entry(name).or_else(|| entry(FORMER_VARIANTS).filter(|_| name == VARIANTS))?;
         let Some(next) = path.next() else { return Some(line(source, key.span().start)) };
         let DeValue::Array(variants) = value.get_ref() else {
             (table, name) = (value.get_ref().as_table()?, next);

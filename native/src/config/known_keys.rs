@@ -122,7 +122,7 @@ fn known_instead_of(kind: &str, table: Table) -> Option<Vec<String>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::config::{Changes, FORMER_ARMS};
+    use crate::config::{Changes, FORMER_VARIANTS};
 
     #[test]
     fn the_reader_says_its_keys() {
@@ -133,7 +133,7 @@ mod tests {
             "{:?}",
             of("")
         );
-        assert!(!of("").contains(&FORMER_ARMS.to_owned()), "the former name is read, and not proposed");
+        assert!(!of("").contains(&FORMER_VARIANTS.to_owned()), "the former name is read, and not proposed");
         assert!(of("train").contains(&"iterations".to_owned()) && of("train").contains(&"ema".to_owned()));
         assert_eq!(recipe.known_keys("encoder"), None, "its keys depend on its name");
         let by_name = |section: &str| recipe.keys_by_name(section).unwrap_or_default();

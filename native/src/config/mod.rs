@@ -31,7 +31,7 @@ use self::encoder::EncoderSection;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
 use self::objective::ObjectiveSection;
 use self::probe::ProbeSection;
-use self::sections::{Arm, ClassifiedSection, HeadSection, TrainSection};
+use self::sections::{ClassifiedSection, HeadSection, RecipeVariant, TrainSection};
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
 use self::smoke::SmokeSection;
@@ -40,9 +40,9 @@ use crate::data::DataSection;
 use crate::exit::usage;
 use crate::names::quoted;
 
-/// The key of the variants that a recipe compares, each an [`Arm`], and the one that it had.
-pub(crate) const ARMS: &str = "variant";
-pub(crate) const FORMER_ARMS: &str = "arm";
+/// The key of the variants that a recipe compares, each a [`RecipeVariant`], and the one that it had.
+pub(crate) const VARIANTS: &str = "variant";
+pub(crate) const FORMER_VARIANTS: &str = "arm";
 
 /// Everything that decides a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub(crate) struct Recipe {
     pub(crate) probe: ProbeSection,
     /// Objectives to compare, trained one after the other from the same initial weights.
     #[serde(default, rename = "variant", alias = "arm", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) arms: Vec<Arm>,
+    pub(crate) variants: Vec<RecipeVariant>,
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeSection>,
@@ -90,7 +90,7 @@ pub(crate) struct Recipe {
 pub(crate) struct Changes<'a> {
     pub(crate) set: &'a [String],
     /// The variants to keep; all of them if empty.
-    pub(crate) arms: &'a [String],
+    pub(crate) variants: &'a [String],
     pub(crate) seed: Option<u64>,
     pub(crate) smoke: bool,
 }
@@ -149,7 +149,7 @@ impl Recipe {
         {
             return Err(usage(format_args!("{origin}{}", fault.placed(text))));
         }
-        recipe.keep_arms(changes.arms)?;
+        recipe.keep_variants(changes.variants)?;
         if changes.smoke {
             recipe.shrink();
         }
@@ -180,18 +180,22 @@ impl Recipe {
         set::all(self.clone(), set)
     }
 
-    /// The arms to train, each with its method; the recipe's objective alone is one.
-    pub(crate) fn arms(&self) -> Vec<Arm> {
-        let mut arms = match &self.objective {
-            Some(objective) if self.arms.is_empty() => {
-                vec![Arm { name: objective.name.clone(), objective: objective.clone(), method: None }]
+    /// The variants to train, each with its method; the recipe's objective alone is one.
+    pub(crate) fn variants(&self) -> Vec<RecipeVariant> {
+        let mut variants = match &self.objective {
+            Some(objective) if self.variants.is_empty() => {
+                vec![RecipeVariant {
+                    name: objective.name.clone(),
+                    objective: objective.clone(),
+                    method: None,
+                }]
             }
-            _ => self.arms.clone(),
+            _ => self.variants.clone(),
         };
-        for arm in &mut arms {
-            arm.method.get_or_insert_with(|| self.method.clone());
+        for variant in &mut variants {
+            variant.method.get_or_insert_with(|| self.method.clone());
         }
-        arms
+        variants
     }
 
     /// The recipe as serialised to the run folder: every default filled in.
@@ -218,14 +222,14 @@ impl Recipe {
         table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
     }
 
-    /// Drops the arms that are not named, unless none is.
-    fn keep_arms(&mut self, names: &[String]) -> Result<()> {
-        let known: Vec<String> = self.arms().into_iter().map(|arm| arm.name).collect();
+    /// Drops the variants that are not named, unless none is.
+    fn keep_variants(&mut self, names: &[String]) -> Result<()> {
+        let known: Vec<String> = self.variants().into_iter().map(|variant| variant.name).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(name)) {
             return Err(usage(format_args!("no variant is named `{name}`; known: {}", known.join(", "))));
         }
         if !names.is_empty() {
-            self.arms.retain(|arm| names.contains(&arm.name));
+            self.variants.retain(|variant| names.contains(&variant.name));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{ARMS, Recipe};
+use super::{Recipe, VARIANTS};
 
 /// An upper bound of iterations, images and widths.
 const MOST: i64 = 1_000_000_000_000;
@@ -40,7 +40,7 @@ fn visit(path: &[String], value: &Value) -> Option<Refused> {
         }
         Value::Table(table) => table.iter().find_map(|(key, value)| within(Some(key), value)),
         Value::Array(values) => values.iter().find_map(|value| {
-            let name = value.get("name").and_then(Value::as_str).filter(|_| *path == [ARMS]);
+            let name = value.get("name").and_then(Value::as_str).filter(|_| *path == [VARIANTS]);
             within(name, value)
         }),
         _ => None,

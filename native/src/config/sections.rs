@@ -76,10 +76,10 @@ pub(crate) struct HeadSection {
     pub(crate) output: Option<usize>,
 }
 
-/// `[[variant]]`: one of several objectives that are compared.
+/// `[[variant]]`: one of several objectives that are compared. It is no `Variant`, since the `variant` of an objective is its form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arm {
+pub(crate) struct RecipeVariant {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
     /// The method of the variant; that of the recipe if absent.
@@ -163,8 +163,8 @@ impl HeadSection {
     }
 }
 
-impl Arm {
-    /// The arm's method.
+impl RecipeVariant {
+    /// The variant's method.
     pub(crate) fn method(&self) -> AlgorithmConfig {
         self.method.clone().unwrap_or_default()
     }

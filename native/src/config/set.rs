@@ -4,7 +4,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::explain::unknown_key;
-use super::{ARMS, FORMER_ARMS, Recipe};
+use super::{FORMER_VARIANTS, Recipe, VARIANTS};
 use crate::exit::usage;
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
@@ -144,8 +144,8 @@ pub(crate) fn key_of(setting: &str) -> &str {
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
     let mut path = dotted(key.trim());
-    if let Some(first) = path.first_mut().filter(|first| **first == FORMER_ARMS) {
-        *first = ARMS;
+    if let Some(first) = path.first_mut().filter(|first| **first == FORMER_VARIANTS) {
+        *first = VARIANTS;
     }
     Ok((path, text))
 }
@@ -188,13 +188,13 @@ fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>
 fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, String> {
     let (mut table, mut rest) = (table, path);
     while let [name, inner @ ..] = rest {
-        if *name == ARMS && !table.contains_key(*name) {
+        if *name == VARIANTS && !table.contains_key(*name) {
             return Err("the recipe has no variants; its objective is `objective`".into());
         }
         let entry = table.entry(*name).or_insert_with(|| Value::Table(Table::new()));
         (table, rest) = match entry {
             Value::Table(section) => (section, inner),
-            Value::Array(arms) if arms.iter().any(Value::is_table) => arm(arms, inner)?,
+            Value::Array(variants) if variants.iter().any(Value::is_table) => variant(variants, inner)?,
             Value::Array(_) => {
                 return Err(format!("`{name}` is a list, which is set as a whole, as in `{name}=[...]`"));
             }
@@ -205,21 +205,24 @@ fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
 }
 
 /// The variant whose name a path begins with, and the rest of the path. A name may have points, so that the longest one counts.
-fn arm<'a, 'p>(arms: &'a mut [Value], path: &'p [&'p str]) -> Result<(&'a mut Table, &'p [&'p str]), String> {
-    let named = |arm: &Value| arm.get("name").and_then(Value::as_str).map(str::to_owned);
-    let names: Vec<Option<String>> = arms.iter().map(named).collect();
+fn variant<'a, 'p>(
+    variants: &'a mut [Value],
+    path: &'p [&'p str],
+) -> Result<(&'a mut Table, &'p [&'p str]), String> {
+    let named = |variant: &Value| variant.get("name").and_then(Value::as_str).map(str::to_owned);
+    let names: Vec<Option<String>> = variants.iter().map(named).collect();
     let longest = (1..=path.len()).rev().find_map(|parts| {
         let name = Some(path[..parts].join("."));
         Some((names.iter().position(|known| *known == name)?, parts))
     });
     if let Some((at, parts)) = longest
-        && let Some(variant) = arms.get_mut(at).and_then(Value::as_table_mut)
+        && let Some(variant) = variants.get_mut(at).and_then(Value::as_table_mut)
     {
         return Ok((variant, &path[parts..]));
     }
     let known: Vec<String> = names.into_iter().flatten().collect();
     Err(format!(
-        "`{ARMS}.{}` does not begin with the name of a variant, as in `{ARMS}.NAME.objective.lambda`; known: {}",
+        "`{VARIANTS}.{}` does not begin with the name of a variant, as in `{VARIANTS}.NAME.objective.lambda`; known: {}",
         path.join("."),
         known.join(", ")
     ))

@@ -31,7 +31,9 @@ impl Recipe {
         if let Some(selection) = &mut self.selection {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
-        for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
+        for method in
+            self.variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
+        {
             if let AlgorithmConfig::Jtt { first_steps } | AlgorithmConfig::BiasNetwork { first_steps, .. } =
                 method
             {

@@ -257,11 +257,11 @@ fn a_variant_whose_name_has_points_is_reached() {
     let text = format!("{rest}{}", variants.concat());
     for (at, name) in ["v1", "v1.5"].into_iter().enumerate() {
         let recipe = load(&text, &[&format!("variant.{name}.objective.temperature=0.25")]).unwrap();
-        let changed = |arm: &Arm| arm.objective.parameters.contains_key("temperature");
-        assert_eq!(recipe.arms.iter().position(changed), Some(at), "{name}");
+        let changed = |variant: &RecipeVariant| variant.objective.parameters.contains_key("temperature");
+        assert_eq!(recipe.variants.iter().position(changed), Some(at), "{name}");
     }
     let quoted = load(&text, &["variant.\"v1.5\".objective.temperature=0.25"]).unwrap();
-    assert!(quoted.arms[1].objective.parameters.contains_key("temperature"));
+    assert!(quoted.variants[1].objective.parameters.contains_key("temperature"));
     let text = usage_error(load(&text, &["variant.v2.5.objective.temperature=1"]));
     assert!(text.contains("`variant.v2.5.objective` does not begin with the name of a variant"), "{text}");
     assert!(text.contains("known: v1, v1.5"), "{text}");
@@ -326,7 +326,8 @@ fn a_setting_reaches_one_variant_by_name() {
     for key in ["variant", "arm"] {
         let set = [format!("{key}.Fair-CCLK.objective.temperature=0.25")];
         let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
-        let temperature = |arm: usize| recipe.arms[arm].objective.parameters["temperature"].as_float();
+        let temperature =
+            |variant: usize| recipe.variants[variant].objective.parameters["temperature"].as_float();
         assert_eq!((temperature(0), temperature(1)), (Some(0.1), Some(0.25)));
     }
 }
@@ -349,9 +350,11 @@ fn variants_are_read_by_their_former_name_and_written_by_theirs() {
 
 #[test]
 fn variants_are_kept_by_name() {
-    let load =
-        |name: &str| Recipe::load("fair-digits", &Changes { arms: &[name.to_owned()], ..Changes::default() });
-    let names: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
+    let load = |name: &str| {
+        Recipe::load("fair-digits", &Changes { variants: &[name.to_owned()], ..Changes::default() })
+    };
+    let names: Vec<String> =
+        load("Fair-CCLK").unwrap().variants().into_iter().map(|variant| variant.name).collect();
     assert_eq!(names, ["Fair-CCLK"]);
     assert!(usage_error(load("CCLK")).contains("known: SimCLR, Fair-CCLK"));
 }
@@ -415,10 +418,10 @@ fn an_objective_stands_alone_or_in_variants() {
     assert!(usage_error(load(&both, &[])).contains("move it into a [[variant]]"));
     let none = SMALL.split("[objective]").next().unwrap();
     assert!(usage_error(load(none, &[])).contains("write [objective] or [[variant]]"));
-    let arm = "\n[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
-    assert!(usage_error(load(&format!("{none}{arm}{arm}"), &[])).contains("same name"));
-    let near = arm.replace("\"a\"", "\"A!\"");
-    assert!(usage_error(load(&format!("{none}{arm}{near}"), &[])).contains("no letter or digit"));
+    let variant = "\n[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
+    assert!(usage_error(load(&format!("{none}{variant}{variant}"), &[])).contains("same name"));
+    let near = variant.replace("\"a\"", "\"A!\"");
+    assert!(usage_error(load(&format!("{none}{variant}{near}"), &[])).contains("no letter or digit"));
 }
 
 #[test]
@@ -467,7 +470,7 @@ fn settings_that_go_together_may_come_in_any_order() {
     ];
     for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]] {
         let recipe = load(SMALL, &order.map(|at| three[at])).unwrap();
-        assert_eq!((recipe.arms().len(), recipe.classified.unwrap().batch), (1, 8));
+        assert_eq!((recipe.variants().len(), recipe.classified.unwrap().batch), (1, 8));
     }
     // An invalid combination is reported for the setting that makes it invalid.
     let text = usage_error(load(SMALL, &["train.seed=4", three[0], "train.batch=16"]));

@@ -216,7 +216,7 @@ mod tests {
     fn columns_of_any_letters_have_variants_of_their_own() {
         let folder = scans("病院,年齢,a/b,a-b", ["x,y,x,y", "y,x,x,y", "x,x,y,x", "y,y,y,x"]);
         let (_, recipe) = drafted(folder.path(), &["病院", "年齢"], &["a/b", "a-b"]);
-        let names: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
+        let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
         assert_eq!(names, ["plain", "hide 病院", "hide 年齢 2", "keep a-b", "keep a-b 2"]);
     }
 
@@ -237,7 +237,7 @@ mod tests {
         assert!(text.contains("independent of age (years)"), "{text}");
         assert_eq!(recipe.probe.condition, "age\n(years)");
         assert_eq!(recipe.probe.also, ["a\"b'c"]);
-        let names: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
+        let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
         assert_eq!(names, ["plain", "hide age-(years)", "keep a\"b'c"]);
     }
 

@@ -20,7 +20,7 @@ pub(super) fn text(draft: &Draft, file: &str) -> String {
     text += &data(draft);
     text += &network(draft);
     text += &probe(draft);
-    text += &arms(draft);
+    text += &variant_sections(draft);
     text
 }
 
@@ -195,7 +195,7 @@ fn probe(draft: &Draft) -> String {
     text + "\n"
 }
 
-fn arms(draft: &Draft) -> String {
+fn variant_sections(draft: &Draft) -> String {
     let mut text = format!(
         "# The variants that are trained one after the other, from the same first weights.\n[[variant]]\nname = \"{PLAIN}\"                   \
          # SimCLR: knows no attribute\nobjective = {{ name = \"nt-xent\", temperature = {TEMPERATURE} }}\n"
@@ -229,7 +229,7 @@ fn arms(draft: &Draft) -> String {
 /// The variant of a name that hides an attribute, with a mark before each line.
 fn hiding(column: &Column, variant: &str, mark: &str) -> String {
     let (name, kernel, why) = (&column.name, column.kernel(), column.why());
-    let arm = format!(
+    let section = format!(
         "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures of similar {}, so that does not help \
          to tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
          {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
@@ -237,6 +237,6 @@ fn hiding(column: &Column, variant: &str, mark: &str) -> String {
         comment(name),
         Value::from(name.as_str())
     );
-    let lines: String = arm.lines().map(|line| format!("{mark}{line}\n")).collect();
+    let lines: String = section.lines().map(|line| format!("{mark}{line}\n")).collect();
     format!("\n{lines}")
 }

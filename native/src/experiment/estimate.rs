@@ -1,4 +1,4 @@
-//! Estimates the time of training all arms before the first one begins. For every method of the arms it measures some steps
+//! Estimates the time of training all variants before the first one begins. For every method of the variants it measures some steps
 //! on small batches and, if the run is long and there is time, on larger ones, up to a quarter of a full batch.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use simile_core::nn::checkpoint::Weights;
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::prepare::ahead::resident_limit;
@@ -30,7 +30,7 @@ const GROWTH: [usize; 2] = [2, 16];
 const REACH: usize = 4;
 /// The steps of a measurement, of which the first is not counted.
 const STEPS: usize = 3;
-/// Time in seconds that the measurement of all arms may take.
+/// Time in seconds that the measurement of all variants may take.
 const MOST: f64 = 3.0;
 /// The share of it for solves alone.
 const SOLVES: f64 = 0.3;
@@ -41,7 +41,7 @@ const FIRST_SOLVE: usize = 2048;
 /// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
 const SHORT: f64 = 10.0;
 
-/// The expected seconds of training all arms of a session's whole run, which are also printed. `None` if no step can be
+/// The expected seconds of training all variants of a session's whole run, which are also printed. `None` if no step can be
 /// measured; for a run in several processes, since one of them cannot take a step alone; and for a run on a GPU, whose first
 /// steps compile kernels. A smoke test on a GPU measures full batches.
 pub(super) fn estimate(session: &Session) -> Option<f64> {
@@ -50,59 +50,59 @@ pub(super) fn estimate(session: &Session) -> Option<f64> {
         return None;
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
-    let (whole, arms) = (recipe.whole(), recipe.arms().len());
+    let (whole, count) = (recipe.whole(), recipe.variants().len());
     if recipe.smoke.is_none() && seconds >= SHORT {
         let size = format!("{} iterations of {} images", whole.iterations, whole.batch);
-        let variants = if arms == 1 { String::new() } else { format!("{arms} variants of ") };
+        let variants = if count == 1 { String::new() } else { format!("{count} variants of ") };
         line(format_args!("training {variants}{size} takes about {} on {devices}", time(seconds)));
     }
     Some(seconds)
 }
 
-/// The seconds of training all arms of the whole run, measured on some of its training images. `None` if no step can be taken.
+/// The seconds of training all variants of the whole run, measured on some of its training images. `None` if no step can be taken.
 pub(crate) fn training_seconds(
     recipe: &Recipe,
     train: &Dataset,
     devices: &DeviceSet,
     weights: Option<&Arc<Weights>>,
 ) -> Option<f64> {
-    let (whole, arms) = (recipe.whole(), recipe.arms());
+    let (whole, variants) = (recipe.whole(), recipe.variants());
     let images = whole.batch.min(train.len());
     let train = train.subset(&(0..images).collect::<Vec<_>>()).ok()?;
-    let most = MOST / arms.len() as f64;
-    let steps = (whole.iterations * arms.len()) as f64;
-    // Steps without their solves, which differ between arms of the same method.
-    let mut measured: Vec<(&Arm, f64)> = Vec::new();
+    let most = MOST / variants.len() as f64;
+    let steps = (whole.iterations * variants.len()) as f64;
+    // Steps without their solves, which differ between variants of the same method.
+    let mut measured: Vec<(&RecipeVariant, f64)> = Vec::new();
     let mut seconds = 0.0;
-    for arm in &arms {
-        let before = measured.iter().find(|(other, _)| other.method == arm.method).map(|(_, pace)| *pace);
-        let trial = Trial { recipe, arm, train: &train, devices, weights, most };
+    for variant in &variants {
+        let before = measured.iter().find(|(other, _)| other.method == variant.method).map(|(_, pace)| *pace);
+        let trial = Trial { recipe, variant, train: &train, devices, weights, most };
         let solves = trial.solves().ok()?;
         let solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of(solves, samples));
         let of_solve = growing(images, SOLVES * most, solve);
         let pace = before.or_else(|| trial.seconds_a_step(steps, of_solve, solve))?;
-        measured.push((arm, pace));
+        measured.push((variant, pace));
         seconds += trial.joined(pace, of_solve) * whole.iterations as f64;
     }
     // The measurement is not more precise than a millisecond.
     Some((1e3 * seconds).round() / 1e3)
 }
 
-/// The measurement of an arm.
+/// The measurement of a variant.
 struct Trial<'a> {
     recipe: &'a Recipe,
-    arm: &'a Arm,
+    variant: &'a RecipeVariant,
     /// The training images for one full batch, or all images if there are fewer.
     train: &'a Dataset,
     devices: &'a DeviceSet,
     weights: Option<&'a Arc<Weights>>,
-    /// Time in seconds that the measurement of the arm may take.
+    /// Time in seconds that the measurement of the variant may take.
     most: f64,
 }
 
 impl Trial<'_> {
     /// The seconds of a step on a full batch of the whole run, without its solve, which takes `of_solve`. `steps` is the number of such
-    /// steps in all arms, and `solve` measures solves of smaller batches.
+    /// steps in all variants, and `solve` measures solves of smaller batches.
     fn seconds_a_step(&self, steps: f64, of_solve: f64, solve: impl Fn(usize) -> f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
         let mut measured: Vec<(usize, f64)> = Vec::new();
@@ -135,23 +135,23 @@ impl Trial<'_> {
         if self.devices.has_gpu() { pace.max(of_solve) } else { pace + of_solve }
     }
 
-    /// The solves of the arm's objective, if it has any.
+    /// The solves of the variant's objective, if it has any.
     fn solves(&self) -> Result<Option<Solves>> {
-        let &Self { recipe, arm, train, devices, .. } = self;
-        solves(arm, &Context::new(&arm.objective, train, recipe.train.seed)?, &devices.first.device)
+        let &Self { recipe, variant, train, devices, .. } = self;
+        solves(variant, &Context::new(&variant.objective, train, recipe.train.seed)?, &devices.first.device)
     }
 
     /// The seconds of a step on a batch of this size, after a first step that is not counted.
     fn seconds(&self, batch: usize) -> Result<f64> {
-        let &Self { arm, train, devices, weights, .. } = self;
+        let &Self { variant, train, devices, weights, .. } = self;
         let mut recipe = self.recipe.clone();
         // Batches are read ahead until the last iteration.
         (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(STEPS));
         let device = &devices.first.device;
-        let mut loader = DataLoader::keeping(resident_limit()?, arm, &recipe, train, device)?;
+        let mut loader = DataLoader::keeping(resident_limit()?, variant, &recipe, train, device)?;
         let context = loader.context();
         let epoch = (train, loader.batches_per_epoch());
-        let config = trainer_config(arm, &recipe, context, epoch, weights.cloned())?;
+        let config = trainer_config(variant, &recipe, context, epoch, weights.cloned())?;
         let mut trainer = Trainer::new(config, &context.training_set(), device)?;
         share(&mut trainer, batch, devices)?;
         let mut step = || -> Result<()> {

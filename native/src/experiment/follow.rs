@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::{aloud, hush};
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{self, Told, told};
@@ -43,7 +43,7 @@ fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<
     let (recipe, leaders, images) = match processes.hear()?.0 {
         Message::Begin { recipe, data, images } => (recipe, data, images),
         Message::End { code } => return ended(code),
-        Message::Arm { .. } => bail!("the process of rank 0 began with a variant"),
+        Message::Variant { .. } => bail!("the process of rank 0 began with a variant"),
     };
     let follower = Follower::open(processes, &recipe, devices, data.or(leaders));
     let follower = follower.and_then(|follower| follower.with_same_images(images));
@@ -59,7 +59,7 @@ fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<
     }
     loop {
         match processes.hear()? {
-            (Message::Arm { at }, state) => follower.arm(at, &state)?,
+            (Message::Variant { at }, state) => follower.variant(at, &state)?,
             (Message::End { code }, _) => return ended(code),
             (Message::Begin { .. }, _) => bail!("the process of rank 0 began twice"),
         }
@@ -109,18 +109,18 @@ impl Follower {
         Ok(self)
     }
 
-    /// Takes the steps of an arm, from the given state of its trainer on.
-    fn arm(&self, at: usize, state: &[u8]) -> Result<()> {
-        let arms = self.recipe.arms();
-        let opened = arms.get(at).context("the recipe has no such variant").and_then(|arm| {
+    /// Takes the steps of a variant, from the given state of its trainer on.
+    fn variant(&self, at: usize, state: &[u8]) -> Result<()> {
+        let variants = self.recipe.variants();
+        let opened = variants.get(at).context("the recipe has no such variant").and_then(|variant| {
             let mut loader =
-                DataLoader::new(arm, &self.recipe, &self.splits.train, &self.devices.first.device)?;
-            let trainer = self.trainer(arm, &loader, state)?;
+                DataLoader::new(variant, &self.recipe, &self.splits.train, &self.devices.first.device)?;
+            let trainer = self.trainer(variant, &loader, state)?;
             loader.divide(trainer.part());
-            Ok((arm, loader, trainer))
+            Ok((variant, loader, trainer))
         });
         let processes = &self.devices.processes;
-        let (arm, mut loader, mut trainer) = match opened {
+        let (variant, mut loader, mut trainer) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 processes.agree(Status::Failed)?;
@@ -149,7 +149,7 @@ impl Follower {
                         .filter(|error| rank != 0 && !is_of_another(error))
                         .unwrap_or_else(|| Told(1).into()));
                 }
-                Verdict::Keep => trainer = self.trainer(arm, &loader, &processes.give(Vec::new())?)?,
+                Verdict::Keep => trainer = self.trainer(variant, &loader, &processes.give(Vec::new())?)?,
                 Verdict::Go => {}
             }
             let batch = batch?.context("the process of rank 0 takes more steps than this one")?;
@@ -157,10 +157,10 @@ impl Follower {
         }
     }
 
-    fn trainer(&self, arm: &Arm, loader: &DataLoader, state: &[u8]) -> Result<Trainer> {
+    fn trainer(&self, variant: &RecipeVariant, loader: &DataLoader, state: &[u8]) -> Result<Trainer> {
         let context = loader.context();
         let epoch = (&self.splits.train, loader.batches_per_epoch());
-        let config = trainer_config(arm, &self.recipe, context, epoch, None)?;
+        let config = trainer_config(variant, &self.recipe, context, epoch, None)?;
         let device = &self.devices.first.device;
         let mut trainer = Trainer::resume(config, &context.training_set(), device, state)?;
         share(&mut trainer, self.recipe.train.batch, &self.devices)?;

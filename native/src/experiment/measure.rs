@@ -45,7 +45,7 @@ pub(crate) struct Epoch {
     pub(crate) images_per_second: f64,
 }
 
-/// Measures some epochs of the images of a recipe's first arm.
+/// Measures some epochs of the images of a recipe's first variant.
 ///
 /// # Errors
 /// As the run itself would: the data cannot be read, or do not suit the recipe; [`Interrupted`] if the user requests it.
@@ -63,14 +63,14 @@ pub(crate) fn measure(
     interrupt::listen()?;
 
     let device = &devices.first.device;
-    let arms = recipe.arms();
-    let arm = arms.first().context("the recipe has no objective")?;
-    let mut loader = DataLoader::new(arm, &recipe, &splits.train, device)?;
+    let variants = recipe.variants();
+    let variant = variants.first().context("the recipe has no objective")?;
+    let mut loader = DataLoader::new(variant, &recipe, &splits.train, device)?;
     let steps = loader.batches_per_epoch();
     ensure!(steps > 0, "an epoch has no batch; lower train.batch");
     let end = epochs as u64 * steps;
-    line(format_args!("{}: {epochs} epochs of {steps} batches on {devices}", arm.name));
-    let mut progress = Progress::new(&arm.name, 0, end);
+    line(format_args!("{}: {epochs} epochs of {steps} batches on {devices}", variant.name));
+    let mut progress = Progress::new(&variant.name, 0, end);
     let mut measured = Vec::with_capacity(epochs);
     for epoch in 0..epochs as u64 {
         let (began, mut images) = (Instant::now(), 0);

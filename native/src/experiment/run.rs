@@ -7,7 +7,7 @@ use anyhow::Result;
 use simile_core::eval::mcnemar::p_value;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
@@ -24,7 +24,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
-use crate::run_folder::record::{ArmResult, RunResult, Warnings};
+use crate::run_folder::record::{RunResult, VariantResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -108,13 +108,13 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     Session::new(folder, recipe, devices, splits, weights, state)
 }
 
-/// Trains, evaluates and writes every arm that is not done; then writes result and report. A diverged arm counts as
+/// Trains, evaluates and writes every variant that is not done; then writes result and report. A diverged variant counts as
 /// done, and its result reports the divergence.
 ///
 /// # Errors
 /// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run.
 pub(super) fn complete(mut session: Session) -> Result<RunResult> {
-    let arms = session.recipe.arms();
+    let variants = session.recipe.variants();
     if session.state.expected_seconds.is_none() {
         session.state.expected_seconds = estimate(&session);
     }
@@ -123,62 +123,66 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
         None => draw::sample_figures(&session)?,
     };
     while let Some(at) = session.state.current() {
-        let result = run_arm(&mut session, (at, &arms[at]), &mut figures)?;
+        let result = run_variant(&mut session, (at, &variants[at]), &mut figures)?;
         session.state.keep_figures(&session.folder, at + 1, &figures)?;
-        session.state.arms[at].result = Some(result);
+        session.state.variants[at].result = Some(result);
         session.save()?;
-        if interrupt::asked() && at + 1 < arms.len() {
+        if interrupt::asked() && at + 1 < variants.len() {
             return Err(session.interrupted());
         }
     }
     write::result_and_report(&session.folder, &session.recipe, session.state)
 }
 
-/// Trains one arm, evaluates its network, and writes the results.
-fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figures) -> Result<ArmResult> {
-    let mut events = EventLog::open(&session.folder, &arm.name)?;
-    let Trained { trainer, stopped } = train(session, (at, arm), &mut events)?;
+/// Trains one variant, evaluates its network, and writes the results.
+fn run_variant(
+    session: &mut Session,
+    (at, variant): (usize, &RecipeVariant),
+    figures: &mut Figures,
+) -> Result<VariantResult> {
+    let mut events = EventLog::open(&session.folder, &variant.name)?;
+    let Trained { trainer, stopped } = train(session, (at, variant), &mut events)?;
 
-    line(format_args!("{}: probing", arm.name));
+    line(format_args!("{}: probing", variant.name));
     let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
     let best = selection::best_before(session, at, last.iteration)?;
     let chosen = best.as_ref().unwrap_or(&last);
-    let evaluation = evaluate(session, arm, &chosen.model)?;
+    let evaluation = evaluate(session, variant, &chosen.model)?;
     let metrics_of_last = match &best {
-        Some(_) => Some(evaluate(session, arm, &last.model)?.metrics),
+        Some(_) => Some(evaluate(session, variant, &last.model)?.metrics),
         None => None,
     };
     let untrained = untrained::measured(session)?;
     let condition = &session.recipe.probe.condition;
-    let mut warnings = session.state.warnings.get(&arm.name).cloned().unwrap_or_default();
+    let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
     if let Some(warning) = untrained::was_better(&untrained, &evaluation.metrics, condition) {
-        line(format_args!("warning: {}: {warning}", arm.name));
+        line(format_args!("warning: {}: {warning}", variant.name));
         warnings.push(warning);
     }
 
     write::metrics(session, &mut events, last.iteration, &evaluation.metrics)?;
     write::models(session, at, chosen, best.is_some().then_some(&last))?;
-    evaluation.drawing(session, arm).add_to(figures)?;
+    evaluation.drawing(session, variant).add_to(figures)?;
     let iterations = last.iteration as usize;
     let paired = paired(session, at, &evaluation.hits);
-    Ok(ArmResult {
-        name: arm.name.clone(),
-        objective: arm.objective.name.clone(),
+    Ok(VariantResult {
+        name: variant.name.clone(),
+        objective: variant.objective.name.clone(),
         iterations,
-        final_loss: write::final_loss(&session.folder.measurements()?, arm, iterations),
-        training_seconds: session.state.arms[at].seconds,
+        final_loss: write::final_loss(&session.folder.measurements()?, variant, iterations),
+        training_seconds: session.state.variants[at].seconds,
         protocol: write::protocol(session, at, chosen.iteration),
         metrics: evaluation.metrics,
         probes: evaluation.probes,
         last: metrics_of_last,
-        evaluations: session.state.arms[at].evaluations.clone(),
+        evaluations: session.state.variants[at].evaluations.clone(),
         stopped,
         warnings,
         paired,
     })
 }
 
-/// The p-values of McNemar's test of an arm and the first one, by metric: both are measured on the same images, of subjects if these
+/// The p-values of McNemar's test of a variant and the first one, by metric: both are measured on the same images, of subjects if these
 /// are known. The hits of the first one are kept for this.
 fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
     if at == 0 {

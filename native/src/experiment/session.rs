@@ -80,7 +80,7 @@ impl Session {
         PreparedImages::new(&dataset.images, sides, normalisation, &self.devices.first.device)
     }
 
-    /// The metadata of a model file of the arm at `at`.
+    /// The metadata of a model file of the variant at `at`.
     ///
     /// # Errors
     /// If the state's recipe is damaged.
@@ -90,11 +90,11 @@ impl Session {
         metadata.resize = self.recipe.data.resize();
         // The original recipe: the interval of checkpoints may have changed since.
         metadata.recipe = serde_json::to_value(self.state.recipe(&self.folder)?)?;
-        metadata.variant = self.state.arms.get(at).map(|arm| arm.name.clone());
+        metadata.variant = self.state.variants.get(at).map(|variant| variant.name.clone());
         Ok(metadata)
     }
 
-    /// Takes the state of the trainer of the arm at `at`, and writes it while the run goes on, with the state of the run that
+    /// Takes the state of the trainer of the variant at `at`, and writes it while the run goes on, with the state of the run that
     /// refers to it. An earlier checkpoint is waited for.
     ///
     /// # Errors

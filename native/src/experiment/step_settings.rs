@@ -5,7 +5,7 @@ use simile_core::algorithm::{AlgorithmConfig, StepSize};
 use simile_core::train::TrainerConfig;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::exit::usage;
 
 /// Bytes of a batch above which one is prepared ahead in place of two, so that no more than two are in memory with the one in
@@ -17,16 +17,20 @@ pub(super) fn batches_ahead(bytes: u64) -> usize {
     if bytes > LARGE { 1 } else { 2 }
 }
 
-/// The settings of a step of an arm, by a method.
+/// The settings of a step of a variant, by a method.
 ///
 /// # Errors
 /// As the settings of the objective.
-pub(super) fn step_settings(recipe: &Recipe, arm: &Arm, method: AlgorithmConfig) -> Result<TrainerConfig> {
+pub(super) fn step_settings(
+    recipe: &Recipe,
+    variant: &RecipeVariant,
+    method: AlgorithmConfig,
+) -> Result<TrainerConfig> {
     let Recipe { encoder, head, optimizer, train, .. } = recipe;
     Ok(TrainerConfig {
-        objective: arm.objective.config().map_err(usage)?,
+        objective: variant.objective.config().map_err(usage)?,
         encoder: encoder.config.clone(),
-        head: head.of(arm.scores(1, 1)),
+        head: head.of(variant.scores(1, 1)),
         optimizer: optimizer.clone(),
         ema: train.ema,
         accumulate: train.accumulate as u64,

@@ -1,4 +1,4 @@
-//! The output of a run: the models of each arm, and the result and report of all of them.
+//! The output of a run: the models of each variant, and the result and report of all of them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use simile_core::nn::checkpoint::Checkpoint;
 
 use crate::config::Recipe;
 use crate::config::probe::Probe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::config::smoke::SmokeSection;
 use crate::experiment::evaluate::probe::{Metrics, in_words};
 use crate::experiment::prepare::splits::Splits;
@@ -16,12 +16,12 @@ use crate::experiment::session::Session;
 use crate::experiment::train::selection::{self, Candidate};
 use crate::report::{RunRecord, page, verdict};
 use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
-use crate::run_folder::model::arm_file;
+use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{Measurement, RunResult, SmokeTest};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
-/// Writes the metrics of an arm for TensorBoard, and flushes the lines of `metrics.jsonl` to the disk.
+/// Writes the metrics of a variant for TensorBoard, and flushes the lines of `metrics.jsonl` to the disk.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -36,7 +36,7 @@ pub(super) fn metrics(
     session.log.flush().map(drop)
 }
 
-/// Writes the chosen encoder of an arm, and the last one if that is another.
+/// Writes the chosen encoder of a variant, and the last one if that is another.
 ///
 /// # Errors
 /// If the folder cannot be written to.
@@ -50,22 +50,22 @@ pub(super) fn models(
     last.map_or(Ok(()), |last| write_model(session, LAST_MODEL, at, &last.model.encoder))
 }
 
-/// Writes an encoder under the name of its arm if there are several, and that of the last arm under the plain name: until then,
-/// no arm stands for the whole run.
+/// Writes an encoder under the name of its variant if there are several, and that of the last variant under the plain name: until then,
+/// no variant stands for the whole run.
 fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) -> Result<()> {
     let checkpoint = Checkpoint { metadata: session.metadata(at)?, encoder: encoder.clone(), head: None };
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
-    let arms = session.recipe.arms();
-    if arms.len() > 1 {
-        session.state.keep(&session.folder, &arm_file(name, &arms[at].name), &bytes)?;
+    let variants = session.recipe.variants();
+    if variants.len() > 1 {
+        session.state.keep(&session.folder, &variant_file(name, &variants[at].name), &bytes)?;
     }
-    if at + 1 == arms.len() {
+    if at + 1 == variants.len() {
         session.state.keep(&session.folder, name, &bytes)?;
     }
     Ok(())
 }
 
-/// The protocol of the metrics of an arm, with the iteration of its encoder.
+/// The protocol of the metrics of a variant, with the iteration of its encoder.
 pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     let Splits { train, test, .. } = &session.splits;
     let Recipe { data, probe, .. } = &session.recipe;
@@ -82,10 +82,14 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
 }
 
 /// Mean of the losses in the last tenth of the iterations; the last loss before if that has none. If there is no loss up to there,
-/// because the arm diverged, the first one after it.
-pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> Option<f64> {
-    let of_arm = || measurements.iter().filter(|line| line.arm == arm.name);
-    let losses: BTreeMap<usize, f64> = of_arm()
+/// because the variant diverged, the first one after it.
+pub(super) fn final_loss(
+    measurements: &[Measurement],
+    variant: &RecipeVariant,
+    iterations: usize,
+) -> Option<f64> {
+    let of_variant = || measurements.iter().filter(|line| line.variant == variant.name);
+    let losses: BTreeMap<usize, f64> = of_variant()
         .filter(|line| line.iteration <= iterations)
         .map(|line| (line.iteration, line.loss))
         .collect();
@@ -94,17 +98,17 @@ pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: us
     match last.as_slice() {
         [] => {
             let before = losses.last_key_value().map(|(_, loss)| *loss);
-            before.or_else(|| of_arm().next().map(|line| line.loss))
+            before.or_else(|| of_variant().next().map(|line| line.loss))
         }
         last => Some(last.iter().sum::<f64>() / last.len() as f64),
     }
 }
 
-/// Writes result and report of a run whose arms are all done, and then marks it as finished. Neither data nor a
+/// Writes result and report of a run whose variants are all done, and then marks it as finished. Neither data nor a
 /// device is needed for it.
 ///
 /// # Errors
-/// If a file of an arm is missing or has another digest, or the folder cannot be written to.
+/// If a file of a variant is missing or has another digest, or the folder cannot be written to.
 pub(super) fn result_and_report(
     folder: &RunFolder,
     recipe: &Recipe,
@@ -121,7 +125,7 @@ pub(super) fn result_and_report(
         device: state.device.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         seconds: state.seconds,
-        arms: state.results(),
+        variants: state.results(),
         untrained: state.untrained.clone(),
         base_rates: state.base_rates.clone(),
         smoke: recipe.smoke.map(|SmokeSection { iterations, batch }| SmokeTest {

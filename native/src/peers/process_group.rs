@@ -1,6 +1,6 @@
 //! The messages between the processes of a group, beside the numbers of a step.
 //!
-//! The leader announces the next task: the recipe, an arm with the state of its trainer, or the end. Within an arm all processes
+//! The leader announces the next task: the recipe, a variant with the state of its trainer, or the end. Within a variant all processes
 //! agree before every step to take it, so that an interruption or an error of one process stops all at the same step.
 
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ pub(crate) struct ProcessGroup {
 pub(crate) enum Message {
     /// The recipe as TOML, the folder of the data set's files, and the digest of the images that the leader has read.
     Begin { recipe: String, data: Option<PathBuf>, images: Digest },
-    /// The place of an arm in the recipe; the state of its trainer follows.
-    Arm { at: usize },
+    /// The place of a variant in the recipe; the state of its trainer follows.
+    Variant { at: usize },
     /// The end of the run, with the exit code of all processes.
     End { code: u8 },
 }
@@ -41,7 +41,7 @@ pub(crate) enum Status {
     Fine,
     /// The leader has made a checkpoint, whose state follows.
     Kept,
-    /// The leader ends the arm.
+    /// The leader ends the variant.
     Ended,
     /// A signal asks for a stop.
     Interrupted(u8),
@@ -286,7 +286,7 @@ mod tests {
             }
         }
         let processes = ProcessGroup::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
-        processes.say(&Message::Arm { at: 3 }, b"a\nstate\n").unwrap();
-        assert_eq!(processes.hear().unwrap(), (Message::Arm { at: 3 }, b"a\nstate\n".to_vec()));
+        processes.say(&Message::Variant { at: 3 }, b"a\nstate\n").unwrap();
+        assert_eq!(processes.hear().unwrap(), (Message::Variant { at: 3 }, b"a\nstate\n".to_vec()));
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn section(figures: &[ConfusionFigure]) -> Markup {
     html! {
         (bars(figures))
         @for figure in figures {
-            h3 { (figure.arm) }
+            h3 { (figure.variant) }
             div.pair {
                 @if figure.names.len() <= CLASSES { (matrix(figure)) } @else { (mistakes(figure)) }
                 @if let Some(groups) = &figure.groups { (cells(&figure.names, groups)) }
@@ -137,7 +137,7 @@ mod tests {
 
     fn figure(classes: usize) -> ConfusionFigure {
         ConfusionFigure {
-            arm: "Fair".into(),
+            variant: "Fair".into(),
             names: (0..classes).map(|class| format!("class-{class}")).collect(),
             counts: (0..classes)
                 .map(|class| {

@@ -3,7 +3,7 @@
 use simile_core::algorithm::AlgorithmConfig;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::names::quoted;
 
 /// The settings that worked on coloured digits and on tinted pictures.
@@ -29,15 +29,17 @@ pub(super) fn advice(
     leak: Leak,
     (condition, images): (&str, Option<usize>),
 ) -> Vec<String> {
-    let Some(arm) = recipe.arms().into_iter().find(|arm| arm.name == name) else { return Vec::new() };
+    let Some(variant) = recipe.variants().into_iter().find(|variant| variant.name == name) else {
+        return Vec::new();
+    };
     if leak == Leak::Little {
         return vec![format!(
             "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
              coloured by it, and the association of {condition} and class in `simile data check`."
         )];
     }
-    let mut steps = of_objective(recipe, &arm, condition);
-    steps.extend(of_training(recipe, &arm, (condition, images)));
+    let mut steps = of_objective(recipe, &variant, condition);
+    steps.extend(of_training(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
@@ -53,24 +55,25 @@ fn set(key: &str, value: &str) -> String {
 }
 
 /// The setting of a key of the objective of a variant.
-fn of_arm(recipe: &Recipe, arm: &Arm, key: &str, value: &str) -> String {
-    match recipe.arms.is_empty() {
+fn of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &str) -> String {
+    match recipe.variants.is_empty() {
         true => set(&format!("objective.{key}"), value),
-        false => set(&format!("variant.{}.objective.{key}", arm.name), value),
+        false => set(&format!("variant.{}.objective.{key}", variant.name), value),
     }
 }
 
 /// Steps that concern the condition, the length and the numbers of the objective.
-fn of_objective(recipe: &Recipe, arm: &Arm, condition: &str) -> Vec<String> {
-    let set_here = |key: &str, value: &str| of_arm(recipe, arm, key, value);
-    let parameter = |key: &str| arm.objective.parameters.get(key);
+fn of_objective(recipe: &Recipe, variant: &RecipeVariant, condition: &str) -> Vec<String> {
+    let set_here = |key: &str, value: &str| of_variant(recipe, variant, key, value);
+    let parameter = |key: &str| variant.objective.parameters.get(key);
     let number = |key: &str| parameter(key).and_then(toml::Value::as_float);
     let mut steps = Vec::new();
-    if arm.objective.condition().as_deref() != Some(condition) {
-        let used = arm.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
+    if variant.objective.condition().as_deref() != Some(condition) {
+        let used =
+            variant.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
         steps.push(format!(
             "condition on the attribute to hide; {} uses {used}: {}",
-            arm.name,
+            variant.name,
             set_here("condition", condition)
         ));
     }
@@ -95,16 +98,20 @@ fn of_objective(recipe: &Recipe, arm: &Arm, condition: &str) -> Vec<String> {
 }
 
 /// Steps that concern batches and the optimiser.
-fn of_training(recipe: &Recipe, arm: &Arm, (condition, images): (&str, Option<usize>)) -> Vec<String> {
+fn of_training(
+    recipe: &Recipe,
+    variant: &RecipeVariant,
+    (condition, images): (&str, Option<usize>),
+) -> Vec<String> {
     let mut steps = Vec::new();
     let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
-    if recipe.train.batch < batch && !matches!(arm.method(), AlgorithmConfig::Cached { .. }) {
+    if recipe.train.batch < batch && !matches!(variant.method(), AlgorithmConfig::Cached { .. }) {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
-    if (arm.objective.neighbourhoods, arm.objective.oversample) == (None, None) {
+    if (variant.objective.neighbourhoods, variant.objective.oversample) == (None, None) {
         steps.push(format!(
             "batches in which each picture has others of similar {condition}: {}",
-            of_arm(recipe, arm, "neighbourhoods", "4")
+            of_variant(recipe, variant, "neighbourhoods", "4")
         ));
     }
     let optimizer = toml::Table::try_from(&recipe.optimizer).unwrap_or_default();
@@ -127,7 +134,7 @@ mod tests {
         let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
         let text = format!("{head}[objective]\n{objective}\n");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
-        let name = recipe.arms().remove(0).name;
+        let name = recipe.variants().remove(0).name;
         advice(&recipe, &name, Leak::Unmoved, ("colour", None)).join("\n")
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::RunRecord;
 use super::charts::{Chart, Series, curves, series_colour, shown};
 use super::pool::Pool;
-use crate::run_folder::record::{ArmResult, Measurement};
+use crate::run_folder::record::{Measurement, VariantResult};
 
 /// The script of the cursor.
 pub(crate) const SCRIPT: &str = include_str!("script.js");
@@ -19,29 +19,32 @@ pub(crate) const SCRIPT: &str = include_str!("script.js");
 /// # Errors
 /// If a chart cannot be drawn.
 pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
-    let arms = &run.result.arms;
-    let losses: Vec<(String, Series)> = arms
+    let variants = &run.result.variants;
+    let losses: Vec<(String, Series)> = variants
         .iter()
         .enumerate()
-        .map(|(ink, arm)| {
-            (arm.name.clone(), Series { noisy: true, ink, points: points(run, arm, |line| line.loss) })
+        .map(|(ink, variant)| {
+            (
+                variant.name.clone(),
+                Series { noisy: true, ink, points: points(run, variant, |line| line.loss) },
+            )
         })
         .collect();
-    let rates: Vec<(String, Series)> = arms
+    let rates: Vec<(String, Series)> = variants
         .iter()
         .enumerate()
-        .map(|(ink, arm)| {
-            let points = points(run, arm, |line| line.learning_rate);
-            (arm.name.clone(), Series { noisy: false, ink, points })
+        .map(|(ink, variant)| {
+            let points = points(run, variant, |line| line.learning_rate);
+            (variant.name.clone(), Series { noisy: false, ink, points })
         })
         .collect();
-    let validated: Vec<(String, Series)> = arms
+    let validated: Vec<(String, Series)> = variants
         .iter()
         .enumerate()
-        .filter(|(_, arm)| !arm.evaluations.is_empty())
-        .map(|(ink, arm)| {
-            let points = arm.evaluations.iter().map(|one| (one.iteration as f64, one.value)).collect();
-            (arm.name.clone(), Series { noisy: false, ink, points })
+        .filter(|(_, variant)| !variant.evaluations.is_empty())
+        .map(|(ink, variant)| {
+            let points = variant.evaluations.iter().map(|one| (one.iteration as f64, one.value)).collect();
+            (variant.name.clone(), Series { noisy: false, ink, points })
         })
         .collect();
     let evaluated = (!validated.is_empty())
@@ -55,7 +58,7 @@ pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
     };
     let rate = html! { b { "Learning rate" } " of every variant; equal ones lie over each other." };
     Ok(html! {
-        (key(arms.iter().map(|arm| arm.name.as_str())))
+        (key(variants.iter().map(|variant| variant.name.as_str())))
         div.pair data-curves {
             (figure("loss", losses, &loss)?)
             (figure("learning rate", rates, &rate)?)
@@ -64,7 +67,7 @@ pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
     })
 }
 
-/// The running means of the losses of all arms of all runs, in one chart; runs that are equal but for the seed have one
+/// The running means of the losses of all variants of all runs, in one chart; runs that are equal but for the seed have one
 /// colour in all of them.
 ///
 /// # Errors
@@ -72,11 +75,11 @@ pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
 pub(super) fn pool_curves(pools: &[Pool<'_>]) -> Result<Markup> {
     let mut losses = Vec::new();
     for (ink, pool) in pools.iter().enumerate() {
-        for (run, arm) in &pool.runs {
-            let points = points(run, arm, |line| line.loss);
+        for (run, variant) in &pool.runs {
+            let points = points(run, variant, |line| line.loss);
             let smooth = shown(&Series { noisy: true, ink: 0, points });
             let series = Series { noisy: false, ink, points: smooth };
-            losses.push((format!("{}, seed {}", arm.name, run.result.seed), series));
+            losses.push((format!("{}, seed {}", variant.name, run.result.seed), series));
         }
     }
     Ok(html! {
@@ -111,9 +114,9 @@ pub(super) fn key(names: impl Iterator<Item = impl Display>) -> Markup {
     }
 }
 
-fn points(run: &RunRecord, arm: &ArmResult, value: fn(&Measurement) -> f64) -> Vec<(f64, f64)> {
-    let of_arm = run.measurements.iter().filter(|line| line.arm == arm.name);
-    of_arm.map(|line| (line.iteration as f64, value(line))).collect()
+fn points(run: &RunRecord, variant: &VariantResult, value: fn(&Measurement) -> f64) -> Vec<(f64, f64)> {
+    let of_variant = run.measurements.iter().filter(|line| line.variant == variant.name);
+    of_variant.map(|line| (line.iteration as f64, value(line))).collect()
 }
 
 fn figure(name: &str, all: Vec<(String, Series)>, caption: &Markup) -> Result<Markup> {

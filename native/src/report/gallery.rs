@@ -7,7 +7,7 @@ use crate::run_folder::figures::{Gallery, Shown};
 /// Most rows of all galleries of a page, so that it stays small.
 const BUDGET: usize = 48;
 
-/// All arms of a run; the page has `count` galleries.
+/// All variants of a run; the page has `count` galleries.
 pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
     let rows = (BUDGET / count.max(1)).max(1);
     html! { @for gallery in galleries {
@@ -19,7 +19,7 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
                 (sheet("easiest negatives", &row.easiest, None))
             } }
             figcaption {
-                b { (gallery.arm) }
+                b { (gallery.variant) }
                 ". Nearest: the test images of largest cosine, another class underlined. Negatives are of another class: the \
                  hardest lie nearest, the easiest farthest. All are ordered by this cosine, not by the weight that an objective \
                  gave them in training. Under each its class and its cosine."
@@ -63,7 +63,7 @@ mod tests {
             hardest: shown(&["dog"]),
             easiest: Shown::default(),
         };
-        let gallery = Gallery { arm: "A".into(), rows: vec![row.clone(), row] };
+        let gallery = Gallery { variant: "A".into(), rows: vec![row.clone(), row] };
         let html = section(&[gallery], BUDGET).into_string();
         assert_eq!((html.matches("<u>").count(), html.matches("<img").count()), (1, 3), "{html}");
         assert!(html.contains("<u>dog</u>") && html.contains("0.50"));

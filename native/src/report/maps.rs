@@ -80,7 +80,7 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
             @if !figure.neighbours.is_empty() { div.plane.tsne { (plane(&figure.neighbours)) } }
             div.plane.pca { (plane(&figure.points)) }
             figcaption {
-                b { (figure.arm) }
+                b { (figure.variant) }
                 span.of-pca { ". The plane holds " (format!("{share:.0}")) " % of the variance." }
                 span.of-tsne { ". Near neighbours stay near; distances between groups say little." }
                 " " (shown(figure))
@@ -170,7 +170,7 @@ fn facts(figure: &MapFigure, thumbnails: Option<&Thumbnails>) -> Markup {
 fn drawing(figure: &MapFigure, points: &[[f64; 2]], every: usize) -> String {
     let mut svg = format!(
         r#"<svg viewBox="0 0 {SIDE} {SIDE}" role="img" aria-label="Map of the embeddings of {}">"#,
-        escaped(&figure.arm)
+        escaped(&figure.variant)
     );
     for (at, (x, y)) in placed(points).into_iter().enumerate().step_by(every) {
         let class = figure.classes.get(at).copied().unwrap_or_default();
@@ -239,7 +239,7 @@ mod tests {
         let age = Values::Numbers { values: vec![20.0, 30.5, 70.0], colours: vec![[1, 2, 3]; 3] };
         let attribute = |name: &str, values| Attribute { name: name.into(), values };
         MapFigure {
-            arm: "A \"<b>".into(),
+            variant: "A \"<b>".into(),
             points: vec![[0.0, 0.0], [1.0, 2.0], [3.0, 1.0]],
             neighbours: vec![[0.0, 0.0], [-1.0, 2.0], [3.0, 1.0]],
             classes: vec![0, 1, 2],

@@ -109,11 +109,12 @@ pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
 fn subtitle(runs: &[RunRecord]) -> String {
     match runs {
         [run] => {
-            let arms: Vec<&str> = run.result.arms.iter().map(|arm| arm.name.as_str()).collect();
+            let variants: Vec<&str> =
+                run.result.variants.iter().map(|variant| variant.name.as_str()).collect();
             let images = run.result.images.map(|images| format!("{} training images", images.train));
             let day = run.result.date.split('T').next().filter(|day| !day.is_empty()).map(str::to_owned);
             let seed = Some(format!("seed {}", run.result.seed));
-            let facts = [Some(arms.join(" and ")), images, seed, Some(run.result.device.clone())];
+            let facts = [Some(variants.join(" and ")), images, seed, Some(run.result.device.clone())];
             let facts = facts.into_iter().chain([Some(time(run.result.seconds)), day]).flatten();
             facts.collect::<Vec<_>>().join(" · ")
         }
@@ -123,10 +124,10 @@ fn subtitle(runs: &[RunRecord]) -> String {
 
 fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
     let (run, several) = (&runs[at], runs.len() > 1);
-    let arms = runs.iter().map(|run| run.figures.maps.len()).sum();
+    let variants = runs.iter().map(|run| run.figures.maps.len()).sum();
     // Seeds of one recipe share the same kernel.
     let kernels = |run: &RunRecord| -> Vec<String> {
-        run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.arm, figure.caption)).collect()
+        run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.variant, figure.caption)).collect()
     };
     let repeats = runs[..at].iter().any(|before| kernels(before) == kernels(run));
     let curves = curves::run_curves(run)?;
@@ -134,10 +135,10 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
         "curves" => html! { (curves) },
         "map" => html! {
             p.soft { "Representations of test images." }
-            (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), arms))
+            (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), variants))
         },
         "accuracy" => accuracy::section(&run.figures.confusions),
-        "neighbours" => gallery::section(&run.figures.galleries, arms),
+        "neighbours" => gallery::section(&run.figures.galleries, variants),
         "kernel" => html! { @for figure in &run.figures.kernels { (kernel_figure(figure)) } },
         "samples" => html! { figure { div.samples { @for sheet in &run.figures.samples {
             span { (sheet.caption) } img src=(sheet.picture) alt=(format!("Row of images: {}", sheet.caption));
@@ -190,7 +191,7 @@ pub(crate) fn kernel_figure(figure: &KernelFigure) -> Markup {
         }
     };
     html! {
-        p { b { (figure.arm) } ": " (figure.caption) " " span.soft { (figure.order) " The scale leaves the diagonal out." } }
+        p { b { (figure.variant) } ": " (figure.caption) " " span.soft { (figure.order) " The scale leaves the diagonal out." } }
         div.pair { (one("K", &figure.gram)) (one("(K + λI)⁻¹ K", &figure.weights)) }
     }
 }

@@ -1,6 +1,6 @@
 //! Groups runs that repeat each other: those whose recipes are equal but for the seed.
 //!
-//! An arm of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
+//! A variant of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
 //! device, version and the digest of their picture files. With any other difference they are two experiments, which stand side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,28 +9,28 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::RunRecord;
-use crate::config::{ARMS, Recipe};
-use crate::run_folder::record::ArmResult;
+use crate::config::{Recipe, VARIANTS};
+use crate::run_folder::record::VariantResult;
 
 /// Keys that do not affect the numbers, or that differ between repeats.
 const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];
 /// The prefix of the keys of checkpoint intervals.
 const WRITTEN: &str = "train.checkpoint_";
-/// Sections that differ between arms of one recipe.
-const OF_ARM: [&str; 2] = ["objective", "method"];
+/// Sections that differ between variants of one recipe.
+const OF_VARIANT: [&str; 2] = ["objective", "method"];
 /// Sections that determine the output of an untrained encoder and its evaluation.
 const OF_UNTRAINED: [&str; 5] = ["data", "encoder", "probe", "device", "version"];
 /// Most keys that are named; more are counted.
 const NAMED: usize = 6;
 
-/// An arm in the runs that are equal but for the seed. Where it diverged, its numbers are those of a network before that, and are
+/// A variant in the runs that are equal but for the seed. Where it diverged, its numbers are those of a network before that, and are
 /// not counted.
 pub(super) struct Pool<'a> {
-    pub(super) arm: &'a str,
+    pub(super) variant: &'a str,
     /// Name of the recipe of the first of them.
     pub(super) recipe: &'a str,
     pub(super) condition: &'a str,
-    pub(super) runs: Vec<(&'a RunRecord, &'a ArmResult)>,
+    pub(super) runs: Vec<(&'a RunRecord, &'a VariantResult)>,
     /// Runs with a seed that occurred already, with that seed: they are not repeats, because they can only be equal.
     pub(super) again: Vec<(&'a RunRecord, u64)>,
     /// Runs in which it diverged.
@@ -41,7 +41,7 @@ pub(super) struct Pool<'a> {
     pub(super) differs: Vec<(String, String)>,
 }
 
-/// A reference for the arms, in the runs that share it but for the seed.
+/// A reference for the variants, in the runs that share it but for the seed.
 pub(super) struct Reference<'a> {
     pub(super) name: &'a str,
     pub(super) condition: &'a str,
@@ -53,9 +53,9 @@ pub(super) struct Reference<'a> {
 
 impl<'a> Pool<'a> {
     /// A pool without a run.
-    fn new(run: &'a RunRecord, arm: &'a ArmResult, keys: BTreeMap<String, String>) -> Self {
+    fn new(run: &'a RunRecord, variant: &'a VariantResult, keys: BTreeMap<String, String>) -> Self {
         Self {
-            arm: &arm.name,
+            variant: &variant.name,
             recipe: &run.result.recipe,
             condition: &run.result.condition,
             runs: Vec::new(),
@@ -66,23 +66,23 @@ impl<'a> Pool<'a> {
         }
     }
 
-    fn add(&mut self, run: &'a RunRecord, arm: &'a ArmResult) {
+    fn add(&mut self, run: &'a RunRecord, variant: &'a VariantResult) {
         let seed = run.result.seed;
-        if arm.diverged().is_some() {
+        if variant.diverged().is_some() {
             self.diverged.push(run);
         } else if self.runs.iter().any(|(before, _)| before.result.seed == seed) {
             self.again.push((run, seed));
         } else {
-            self.runs.push((run, arm));
+            self.runs.push((run, variant));
         }
     }
 
     /// The values of a metric, one a run.
     pub(super) fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|(_, arm)| arm.metric(metric)).collect()
+        self.runs.iter().filter_map(|(_, variant)| variant.metric(metric)).collect()
     }
 
-    /// Its differences from others, in words; empty if it is like all others but for the arm.
+    /// Its differences from others, in words; empty if it is like all others but for the variant.
     pub(super) fn differences(&self) -> String {
         let named = self.differs.iter().take(NAMED).map(|(key, value)| format!("{key} = {value}"));
         let more = self.differs.len().saturating_sub(NAMED);
@@ -91,26 +91,28 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// The arms of runs, each with its repeats, in the order in which they come.
+/// The variants of runs, each with its repeats, in the order in which they come.
 pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
     let mut pools: Vec<Pool<'_>> = Vec::new();
-    for (run, arm) in runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm))) {
-        let keys = keys(run, Some(&arm.name));
-        let at = match pools.iter().position(|pool| pool.arm == arm.name && pool.keys == keys) {
+    for (run, variant) in
+        runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)))
+    {
+        let keys = keys(run, Some(&variant.name));
+        let at = match pools.iter().position(|pool| pool.variant == variant.name && pool.keys == keys) {
             Some(at) => at,
             None => {
-                pools.push(Pool::new(run, arm, keys));
+                pools.push(Pool::new(run, variant, keys));
                 pools.len() - 1
             }
         };
-        pools[at].add(run, arm);
+        pools[at].add(run, variant);
     }
     let differs: Vec<Vec<(String, String)>> = pools.iter().map(|pool| differences(pool, &pools)).collect();
     pools.iter_mut().zip(differs).for_each(|(pool, differs)| pool.differs = differs);
     pools
 }
 
-/// The references for the arms of runs, each once for the runs that share it.
+/// The references for the variants of runs, each once for the runs that share it.
 pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
     let mut references: Vec<Reference<'_>> = Vec::new();
     for run in runs {
@@ -138,11 +140,11 @@ pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
     references
 }
 
-/// The keys of a pool that differ: those of an arm from other arms of its name, the others from all.
+/// The keys of a pool that differ: those of a variant from other variants of its name, the others from all.
 fn differences(pool: &Pool<'_>, pools: &[Pool<'_>]) -> Vec<(String, String)> {
     let others = |key: &str| {
-        let same_name = OF_ARM.contains(&section(key));
-        pools.iter().filter(move |other| !same_name || other.arm == pool.arm)
+        let same_name = OF_VARIANT.contains(&section(key));
+        pools.iter().filter(move |other| !same_name || other.variant == pool.variant)
     };
     let keys: BTreeSet<&String> = pools.iter().flat_map(|pool| pool.keys.keys()).collect();
     keys.into_iter()
@@ -155,13 +157,13 @@ fn section(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
-/// All settings that determine a run, or one of its arms, by dotted key.
-fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
+/// All settings that determine a run, or one of its variants, by dotted key.
+fn keys(run: &RunRecord, variant: Option<&str>) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::from([
         ("device".to_owned(), run.result.device.clone()),
         ("version".to_owned(), run.result.version.clone()),
     ]);
-    match table(run, arm) {
+    match table(run, variant) {
         Some(table) => flatten("", &Value::Table(table), &mut keys),
         // An unreadable recipe equals no other.
         None => drop(keys.insert("recipe".into(), run.place.clone())),
@@ -172,17 +174,17 @@ fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
     keys
 }
 
-/// The recipe of a run with the current defaults filled in, and with the given arm alone.
-fn table(run: &RunRecord, arm: Option<&str>) -> Option<Table> {
+/// The recipe of a run with the current defaults filled in, and with the given variant alone.
+fn table(run: &RunRecord, variant: Option<&str>) -> Option<Table> {
     let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;
-    for key in OF_ARM.iter().chain(&[ARMS]) {
+    for key in OF_VARIANT.iter().chain(&[VARIANTS]) {
         table.remove(*key);
     }
-    if let Some(name) = arm {
-        let arm = recipe.arms().into_iter().find(|arm| arm.name == name)?;
-        table.insert("objective".into(), Value::try_from(&arm.objective).ok()?);
-        table.insert("method".into(), Value::try_from(arm.method()).ok()?);
+    if let Some(name) = variant {
+        let variant = recipe.variants().into_iter().find(|variant| variant.name == name)?;
+        table.insert("objective".into(), Value::try_from(&variant.objective).ok()?);
+        table.insert("method".into(), Value::try_from(variant.method()).ok()?);
     }
     Some(table)
 }
@@ -202,13 +204,13 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{arm, diverged, run};
+    use super::super::testing::{diverged, run, variant};
     use super::*;
     use crate::run_folder::digest::Digest;
 
     #[test]
     fn runs_that_differ_in_the_seed_alone_are_pooled() {
-        let runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, "", vec![arm("x", 0.9)])];
+        let runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
         let pooled = pools(&runs);
         assert_eq!(pooled.len(), 1);
         assert_eq!((pooled[0].values("top1"), pooled[0].differences().as_str()), (vec![0.8, 0.9], ""));
@@ -217,7 +219,7 @@ mod tests {
     #[test]
     fn other_settings_stand_side_by_side_and_are_named() {
         let changed = "train.batch=64;objective.temperature=0.9;train.log_every=7;train.checkpoint_every=9";
-        let runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, changed, vec![arm("x", 0.9)])];
+        let runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, changed, vec![variant("x", 0.9)])];
         let pooled = pools(&runs);
         assert_eq!(pooled.len(), 2);
         assert_eq!(pooled[0].differences(), "objective.temperature = 0.5, train.batch = 16");
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn runs_of_other_pictures_stand_side_by_side() {
-        let mut runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, "", vec![arm("x", 0.9)])];
+        let mut runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
         for (run, crc32c) in runs.iter_mut().zip([0xab, 0xcd]) {
             run.result.picture_files = Some(Digest { bytes: 7, crc32c });
         }
@@ -243,9 +245,9 @@ mod tests {
     #[test]
     fn a_seed_counts_once() {
         let runs = [
-            run("a", 0, "", vec![arm("x", 0.8)]),
-            run("b", 0, "", vec![arm("x", 0.8)]),
-            run("c", 1, "", vec![arm("x", 0.9)]),
+            run("a", 0, "", vec![variant("x", 0.8)]),
+            run("b", 0, "", vec![variant("x", 0.8)]),
+            run("c", 1, "", vec![variant("x", 0.9)]),
         ];
         let pooled = pools(&runs);
         assert_eq!((pooled.len(), pooled[0].runs.len()), (1, 2));
@@ -257,8 +259,8 @@ mod tests {
     #[test]
     fn a_variant_that_diverged_is_in_no_number() {
         let runs = [
-            run("a", 0, "", vec![diverged("x", 0.1), arm("y", 0.8)]),
-            run("b", 1, "", vec![arm("x", 0.7), arm("y", 0.9)]),
+            run("a", 0, "", vec![diverged("x", 0.1), variant("y", 0.8)]),
+            run("b", 1, "", vec![variant("x", 0.7), variant("y", 0.9)]),
         ];
         let pooled = pools(&runs);
         assert_eq!((pooled.len(), pooled[0].values("top1"), pooled[0].diverged.len()), (2, vec![0.7], 1));
@@ -266,19 +268,19 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_of_one_arm_do_not_part_the_others() {
-        // A run of both arms, and one of the second alone.
-        let both = run("a", 0, "", vec![arm("x", 0.5), arm("y", 0.8)]);
-        let alone = run("b", 1, "", vec![arm("y", 0.9)]);
+    fn the_settings_of_one_variant_do_not_part_the_others() {
+        // A run of both variants, and one of the second alone.
+        let both = run("a", 0, "", vec![variant("x", 0.5), variant("y", 0.8)]);
+        let alone = run("b", 1, "", vec![variant("y", 0.9)]);
         let runs = [both, alone];
         let pooled = pools(&runs);
         assert_eq!(
-            pooled.iter().map(|pool| (pool.arm, pool.runs.len())).collect::<Vec<_>>(),
+            pooled.iter().map(|pool| (pool.variant, pool.runs.len())).collect::<Vec<_>>(),
             [("x", 1), ("y", 2)]
         );
         assert!(
             pooled.iter().all(|pool| pool.differs.is_empty()),
-            "arms differ in their objectives by nature"
+            "variants differ in their objectives by nature"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers of a report: every arm of every run, and mean and spread over several runs.
+//! The numbers of a report: every variant of every run, and mean and spread over several runs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{MSE, NAMED, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
-use crate::run_folder::record::{ArmResult, ProbeFit, RunResult};
+use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
 
 /// Metrics of predicting a condition, with their titles.
 const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
@@ -59,9 +59,10 @@ impl Column {
 /// The numbers of every variant of every run, and how they were measured.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let several = runs.len() > 1;
-    let arms = || runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm)));
-    let measured = arms().flat_map(|(run, arm)| {
-        arm.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
+    let variants =
+        || runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)));
+    let measured = variants().flat_map(|(run, variant)| {
+        variant.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
     });
     let shown = columns(measured);
     let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
@@ -88,20 +89,20 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
                  mean, gives without any network."
             }
         }
-        @for (arms, protocol) in protocols(runs) {
-            p.soft { @if !arms.is_empty() { b { (arms) } ": " } (protocol) "." }
+        @for (variants, protocol) in protocols(runs) {
+            p.soft { @if !variants.is_empty() { b { (variants) } ": " } (protocol) "." }
         }
-        @for (run, arm) in arms() {
-            @if let Some(words) = ridges(&arm.probes, &run.result.condition) {
-                p.soft { b { (arm.name) } @if several { ", " (run.place) } ": " (words) "." }
+        @for (run, variant) in variants() {
+            @if let Some(words) = ridges(&variant.probes, &run.result.condition) {
+                p.soft { b { (variant.name) } @if several { ", " (run.place) } ": " (words) "." }
             }
-            @if let Some(top1) = arm.last.as_ref().and_then(|last| last.get(TOP1)) {
-                p.soft { b { (arm.name) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
+            @if let Some(top1) = variant.last.as_ref().and_then(|last| last.get(TOP1)) {
+                p.soft { b { (variant.name) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
             }
-            @if let Some(stopped) = &arm.stopped {
-                p { b { (arm.name) " ended early: " } (stopped.message) "." }
+            @if let Some(stopped) = &variant.stopped {
+                p { b { (variant.name) " ended early: " } (stopped.message) "." }
             }
-            @for warning in &arm.warnings {
+            @for warning in &variant.warnings {
                 p { b { "Warning" @if several { ", " (run.place) } ": " } (warning) "." }
             }
         }
@@ -109,37 +110,37 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
 }
 
 /// A number of the training of a variant, as text.
-type OfTraining = fn(&ArmResult) -> String;
+type OfTraining = fn(&VariantResult) -> String;
 
 /// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
 fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
-    let RunResult { condition, arms, .. } = &run.result;
+    let RunResult { condition, variants, .. } = &run.result;
     let references: Vec<(&str, &BTreeMap<String, f64>)> = run.result.references().collect();
     let others = || references.iter().map(|_| "–");
     // A name breaks between its words alone; columns that would be narrower than a word make the table scroll.
-    let width = format!("min-width: {}rem", 6 + 4 * (arms.len() + references.len()));
+    let width = format!("min-width: {}rem", 6 + 4 * (variants.len() + references.len()));
     let of_training: [(&str, OfTraining); 3] = [
-        ("Final loss", |arm| number(arm.final_loss, 4)),
-        ("Iterations", |arm| arm.iterations.to_string()),
-        ("Training", |arm| time(arm.training_seconds)),
+        ("Final loss", |variant| number(variant.final_loss, 4)),
+        ("Iterations", |variant| variant.iterations.to_string()),
+        ("Training", |variant| time(variant.training_seconds)),
     ];
     html! {
         (wide(&html! { table.numbers style=(width) {
             thead { tr {
                 td {}
-                @for arm in arms { th.own scope="col" { (arm.name) } }
+                @for variant in variants { th.own scope="col" { (variant.name) } }
                 @for (name, _) in &references { th scope="col" { (name) } }
             } }
             tbody {
-                tr { th scope="row" { "Objective" } @for arm in arms { td { (arm.objective) } } @for dash in others() { td { (dash) } } }
+                tr { th scope="row" { "Objective" } @for variant in variants { td { (variant.objective) } } @for dash in others() { td { (dash) } } }
                 @for column in shown { tr {
                     th scope="row" { (column.format.title) }
-                    @for arm in arms { td { b { (column.number(condition, &arm.metrics)) } } }
+                    @for variant in variants { td { b { (column.number(condition, &variant.metrics)) } } }
                     @for (_, metrics) in &references { td { (column.number(condition, metrics)) } }
                 } }
                 @for (title, value) in of_training { tr {
                     th scope="row" { (title) }
-                    @for arm in arms { td { (value(arm)) } }
+                    @for variant in variants { td { (value(variant)) } }
                     @for dash in others() { td { (dash) } }
                 } }
             }
@@ -156,13 +157,13 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
             th { "Final loss" } th { "Iterations" } th { "Training" }
         } }
         tbody { @for run in runs {
-            @for arm in &run.result.arms { tr {
-                td { b { (arm.name) } " " span.soft { (arm.objective) } }
+            @for variant in &run.result.variants { tr {
+                td { b { (variant.name) } " " span.soft { (variant.objective) } }
                 td { (run.place) } td { (run.result.seed) }
-                @for column in shown { td { (column.number(&run.result.condition, &arm.metrics)) } }
-                td { (number(arm.final_loss, 4)) }
-                td { (arm.iterations) }
-                td { (time(arm.training_seconds)) }
+                @for column in shown { td { (column.number(&run.result.condition, &variant.metrics)) } }
+                td { (number(variant.final_loss, 4)) }
+                td { (variant.iterations) }
+                td { (time(variant.training_seconds)) }
             } }
             @for (name, metrics) in run.result.references() { tr.soft {
                 td { (name) } td { (run.place) } td { (run.result.seed) }
@@ -173,7 +174,7 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
     } })
 }
 
-/// The penalties of an arm's probes, in words.
+/// The penalties of a variant's probes, in words.
 fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String> {
     let one = |(name, fit): (&String, &ProbeFit)| {
         let name = match name.strip_suffix("_nonlinear") {
@@ -194,23 +195,26 @@ fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String
         .then(|| format!("ridge of the probes: {}", probes.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
-/// The protocols of the numbers, each once with its arms; without the arms if there is only one.
+/// The protocols of the numbers, each once with its variants; without the variants if there is only one.
 fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
     let mut protocols: Vec<(&str, Vec<&str>)> = Vec::new();
-    for arm in runs.iter().flat_map(|run| &run.result.arms).filter(|arm| !arm.protocol.is_empty()) {
-        match protocols.iter_mut().find(|(protocol, _)| *protocol == arm.protocol) {
-            Some((_, arms)) if arms.contains(&arm.name.as_str()) => {}
-            Some((_, arms)) => arms.push(&arm.name),
-            None => protocols.push((&arm.protocol, vec![&arm.name])),
+    for variant in
+        runs.iter().flat_map(|run| &run.result.variants).filter(|variant| !variant.protocol.is_empty())
+    {
+        match protocols.iter_mut().find(|(protocol, _)| *protocol == variant.protocol) {
+            Some((_, variants)) if variants.contains(&variant.name.as_str()) => {}
+            Some((_, variants)) => variants.push(&variant.name),
+            None => protocols.push((&variant.protocol, vec![&variant.name])),
         }
     }
     let one = protocols.len() == 1;
-    let named =
-        |(protocol, arms): (_, Vec<&str>)| (if one { String::new() } else { arms.join(", ") }, protocol);
+    let named = |(protocol, variants): (_, Vec<&str>)| {
+        (if one { String::new() } else { variants.join(", ") }, protocol)
+    };
     protocols.into_iter().map(named).collect()
 }
 
-/// Accuracy against leak of several arms; over several runs the mean and spread of each arm, and their losses.
+/// Accuracy against leak of several variants; over several runs the mean and spread of each variant, and their losses.
 ///
 /// # Errors
 /// If a chart cannot be drawn.
@@ -231,13 +235,13 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
     })
 }
 
-/// The label of a pool beside others: with its differences, if several pools have the same arm.
+/// The label of a pool beside others: with its differences, if several pools have the same variant.
 fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
-    let same = pools.iter().filter(|other| other.arm == pool.arm).count();
-    if same > 1 { format!("{}: {}", pool.arm, pool.differences()) } else { pool.arm.to_owned() }
+    let same = pools.iter().filter(|other| other.variant == pool.variant).count();
+    if same > 1 { format!("{}: {}", pool.variant, pool.differences()) } else { pool.variant.to_owned() }
 }
 
-/// Mean and deviation of each arm over the runs that are equal but for the seed.
+/// Mean and deviation of each variant over the runs that are equal but for the seed.
 fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
     let shown = columns(pools.iter().flat_map(|pool| {
         let metrics = [TOP1, R2, MSE, NAMED].into_iter();
@@ -248,7 +252,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         column.format.mean_std(MeanStd::of(&values))
     };
     let of_pool = |column: &Column, pool: &Pool<'_>| {
-        let metrics: Vec<_> = pool.runs.iter().map(|(_, arm)| &arm.metrics).collect();
+        let metrics: Vec<_> = pool.runs.iter().map(|(_, variant)| &variant.metrics).collect();
         mean_std(column, pool.condition, &metrics)
     };
     let top1 = MetricFormat::of(TOP1, "");
@@ -270,7 +274,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
             } }
             tbody {
                 @for (pool, against) in pools.iter().zip(&against) { tr {
-                    td { b { (pool.arm) } } td { (pool.recipe) } td { (pool.runs.len()) }
+                    td { b { (pool.variant) } } td { (pool.recipe) } td { (pool.runs.len()) }
                     @for column in &shown { td { (of_pool(column, pool)) } }
                     @if tested { td { (against.as_ref().map_or_else(|| "–".into(), |one| one.text(top1.digits()))) } }
                     @if differ { td.words { (pool.differences()) } }
@@ -303,10 +307,10 @@ fn not_counted(pools: &[Pool<'_>], differ: bool) -> Markup {
             }
         }
         @for pool in pools { @for (run, seed) in &pool.again {
-            p { (run.place) " repeats seed " (seed) " of " (pool.arm) ", and is not counted." }
+            p { (run.place) " repeats seed " (seed) " of " (pool.variant) ", and is not counted." }
         } }
         @for pool in pools { @for run in &pool.diverged {
-            p { (run.place) ": " (pool.arm) " diverged with seed " (run.result.seed) ", and is not counted here." }
+            p { (run.place) ": " (pool.variant) " diverged with seed " (run.result.seed) ", and is not counted here." }
         } }
     }
 }
@@ -321,9 +325,10 @@ fn trade_offs(pools: &[Pool<'_>]) -> Result<Vec<Markup>> {
         let of_condition = || pools.iter().enumerate().filter(move |(_, pool)| pool.condition == condition);
         let measured = |metric: &str| of_condition().any(|(_, pool)| !pool.values(metric).is_empty());
         let Some((leak, title)) = LEAKS.iter().find(|(metric, _)| measured(metric)) else { continue };
-        let both = |arm: &ArmResult, ink| Some((arm.metric(leak)?, arm.metric(TOP1)? * 100.0, ink));
+        let both =
+            |variant: &VariantResult, ink| Some((variant.metric(leak)?, variant.metric(TOP1)? * 100.0, ink));
         let points: Vec<(f64, f64, usize)> = of_condition()
-            .flat_map(|(ink, pool)| pool.runs.iter().filter_map(move |(_, arm)| both(arm, ink)))
+            .flat_map(|(ink, pool)| pool.runs.iter().filter_map(move |(_, variant)| both(variant, ink)))
             .collect();
         if points.len() > 1 {
             figures.push(html! { figure {
@@ -342,19 +347,19 @@ fn number(value: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{arm, diverged, run};
+    use super::super::testing::{diverged, run, variant};
     use super::*;
 
-    fn with(name: &str, metrics: &[(&str, f64)]) -> ArmResult {
-        let mut arm = arm(name, 0.5);
-        arm.metrics.extend(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)));
-        arm
+    fn with(name: &str, metrics: &[(&str, f64)]) -> VariantResult {
+        let mut variant = variant(name, 0.5);
+        variant.metrics.extend(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        variant
     }
 
     #[test]
     fn no_spread_and_no_p_stand_over_runs_of_different_settings() {
         let seeds = |set: &str, first: u64| {
-            [run("a", first, set, vec![arm("x", 0.8)]), run("b", first + 1, set, vec![arm("x", 0.9)])]
+            [run("a", first, set, vec![variant("x", 0.8)]), run("b", first + 1, set, vec![variant("x", 0.9)])]
         };
         let text = |runs: &[RunRecord]| comparison(runs).unwrap().into_string();
         let [one, other] = seeds("", 0);
@@ -366,17 +371,20 @@ mod tests {
         assert!(
             !apart.contains("±</td>") && !apart.contains(" ± 7.07") && !apart.contains("against the first")
         );
-        let arms = |seed, x, y| run("a", seed, "", vec![arm("x", x), arm("y", y)]);
-        let against = text(&[arms(0, 0.5, 0.8), arms(1, 0.6, 0.9)]);
+        let variants = |seed, x, y| run("a", seed, "", vec![variant("x", x), variant("y", y)]);
+        let against = text(&[variants(0, 0.5, 0.8), variants(1, 0.6, 0.9)]);
         assert!(against.contains("(n − 1). Against the first variant: the difference"), "{against}");
         assert!(apart.contains("train.batch = 16") && apart.contains("train.batch = 32"), "{apart}");
     }
 
     #[test]
     fn a_variant_that_diverged_is_named_and_not_counted() {
-        let arms = |seed, x: ArmResult, y| run("a", seed, "", vec![x, arm("y", y)]);
-        let runs =
-            [arms(0, arm("x", 0.5), 0.8), arms(1, arm("x", 0.6), 0.9), arms(2, diverged("x", 0.1), 0.85)];
+        let variants = |seed, x: VariantResult, y| run("a", seed, "", vec![x, variant("y", y)]);
+        let runs = [
+            variants(0, variant("x", 0.5), 0.8),
+            variants(1, variant("x", 0.6), 0.9),
+            variants(2, diverged("x", 0.1), 0.85),
+        ];
         let text = comparison(&runs).unwrap().into_string();
         assert!(text.contains("55.00 ± 7.07") && text.contains("85.00 ± 5.00"), "{text}");
         assert!(text.contains("a: x diverged with seed 2, and is not counted here."), "{text}");

@@ -6,9 +6,9 @@ use crate::run_folder::record::{RunResult, SmokeTest};
 /// The meaning of a run that was a smoke test, with the expected time of the whole run.
 pub(crate) fn smoke(result: &RunResult) -> Option<String> {
     let SmokeTest { iterations, batch, expected_seconds } = result.smoke.as_ref()?;
-    let variants = match result.arms.len() {
+    let variants = match result.variants.len() {
         1 => String::new(),
-        arms => format!("{arms} variants of "),
+        count => format!("{count} variants of "),
     };
     let size = format!("{variants}{iterations} iterations of {batch} images");
     let expected = match expected_seconds {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use super::RunRecord;
 use crate::config::{Changes, Recipe};
 use crate::metrics::names::TOP1;
-use crate::run_folder::record::{ArmResult, RunResult, Stopped, Why};
+use crate::run_folder::record::{RunResult, Stopped, VariantResult, Why};
 
-/// An arm with an accuracy.
-pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
-    ArmResult {
+/// A variant with an accuracy.
+pub(crate) fn variant(name: &str, top1: f64) -> VariantResult {
+    VariantResult {
         name: name.into(),
         objective: "nt-xent".into(),
         iterations: 2,
@@ -27,25 +27,26 @@ pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
     }
 }
 
-/// An arm that diverged, with the accuracy that its network had before.
-pub(crate) fn diverged(name: &str, top1: f64) -> ArmResult {
+/// A variant that diverged, with the accuracy that its network had before.
+pub(crate) fn diverged(name: &str, top1: f64) -> VariantResult {
     let message = format!("a number is not finite; {name} is kept as it was at iteration 0");
-    ArmResult { stopped: Some(Stopped { why: Why::Diverged, message }), ..arm(name, top1) }
+    VariantResult { stopped: Some(Stopped { why: Why::Diverged, message }), ..variant(name, top1) }
 }
 
-/// A run of arms, with changes to its recipe between semicolons.
-pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> RunRecord {
+/// A run of variants, with changes to its recipe between semicolons.
+pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> RunRecord {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.toml");
     let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
     let objective = "{ name = \"nt-xent\", temperature = 0.5 }";
-    let of_arm = |arm: &ArmResult| format!("[[arm]]\nname = \"{}\"\nobjective = {objective}\n", arm.name);
-    std::fs::write(&file, head.to_owned() + &arms.iter().map(of_arm).collect::<String>()).unwrap();
+    let of_variant =
+        |variant: &VariantResult| format!("[[arm]]\nname = \"{}\"\nobjective = {objective}\n", variant.name);
+    std::fs::write(&file, head.to_owned() + &variants.iter().map(of_variant).collect::<String>()).unwrap();
     let set: Vec<String> = set
         .split(';')
         .filter(|setting| !setting.is_empty())
         .map(|setting| match setting.strip_prefix("objective.") {
-            Some(setting) => format!("arm.{}.objective.{setting}", arms[0].name),
+            Some(setting) => format!("arm.{}.objective.{setting}", variants[0].name),
             None => setting.to_owned(),
         })
         .collect();
@@ -61,7 +62,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> Ru
             device: "cpu".into(),
             version: "0".into(),
             seconds: 1.0,
-            arms,
+            variants,
             untrained: None,
             base_rates: BTreeMap::new(),
             smoke: None,

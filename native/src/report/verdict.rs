@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use super::advice::{Leak, advice};
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1, prefix_of, with_prefix};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words};
-use crate::run_folder::record::{ArmResult, RunResult};
+use crate::run_folder::record::{RunResult, VariantResult};
 
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
@@ -25,12 +25,12 @@ const MOVED: f64 = 0.1;
 /// If a metric is not finite.
 pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String>> {
     let Some(first) = runs.first() else { return Ok(Vec::new()) };
-    if first.smoke.is_some() || first.arms.is_empty() {
+    if first.smoke.is_some() || first.variants.is_empty() {
         return Ok(Vec::new());
     }
-    let arms = recipe.arms();
+    let described = recipe.variants();
     let variants: Vec<Variant<'_>> =
-        first.arms.iter().map(|arm| Variant::of(&arm.name, &arms, runs)).collect();
+        first.variants.iter().map(|variant| Variant::of(&variant.name, &described, runs)).collect();
     let untrained: Vec<&BTreeMap<String, f64>> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
@@ -64,12 +64,13 @@ struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    fn of(name: &'a str, described: &[Arm], runs: &[&'a RunResult]) -> Self {
-        let arms = runs.iter().filter_map(|run| run.arms.iter().find(|arm| arm.name == name));
-        let arms: Vec<&ArmResult> = arms.filter(|arm| arm.diverged().is_none()).collect();
-        let paired = if runs.len() == 1 { arms.first().map(|arm| &arm.paired) } else { None };
-        let metrics: Vec<&BTreeMap<String, f64>> = arms.iter().map(|arm| &arm.metrics).collect();
-        let objective = described.iter().find(|arm| arm.name == name).map(|arm| &arm.objective);
+    fn of(name: &'a str, described: &[RecipeVariant], runs: &[&'a RunResult]) -> Self {
+        let variants = runs.iter().filter_map(|run| run.variants.iter().find(|variant| variant.name == name));
+        let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
+        let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
+        let metrics: Vec<&BTreeMap<String, f64>> = variants.iter().map(|variant| &variant.metrics).collect();
+        let objective =
+            described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
         let is_measured = |own: &String| {
             let names = [NAMED, R2].map(|metric| of_variable(metric, own, probed));
@@ -89,9 +90,9 @@ fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
 /// The variants that diverged, with their seeds if there are several.
 fn diverged(runs: &[&RunResult]) -> Option<String> {
     let of_run = |run: &&RunResult| -> Vec<String> {
-        let arms = run.arms.iter().filter(|arm| arm.diverged().is_some());
+        let variants = run.variants.iter().filter(|variant| variant.diverged().is_some());
         let seed = if runs.len() > 1 { format!(" with seed {}", run.seed) } else { String::new() };
-        arms.map(|arm| format!("{}{seed}", arm.name)).collect()
+        variants.map(|variant| format!("{}{seed}", variant.name)).collect()
     };
     let diverged: Vec<String> = runs.iter().flat_map(of_run).collect();
     (!diverged.is_empty()).then(|| format!("Diverged, and not counted here: {}.", diverged.join(", ")))
@@ -202,8 +203,8 @@ impl References<'_> {
         for (metric, subject, chance) in self.told(attribute) {
             let metric = metric.as_str();
             let is_share = !metric.ends_with(R_SQUARED);
-            let of_arm = values(runs, metric);
-            if of_arm.is_empty() {
+            let of_variant = values(runs, metric);
+            if of_variant.is_empty() {
                 continue;
             }
             let write = |values: &[f64]| written(values, is_share);
@@ -219,19 +220,19 @@ impl References<'_> {
             beside.extend(of_reference(chance, &self.base));
             beside.extend(of_reference("untrained network", &self.untrained));
             if let Some(test) =
-                before.map(|before| TwoSampleTest::of(&of_arm, &before)).transpose()?.flatten()
+                before.map(|before| TwoSampleTest::of(&of_variant, &before)).transpose()?.flatten()
             {
                 beside.push(format!("p {:.3}", test.p_value));
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
             let nonlinear = values(runs, &format!("{metric}_nonlinear"));
-            if let (Some(nonlinear_mean), Some(linear)) = (mean(&nonlinear), mean(&of_arm))
+            if let (Some(nonlinear_mean), Some(linear)) = (mean(&nonlinear), mean(&of_variant))
                 && nonlinear_mean > linear + NOTICEABLE
             {
                 beside.push(format!("a non-linear probe finds {}{unit}", write(&nonlinear)));
             }
             let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
-            parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_arm)));
+            parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_variant)));
         }
         Ok(parts.join("; ") + ".")
     }
@@ -268,21 +269,21 @@ fn written(values: &[f64], percent: bool) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{arm, run};
+    use super::super::testing::{run, variant};
     use super::*;
     use crate::report::RunRecord;
-    use crate::run_folder::record::{ArmResult, ImageCounts, Untrained};
+    use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
 
-    fn with(name: &str, top1: f64, leak: (&str, f64)) -> ArmResult {
-        let mut arm = arm(name, top1);
-        arm.metrics.insert(leak.0.to_owned(), leak.1);
-        arm
+    fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
+        let mut variant = variant(name, top1);
+        variant.metrics.insert(leak.0.to_owned(), leak.1);
+        variant
     }
 
     fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<RunRecord> {
         let one = |(seed, [plain, hidden]): (usize, &[f64; 2])| {
-            let arms = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
-            let mut record = run("a", seed as u64, "probe.condition=hospital", arms);
+            let variants = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
+            let mut record = run("a", seed as u64, "probe.condition=hospital", variants);
             let metrics =
                 |top1: f64, leak: f64| BTreeMap::from([(TOP1.to_owned(), top1), (metric.to_owned(), leak)]);
             record.result.base_rates = metrics(0.26, base);
@@ -312,7 +313,7 @@ mod tests {
         assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
         assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
         let mut records_of_one = records(&[[0.92, 0.84]], NAMED, 0.36);
-        records_of_one[0].result.arms[1].paired =
+        records_of_one[0].result.variants[1].paired =
             BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
         let tested = of(&records_of_one);
         assert!(
@@ -342,7 +343,7 @@ mod tests {
     fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
         let stopped = super::super::testing::diverged("hide", 0.0).stopped;
         let mut seeds = records(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
-        seeds[1].result.arms[1].stopped.clone_from(&stopped);
+        seeds[1].result.variants[1].stopped.clone_from(&stopped);
         let said = of(&seeds);
         assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
         assert_eq!(said[2], "Diverged, and not counted here: hide with seed 1.");
@@ -350,11 +351,11 @@ mod tests {
         assert_eq!(RunRecord::verdict(&seeds).unwrap(), said);
 
         let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
-        one[0].result.arms[0].stopped.clone_from(&stopped);
+        one[0].result.variants[0].stopped.clone_from(&stopped);
         let said = of(&one);
         assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
         assert_eq!(said[1], "Diverged, and not counted here: plain.");
-        one[0].result.arms[1].stopped = stopped;
+        one[0].result.variants[1].stopped = stopped;
         assert_eq!(of(&one), ["Diverged, and not counted here: plain, hide."]);
     }
 
@@ -362,7 +363,7 @@ mod tests {
     fn variants_are_paired_by_their_names() {
         let mut seeds = records(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
         let in_order = of(&seeds);
-        seeds[1].result.arms.reverse();
+        seeds[1].result.variants.reverse();
         assert_eq!(of(&seeds), in_order);
     }
 

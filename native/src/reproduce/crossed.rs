@@ -29,8 +29,8 @@ pub(crate) struct Column {
 pub(crate) struct Line {
     name: String,
     /// The variant of the recipe for its rows.
-    #[serde(default, rename = "variant")]
-    arm: Option<String>,
+    #[serde(default)]
+    variant: Option<String>,
     /// The reason why its rows cannot be run, if there is one.
     #[serde(default)]
     missing: Option<String>,
@@ -80,7 +80,7 @@ fn row(column: &Column, line: &Line, at: usize) -> Row {
         from: None,
         prior: None,
         block: Some(column.name.clone()),
-        arm: line.arm.clone(),
+        variant: line.variant.clone(),
         set: column.set.iter().chain(&line.set).cloned().collect(),
         cpu: line.cpu.clone(),
         published: published.filter(|(_, values)| !values.is_empty()).collect(),

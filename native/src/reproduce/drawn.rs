@@ -85,9 +85,9 @@ fn first(mut recipe: Recipe, count: usize) -> Recipe {
 
 fn kernels(row: &Row, recipe: Recipe, batch: usize, data: Option<&Path>) -> Result<Panel> {
     let splits = Splits::of(&recipe, data)?;
-    let arms = recipe.arms();
-    let weighed = match arms.first() {
-        Some(arm) => Weighed::of(arm, &splits.train, batch)?,
+    let variants = recipe.variants();
+    let weighed = match variants.first() {
+        Some(variant) => Weighed::of(variant, &splits.train, batch)?,
         None => None,
     };
     let weighed = weighed.ok_or_else(|| usage("its objective has no kernel of a condition"))?;

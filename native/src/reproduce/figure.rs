@@ -70,10 +70,10 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
     for row in rows.iter().filter(|_| of_runs) {
         let Some(run) = row.runs.first() else { continue };
         let RunRecord { figures, result, .. } = RunRecord::read(Path::new(run))?;
-        maps.extend(figures.maps.into_iter().map(|map| MapFigure { arm: row.name.clone(), ..map }));
-        let named = |gallery| Gallery { arm: row.name.clone(), ..gallery };
+        maps.extend(figures.maps.into_iter().map(|map| MapFigure { variant: row.name.clone(), ..map }));
+        let named = |gallery| Gallery { variant: row.name.clone(), ..gallery };
         galleries.extend(figures.galleries.into_iter().map(named));
-        let way = result.arms.iter().flat_map(|arm| &arm.evaluations);
+        let way = result.variants.iter().flat_map(|variant| &variant.evaluations);
         ways.push((row.name.clone(), way.map(|one| (one.iteration as f64, one.value * 100.0)).collect()));
     }
     Ok(match figure {

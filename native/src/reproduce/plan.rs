@@ -13,7 +13,7 @@ use crate::data::PriorSection;
 use crate::experiment::settle::Settled;
 use crate::experiment::several::Task;
 use crate::names::slug;
-use crate::run_folder::record::ArmResult;
+use crate::run_folder::record::VariantResult;
 
 /// The results of one row, a run for each seed; none for a row that cannot be run.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct RowResult<'t> {
     pub(crate) folders: Vec<PathBuf>,
     /// The seed of each run.
     pub(crate) seeds: Vec<u64>,
-    pub(crate) runs: Vec<ArmResult>,
+    pub(crate) runs: Vec<VariantResult>,
     /// Runs that diverged, or would begin from one that did: seed and reason. No number counts them.
     pub(crate) diverged: Vec<String>,
 }
@@ -99,9 +99,9 @@ pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], settled: &[Settled])
         let Some(result) = results.iter_mut().find(|result| result.row.name == task.row) else { continue };
         match settled {
             Settled::Done(run) => {
-                if let Some(arm) = run.arms.first() {
+                if let Some(variant) = run.variants.first() {
                     result.seeds.push(task.seed);
-                    result.runs.push(arm.clone());
+                    result.runs.push(variant.clone());
                 }
                 result.folders.push(task.folder.clone());
             }
@@ -233,8 +233,8 @@ published = { classifier_top1 = [0.5] }
         let before = written();
         let again = run_in(&moved);
         assert_eq!(written(), before);
-        let accuracy = |results: &[Vec<ArmResult>]| -> Vec<_> {
-            results.iter().flatten().map(|arm| arm.metric("top1")).collect()
+        let accuracy = |results: &[Vec<VariantResult>]| -> Vec<_> {
+            results.iter().flatten().map(|variant| variant.metric("top1")).collect()
         };
         assert_eq!(accuracy(&again), accuracy(&results));
     }

@@ -19,7 +19,7 @@ use simile_core::train::Trainer;
 
 use super::shipped::TABLES;
 use super::table::Scale;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::config::shipped::SHIPPED;
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceName;
@@ -33,7 +33,7 @@ const SIDE: usize = 16;
 
 /// The recipes that ship, and those of the rows of all tables that can run.
 static RECIPES: LazyLock<Vec<(String, Recipe)>> = LazyLock::new(|| {
-    let changes = Changes { set: &[], arms: &[], seed: None, smoke: true };
+    let changes = Changes { set: &[], variants: &[], seed: None, smoke: true };
     let shipped = SHIPPED
         .iter()
         .map(|shipped| (shipped.name.to_owned(), Recipe::load(shipped.name, &changes).unwrap()));
@@ -79,8 +79,8 @@ fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
 }
 
 /// The recipe for small digits and few steps: small networks, small queues.
-fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
-    let mut method = arm.method();
+fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: Kept) -> Recipe {
+    let mut method = variant.method();
     recipe.encoder.config = small_network(&recipe.encoder.config, parts);
     match &mut method {
         AlgorithmConfig::Moco { queue, .. } => *queue = 64,
@@ -97,9 +97,9 @@ fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
         AlgorithmConfig::Jtt { first_steps } => *first_steps = 1,
         _ => {}
     }
-    arm.method = Some(method);
-    arm.objective.clusters = arm.objective.clusters.map(|_| 4);
-    arm.objective.neighbourhoods = arm.objective.neighbourhoods.map(|_| 2);
+    variant.method = Some(method);
+    variant.objective.clusters = variant.objective.clusters.map(|_| 4);
+    variant.objective.neighbourhoods = variant.objective.neighbourhoods.map(|_| 2);
     let side = recipe.encoder.config.input_size;
     let views = |augment: &mut Augmentation| {
         augment.size = augment.size.filter(|_| parts != Kept::Nothing).map(|_| side);
@@ -118,14 +118,14 @@ fn small(mut recipe: Recipe, arm: &mut Arm, parts: Kept) -> Recipe {
     recipe
 }
 
-/// Digits of the side that a network takes, with the variables that an arm names.
-fn digits(arm: &Arm, side: usize) -> Dataset {
+/// Digits of the side that a network takes, with the variables that a variant names.
+fn digits(variant: &RecipeVariant, side: usize) -> Dataset {
     let mut digits = draw_digits(SAMPLES, Colours::Palette, 3).unwrap();
     digits.images = digits.images.resized(side, side, Interpolation::Bilinear).unwrap();
     digits.labels = (0..SAMPLES).map(|i| i % 2).collect();
     let attributes = Matrix::from_fn(SAMPLES, 128, |i, j| ((i / (j % 5 + 1) + j) % 2) as f64);
-    digits.conditions.insert(arm.objective.variable(), Condition::Numeric(attributes));
-    if let Some(bias) = &arm.objective.bias {
+    digits.conditions.insert(variant.objective.variable(), Condition::Numeric(attributes));
+    if let Some(bias) = &variant.objective.bias {
         let names = ["left", "right"].map(String::from).to_vec();
         let values = (0..SAMPLES).map(|i| i / 3 % 2).collect();
         digits.conditions.insert(bias.clone(), Condition::Categorical { values, names });
@@ -134,10 +134,10 @@ fn digits(arm: &Arm, side: usize) -> Dataset {
 }
 
 /// Trains some steps and counts the reads of each.
-fn reads(recipe: &Recipe, arm: &Arm, device: &Device) -> Vec<u64> {
-    let digits = digits(arm, recipe.encoder.config.input_size);
-    let mut loader = DataLoader::new(arm, recipe, &digits, device).unwrap();
-    let settings = trainer_config(arm, recipe, loader.context(), (&digits, 3), None).unwrap();
+fn reads(recipe: &Recipe, variant: &RecipeVariant, device: &Device) -> Vec<u64> {
+    let digits = digits(variant, recipe.encoder.config.input_size);
+    let mut loader = DataLoader::new(variant, recipe, &digits, device).unwrap();
+    let settings = trainer_config(variant, recipe, loader.context(), (&digits, 3), None).unwrap();
     let mut trainer = Trainer::new(settings, &loader.context().training_set(), device).unwrap();
     let mut counts = Vec::new();
     while !trainer.is_finished() {
@@ -166,17 +166,17 @@ fn device(name: DeviceName) -> Option<Device> {
     present.map(|present| present.device)
 }
 
-/// An arm of a recipe, with its name.
+/// A variant of a recipe, with its name.
 struct Case {
     name: String,
     recipe: Recipe,
-    arm: Arm,
+    variant: RecipeVariant,
 }
 
 impl Case {
     /// Objective, with the kind of its kernel, and method: other numbers of them are read no differently.
     fn loss(&self) -> String {
-        let Arm { objective, method, .. } = &self.arm;
+        let RecipeVariant { objective, method, .. } = &self.variant;
         let kernel = objective.parameters.get("kernel").map(|kernel| kernel["name"].clone());
         let method = serde_json::to_value(method).unwrap()["name"].clone();
         serde_json::to_string(&(&objective.name, &objective.variant, kernel, method)).unwrap()
@@ -192,24 +192,24 @@ impl Case {
 
     /// The path of images: the kind of network, the method, and the views.
     fn path(&self) -> String {
-        let method = serde_json::to_value(&self.arm.method).unwrap();
+        let method = serde_json::to_value(&self.variant.method).unwrap();
         let size = self.recipe.augment.size.is_some();
         format!("{} {} {} {size}", self.network(), method["name"], self.is_blurred())
     }
 
     fn assert_no_reads(&self, device: &Device) {
-        let Self { name, recipe, arm } = self;
-        assert_eq!(reads(recipe, arm, device), [0; STEPS], "{name}");
+        let Self { name, recipe, variant } = self;
+        assert_eq!(reads(recipe, variant, device), [0; STEPS], "{name}");
     }
 }
 
-/// The arms of all recipes of which some text is new.
+/// The variants of all recipes of which some text is new.
 fn different(parts: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in RECIPES.iter() {
-        for mut arm in recipe.arms() {
-            let recipe = small(recipe.clone(), &mut arm, parts);
-            let case = Case { name: format!("{name}, {}", arm.name), recipe, arm };
+        for mut variant in recipe.variants() {
+            let recipe = small(recipe.clone(), &mut variant, parts);
+            let case = Case { name: format!("{name}, {}", variant.name), recipe, variant };
             if seen.insert(text(&case)) {
                 cases.push(case);
             }
@@ -224,7 +224,7 @@ fn a_step_of_any_objective_and_method_reads_nothing() {
     for objective in
         ["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"]
     {
-        let has = cases.iter().any(|case| case.arm.objective.name == objective);
+        let has = cases.iter().any(|case| case.variant.objective.name == objective);
         assert!(has, "{objective} is in no recipe");
     }
     let device = [DeviceName::Wgpu, DeviceName::Cpu].into_iter().find_map(device).unwrap();

@@ -31,8 +31,8 @@ pub(crate) struct Row {
     #[serde(default)]
     pub(crate) block: Option<String>,
     /// The variant of the recipe for this row; its only one if absent.
-    #[serde(default, rename = "variant")]
-    pub(crate) arm: Option<String>,
+    #[serde(default)]
+    pub(crate) variant: Option<String>,
     /// Keys that this row changes.
     #[serde(default)]
     pub(crate) set: Vec<String>,

@@ -63,7 +63,7 @@ mod tests {
     use simile_core::nn::head::HeadKind;
 
     use super::*;
-    use crate::config::sections::Arm;
+    use crate::config::sections::RecipeVariant;
     use crate::config::shipped::{SHIPPED, names_of_files};
     use crate::config::{Changes, Recipe};
     use crate::names::slug;
@@ -79,13 +79,13 @@ mod tests {
         rows.map(|row| (row.clone(), table.recipe_of(row, scale, 0).unwrap())).collect()
     }
 
-    /// The objective of a recipe of one arm.
+    /// The objective of a recipe of one variant.
     fn objective(recipe: &Recipe) -> crate::config::objective::ObjectiveSection {
-        recipe.arms().remove(0).objective
+        recipe.variants().remove(0).objective
     }
 
     fn steps(recipe: &Recipe) -> [u64; 2] {
-        let first = match recipe.arms().remove(0).method() {
+        let first = match recipe.variants().remove(0).method() {
             AlgorithmConfig::BiasNetwork { first_steps, .. } | AlgorithmConfig::Jtt { first_steps } => {
                 first_steps
             }
@@ -103,14 +103,14 @@ mod tests {
         TABLES.iter().flat_map(of_table).collect()
     }
 
-    /// The arms of every row and of every recipe, with where they stand.
-    fn arms() -> Vec<(String, Arm)> {
+    /// The variants of every row and of every recipe, with where they stand.
+    fn variants() -> Vec<(String, RecipeVariant)> {
         let recipes = SHIPPED.iter().map(|shipped| {
             (shipped.name.to_owned(), Recipe::load(shipped.name, &Changes::default()).unwrap())
         });
         let rows = rows().into_iter().map(|(table, row, recipe)| (format!("{table}, {row}"), recipe));
         let of = |(place, recipe): (String, Recipe)| {
-            recipe.arms().into_iter().map(move |arm| (format!("{place}, {}", arm.name), arm))
+            recipe.variants().into_iter().map(move |variant| (format!("{place}, {}", variant.name), variant))
         };
         recipes.chain(rows).flat_map(of).collect()
     }
@@ -134,14 +134,16 @@ mod tests {
     #[test]
     fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
         let mut count = 0;
-        for (place, arm) in arms().into_iter().filter(|(_, arm)| arm.objective.name.ends_with("uniformity")) {
-            let number = |key: &str| arm.objective.parameters.get(key).and_then(toml::Value::as_float);
+        for (place, variant) in
+            variants().into_iter().filter(|(_, variant)| variant.objective.name.ends_with("uniformity"))
+        {
+            let number = |key: &str| variant.objective.parameters.get(key).and_then(toml::Value::as_float);
             assert_eq!(
-                (arm.objective.variant.as_deref(), number("t")),
+                (variant.objective.variant.as_deref(), number("t")),
                 (Some("released"), Some(2.0)),
                 "{place}"
             );
-            let kernel = arm.objective.name.starts_with("kernel");
+            let kernel = variant.objective.name.starts_with("kernel");
             assert_eq!(number("lambda"), kernel.then_some(0.01), "{place}");
             count += 1;
         }
@@ -153,12 +155,12 @@ mod tests {
 
     #[test]
     fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
-        for (place, arm) in arms() {
-            let AlgorithmConfig::Difficulty { triplet, biased_learning_rate, .. } = arm.method() else {
+        for (place, variant) in variants() {
+            let AlgorithmConfig::Difficulty { triplet, biased_learning_rate, .. } = variant.method() else {
                 continue;
             };
             assert!(biased_learning_rate.is_some(), "{place}: one rate for both encoders");
-            let objective = (arm.objective.name.as_str(), arm.objective.variant.as_deref());
+            let objective = (variant.objective.name.as_str(), variant.objective.variant.as_deref());
             let triplet = serde_json::to_value(triplet).unwrap()["variant"].clone();
             match objective {
                 ("wcl-weighted-dcl", Some("released")) => {
@@ -186,7 +188,7 @@ mod tests {
             // Generative models and classifiers have no specific head.
             assert!(recipe.head.kind.is_none_or(|kind| kind == expected), "{table}, {row}");
             let projects =
-                recipe.arms()[0].scores(10, 0).is_none() && recipe.arms()[0].objective.name != "vae";
+                recipe.variants()[0].scores(10, 0).is_none() && recipe.variants()[0].objective.name != "vae";
             assert_eq!(recipe.head.kind.is_some(), projects, "{table}, {row}");
         }
     }
@@ -204,7 +206,7 @@ mod tests {
             assert!(recipe.train.views_apart, "{table}, {row}");
             if table.starts_with("difficulty") {
                 // CelebA's 20 epochs end before the rate of two encoders falls.
-                let two = matches!(recipe.arms()[0].method(), AlgorithmConfig::Difficulty { .. });
+                let two = matches!(recipe.variants()[0].method(), AlgorithmConfig::Difficulty { .. });
                 let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
                 assert_eq!(falls, two && !row.starts_with("CelebA"), "{table}, {row}");
                 let images = match row.split_once(", ") {
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn a_printed_bandwidth_is_that_of_the_released_kernel() {
         for (_, row, recipe) in rows().into_iter().filter(|(table, ..)| *table == "cclk-table7") {
-            let kernel = recipe.arms()[0].objective.parameters["kernel"].clone();
+            let kernel = recipe.variants()[0].objective.parameters["kernel"].clone();
             let printed: f64 = row.trim_start_matches("σ² = ").parse().unwrap();
             assert_eq!(
                 kernel.get("temp_z").and_then(toml::Value::as_float),
@@ -353,7 +355,7 @@ mod tests {
                 let objective = objective(&recipe);
                 let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
                 assert_eq!(objective.oversample, drawn, "{}", row.name);
-                let method = recipe.arms().remove(0).method();
+                let method = recipe.variants().remove(0).method();
                 assert_eq!(method.takes_classified(), contrasts, "{}", row.name);
                 if contrasts {
                     let views = Augmentation::preset("biased-mnist").unwrap();
@@ -392,8 +394,8 @@ mod tests {
     fn own_classifiers_are_compared_with_own_classifiers() {
         for name in ["contex-table2", "contex-table3", "contex-table4", "contex-table5"] {
             for (row, recipe) in recipes(name, Scale::Full) {
-                let arm = recipe.arms().remove(0);
-                assert!(arm.scores(10, 10).is_some(), "{name}, {}: no classifier of its own", row.name);
+                let variant = recipe.variants().remove(0);
+                assert!(variant.scores(10, 10).is_some(), "{name}, {}: no classifier of its own", row.name);
                 assert_eq!(row.published.keys().collect::<Vec<_>>(), ["classifier_unbiased"], "{name}");
             }
         }

@@ -210,10 +210,11 @@ impl Table {
         let of_row = if scale == Scale::Cpu { &row.cpu[..] } else { &[] };
         let set: Vec<String> =
             [&self.set, &row.set, of_scale, of_row].into_iter().flatten().cloned().collect();
-        let arms: Vec<String> = row.arm.iter().cloned().collect();
+        let variants: Vec<String> = row.variant.iter().cloned().collect();
         let smoke = scale == Scale::Smoke;
-        let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;
-        if recipe.arms().len() != 1 {
+        let mut recipe =
+            Recipe::load(name, &Changes { set: &set, variants: &variants, seed: Some(seed), smoke })?;
+        if recipe.variants().len() != 1 {
             return Err(usage(format_args!(
                 "row `{}` must name one variant of the recipe `{name}`",
                 row.name

@@ -41,8 +41,9 @@ pub(crate) struct Sheet {
 /// The Gram matrix of a sorted batch's conditioning variable beside the weights computed from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KernelFigure {
-    /// Name of the arm.
-    pub(crate) arm: String,
+    /// Name of the variant.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     /// Kernel and ridge in words.
     pub(crate) caption: String,
     /// The sort order of the batch.
@@ -65,8 +66,9 @@ pub(crate) struct HeatMap {
 /// Test embeddings in the plane.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MapFigure {
-    /// Name of the arm.
-    pub(crate) arm: String,
+    /// Name of the variant.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     /// Number of test images of which the points are a random sample; absent in older runs, whose points are the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drawn_from: Option<usize>,
@@ -113,8 +115,9 @@ pub(crate) enum Values {
 /// The confusion matrix of the linear probe over all test images.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConfusionFigure {
-    /// Name of the arm.
-    pub(crate) arm: String,
+    /// Name of the variant.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     pub(crate) names: Vec<String>,
     /// `counts[true class][guess]`
     pub(crate) counts: Vec<Vec<usize>>,
@@ -137,8 +140,9 @@ pub(crate) struct GroupsFigure {
 /// Test images with their neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gallery {
-    /// Name of the arm.
-    pub(crate) arm: String,
+    /// Name of the variant.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     pub(crate) rows: Vec<GalleryRow>,
 }
 

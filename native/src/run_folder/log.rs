@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn measurement(iteration: usize) -> Measurement {
-        Measurement { arm: "a".into(), iteration, loss: 1.0 / 3.0, learning_rate: 0.1 }
+        Measurement { variant: "a".into(), iteration, loss: 1.0 / 3.0, learning_rate: 0.1 }
     }
 
     #[test]

@@ -17,23 +17,23 @@ use crate::run_folder::folder::{MODEL, RECIPE, RESULT, several};
 /// The ending of a model's file.
 const ENDING: &str = "safetensors";
 
-/// The file itself, or the model in a run folder: that of the last arm, which is there once it is done.
+/// The file itself, or the model in a run folder: that of the last variant, which is there once it is done.
 pub(crate) fn file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MODEL) } else { path.to_owned() }
 }
 
-/// The file name of an arm's model, of a run of several: `model-fair.safetensors`.
-pub(crate) fn arm_file(model: &str, arm: &str) -> String {
-    model.replacen("model", &format!("model-{}", slug(arm)), 1)
+/// The file name of a variant's model, of a run of several: `model-fair.safetensors`.
+pub(crate) fn variant_file(model: &str, variant: &str) -> String {
+    model.replacen("model", &format!("model-{}", slug(variant)), 1)
 }
 
-/// The file of the model of an arm, by default the last arm. If the run has several arms, a note says which one was taken.
+/// The file of the model of a variant, by default the last variant. If the run has several variants, a note says which one was taken.
 ///
 /// # Errors
-/// A usage error if the arm is not one of the run, or `path` is a file, which holds one arm.
-pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<String>)> {
-    let Some(arms) = arms_of(path)? else {
-        return match arm {
+/// A usage error if the variant is not one of the run, or `path` is a file, which holds one variant.
+pub(crate) fn chosen(path: &Path, variant: Option<&str>) -> Result<(PathBuf, Option<String>)> {
+    let Some(variants) = variants_of(path)? else {
+        return match variant {
             None => Ok((file(path), None)),
             Some(_) => Err(usage(format_args!(
                 "{} is one model; --variant chooses among those of a run folder",
@@ -41,43 +41,43 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
             ))),
         };
     };
-    let Some(taken) = arm.or(arms.last().map(String::as_str)) else { return Ok((file(path), None)) };
-    if !arms.iter().any(|name| name == taken) {
-        let known: Vec<&str> = arms.iter().map(String::as_str).collect();
+    let Some(taken) = variant.or(variants.last().map(String::as_str)) else { return Ok((file(path), None)) };
+    if !variants.iter().any(|name| name == taken) {
+        let known: Vec<&str> = variants.iter().map(String::as_str).collect();
         return Err(usage(format_args!(
             "{} has no variant `{taken}`{}",
             path.display(),
             suggestion(taken, &known)
         )));
     }
-    if arms.len() == 1 {
+    if variants.len() == 1 {
         return Ok((file(path), None));
     }
-    let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != taken).collect();
-    let said = match arm {
+    let others: Vec<&str> = variants.iter().map(String::as_str).filter(|name| *name != taken).collect();
+    let said = match variant {
         Some(_) => format!("the model of `{taken}`"),
         None => format!(
             "the model of `{taken}`, the last variant; --variant names another: {}",
             others.join(", ")
         ),
     };
-    Ok((path.join(arm_file(MODEL, taken)), Some(said)))
+    Ok((path.join(variant_file(MODEL, taken)), Some(said)))
 }
 
-/// The names of the arms of a run, in order; none if `path` is no run folder.
+/// The names of the variants of a run, in order; none if `path` is no run folder.
 ///
 /// # Errors
 /// If its recipe cannot be read.
-fn arms_of(path: &Path) -> Result<Option<Vec<String>>> {
+fn variants_of(path: &Path) -> Result<Option<Vec<String>>> {
     let place = path.join(RECIPE);
     if !place.is_file() {
         return Ok(None);
     }
     let recipe = fs::read_to_string(&place).with_context(|| format!("cannot read {}", place.display()))?;
-    Ok(Some(Recipe::resolved(&recipe, &place)?.arms().into_iter().map(|arm| arm.name).collect()))
+    Ok(Some(Recipe::resolved(&recipe, &place)?.variants().into_iter().map(|variant| variant.name).collect()))
 }
 
-/// How the user chooses the model of another arm.
+/// How the user chooses the model of another variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Choice {
     /// By the option `--variant`.
@@ -86,15 +86,15 @@ pub(crate) enum Choice {
     File,
 }
 
-/// A note on the arm whose model [`file()`] takes from a run folder, if the run has several.
+/// A note on the variant whose model [`file()`] takes from a run folder, if the run has several.
 pub(crate) fn taken(path: &Path, metadata: &Metadata, choice: Choice) -> Option<String> {
     // A run whose recipe this program does not understand has a model all the same.
-    let arms = arms_of(path).ok().flatten().filter(|arms| arms.len() > 1)?;
-    let taken = metadata.variant.as_ref().or(arms.last())?;
-    let others = arms.iter().filter(|name| *name != taken);
+    let variants = variants_of(path).ok().flatten().filter(|variants| variants.len() > 1)?;
+    let taken = metadata.variant.as_ref().or(variants.last())?;
+    let others = variants.iter().filter(|name| *name != taken);
     let (how, others): (_, Vec<String>) = match choice {
         Choice::Variant => ("--variant names another", others.cloned().collect()),
-        Choice::File => ("name a file for another", others.map(|name| arm_file(MODEL, name)).collect()),
+        Choice::File => ("name a file for another", others.map(|name| variant_file(MODEL, name)).collect()),
     };
     Some(format!(
         "{}: the model of `{taken}`, the last variant; {how}: {}",
@@ -103,15 +103,20 @@ pub(crate) fn taken(path: &Path, metadata: &Metadata, choice: Choice) -> Option<
     ))
 }
 
-/// The message for a model that a run has not written yet, with the models of the arms that are done; none if the file is there,
+/// The message for a model that a run has not written yet, with the models of the variants that are done; none if the file is there,
 /// or its folder is not that of an unfinished run.
 pub(crate) fn unwritten(file: &Path) -> Option<String> {
     let run = file.parent().map(|run| if run.as_os_str().is_empty() { Path::new(".") } else { run })?;
     if file.exists() || !run.join(RECIPE).is_file() || run.join(RESULT).is_file() {
         return None;
     }
-    let mut done: Vec<String> =
-        arms_of(run).ok().flatten().unwrap_or_default().iter().map(|arm| arm_file(MODEL, arm)).collect();
+    let mut done: Vec<String> = variants_of(run)
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+        .iter()
+        .map(|variant| variant_file(MODEL, variant))
+        .collect();
     done.retain(|name| run.join(name).is_file());
     let others = match done.is_empty() {
         true => String::new(),

@@ -11,8 +11,9 @@ use crate::run_folder::digest::Digest;
 /// version: no times, no paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// Name of the arm.
-    pub(crate) arm: String,
+    /// Name of the variant.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     /// Iterations done.
     pub(crate) iteration: usize,
     /// The objective on this iteration's batch.
@@ -32,7 +33,9 @@ pub(crate) struct RunResult {
     pub(crate) version: String,
     /// Wall time of the whole run in seconds, without the time between an interruption and its resumption.
     pub(crate) seconds: f64,
-    pub(crate) arms: Vec<ArmResult>,
+    // Files and answers keep the former name of a variant, by which programs read them.
+    #[serde(rename = "arms")]
+    pub(crate) variants: Vec<VariantResult>,
     /// The results of the same probes on the encoder before its first step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) untrained: Option<Untrained>,
@@ -42,7 +45,7 @@ pub(crate) struct RunResult {
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeTest>,
-    /// The verdict in sentences: the leak and the accuracy of each arm beside the first one, and advice for the next run.
+    /// The verdict in sentences: the leak and the accuracy of each variant beside the first one, and advice for the next run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) verdict: Vec<String>,
     /// When the run ended: UTC, as in RFC 3339.
@@ -74,16 +77,16 @@ pub(crate) struct ImageCounts {
 /// The mark of a smoke test, whose numbers mean nothing, with the size of the run that it stands for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SmokeTest {
-    /// Iterations of each arm of the whole run.
+    /// Iterations of each variant of the whole run.
     pub(crate) iterations: usize,
     /// Images of each of its batches.
     pub(crate) batch: usize,
-    /// The seconds that training all arms of it is expected to take here, if that could be measured.
+    /// The seconds that training all variants of it is expected to take here, if that could be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expected_seconds: Option<f64>,
 }
 
-/// Warnings of each arm before it began, by its name.
+/// Warnings of each variant before it began, by its name.
 pub(crate) type Warnings = BTreeMap<String, Vec<String>>;
 
 /// An encoder that was not trained.
@@ -92,13 +95,13 @@ pub(crate) struct Untrained {
     /// The name of its row.
     pub(crate) name: String,
     pub(crate) metrics: BTreeMap<String, f64>,
-    /// The fits of its probes, as for an arm.
+    /// The fits of its probes, as for a variant.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
 
-/// The final numbers of one arm.
+/// The final numbers of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ArmResult {
+pub(crate) struct VariantResult {
     pub(crate) name: String,
     pub(crate) objective: String,
     pub(crate) iterations: usize,
@@ -128,7 +131,7 @@ pub(crate) struct ArmResult {
     /// Warnings about its numbers, each with a remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
-    /// The p-values of McNemar's exact test of this arm and the first one on the same images, or on their subjects, by metric.
+    /// The p-values of McNemar's exact test of this variant and the first one on the same images, or on their subjects, by metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) paired: BTreeMap<String, f64>,
 }
@@ -179,20 +182,20 @@ pub(crate) enum Why {
 }
 
 impl RunResult {
-    /// The references for the arms, by name: the untrained encoder, and no encoder at all.
+    /// The references for the variants, by name: the untrained encoder, and no encoder at all.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, f64>)> {
         let untrained = self.untrained.iter().map(|before| (before.name.as_str(), &before.metrics));
         let base = (!self.base_rates.is_empty()).then_some((BASE_RATE, &self.base_rates));
         untrained.chain(base)
     }
 
-    /// The message of the first arm that diverged.
+    /// The message of the first variant that diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
-        self.arms.iter().find_map(ArmResult::diverged)
+        self.variants.iter().find_map(VariantResult::diverged)
     }
 }
 
-impl ArmResult {
+impl VariantResult {
     /// The message of the divergence of its training, if it diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
         let stopped = self.stopped.as_ref().filter(|stopped| stopped.why == Why::Diverged);

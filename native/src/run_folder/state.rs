@@ -14,8 +14,8 @@ use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::exact;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
-use crate::run_folder::model::arm_file;
-use crate::run_folder::record::{ArmResult, Evaluation, ImageCounts, Untrained, Warnings};
+use crate::run_folder::model::variant_file;
+use crate::run_folder::record::{Evaluation, ImageCounts, Untrained, VariantResult, Warnings};
 
 /// The state of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,21 +27,23 @@ pub(crate) struct RunState {
     pub(crate) device: String,
     /// Folder of the data set's files, from the root; earlier versions kept it as it was given.
     pub(crate) data: Option<PathBuf>,
-    /// The arm in training; empty once all are done.
-    arm: String,
+    /// The variant in training; empty once all are done.
+    #[serde(rename = "arm")]
+    variant: String,
     /// Wall time so far in seconds.
     pub(crate) seconds: f64,
     /// The digest of `metrics.jsonl` at that time.
     pub(crate) metrics: Digest,
-    /// Every arm of the recipe, in its order.
-    pub(crate) arms: Vec<ArmState>,
-    /// The warnings of each arm from before it began, by its name.
+    /// Every variant of the recipe, in its order.
+    #[serde(rename = "arms")]
+    pub(crate) variants: Vec<VariantState>,
+    /// The warnings of each variant from before it began, by its name.
     pub(crate) warnings: Warnings,
     /// The results of the probes on the encoder before its first step, once measured.
     pub(crate) untrained: Option<Untrained>,
     /// The metrics without any encoder.
     pub(crate) base_rates: BTreeMap<String, f64>,
-    /// The seconds that training of all arms was expected to take when the run began; of a smoke test those of the whole
+    /// The seconds that training of all variants was expected to take when the run began; of a smoke test those of the whole
     /// run.
     #[serde(default)]
     pub(crate) expected_seconds: Option<f64>,
@@ -63,12 +65,12 @@ pub(crate) struct RunState {
     /// The digest of the model of its prior, if it has one.
     #[serde(default)]
     pub(crate) prior: Option<Digest>,
-    /// The test images that the first arm classifies rightly, by metric: a character each, `1` or `0`.
+    /// The test images that the first variant classifies rightly, by metric: a character each, `1` or `0`.
     #[serde(default)]
     hits: BTreeMap<String, String>,
     /// File of the figures so far.
     figures: Option<String>,
-    /// The date and time at which all arms were done: that of the result, however often it is written.
+    /// The date and time at which all variants were done: that of the result, however often it is written.
     #[serde(default)]
     done: Option<String>,
     /// True if result and report are written.
@@ -77,15 +79,15 @@ pub(crate) struct RunState {
     files: BTreeMap<String, Digest>,
 }
 
-/// The state of one arm.
+/// The state of one variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ArmState {
+pub(crate) struct VariantState {
     pub(crate) name: String,
     /// Number of finished iterations.
     pub(crate) iteration: u64,
     /// Wall time of its training so far in seconds.
     pub(crate) seconds: f64,
-    /// File of the trainer's state, once the arm was begun.
+    /// File of the trainer's state, once the variant was begun.
     pub(crate) trainer: Option<String>,
     /// File of the trainer's state at the last multiple of `checkpoint_every`, restored if the run diverges: this state
     /// must not depend on the times of other checkpoints.
@@ -95,7 +97,7 @@ pub(crate) struct ArmState {
     /// Evaluations so far.
     pub(crate) evaluations: Vec<Evaluation>,
     /// Its result, once it is done.
-    pub(crate) result: Option<ArmResult>,
+    pub(crate) result: Option<VariantResult>,
 }
 
 /// The kind of a checkpoint, which selects one of two places.
@@ -119,23 +121,26 @@ impl RunState {
     /// # Errors
     /// If the recipe cannot be written.
     pub(crate) fn at_start(recipe: &Recipe, device: String, data: Option<PathBuf>) -> Result<Self> {
-        let arm = |arm: crate::config::sections::Arm| ArmState { name: arm.name, ..ArmState::default() };
+        let variant = |variant: crate::config::sections::RecipeVariant| VariantState {
+            name: variant.name,
+            ..VariantState::default()
+        };
         // A path that is not Unicode cannot be stored in JSON; `--data` can give it again.
         let data = data.map(|data| lasting(&data)).filter(|data| data.to_str().is_some());
-        let arms = recipe.arms().into_iter().map(arm).collect();
+        let variants = recipe.variants().into_iter().map(variant).collect();
         let recipe = recipe.to_toml()?;
         let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
         let command = std::iter::once("simile".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
-        Ok(Self { version: VERSION, recipe, device, data, arms, command, ..Self::default() })
+        Ok(Self { version: VERSION, recipe, device, data, variants, command, ..Self::default() })
     }
 
-    /// Keeps the images that the first arm classifies rightly, by metric.
+    /// Keeps the images that the first variant classifies rightly, by metric.
     pub(crate) fn keep_hits(&mut self, hits: &BTreeMap<String, Vec<bool>>) {
         let text = |of: &Vec<bool>| of.iter().map(|&right| if right { '1' } else { '0' }).collect();
         self.hits = hits.iter().map(|(metric, of)| (metric.clone(), text(of))).collect();
     }
 
-    /// The images that the first arm classifies rightly, by metric.
+    /// The images that the first variant classifies rightly, by metric.
     pub(crate) fn hits(&self) -> BTreeMap<String, Vec<bool>> {
         let read = |text: &String| text.bytes().map(|right| right == b'1').collect();
         self.hits.iter().map(|(metric, text)| (metric.clone(), read(text))).collect()
@@ -182,7 +187,7 @@ impl RunState {
         Recipe::resolved(&self.recipe, &document(folder))
     }
 
-    /// Switches to a recipe with more iterations: every arm has further ones to do, and results, figures and report are
+    /// Switches to a recipe with more iterations: every variant has further ones to do, and results, figures and report are
     /// computed again.
     ///
     /// # Errors
@@ -192,7 +197,7 @@ impl RunState {
         self.finished = false;
         self.done = None;
         self.figures = None;
-        self.arms.iter_mut().for_each(|arm| arm.result = None);
+        self.variants.iter_mut().for_each(|variant| variant.result = None);
         self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
         Ok(())
     }
@@ -206,14 +211,14 @@ impl RunState {
         Ok(())
     }
 
-    /// Index of the arm in training; none once all are done.
+    /// Index of the variant in training; none once all are done.
     pub(crate) fn current(&self) -> Option<usize> {
-        self.arms.iter().position(|arm| arm.result.is_none())
+        self.variants.iter().position(|variant| variant.result.is_none())
     }
 
-    /// Results of the arms that are done.
-    pub(crate) fn results(&self) -> Vec<ArmResult> {
-        self.arms.iter().filter_map(|arm| arm.result.clone()).collect()
+    /// Results of the variants that are done.
+    pub(crate) fn results(&self) -> Vec<VariantResult> {
+        self.variants.iter().filter_map(|variant| variant.result.clone()).collect()
     }
 
     /// The digest of all that is known of the images, once they are read.
@@ -222,7 +227,7 @@ impl RunState {
         self.image_digest.map(|names| known.fold(names, |digest, more| digest.followed_by_that_of(*more)))
     }
 
-    /// The date and time at which all arms were done, which is now if the state knows none yet.
+    /// The date and time at which all variants were done, which is now if the state knows none yet.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -246,25 +251,25 @@ impl RunState {
         Ok(())
     }
 
-    /// Refers to the state of the trainer of an arm by the name that is returned. It is the caller's to write the file before
+    /// Refers to the state of the trainer of a variant by the name that is returned. It is the caller's to write the file before
     /// this state.
     #[must_use]
     pub(crate) fn expect_trainer(&mut self, at: usize, bytes: &[u8], why: Checkpointed) -> String {
         let (name, digest) = (self.unused_name(at, bytes), Digest::of(bytes));
         self.files.insert(name.clone(), digest);
-        let arm = &mut self.arms[at];
+        let variant = &mut self.variants[at];
         if why == Checkpointed::ByCount {
-            arm.good = Some(name.clone());
+            variant.good = Some(name.clone());
         }
-        arm.trainer = Some(name.clone());
+        variant.trainer = Some(name.clone());
         self.forget_outdated();
         name
     }
 
-    /// The name of a state of the trainer of an arm. There are two of one iteration where training ends early right after a
+    /// The name of a state of the trainer of a variant. There are two of one iteration where training ends early right after a
     /// checkpoint. A file that the state in the folder lists is not replaced: the process may be killed before it lists another.
     fn unused_name(&self, at: usize, bytes: &[u8]) -> String {
-        let stem = format!("{STATE}/arm-{at}-iteration-{}", self.arms[at].iteration);
+        let stem = format!("{STATE}/arm-{at}-iteration-{}", self.variants[at].iteration);
         let (mut name, mut copy) = (format!("{stem}.safetensors"), 1);
         while self.files.get(&name).is_some_and(|listed| *listed != Digest::of(bytes)) {
             copy += 1;
@@ -273,7 +278,7 @@ impl RunState {
         name
     }
 
-    /// Stores the best network of an arm so far.
+    /// Stores the best network of a variant so far.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -286,11 +291,11 @@ impl RunState {
     ) -> Result<()> {
         let name = format!("{STATE}/arm-{at}-best-{iteration}.safetensors");
         self.keep(folder, &name, bytes)?;
-        self.arms[at].best = Some(name);
+        self.variants[at].best = Some(name);
         Ok(())
     }
 
-    /// Stores the figures of the `done` finished arms.
+    /// Stores the figures of the `done` finished variants.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -301,7 +306,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Figures of the finished arms; none before the first one, or if they are in the run folder itself.
+    /// Figures of the finished variants; none before the first one, or if they are in the run folder itself.
     ///
     /// # Errors
     /// If the file is missing or has another digest.
@@ -322,7 +327,7 @@ impl RunState {
     /// If the folder cannot be written to; the previous state then remains valid.
     pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
         self.forget_outdated();
-        self.arm = self.current().map_or_else(String::new, |at| self.arms[at].name.clone());
+        self.variant = self.current().map_or_else(String::new, |at| self.variants[at].name.clone());
         folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed(self)?)?;
         self.drop_outdated(folder);
         Ok(())
@@ -330,8 +335,9 @@ impl RunState {
 
     /// Drops the files in `state/` that nothing of the state refers to any more.
     fn forget_outdated(&mut self) {
-        let of_arms = self.arms.iter().flat_map(|arm| [&arm.trainer, &arm.good, &arm.best]);
-        let used: Vec<&String> = of_arms.chain([&self.figures]).flatten().collect();
+        let of_variants =
+            self.variants.iter().flat_map(|variant| [&variant.trainer, &variant.good, &variant.best]);
+        let used: Vec<&String> = of_variants.chain([&self.figures]).flatten().collect();
         self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
     }
 
@@ -347,16 +353,17 @@ impl RunState {
         }
     }
 
-    /// Removes the models of arms that are not done, which a run that is made longer has from its earlier end.
+    /// Removes the models of variants that are not done, which a run that is made longer has from its earlier end.
     ///
     /// # Errors
     /// If one of them cannot be removed.
     pub(crate) fn drop_models(&self, folder: &RunFolder) -> Result<()> {
-        let of_arm = |arm: &ArmState| [MODEL, LAST_MODEL].map(|model| arm_file(model, &arm.name));
-        let undone = self.arms.iter().filter(|arm| arm.result.is_none());
-        let mut models: Vec<String> = undone.flat_map(of_arm).collect();
-        // The plain names are the last arm's.
-        if self.arms.last().is_some_and(|arm| arm.result.is_none()) {
+        let of_variant =
+            |variant: &VariantState| [MODEL, LAST_MODEL].map(|model| variant_file(model, &variant.name));
+        let undone = self.variants.iter().filter(|variant| variant.result.is_none());
+        let mut models: Vec<String> = undone.flat_map(of_variant).collect();
+        // The plain names are the last variant's.
+        if self.variants.last().is_some_and(|variant| variant.result.is_none()) {
             models.extend([MODEL, LAST_MODEL].map(str::to_owned));
         }
         models.retain(|name| !self.files.contains_key(name));
@@ -398,13 +405,14 @@ fn unsealed(text: &[u8]) -> Result<RunState> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::report::testing::arm;
+    use crate::report::testing::variant;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
-        let arms = ["a", "b"].map(|name| ArmState { name: name.into(), ..ArmState::default() });
-        let state = RunState { version: VERSION, arms: arms.to_vec(), seconds: 0.1, ..RunState::default() };
+        let variants = ["a", "b"].map(|name| VariantState { name: name.into(), ..VariantState::default() });
+        let state =
+            RunState { version: VERSION, variants: variants.to_vec(), seconds: 0.1, ..RunState::default() };
         (place, folder, state)
     }
 
@@ -424,16 +432,16 @@ mod tests {
         for (iteration, why) in
             [(3, Checkpointed::ByCount), (4, Checkpointed::ByTime), (5, Checkpointed::ByTime)]
         {
-            state.arms[0].iteration = iteration;
+            state.variants[0].iteration = iteration;
             let name = state.expect_trainer(0, &[iteration as u8], why);
             folder.write(name, [iteration as u8]).unwrap();
             state.write(&folder).unwrap();
             assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
         }
         assert_eq!(checkpoints(&folder), ["arm-0-iteration-3.safetensors", "arm-0-iteration-5.safetensors"]);
-        let arm = &state.arms[0];
-        assert_eq!(state.file(&folder, arm.trainer.as_ref().unwrap()).unwrap(), [5]);
-        assert_eq!(state.file(&folder, arm.good.as_ref().unwrap()).unwrap(), [3]);
+        let variant = &state.variants[0];
+        assert_eq!(state.file(&folder, variant.trainer.as_ref().unwrap()).unwrap(), [5]);
+        assert_eq!(state.file(&folder, variant.good.as_ref().unwrap()).unwrap(), [3]);
         state.keep_best(&folder, 0, 2, &[2]).unwrap();
         state.keep_best(&folder, 0, 4, &[4]).unwrap();
         state.write(&folder).unwrap();
@@ -447,13 +455,13 @@ mod tests {
     #[test]
     fn a_file_that_the_folder_s_state_lists_is_not_replaced() {
         let (_place, folder, mut state) = begun();
-        state.arms[0].iteration = 4;
+        state.variants[0].iteration = 4;
         let mut keep = |bytes: &[u8]| {
             let name = state.expect_trainer(0, bytes, Checkpointed::ByCount);
             folder.write(&name, bytes).unwrap();
             // Killed here, the run goes on from the state before.
             if let Some(listed) = RunState::read(&folder).unwrap() {
-                let before = listed.arms[0].trainer.clone().unwrap();
+                let before = listed.variants[0].trainer.clone().unwrap();
                 assert!(listed.file(&folder, &before).is_ok(), "{before}");
             }
             state.write(&folder).unwrap();
@@ -466,13 +474,13 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_is_not_done_has_no_model() {
+    fn a_variant_that_is_not_done_has_no_model() {
         let (_place, folder, mut state) = begun();
         let of_a = ["model-a.safetensors", "model-a-last.safetensors"];
         let of_b = ["model-b.safetensors", MODEL, LAST_MODEL];
         let mine = ["model-mine.safetensors"];
         for is_done in [true, false] {
-            state.arms[0].result = is_done.then(|| arm("a", 0.5));
+            state.variants[0].result = is_done.then(|| variant("a", 0.5));
             for name in of_a.iter().chain(&of_b).chain(&mine) {
                 folder.write(name, b"model").unwrap();
             }

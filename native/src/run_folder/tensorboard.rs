@@ -1,4 +1,4 @@
-//! Scalars for TensorBoard: one event file an arm and session, in `tensorboard/ARM` of the run folder.
+//! Scalars for TensorBoard: one event file a variant and session, in `tensorboard/VARIANT` of the run folder.
 //!
 //! A file is a sequence of records, each its length, a checksum of the length, a protocol buffer, and a checksum of
 //! that; the checksums are CRC-32C, masked.
@@ -51,13 +51,13 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Creates a file for an arm. A resumed run creates another one; TensorBoard reads all of them.
+    /// Creates a file for a variant. A resumed run creates another one; TensorBoard reads all of them.
     ///
     /// # Errors
     /// If it cannot be created.
-    pub(crate) fn open(folder: &RunFolder, arm: &str) -> Result<Self> {
+    pub(crate) fn open(folder: &RunFolder, variant: &str) -> Result<Self> {
         let now = since_epoch();
-        let place = folder.path(EVENTS).join(slug(arm));
+        let place = folder.path(EVENTS).join(slug(variant));
         let path =
             place.join(format!("events.out.tfevents.{:010}.simile.{}", now as u64, std::process::id()));
         let opened = || -> io::Result<File> {

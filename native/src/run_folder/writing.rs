@@ -65,24 +65,24 @@ mod tests {
         let mut state = RunState::at_start(&recipe, "cpu".into(), None).unwrap();
         state.write(&folder).unwrap();
         for iteration in 1..=20 {
-            state.arms[0].iteration = iteration;
+            state.variants[0].iteration = iteration;
             let bytes = vec![iteration as u8; 100_000];
             let name = state.expect_trainer(0, &bytes, Checkpointed::ByTime);
             let writing = Writing::begin(folder.clone(), state.clone(), name, bytes).unwrap();
             // The run goes on while the thread writes.
-            state.arms[0].iteration += 100;
+            state.variants[0].iteration += 100;
             writing.end().unwrap();
             let on_disk = RunState::read(&folder).unwrap().unwrap();
             on_disk.verify(&folder).unwrap();
-            let trainer = on_disk.arms[0].trainer.clone().unwrap();
+            let trainer = on_disk.variants[0].trainer.clone().unwrap();
             assert_eq!(
-                (on_disk.arms[0].iteration, on_disk.file(&folder, &trainer).unwrap()[0]),
+                (on_disk.variants[0].iteration, on_disk.file(&folder, &trainer).unwrap()[0]),
                 (iteration, iteration as u8)
             );
         }
-        let is_of_arm = |name: &str| name.starts_with("arm-");
+        let is_of_variant = |name: &str| name.starts_with("arm-");
         let entries = fs::read_dir(folder.path("state")).unwrap().flatten();
-        assert_eq!(entries.filter(|entry| is_of_arm(&entry.file_name().to_string_lossy())).count(), 1);
+        assert_eq!(entries.filter(|entry| is_of_variant(&entry.file_name().to_string_lossy())).count(), 1);
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         state.write(&folder).unwrap();
         let before = RunState::read(&folder).unwrap();
         let nowhere = "nowhere/arm-0.safetensors".to_owned();
-        state.arms[0].iteration = 3;
+        state.variants[0].iteration = 3;
         let error = Writing::begin(folder.clone(), state, nowhere, vec![1]).unwrap().end().unwrap_err();
         assert!(error.to_string().contains("nowhere"), "{error}");
         assert_eq!(RunState::read(&folder).unwrap(), before);

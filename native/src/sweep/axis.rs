@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use simile_core::numeric::split::split_indices;
 
-use crate::config::{ARMS, FORMER_ARMS};
+use crate::config::{FORMER_VARIANTS, VARIANTS};
 use crate::exit::usage;
 
 /// Combinations of a grid at most, even where few of them are drawn.
@@ -63,12 +63,12 @@ impl Axis {
         }
     }
 
-    /// The key without the arm that it belongs to.
+    /// The key without the variant that it belongs to.
     pub(crate) fn short(&self) -> &str {
-        let of_arm = [ARMS, FORMER_ARMS]
+        let of_variant = [VARIANTS, FORMER_VARIANTS]
             .into_iter()
-            .find_map(|arms| self.key.strip_prefix(arms)?.strip_prefix('.')?.split_once('.'));
-        of_arm.map_or(self.key.as_str(), |(_, key)| key)
+            .find_map(|variants| self.key.strip_prefix(variants)?.strip_prefix('.')?.split_once('.'));
+        of_variant.map_or(self.key.as_str(), |(_, key)| key)
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_is_left_out_of_a_short_key() {
+    fn a_variant_is_left_out_of_a_short_key() {
         assert_eq!(axis("arm.Fair-CCLK.objective.lambda=1").short(), "objective.lambda");
         assert_eq!(axis("train.batch=1").short(), "train.batch");
     }

@@ -12,7 +12,7 @@ use crate::exit::usage;
 use crate::experiment::settle::Settled;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::run_folder::record::ArmResult;
+use crate::run_folder::record::VariantResult;
 
 /// One point.
 #[derive(Debug, Serialize)]
@@ -74,7 +74,7 @@ impl Outcome {
     /// Gathers the metrics of a point's runs.
     pub(crate) fn of(axes: &[Axis], tried: &Tried) -> Self {
         let value = |(axis, &at): (&Axis, &usize)| (axis.key.clone(), axis.values[at].clone());
-        let mut runs: Vec<(u64, &ArmResult)> = Vec::new();
+        let mut runs: Vec<(u64, &VariantResult)> = Vec::new();
         let mut diverged = Vec::new();
         for (seed, ran) in &tried.runs {
             match ran {
@@ -147,7 +147,7 @@ impl Aim<'_> {
     /// As for [`rank`](Self::rank).
     pub(crate) fn check_run(self, settled: &Settled) -> Result<()> {
         let Settled::Done(run) = settled else { return Ok(()) };
-        run.arms.first().map_or(Ok(()), |arm| self.check(&arm.metrics))
+        run.variants.first().map_or(Ok(()), |variant| self.check(&variant.metrics))
     }
 
     fn check<T>(self, metrics: &BTreeMap<String, T>) -> Result<()> {

@@ -19,7 +19,8 @@ use crate::report::{document, wide};
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep<'a> {
     pub(crate) recipe: &'a str,
-    pub(crate) arm: String,
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
     pub(crate) axes: &'a [Axis],
     #[serde(flatten)]
     pub(crate) aim: Aim<'a>,
@@ -180,7 +181,7 @@ impl Sweep<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Self { grid, seeds, device, version, command, aim, arm, missing, .. } = self;
+        let Self { grid, seeds, device, version, command, aim, variant, missing, .. } = self;
         let tried = self.points.len();
         let absent: Vec<&str> = missing.iter().map(|one| one.folder.as_str()).collect();
         let absent = (!missing.is_empty()).then(|| format!("Without a result: {}.", absent.join(", ")));
@@ -192,7 +193,7 @@ impl Sweep<'_> {
         let diverged: Vec<String> = diverged.collect();
         let diverged = (!diverged.is_empty()).then(|| format!("Diverged: {}.", diverged.join("; ")));
         let how = [format!(
-            "Variant {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
+            "Variant {variant}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
                  the best has the {way} mean {}. {device}, simile {version}: `{command}`",
             match seeds {
                 1 => "one seed each".into(),
@@ -264,7 +265,7 @@ impl Sweep<'_> {
             @for remark in self.remarks() { p.soft { (remark) } }
         };
         let title = format!("Sweep of {}", self.recipe);
-        Ok(document(&title, &html! { h1 { (title) } p.soft { (self.arm) } }, &body))
+        Ok(document(&title, &html! { h1 { (title) } p.soft { (self.variant) } }, &body))
     }
 
     /// The best of some points by an aim.

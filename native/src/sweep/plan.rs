@@ -13,7 +13,7 @@ use crate::data::settings::JudgedBy;
 use crate::exit::usage;
 use crate::experiment::settle::Settled;
 use crate::experiment::several::Task;
-use crate::run_folder::record::ArmResult;
+use crate::run_folder::record::VariantResult;
 
 /// The key of the seed of a run.
 const SEED: &str = "train.seed";
@@ -24,8 +24,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) recipe: &'a str,
     /// Keys that every run changes.
     pub(crate) set: &'a [String],
-    /// The arm to train; the recipe's only one if absent.
-    pub(crate) arm: Option<&'a str>,
+    /// The variant to train; the recipe's only one if absent.
+    pub(crate) variant: Option<&'a str>,
     pub(crate) seeds: Range<u64>,
     pub(crate) smoke: bool,
     pub(crate) out: &'a Path,
@@ -42,7 +42,7 @@ pub(crate) struct Tried {
 /// The outcome of one run.
 #[derive(Debug, Clone)]
 pub(crate) enum Ran {
-    To(Box<ArmResult>),
+    To(Box<VariantResult>),
     /// It diverged, in words.
     Diverged(String),
 }
@@ -91,7 +91,7 @@ impl Plan<'_> {
         let tried = |(at, point): (usize, &Point)| {
             let of_point = self.seeds.clone().zip(settled.iter().skip(at).step_by(points.len()));
             let ran = |(seed, settled): (u64, &Settled)| match settled {
-                Settled::Done(run) => Some((seed, Ran::To(Box::new(run.arms.first()?.clone())))),
+                Settled::Done(run) => Some((seed, Ran::To(Box::new(run.variants.first()?.clone())))),
                 Settled::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
                 Settled::Missing(_) => None,
             };
@@ -102,14 +102,14 @@ impl Plan<'_> {
         points.iter().enumerate().filter_map(tried).collect()
     }
 
-    /// Name of the arm that is trained.
+    /// Name of the variant that is trained.
     ///
     /// # Errors
-    /// A usage error if a setting is not valid, or there are several arms.
-    pub(crate) fn arm_of(&self, axes: &[Axis], points: &[Point]) -> Result<String> {
+    /// A usage error if a setting is not valid, or there are several variants.
+    pub(crate) fn variant_of(&self, axes: &[Axis], points: &[Point]) -> Result<String> {
         let Some(point) = points.first() else { return Ok(String::new()) };
         let recipe = self.recipe_of(axes, point, self.seeds.start)?;
-        Ok(recipe.arms().into_iter().next().map_or_else(String::new, |arm| arm.name))
+        Ok(recipe.variants().into_iter().next().map_or_else(String::new, |variant| variant.name))
     }
 
     /// Refuses the seed as a setting: each run has that of its place among the runs of a point.
@@ -127,12 +127,12 @@ impl Plan<'_> {
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
         let of_grid: Vec<String> = settings(axes, point).collect();
         let set = [self.set, &of_grid].concat();
-        let arms: Vec<String> = self.arm.iter().map(|&arm| arm.to_owned()).collect();
-        let changes = Changes { set: &set, arms: &arms, seed: Some(seed), smoke: self.smoke };
+        let variants: Vec<String> = self.variant.iter().map(|&variant| variant.to_owned()).collect();
+        let changes = Changes { set: &set, variants: &variants, seed: Some(seed), smoke: self.smoke };
         let recipe = Recipe::load(self.recipe, &changes).map_err(|error| named_by_grid(error, &of_grid))?;
-        let arms: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
-        if arms.len() != 1 {
-            let known = arms.join(", ");
+        let variants: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
+        if variants.len() != 1 {
+            let known = variants.join(", ");
             return Err(usage(format_args!(
                 "a sweep is of one variant; name it with --variant; known: {known}"
             )));
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
     use crate::exit::Usage;
 
-    fn plan<'a>(set: &'a [String], arm: Option<&'a str>) -> Plan<'a> {
-        Plan { recipe: "fair-digits", set, arm, seeds: 0..1, smoke: false, out: Path::new("nowhere") }
+    fn plan<'a>(set: &'a [String], variant: Option<&'a str>) -> Plan<'a> {
+        Plan { recipe: "fair-digits", set, variant, seeds: 0..1, smoke: false, out: Path::new("nowhere") }
     }
 
     #[test]
@@ -194,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_on_test_images_with_several_arms_or_with_a_wrong_value() {
-        let refused = |set: &[&str], arm, grid: &str, reason: &str| {
+    fn nothing_begins_on_test_images_with_several_variants_or_with_a_wrong_value() {
+        let refused = |set: &[&str], variant, grid: &str, reason: &str| {
             let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
             let axes = Axis::all(&[grid.to_owned()]).unwrap();
             let points = super::super::axis::points(&axes, None, 0);
-            let error = plan(&set, arm).tasks(&axes, &points).unwrap_err();
+            let error = plan(&set, variant).tasks(&axes, &points).unwrap_err();
             assert!(error.is::<Usage>() && error.to_string().contains(reason), "{error}");
         };
         let held = ["data.validation=100"];

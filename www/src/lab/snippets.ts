@@ -58,7 +58,7 @@ function python(value: unknown): string {
   return `{${entries.join(", ")}}`;
 }
 
-/** An arm of a recipe; its data set has to have the variables that are named here. */
+/** A variant of a recipe; its data set has to have the variables that are named here. */
 function recipe(setting: Setting, entry: Offered): string {
   const { title, inputs, hasClusters } = entry;
   const lines = [

@@ -14,7 +14,7 @@ use self::probe::objective::{self, Frozen, Viewing};
 use self::probe::{Hits, Measured, Metrics, Represented, judge, measure};
 use super::session::Session;
 use crate::config::probe::Probe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
@@ -33,11 +33,11 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// The figures of the arm, to be drawn.
-    pub(crate) fn drawing<'a>(&'a self, session: &'a Session, arm: &'a Arm) -> Drawing<'a> {
+    /// The figures of the variant, to be drawn.
+    pub(crate) fn drawing<'a>(&'a self, session: &'a Session, variant: &'a RecipeVariant) -> Drawing<'a> {
         let Splits { train, test, .. } = &session.splits;
         let condition = &session.recipe.probe.condition;
-        Drawing { arm, condition, train, test, features: &self.features, guesses: &self.guesses }
+        Drawing { variant, condition, train, test, features: &self.features, guesses: &self.guesses }
     }
 }
 
@@ -46,7 +46,7 @@ impl Evaluation {
 ///
 /// # Errors
 /// If features are not finite, or an objective is not defined on a batch.
-pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Evaluation> {
+pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model) -> Result<Evaluation> {
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
     let train_features = session.prepared(train, &normalisation).features(&model.encoder)?;
@@ -67,8 +67,8 @@ pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Ev
     let objectives = &session.recipe.probe.objectives;
     metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
     let classes = train.classes.len();
-    if arm.scores(classes, 0) == Some(classes) {
-        let scores = arm.by_class(test_images.scores(model)?).map_err(usage)?;
+    if variant.scores(classes, 0) == Some(classes) {
+        let scores = variant.by_class(test_images.scores(model)?).map_err(usage)?;
         if scores.columns() == classes {
             let own = judge(&session.recipe.probe, &scores, test)?;
             metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));

@@ -16,7 +16,7 @@ use crate::metrics::format::MetricFormat;
 use crate::metrics::names::TOP1;
 use crate::run_folder::record::Untrained;
 
-/// The same probes on the encoder before its first step, measured once: every arm begins with the same encoder, whose
+/// The same probes on the encoder before its first step, measured once: every variant begins with the same encoder, whose
 /// weights follow from the seed. The bias-amplifying network of the method `difficulty` alone begins with others, because it is
 /// drawn after the debiased one.
 ///

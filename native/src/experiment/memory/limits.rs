@@ -8,7 +8,7 @@ use simile_core::data::Dataset;
 use simile_core::nn::head::HeadConfig;
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::data::DataSection;
 use crate::data::source::Kind;
@@ -81,10 +81,10 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
         ));
     }
     let embedding = recipe.encoder.config.embedding_size();
-    for arm in recipe.arms() {
-        let head = recipe.head.of(arm.scores(train.classes.len(), 0));
+    for variant in recipe.variants() {
+        let head = recipe.head.of(variant.scores(train.classes.len(), 0));
         head_needs(&head, embedding).into_iter().try_for_each(|need| need.within(free))?;
-        method_need(&arm, head.output).map_or(Ok(()), |need| need.within(free))?;
+        method_need(&variant, head.output).map_or(Ok(()), |need| need.within(free))?;
     }
     Ok(())
 }
@@ -100,8 +100,8 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 }
 
 /// The memory of a method beside its networks, for projections of a width.
-fn method_need(arm: &Arm, width: usize) -> Option<Need<'static>> {
-    let (key, count) = match arm.method() {
+fn method_need(variant: &RecipeVariant, width: usize) -> Option<Need<'static>> {
+    let (key, count) = match variant.method() {
         AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
         AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
         _ => return None,

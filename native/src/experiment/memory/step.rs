@@ -8,7 +8,7 @@ use simile_core::train::{StepMemory, StoredPictures};
 use super::available::{available, mebibytes};
 use super::size;
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::{DeviceSet, Kind, Present};
 use crate::exit::usage;
@@ -54,10 +54,10 @@ impl Room {
     }
 }
 
-/// A step of an arm on one of its devices.
+/// A step of a variant on one of its devices.
 struct Step<'r> {
     recipe: &'r Recipe,
-    arm: &'r Arm,
+    variant: &'r RecipeVariant,
     /// Number of training images.
     images: usize,
     /// Bytes of these that stay on the device.
@@ -71,7 +71,7 @@ struct Step<'r> {
 impl Step<'_> {
     /// The memory of a step on a batch of `batch` samples by a method.
     fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
-        let config = step_settings(self.recipe, self.arm, method)?;
+        let config = step_settings(self.recipe, self.variant, method)?;
         let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
         let at_most = |count: usize| count.min(self.images);
         let size = StepSize { samples: at_most(samples), classified: classified.map(at_most) };
@@ -86,15 +86,15 @@ impl Step<'_> {
     /// The key that sets the number of images at once, its value, and the remedy with the largest value that fits.
     ///
     /// # Errors
-    /// As the settings of the arm.
+    /// As the settings of the variant.
     fn remedy(&self, fits: impl Fn(&StepMemory) -> bool) -> Result<(&'static str, usize, String)> {
         let batch = self.recipe.train.batch;
-        let statistics = match self.arm.method() {
+        let statistics = match self.variant.method() {
             AlgorithmConfig::Cached { statistics, .. } => statistics,
             _ => BatchStatistics::default(),
         };
         let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk, statistics });
-        let (key, count, of) = match self.arm.method() {
+        let (key, count, of) = match self.variant.method() {
             AlgorithmConfig::Cached { chunk, .. } => {
                 ("method.chunk", chunk, largest(chunk.min(batch), |chunk| Ok(fits(&chunked(chunk)?)))?)
             }
@@ -106,7 +106,7 @@ impl Step<'_> {
                 ("train.batch", batch, largest(batch, |batch| Ok(fits(&whole(batch)?)))?)
             }
         };
-        let remedy = match (self.arm.method(), of) {
+        let remedy = match (self.variant.method(), of) {
             (AlgorithmConfig::Single {}, Some(chunk)) => format!(
                 "`method = {{ name = \"cached\", chunk = {chunk} }}` takes the step in chunks that fit, or lower \
                  train.batch to {chunk}"
@@ -121,7 +121,7 @@ impl Step<'_> {
     }
 }
 
-/// Checks that a step of every arm fits on each device, and says how much memory the largest takes. `images` is the number of
+/// Checks that a step of every variant fits on each device, and says how much memory the largest takes. `images` is the number of
 /// training images, of which `resident` bytes stay on the first device.
 ///
 /// # Errors
@@ -140,9 +140,9 @@ fn check_device(
     let (room, is_first) = (Room::of(device)?, at == 0);
     let resident = if is_first { resident } else { 0 };
     let mut most: Option<StepMemory> = None;
-    for arm in &recipe.arms() {
-        let step = Step { recipe, arm, images: images.max(1), resident, is_first, devices };
-        let memory = step.memory(recipe.train.batch, arm.method())?;
+    for variant in &recipe.variants() {
+        let step = Step { recipe, variant, images: images.max(1), resident, is_first, devices };
+        let memory = step.memory(recipe.train.batch, variant.method())?;
         if room.holds(&memory, resident) {
             most = most.into_iter().chain([memory]).max_by_key(StepMemory::total);
             continue;
@@ -160,7 +160,7 @@ fn check_device(
         return Err(usage(format_args!(
             "`{key}` is {count}: a step of `{}` needs at least {} of memory, {} of it for what {} keeps for its backward pass, and \
              {limit}; {remedy}",
-            arm.name,
+            variant.name,
             size(needed.into()),
             size(memory.activations.into()),
             recipe.encoder.config.name.name(),

@@ -14,7 +14,7 @@ use simile_core::train::Trainer;
 
 use crate::config::Recipe;
 use crate::config::probe::{Probe, ProbeSection};
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::config::selection::Readout;
 use crate::console::line;
 use crate::devices::DeviceSet;
@@ -57,8 +57,8 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     check_step(&own, (images, resident), devices)
 }
 
-/// Prepares every arm without images: its condition, its clusters, its networks, its probes and its figures. Prints the
-/// warnings and returns those of each arm.
+/// Prepares every variant without images: its condition, its clusters, its networks, its probes and its figures. Prints the
+/// warnings and returns those of each variant.
 ///
 /// # Errors
 /// A usage error if the run would fail later.
@@ -69,12 +69,14 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     limits::check_run(recipe, train)?;
     check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();
-    for arm in recipe.arms() {
-        let arm_warnings = check_arm(&arm, recipe, splits, devices);
-        let mut arm_warnings = arm_warnings.with_context(|| format!("variant `{}`", arm.name))?;
-        arm_warnings.iter().for_each(|warning| line(format_args!("warning: {}: {warning}", arm.name)));
-        arm_warnings.extend(probe_warnings.iter().cloned());
-        warnings.insert(arm.name, arm_warnings);
+    for variant in recipe.variants() {
+        let variant_warnings = check_variant(&variant, recipe, splits, devices);
+        let mut variant_warnings = variant_warnings.with_context(|| format!("variant `{}`", variant.name))?;
+        variant_warnings
+            .iter()
+            .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
+        variant_warnings.extend(probe_warnings.iter().cloned());
+        warnings.insert(variant.name, variant_warnings);
     }
     probe_warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
     for measured in &recipe.probe.objectives {
@@ -85,14 +87,19 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     Ok(warnings)
 }
 
-/// Checks that an arm can be trained and drawn, and returns its warnings.
-fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Vec<String>> {
+/// Checks that a variant can be trained and drawn, and returns its warnings.
+fn check_variant(
+    variant: &RecipeVariant,
+    recipe: &Recipe,
+    splits: &Splits,
+    devices: &DeviceSet,
+) -> Result<Vec<String>> {
     let (train, batch, seed) = (&splits.train, recipe.train.batch, recipe.train.seed);
-    let context = Context::new(&arm.objective, train, seed)?;
-    if let Some(groups) = arm.objective.neighbourhoods {
+    let context = Context::new(&variant.objective, train, seed)?;
+    if let Some(groups) = variant.objective.neighbourhoods {
         context.neighbourhoods(groups, batch, seed)?;
     }
-    match (arm.objective.neighbourhoods, arm.objective.oversample) {
+    match (variant.objective.neighbourhoods, variant.objective.oversample) {
         (Some(_), Some(_)) => {
             return Err(usage(
                 "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
@@ -101,11 +108,11 @@ fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
         (None, Some(most)) => drop(context.weighted(most, batch, seed)?),
         (_, None) => {}
     }
-    let config = trainer_config(arm, recipe, &context, (train, 1), None)?;
+    let config = trainer_config(variant, recipe, &context, (train, 1), None)?;
     let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
     share(&mut trainer.map_err(usage)?, batch, devices)?;
-    check_figures(arm, recipe, splits)?;
-    warnings::arm_warnings(arm, recipe, &context, train)
+    check_figures(variant, recipe, splits)?;
+    warnings::variant_warnings(variant, recipe, &context, train)
 }
 
 /// Number of images that stand for a whole part, and number of features of each.
@@ -170,12 +177,16 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
     usage(format_args!("the evaluation would fail: {}", told(&error)))
 }
 
-/// Checks that the figures of an arm can be drawn.
-fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
+/// Checks that the figures of a variant can be drawn.
+fn check_figures(
+    variant: &RecipeVariant,
+    recipe: &Recipe,
+    Splits { train, test, .. }: &Splits,
+) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
     let features = unordered(few.len(), 1)?;
-    Drawing { arm, condition, train, test: &few, features: &features, guesses: &few.labels }
+    Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
         .map_err(refused)

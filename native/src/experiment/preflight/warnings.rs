@@ -12,7 +12,7 @@ use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use crate::config::Recipe;
 use crate::config::objective::ObjectiveSection;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::data::tie_to_class;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
@@ -29,19 +29,19 @@ const FEWEST_ALIKE: f64 = 0.1;
 /// A kernel whose off-diagonal mean is above this separates none.
 const MOST_ALIKE: f64 = 0.95;
 
-/// The warnings of an arm.
+/// The warnings of a variant.
 ///
 /// # Errors
 /// If its first batch cannot be built.
-pub(crate) fn arm_warnings(
-    arm: &Arm,
+pub(crate) fn variant_warnings(
+    variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
     train: &Dataset,
 ) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
-    warnings.extend(views_alike(arm, recipe, train)?);
-    let section = &arm.objective;
+    warnings.extend(views_alike(variant, recipe, train)?);
+    let section = &variant.objective;
     let one_value = |name: &str| {
         one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
     };
@@ -59,7 +59,7 @@ pub(crate) fn arm_warnings(
             "{value}; there is nothing to condition on, name another attribute with objective.condition"
         )),
         (Some(condition), None) => {
-            let mut batch = first_batch(arm, recipe, context, train)?;
+            let mut batch = first_batch(variant, recipe, context, train)?;
             batch.truncate(COMPARED);
             let z = condition.to_matrix().select(&batch);
             warnings.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
@@ -137,9 +137,14 @@ fn some_unseen(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Opt
 }
 
 /// The samples of the first step.
-fn first_batch(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<usize>> {
+fn first_batch(
+    variant: &RecipeVariant,
+    recipe: &Recipe,
+    context: &Context,
+    train: &Dataset,
+) -> Result<Vec<usize>> {
     let (batch, seed) = (recipe.train.batch, recipe.train.seed);
-    match arm.objective.neighbourhoods {
+    match variant.objective.neighbourhoods {
         Some(groups) => Ok(context.neighbourhoods(groups, batch, seed)?.batch(0)),
         None => {
             let sampling = Sampling { samples: train.len(), batch, drop_last: false, seed };
@@ -149,9 +154,9 @@ fn first_batch(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -
 }
 
 /// The warning that both views of an image are the same.
-fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
-    let compares =
-        arm.scores(train.classes.len(), 0).is_none() && !matches!(arm.method(), AlgorithmConfig::Vae {});
+fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
+    let compares = variant.scores(train.classes.len(), 0).is_none()
+        && !matches!(variant.method(), AlgorithmConfig::Vae {});
     if !compares {
         return Ok(None);
     }
@@ -249,12 +254,13 @@ mod tests {
 
     fn of(set: &[&str], change: impl FnOnce(Dataset) -> Dataset) -> Vec<String> {
         let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
-        let arms = vec!["Fair-CCLK".to_owned()];
-        let recipe = Recipe::load("fair-digits", &Changes { set: &set, arms: &arms, ..Changes::default() });
+        let variants = vec!["Fair-CCLK".to_owned()];
+        let recipe =
+            Recipe::load("fair-digits", &Changes { set: &set, variants: &variants, ..Changes::default() });
         let (recipe, train) = (recipe.unwrap(), change(draw_digits(300, Colours::Palette, 0).unwrap()));
-        let arm = recipe.arms().remove(0);
-        let context = Context::new(&arm.objective, &train, 0).unwrap();
-        let warnings = arm_warnings(&arm, &recipe, &context, &train).unwrap();
+        let variant = recipe.variants().remove(0);
+        let context = Context::new(&variant.objective, &train, 0).unwrap();
+        let warnings = variant_warnings(&variant, &recipe, &context, &train).unwrap();
         warnings.into_iter().chain(probe_warnings(&recipe, &train, (&train, "test"))).collect()
     }
 

@@ -8,14 +8,14 @@ use simile_core::loss::spec::{InputKind, Needed};
 use simile_core::train::{StepCost, StoredPictures};
 
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_settings, step_size};
 
 /// Bytes of a number and of an index on a device.
 const NUMBER: u64 = 4;
 
-/// The cost of a step of an arm.
+/// The cost of a step of a variant.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Cost {
     /// Arithmetic and memory traffic.
@@ -49,28 +49,28 @@ impl Uploads {
         self.indices + self.views + self.partners + self.labels + self.weights
     }
 
-    fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
+    fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
         let side = side_of_pictures(recipe);
         let picture = (recipe.encoder.config.channels * side.pow(2)) as u64;
-        let (method, batch) = (arm.method(), recipe.train.batch as u64);
+        let (method, batch) = (variant.method(), recipe.train.batch as u64);
         let numbers = |augmentation: &Augmentation| -> Result<u64> {
             Ok(augmentation.numbers([side; 2]).map_err(usage)? as u64)
         };
         let (mut images, mut of_views) = (batch, 2 * batch * numbers(&recipe.augment)?);
-        if method.takes_plain(&arm.objective.name) {
+        if method.takes_plain(&variant.objective.name) {
             of_views += batch * numbers(&Augmentation::default())?;
         }
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
             images += section.batch as u64;
             of_views += section.batch as u64 * numbers(&section.augment)?;
         }
-        let objective = arm.objective.config().map_err(usage)?.build().map_err(usage)?;
-        let inputs = loss::spec(&arm.objective.name).map_err(usage)?.inputs;
+        let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
+        let inputs = loss::spec(&variant.objective.name).map_err(usage)?.inputs;
         let labels = inputs.iter().filter(|input| {
             let is_label = matches!(input.kind, InputKind::Integers | InputKind::Clusters);
             is_label && input.needed == Needed::Always
         });
-        let partners = if arm.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
+        let partners = if variant.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
         let weights = objective.ahead().map_or(0, |ahead| *ahead.numbers(recipe.train.batch).end());
         Ok(Self {
             pictures: images * picture,
@@ -84,14 +84,14 @@ impl Uploads {
 }
 
 impl Cost {
-    /// Computes the cost of a step of an arm.
+    /// Computes the cost of a step of a variant.
     ///
     /// # Errors
-    /// The settings of the arm are invalid.
-    pub(crate) fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
-        let config = step_settings(recipe, arm, arm.method())?;
+    /// The settings of the variant are invalid.
+    pub(crate) fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
+        let config = step_settings(recipe, variant, variant.method())?;
         let size = step_size(recipe, &config, recipe.train.batch);
-        let uploads = Uploads::of(recipe, arm)?;
+        let uploads = Uploads::of(recipe, variant)?;
         let stored =
             StoredPictures { side: side_of_pictures(recipe), ahead: batches_ahead(uploads.pictures) };
         let memory = config.step_memory(size, stored, 1).total();
@@ -104,24 +104,26 @@ impl Cost {
 pub(crate) struct Costs {
     pub(crate) recipe: String,
     pub(crate) batch: usize,
-    pub(crate) arms: Vec<ArmCost>,
+    #[serde(rename = "arms")]
+    pub(crate) variants: Vec<VariantCost>,
 }
 
-/// The cost of an arm.
+/// The cost of a variant.
 #[derive(Debug, Serialize)]
-pub(crate) struct ArmCost {
+pub(crate) struct VariantCost {
     pub(crate) name: String,
     pub(crate) cost: Cost,
 }
 
-/// Computes the cost of a step of every arm.
+/// Computes the cost of a step of every variant.
 ///
 /// # Errors
-/// The settings of an arm are invalid.
+/// The settings of a variant are invalid.
 pub(crate) fn costs(recipe: &Recipe) -> Result<Costs> {
-    let of_arm = |arm: Arm| Ok(ArmCost { cost: Cost::of(recipe, &arm)?, name: arm.name });
-    let arms = recipe.arms().into_iter().map(of_arm).collect::<Result<_>>()?;
-    Ok(Costs { recipe: recipe.name.clone(), batch: recipe.train.batch, arms })
+    let of_variant =
+        |variant: RecipeVariant| Ok(VariantCost { cost: Cost::of(recipe, &variant)?, name: variant.name });
+    let variants = recipe.variants().into_iter().map(of_variant).collect::<Result<_>>()?;
+    Ok(Costs { recipe: recipe.name.clone(), batch: recipe.train.batch, variants })
 }
 
 #[cfg(test)]
@@ -133,8 +135,8 @@ mod tests {
     fn cost(recipe: &str, set: &[&str]) -> Cost {
         let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
         let recipe = Recipe::load(recipe, &Changes { set: &set, ..Changes::default() }).unwrap();
-        let arm = recipe.arms().remove(0);
-        Cost::of(&recipe, &arm).unwrap()
+        let variant = recipe.variants().remove(0);
+        Cost::of(&recipe, &variant).unwrap()
     }
 
     /// A debugger counted wgpu's uploads of a step at 4 and at 8 images: 4144 and 4832 bytes, with the set on the device.

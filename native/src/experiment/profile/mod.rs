@@ -1,4 +1,4 @@
-//! Measures some training steps of every arm, as a whole and by stage, to show where their time goes.
+//! Measures some training steps of every variant, as a whole and by stage, to show where their time goes.
 
 pub(crate) mod cost;
 mod spans;
@@ -20,7 +20,7 @@ use self::cost::Cost;
 use self::spans::{Recorded, Spans, Stages};
 use self::trace::TraceFile;
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::{Progress, line};
 use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
@@ -41,12 +41,13 @@ pub(crate) struct Profile {
     pub(crate) batch: usize,
     /// The file of all stages, which Perfetto and `chrome://tracing` open.
     pub(crate) trace: PathBuf,
-    pub(crate) arms: Vec<ArmProfile>,
+    #[serde(rename = "arms")]
+    pub(crate) variants: Vec<VariantProfile>,
 }
 
-/// The measured steps of an arm.
+/// The measured steps of a variant.
 #[derive(Debug, Serialize)]
-pub(crate) struct ArmProfile {
+pub(crate) struct VariantProfile {
     pub(crate) name: String,
     /// Number of steps.
     pub(crate) steps: usize,
@@ -94,10 +95,10 @@ pub(crate) struct KernelLaunches {
     pub(crate) per_step: f64,
 }
 
-/// Measures `steps` steps of every arm, and writes their stages to the file `trace`.
+/// Measures `steps` steps of every variant, and writes their stages to the file `trace`.
 ///
 /// # Errors
-/// As the run itself would: the data cannot be read, or a step fails; a usage error if an arm's first stage of training
+/// As the run itself would: the data cannot be read, or a step fails; a usage error if a variant's first stage of training
 /// has fewer steps; a failure if the file cannot be written; [`Interrupted`] if the user requests it.
 pub(crate) fn profile(
     recipe: Recipe,
@@ -117,12 +118,12 @@ pub(crate) fn profile(
     // Batches are read and conditions solved ahead until the last iteration: those that are measured are before it.
     let iterations = &mut prepared.recipe.train.iterations;
     *iterations = (*iterations).max(WARM_UP + 2 * steps);
-    let mut arms = Vec::new();
-    for arm in prepared.recipe.arms() {
-        let measured = profile_arm(&prepared, &arm, weights.clone(), steps);
-        let (profile, stages) = measured.with_context(|| format!("variant `{}`", arm.name))?;
-        events.add(&arm.name, &stages);
-        arms.push(profile);
+    let mut variants = Vec::new();
+    for variant in prepared.recipe.variants() {
+        let measured = profile_variant(&prepared, &variant, weights.clone(), steps);
+        let (profile, stages) = measured.with_context(|| format!("variant `{}`", variant.name))?;
+        events.add(&variant.name, &stages);
+        variants.push(profile);
     }
     events.finish()?;
     Ok(Profile {
@@ -130,27 +131,27 @@ pub(crate) fn profile(
         device: prepared.devices.to_string(),
         batch: prepared.recipe.train.batch,
         trace: trace.to_owned(),
-        arms,
+        variants,
     })
 }
 
-fn profile_arm(
+fn profile_variant(
     prepared: &Prepared,
-    arm: &Arm,
+    variant: &RecipeVariant,
     weights: Option<Arc<Weights>>,
     steps: usize,
-) -> Result<(ArmProfile, Stages)> {
+) -> Result<(VariantProfile, Stages)> {
     let Prepared { recipe, devices, splits, .. } = prepared;
     let device = &devices.first.device;
-    let loader = DataLoader::new(arm, recipe, &splits.train, device)?;
+    let loader = DataLoader::new(variant, recipe, &splits.train, device)?;
     let context = loader.context();
     let epoch = (&splits.train, loader.batches_per_epoch());
-    let config = trainer_config(arm, recipe, context, epoch, weights)?;
+    let config = trainer_config(variant, recipe, context, epoch, weights)?;
     let mut trainer = Trainer::new(config, &context.training_set(), device).map_err(usage)?;
     share(&mut trainer, recipe.train.batch, devices)?;
 
-    line(format_args!("{}: measuring {steps} steps twice on {devices}", arm.name));
-    let progress = Progress::new(&arm.name, 0, (WARM_UP + 2 * steps) as u64);
+    line(format_args!("{}: measuring {steps} steps twice on {devices}", variant.name));
+    let progress = Progress::new(&variant.name, 0, (WARM_UP + 2 * steps) as u64);
     let mut training = Training { trainer, loader, progress };
     let (spans, recorded) = Spans::listen(device.clone());
     // Threads that work for the steps start in the first step; their stages are recorded from then on.
@@ -161,8 +162,8 @@ fn profile_arm(
     let in_step = |time: Duration| 1e3 * time.as_secs_f64() / steps as f64;
     let waiting =
         WaitingTime { images_ms: waited.images.map(in_step), solves_ms: waited.solves.map(in_step) };
-    let profile = ArmProfile {
-        name: arm.name.clone(),
+    let profile = VariantProfile {
+        name: variant.name.clone(),
         steps,
         step_ms: 1e3 * seconds / steps as f64,
         host_ms: in_step(of_host),
@@ -170,7 +171,7 @@ fn profile_arm(
         images_per_second: images as f64 / seconds,
         stages: times(&stages, steps),
         launches: sorted(launches, steps),
-        cost: Cost::of(recipe, arm)?,
+        cost: Cost::of(recipe, variant)?,
     };
     Ok((profile, stages))
 }
@@ -185,7 +186,7 @@ struct Undisturbed {
     launches: BTreeMap<String, u64>,
 }
 
-/// An arm in training, without its run folder.
+/// A variant in training, without its run folder.
 struct Training {
     trainer: Trainer,
     loader: DataLoader,

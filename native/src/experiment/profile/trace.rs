@@ -14,7 +14,7 @@ pub(super) struct TraceFile {
     file: Pending,
     path: PathBuf,
     events: Vec<TraceEvent>,
-    arms: u64,
+    variants: u64,
 }
 
 /// An event of the format: a stage (`X`), or the name of a process or of a thread (`M`). Times are microseconds.
@@ -62,14 +62,14 @@ impl TraceFile {
     /// If it cannot be written.
     pub(super) fn begin(path: &Path) -> Result<Self> {
         let file = Pending::begin(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, path: path.to_owned(), events: Vec::new(), arms: 0 })
+        Ok(Self { file, path: path.to_owned(), events: Vec::new(), variants: 0 })
     }
 
-    /// Adds the stages of an arm, as a process of its own with its threads.
-    pub(super) fn add(&mut self, arm: &str, stages: &Stages) {
-        self.arms += 1;
-        let pid = self.arms;
-        self.events.push(TraceEvent::naming("process_name", (pid, 1), arm));
+    /// Adds the stages of a variant, as a process of its own with its threads.
+    pub(super) fn add(&mut self, variant: &str, stages: &Stages) {
+        self.variants += 1;
+        let pid = self.variants;
+        self.events.push(TraceEvent::naming("process_name", (pid, 1), variant));
         let threads = stages.threads.iter().enumerate();
         let names = threads.map(|(at, name)| TraceEvent::naming("thread_name", (pid, tid(at)), name));
         self.events.extend(names);

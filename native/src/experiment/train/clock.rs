@@ -1,4 +1,4 @@
-//! The times of an arm's training: since its start, since its last checkpoint, and spent on checkpoints.
+//! The times of a variant's training: since its start, since its last checkpoint, and spent on checkpoints.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ const SHARE: f64 = 0.01;
 /// Checkpoints that have delayed a run by less than this in total are always allowed.
 const NOTICED: Duration = Duration::from_secs(1);
 
-/// The clock of an arm.
+/// The clock of a variant.
 pub(super) struct Clock {
     started: Instant,
     /// Seconds of training before this process.
@@ -88,11 +88,11 @@ impl Clock {
     }
 
     /// Reports it if checkpoints took more than their share nevertheless.
-    pub(super) fn complain(&self, arm: &str) {
+    pub(super) fn complain(&self, variant: &str) {
         if let Some(share) = self.costs.excess(self.started.elapsed()) {
             let share = 100.0 * share;
             line(format_args!(
-                "{arm}: {share:.0} % of the time went into checkpoints; raise train.checkpoint_every"
+                "{variant}: {share:.0} % of the time went into checkpoints; raise train.checkpoint_every"
             ));
         }
     }

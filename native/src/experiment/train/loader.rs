@@ -16,7 +16,7 @@ use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
 use super::image_loader::{ImageLoader, Order, Place, StepImages};
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::prepare::ahead::resident_limit;
@@ -63,38 +63,43 @@ struct Beside {
 }
 
 impl DataLoader {
-    /// Batches for an arm.
+    /// Batches for a variant.
     ///
     /// # Errors
-    /// A usage error if the data set lacks a variable that the arm needs; a failure if an image cannot be read.
-    pub(crate) fn new(arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
-        let loader = Self::keeping(resident_limit()?, arm, recipe, train, device)?;
+    /// A usage error if the data set lacks a variable that the variant needs; a failure if an image cannot be read.
+    pub(crate) fn new(
+        variant: &RecipeVariant,
+        recipe: &Recipe,
+        train: &Dataset,
+        device: &Device,
+    ) -> Result<Self> {
+        let loader = Self::keeping(resident_limit()?, variant, recipe, train, device)?;
         loader.context.note().into_iter().for_each(line);
         Ok(loader)
     }
 
-    /// Batches for an arm, without a message to the user. The images of a set of at most `resident` bytes stay on the device; others
+    /// Batches for a variant, without a message to the user. The images of a set of at most `resident` bytes stay on the device; others
     /// are read ahead.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub(in crate::experiment) fn keeping(
         resident: u64,
-        arm: &Arm,
+        variant: &RecipeVariant,
         recipe: &Recipe,
         train: &Dataset,
         device: &Device,
     ) -> Result<Self> {
         let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
         let normalisation = recipe.normalisation().map_err(usage)?;
-        let context = Context::new(&arm.objective, train, seed)?;
+        let context = Context::new(&variant.objective, train, seed)?;
         let shuffled = |batch, seed| {
             let drop_last = recipe.train.drops_last(batch, samples);
             Sampler::new(Sampling { samples, batch, drop_last, seed })
         };
         let own = shuffled(batch, seed)?;
         let mut batches_per_epoch = own.batches_per_epoch();
-        let order = match (arm.objective.neighbourhoods, arm.objective.oversample) {
+        let order = match (variant.objective.neighbourhoods, variant.objective.oversample) {
             (Some(groups), _) => {
                 Order::ConditionGroups(Arc::new(context.neighbourhoods(groups, batch, seed)?))
             }
@@ -103,7 +108,7 @@ impl DataLoader {
         };
         let place = Place::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
-        let method = arm.method();
+        let method = variant.method();
         let mut beside = None;
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
             let sampler = shuffled(section.batch, seed ^ BESIDE_SEED)?;
@@ -112,14 +117,14 @@ impl DataLoader {
                 ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
             beside = Some(Beside { image_loader, views: views(section.augment.clone()) });
         }
-        let solves = solves(arm, &context, device)?;
+        let solves = solves(variant, &context, device)?;
         let Augmentation { size, centre_crop, .. } = recipe.augment;
         let as_they_are = Augmentation { size, centre_crop, ..Augmentation::default() };
         Ok(Self {
             image_loader: ImageLoader::new(order, &train.images, place, device),
             context,
             views: views(recipe.augment.clone()),
-            plain: method.takes_plain(&arm.objective.name).then(|| views(as_they_are)),
+            plain: method.takes_plain(&variant.objective.name).then(|| views(as_they_are)),
             beside,
             solves,
             batches_per_epoch,
@@ -193,13 +198,17 @@ impl DataLoader {
     }
 }
 
-/// The solves of an arm's objective; `None` if it has none.
+/// The solves of a variant's objective; `None` if it has none.
 ///
 /// # Errors
 /// A usage error if the objective cannot be built.
-pub(in crate::experiment) fn solves(arm: &Arm, context: &Context, device: &Device) -> Result<Option<Solves>> {
+pub(in crate::experiment) fn solves(
+    variant: &RecipeVariant,
+    context: &Context,
+    device: &Device,
+) -> Result<Option<Solves>> {
     let Some(condition) = context.condition() else { return Ok(None) };
-    let objective = arm.objective.config().map_err(usage)?.build()?;
+    let objective = variant.objective.config().map_err(usage)?.build()?;
     Ok(Solves::new(objective, condition, device))
 }
 
@@ -245,19 +254,19 @@ mod tests {
         digits
     }
 
-    fn fed(objective: &str) -> (Arm, Recipe, DataLoader) {
+    fn fed(objective: &str) -> (RecipeVariant, Recipe, DataLoader) {
         fed_by("batch = 16", 8, objective)
     }
 
-    fn fed_by(train: &str, classified: usize, objective: &str) -> (Arm, Recipe, DataLoader) {
+    fn fed_by(train: &str, classified: usize, objective: &str) -> (RecipeVariant, Recipe, DataLoader) {
         let text = format!(
             "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\niterations = 4\n{train}\n\n\
              [classified]\nbatch = {classified}\n\n[method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
         );
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
-        let arm = recipe.arms().remove(0);
-        let loader = DataLoader::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
-        (arm, recipe, loader)
+        let variant = recipe.variants().remove(0);
+        let loader = DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
+        (variant, recipe, loader)
     }
 
     #[test]
@@ -276,9 +285,9 @@ mod tests {
 
     #[test]
     fn images_to_classify_are_a_batch_of_their_own_and_make_the_epoch() {
-        let (arm, recipe, mut loader) = fed("name = \"biascon-total\"\noversample = 10.0");
+        let (variant, recipe, mut loader) = fed("name = \"biascon-total\"\noversample = 10.0");
         assert_eq!(loader.batches_per_epoch(), 40 / 8);
-        let settings = trainer_config(&arm, &recipe, loader.context(), (&biased(), 5), None).unwrap();
+        let settings = trainer_config(&variant, &recipe, loader.context(), (&biased(), 5), None).unwrap();
         assert_eq!(settings.head.output, 10);
         let mut trainer = Trainer::new(settings, &loader.context().training_set(), &Device::flex()).unwrap();
         loader.step(&mut trainer).unwrap();
@@ -321,11 +330,11 @@ mod tests {
                  [objective]\nname = \"{objective}\"\nkernel = {{ name = \"rbf\", sigma = 20.0 }}\n"
             );
             let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
-            let arm = recipe.arms().remove(0);
-            let loader = || DataLoader::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
+            let variant = recipe.variants().remove(0);
+            let loader = || DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
             let set = loader().context().training_set();
             let settings =
-                || trainer_config(&arm, &recipe, loader().context(), (&biased(), 5), None).unwrap();
+                || trainer_config(&variant, &recipe, loader().context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |ahead: bool, interrupted: Option<u64>| {
                 let opened = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
@@ -355,12 +364,13 @@ mod tests {
         // A thread copies them to a GPU while steps compute there.
         let on_gpu = DeviceName::Wgpu.present().into_iter().take(1).map(|gpu| ("", gpu.device));
         for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
-            let (arm, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
+            let (variant, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = loader.context().training_set();
-            let settings = || trainer_config(&arm, &recipe, loader.context(), (&biased(), 5), None).unwrap();
+            let settings =
+                || trainer_config(&variant, &recipe, loader.context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
-                let opened = || DataLoader::keeping(resident, &arm, &recipe, &biased(), &device).unwrap();
+                let opened = || DataLoader::keeping(resident, &variant, &recipe, &biased(), &device).unwrap();
                 let mut trainer = Trainer::new(settings(), &set, &device).unwrap();
                 let mut loader = opened();
                 while !trainer.is_finished() {

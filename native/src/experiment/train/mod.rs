@@ -1,4 +1,4 @@
-//! The iterations of an arm.
+//! The iterations of a variant.
 
 mod clock;
 mod first_step;
@@ -19,7 +19,7 @@ use self::loader::{DataLoader, StepBatch};
 use self::pace::Pace;
 use self::trainer::{is_divergence, is_of_another};
 use super::session::Session;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::console::{Progress, line};
 use crate::exit::told;
 use crate::experiment::memory::used::Used;
@@ -35,31 +35,35 @@ pub(crate) struct Trained {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Trains the arm at a place in the recipe, from its last checkpoint on. It makes checkpoints at intervals of iterations and of
+/// Trains the variant at a place in the recipe, from its last checkpoint on. It makes checkpoints at intervals of iterations and of
 /// minutes.
 ///
 /// # Errors
 /// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run
-/// but that the arm diverges.
-pub(crate) fn train(session: &mut Session, at: (usize, &Arm), events: &mut EventLog) -> Result<Trained> {
-    let mut training = ArmTraining::open(session, at, events)?;
+/// but that the variant diverges.
+pub(crate) fn train(
+    session: &mut Session,
+    at: (usize, &RecipeVariant),
+    events: &mut EventLog,
+) -> Result<Trained> {
+    let mut training = VariantTraining::open(session, at, events)?;
     let outcome = training.iterate();
     let outcome = training.part(outcome);
     training.progress.finish();
     training.session.written()?;
-    training.clock.complain(&training.arm.name);
+    training.clock.complain(&training.variant.name);
     let stopped = outcome?;
     if let Some(stopped) = &stopped {
-        line(format_args!("{}: {}", training.arm.name, stopped.message));
+        line(format_args!("{}: {}", training.variant.name, stopped.message));
     }
     Ok(Trained { trainer: training.trainer, stopped })
 }
 
-/// An arm in training.
-struct ArmTraining<'a> {
+/// A variant in training.
+struct VariantTraining<'a> {
     session: &'a mut Session,
-    arm: &'a Arm,
-    /// Place of the arm in the recipe.
+    variant: &'a RecipeVariant,
+    /// Place of the variant in the recipe.
     at: usize,
     loader: DataLoader,
     trainer: Trainer,
@@ -67,7 +71,7 @@ struct ArmTraining<'a> {
     progress: Progress,
     clock: Clock,
     pace: Pace,
-    /// Number of the arms that follow.
+    /// Number of the variants that follow.
     following: u64,
     /// The learning rate of the last step.
     learning_rate: f64,
@@ -77,12 +81,16 @@ struct ArmTraining<'a> {
     unshared_state: Option<Vec<u8>>,
 }
 
-impl<'a> ArmTraining<'a> {
-    fn open(session: &'a mut Session, (at, arm): (usize, &'a Arm), events: &'a mut EventLog) -> Result<Self> {
+impl<'a> VariantTraining<'a> {
+    fn open(
+        session: &'a mut Session,
+        (at, variant): (usize, &'a RecipeVariant),
+        events: &'a mut EventLog,
+    ) -> Result<Self> {
         let device = &session.devices.first.device;
-        let mut loader = DataLoader::new(arm, &session.recipe, &session.splits.train, device)?;
-        let newest = session.state.arms[at].trainer.clone();
-        let trainer = trainer::open(session, arm, &loader, newest.as_deref())?;
+        let mut loader = DataLoader::new(variant, &session.recipe, &session.splits.train, device)?;
+        let newest = session.state.variants[at].trainer.clone();
+        let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
             // From here on there is always a state for resuming and for restoring.
             session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
@@ -91,22 +99,23 @@ impl<'a> ArmTraining<'a> {
         loader.divide(trainer.part());
         let processes = &session.devices.processes;
         if !processes.is_alone() {
-            processes.say(&Message::Arm { at }, &pollster::block_on(trainer.to_bytes())?)?;
+            processes.say(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;
         }
-        let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
+        let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.variants[at].seconds);
         match processes.count() {
-            1 => line(format_args!("{}: training on {}", arm.name, session.devices)),
-            count => {
-                line(format_args!("{}: training in {count} processes, each on {}", arm.name, session.devices))
-            }
+            1 => line(format_args!("{}: training on {}", variant.name, session.devices)),
+            count => line(format_args!(
+                "{}: training in {count} processes, each on {}",
+                variant.name, session.devices
+            )),
         }
-        let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
+        let progress = Progress::new(&variant.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
-        let following = (session.state.arms.len() - at - 1) as u64;
+        let following = (session.state.variants.len() - at - 1) as u64;
         let (pace, unshared_state, learning_rate) = (Pace::default(), None, trainer.learning_rate());
         Ok(Self {
             session,
-            arm,
+            variant,
             at,
             loader,
             trainer,
@@ -134,7 +143,7 @@ impl<'a> ArmTraining<'a> {
                 };
             }
             let result = self.step();
-            self.session.state.arms[self.at].seconds = self.clock.seconds();
+            self.session.state.variants[self.at].seconds = self.clock.seconds();
             // Read once: between two reads, a signal would end the run without a checkpoint.
             let is_asked = self.is_asked();
             match result.and_then(|()| self.checkpoint_if_due(is_asked)) {
@@ -204,7 +213,7 @@ impl<'a> ArmTraining<'a> {
         }
     }
 
-    /// Tells the other processes that the arm has ended or failed, unless they know. Their statuses may change the outcome.
+    /// Tells the other processes that the variant has ended or failed, unless they know. Their statuses may change the outcome.
     fn part(&mut self, outcome: Result<Option<Stopped>>) -> Result<Option<Stopped>> {
         let processes = self.session.devices.processes.clone();
         if processes.is_alone() || processes.has_parted() {
@@ -240,7 +249,7 @@ impl<'a> ArmTraining<'a> {
         let began = Instant::now();
         let images = match std::mem::take(&mut self.tunes) {
             true => {
-                let first = FirstStep::begin(&self.arm.name);
+                let first = FirstStep::begin(&self.variant.name);
                 let images = self.agreed()?.step(&mut self.trainer)?;
                 self.session.devices.first.device.sync().context("waiting for the device")?;
                 first.end();
@@ -255,10 +264,10 @@ impl<'a> ArmTraining<'a> {
         };
         self.pace.add(images, began.elapsed());
         self.log(loss)?;
-        self.session.state.arms[self.at].iteration = self.trainer.step_number();
+        self.session.state.variants[self.at].iteration = self.trainer.step_number();
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
         if every > 0 && self.is_due(every) {
-            selection::evaluate(self.session, (self.at, self.arm), &self.trainer, self.events)?;
+            selection::evaluate(self.session, (self.at, self.variant), &self.trainer, self.events)?;
         }
         Ok(())
     }
@@ -273,7 +282,7 @@ impl<'a> ArmTraining<'a> {
     fn log(&mut self, loss: Option<f64>) -> Result<()> {
         let Some(loss) = loss else { return Ok(()) };
         let (iteration, learning_rate) = (self.trainer.step_number(), self.learning_rate);
-        let (arm, count) = (self.arm.name.clone(), iteration as usize);
+        let (variant, count) = (self.variant.name.clone(), iteration as usize);
         let steps = self.trainer.config().steps;
         let left = (steps - iteration, self.following * steps);
         let memory = Used::now(&self.session.devices.first.device);
@@ -281,7 +290,7 @@ impl<'a> ArmTraining<'a> {
         let share = self.clock.checkpoint_share();
         let scalars = [("loss", loss), ("learning_rate", learning_rate), ("pace/checkpoints", share)];
         self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
-        self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
+        self.session.log.append(&Measurement { variant, iteration: count, loss, learning_rate })?;
         self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
         Ok(())
     }
@@ -299,7 +308,7 @@ impl<'a> ArmTraining<'a> {
         let failures = self.trainer.begin_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",
-            self.arm.name,
+            self.variant.name,
             train.len()
         ));
         Ok(())
@@ -354,9 +363,9 @@ impl<'a> ArmTraining<'a> {
     /// are not finite. Evaluations since then were finite, and are kept.
     fn back_to_good(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
         self.session.written()?;
-        let good = self.session.state.arms[self.at].good.clone();
-        self.trainer = trainer::open(self.session, self.arm, &self.loader, good.as_deref())?;
-        let state = &mut self.session.state.arms[self.at];
+        let good = self.session.state.variants[self.at].good.clone();
+        self.trainer = trainer::open(self.session, self.variant, &self.loader, good.as_deref())?;
+        let state = &mut self.session.state.variants[self.at];
         (state.iteration, state.trainer) = (self.trainer.step_number(), good);
         let every = self.session.recipe.train.checkpoint_every as u64;
         let last = completed / every * every;
@@ -365,14 +374,14 @@ impl<'a> ArmTraining<'a> {
         }
         let iteration = self.trainer.step_number();
         let message =
-            format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.arm.name);
+            format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.variant.name);
         Ok(Stopped { why: Why::Diverged, message })
     }
 
     /// Repeats the steps up to an iteration whose checkpoint was left out, and makes it.
     fn repeat(&mut self, last: u64) -> Result<()> {
         let first = self.trainer.step_number() + 1;
-        line(format_args!("{}: repeating iterations {first} to {last}", self.arm.name));
+        line(format_args!("{}: repeating iterations {first} to {last}", self.variant.name));
         while self.trainer.step_number() < last {
             if self.trainer.awaits_scores() {
                 self.begin_stage()?;
@@ -386,7 +395,7 @@ impl<'a> ArmTraining<'a> {
                 return Err(self.session.interrupted());
             }
         }
-        self.session.state.arms[self.at].iteration = last;
+        self.session.state.variants[self.at].iteration = last;
         self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByCount)
     }
 }
@@ -424,9 +433,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let ended = |name: &str, affords: bool| {
             let mut session = session(&place.path().join(name));
-            let arm = session.recipe.arms().remove(0);
-            let mut events = EventLog::open(&session.folder, &arm.name).unwrap();
-            let mut training = ArmTraining::open(&mut session, (0, &arm), &mut events).unwrap();
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
             if !affords {
                 training.clock.rewind(Duration::from_secs(1_000_000));
             }
@@ -435,14 +444,14 @@ mod tests {
                 training.checkpoint_if_due(false).unwrap();
                 training.session.written().unwrap();
             }
-            let good = training.session.state.arms[0].good.clone().unwrap();
+            let good = training.session.state.variants[0].good.clone().unwrap();
             assert!(good.contains(if affords { "iteration-4." } else { "iteration-0." }), "{good}");
             let stopped = training.iterate().unwrap().unwrap();
             training.session.written().unwrap();
             let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
             assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
             session.log.flush().unwrap();
-            let state = &session.state.arms[0];
+            let state = &session.state.variants[0];
             let file = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
             assert!(file == bytes && state.good == state.trainer);
             let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
@@ -452,14 +461,14 @@ mod tests {
         assert!(all == few, "{} {}", all.1, few.1);
     }
 
-    /// The run went on with the next arm, and waited for processes that had ended.
+    /// The run went on with the next variant, and waited for processes that had ended.
     #[test]
     fn what_ends_another_process_ends_the_run_though_its_numbers_are_not_finite() {
         let place = tempfile::tempdir().unwrap();
         let mut session = session(&place.path().join("run"));
-        let arm = session.recipe.arms().remove(0);
-        let mut events = EventLog::open(&session.folder, &arm.name).unwrap();
-        let mut training = ArmTraining::open(&mut session, (0, &arm), &mut events).unwrap();
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
         while !training.trainer.is_finished() && training.check_finite().is_ok() {
             // A loss that is no number is an error, after which the weights are none either.
             drop(training.step());

@@ -27,7 +27,7 @@ pub(super) struct Note {
     waiting: Option<f64>,
     /// Seconds to the last step, evaluations and checkpoints included, at the pace of all steps but the first.
     seconds_left: Option<f64>,
-    /// Seconds to the last step of all further arms, if there are any.
+    /// Seconds to the last step of all further variants, if there are any.
     seconds_left_of_all: Option<f64>,
     memory: Used,
 }
@@ -43,7 +43,7 @@ impl Pace {
         }
     }
 
-    /// The numbers since the last note, with so many steps left and so many of the arms that follow. The next note begins
+    /// The numbers since the last note, with so many steps left and so many of the variants that follow. The next note begins
     /// here.
     pub(super) fn note(
         &mut self,
@@ -83,7 +83,7 @@ impl Note {
 }
 
 impl Display for Note {
-    /// The time left of the arm is part of the line of progress already.
+    /// The time left of the variant is part of the line of progress already.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} images/s", self.images_per_second)?;
         if let Some(waiting) = self.waiting {

@@ -7,7 +7,7 @@ use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::train::Trainer;
 
 use crate::config::probe::Probe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::config::selection::{Readout, SelectionSection};
 use crate::console::line;
 use crate::exit::usage;
@@ -32,14 +32,14 @@ pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 
 /// Evaluates the current network on the held-out images, and stores it if it is the best.
 pub(crate) fn evaluate(
     session: &mut Session,
-    (at, arm): (usize, &Arm),
+    (at, variant): (usize, &RecipeVariant),
     trainer: &Trainer,
     events: &mut EventLog,
 ) -> Result<()> {
     let (Some(section), Some(validation)) = (&session.recipe.selection, &session.splits.validation) else {
         return Ok(());
     };
-    let metrics = judged(session, arm, section, validation, trainer)?;
+    let metrics = judged(session, variant, section, validation, trainer)?;
     let value = metrics.get(&section.metric).copied().ok_or_else(|| {
         let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
         usage(format_args!(
@@ -52,9 +52,9 @@ pub(crate) fn evaluate(
     let tags: Vec<(String, f64)> =
         metrics.iter().map(|(name, value)| (format!("validation/{name}"), *value)).collect();
     events.scalars(iteration as usize, tags.iter().map(|(tag, value)| (tag.as_str(), *value)))?;
-    let is_best = session.state.arms[at].evaluations.iter().all(|earlier| value > earlier.value);
+    let is_best = session.state.variants[at].evaluations.iter().all(|earlier| value > earlier.value);
     let mark = if is_best { ", the best so far" } else { "" };
-    line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", arm.name, section.metric));
+    line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", variant.name, section.metric));
     if is_best {
         let mut metadata = session.metadata(at)?;
         metadata.head = Some(trainer.config().head.clone());
@@ -62,13 +62,13 @@ pub(crate) fn evaluate(
         session.written()?;
         session.state.keep_best(&session.folder, at, iteration, &bytes)?;
     }
-    session.state.arms[at].evaluations.push(Evaluation { iteration, value, metrics });
+    session.state.variants[at].evaluations.push(Evaluation { iteration, value, metrics });
     Ok(())
 }
 
 fn judged(
     session: &Session,
-    arm: &Arm,
+    variant: &RecipeVariant,
     section: &SelectionSection,
     validation: &Dataset,
     trainer: &Trainer,
@@ -77,7 +77,7 @@ fn judged(
     let held_out = session.prepared(validation, &normalisation);
     let probe = match section.probe {
         Readout::Classifier => {
-            let scores = arm.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
+            let scores = variant.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
             return judge(&session.recipe.probe, &scores, validation);
         }
         Readout::Linear => Probe::Linear,
@@ -96,7 +96,7 @@ fn judged(
 /// The reason to stop training now, if the evaluations have not improved for long enough.
 pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
     let SelectionSection { patience, metric, .. } = session.recipe.selection.as_ref()?;
-    let evaluations = &session.state.arms[at].evaluations;
+    let evaluations = &session.state.variants[at].evaluations;
     let (best, last) = (best(evaluations)?, evaluations.last()?);
     let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
     let message = || format!("no better {metric} in {since} evaluations, up to iteration {}", last.iteration);
@@ -105,8 +105,8 @@ pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
 
 /// The chosen network, if it is not the last one.
 pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Option<Candidate>> {
-    let arm = &session.state.arms[at];
-    let (Some(best), Some(name)) = (best(&arm.evaluations), &arm.best) else { return Ok(None) };
+    let variant = &session.state.variants[at];
+    let (Some(best), Some(name)) = (best(&variant.evaluations), &variant.best) else { return Ok(None) };
     let bytes = session.state.file(&session.folder, name)?;
     if best.iteration == last {
         return Ok(None);
@@ -123,7 +123,7 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
         None => format!("the encoder of iteration {iteration}, the last"),
         Some(selection) => format!(
             "the encoder of iteration {iteration}, chosen among {} by {}",
-            session.state.arms[at].evaluations.len(),
+            session.state.variants[at].evaluations.len(),
             selection.in_words(session.splits.validation.as_ref().map_or(0, Dataset::len))
         ),
     }

@@ -1,4 +1,4 @@
-//! The trainer of an arm: its settings, its state, its devices.
+//! The trainer of a variant: its settings, its state, its devices.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use simile_core::train::{TrainError, Trainer, TrainerConfig};
 
 use super::loader::DataLoader;
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::devices::DeviceSet;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::session::Session;
 
-/// The trainer of an arm, with the state of a file or at its start.
+/// The trainer of a variant, with the state of a file or at its start.
 ///
 /// # Errors
 /// A usage error if the recipe's settings are incompatible; a failure if the file is damaged.
 pub(super) fn open(
     session: &Session,
-    arm: &Arm,
+    variant: &RecipeVariant,
     loader: &DataLoader,
     state: Option<&str>,
 ) -> Result<Trainer> {
     let context = loader.context();
     let training_set = context.training_set();
     let epoch = (&session.splits.train, loader.batches_per_epoch());
-    let config = trainer_config(arm, &session.recipe, context, epoch, session.weights.clone())?;
+    let config = trainer_config(variant, &session.recipe, context, epoch, session.weights.clone())?;
     let device = &session.devices.first.device;
     let mut trainer = match state {
         Some(name) => {
@@ -63,7 +63,7 @@ pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) ->
 
 /// The settings of a trainer, with the number of steps of an epoch.
 pub(crate) fn trainer_config(
-    arm: &Arm,
+    variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
     (images, steps_per_epoch): (&Dataset, u64),
@@ -73,10 +73,10 @@ pub(crate) fn trainer_config(
     let training = context.training_set();
     let classes = training.labels.iter().max().map_or(0, |label| label + 1);
     Ok(TrainerConfig {
-        objective: arm.objective.config().map_err(usage)?,
-        algorithm: arm.method(),
+        objective: variant.objective.config().map_err(usage)?,
+        algorithm: variant.method(),
         encoder: encoder.config,
-        head: head.of(arm.scores(classes.max(images.classes.len()), training.biases)),
+        head: head.of(variant.scores(classes.max(images.classes.len()), training.biases)),
         optimizer,
         schedule,
         steps: train.iterations as u64,

@@ -53,7 +53,7 @@ fn run_recipe(bytes: &[u8]) {
         let again = Recipe::resolved(&written, &path).unwrap();
         assert_eq!(again.to_toml().unwrap(), written, "a recipe reads back as another");
         said(recipe.normalisation());
-        assert!(!recipe.arms().is_empty());
+        assert!(!recipe.variants().is_empty());
     }
     let changes = Changes { set: &lines, smoke: true, ..Changes::default() };
     said(Recipe::load("fair-digits", &changes));

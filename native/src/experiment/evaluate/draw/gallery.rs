@@ -22,10 +22,10 @@ const SIDE: usize = 48;
 /// # Errors
 /// If a picture cannot be encoded.
 pub(super) fn gallery(drawing: &Drawing<'_>, features: &Matrix) -> Result<Gallery> {
-    let Drawing { arm, test, .. } = drawing;
+    let Drawing { variant, test, .. } = drawing;
     let unit = unit_rows(features);
     let rows = anchors(&test.labels).into_iter().map(|anchor| row(anchor, &unit, test));
-    Ok(Gallery { arm: arm.name.clone(), rows: rows.collect::<Result<_>>()? })
+    Ok(Gallery { variant: variant.name.clone(), rows: rows.collect::<Result<_>>()? })
 }
 
 /// The first image of each class, of the classes that come first.

@@ -30,7 +30,7 @@ pub(super) fn sample(images: usize) -> Vec<usize> {
 /// # Errors
 /// If they cannot be computed.
 pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure> {
-    let Drawing { arm, condition, test, guesses, .. } = drawing;
+    let Drawing { variant, condition, test, guesses, .. } = drawing;
     let shown = sample(features.rows());
     let of_shown = features.select(&shown);
     let plane = Pca::fit(features, 2)?;
@@ -44,7 +44,7 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
         Some(Attribute { name: name.clone(), values: values(&condition.select(&shown))? })
     });
     Ok(MapFigure {
-        arm: arm.name.clone(),
+        variant: variant.name.clone(),
         drawn_from: Some(features.rows()),
         points: rounded(&places),
         explained: [share.first().copied().unwrap_or(0.0), share.get(1).copied().unwrap_or(0.0)],

@@ -16,7 +16,7 @@ use simile_core::train::{Purpose, stream};
 
 use self::weighed::{BATCH, Weighed};
 use crate::config::Recipe;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::experiment::features::Features;
 use crate::experiment::session::Session;
 use crate::report::picture::{contact_sheet, small_sheet};
@@ -28,7 +28,7 @@ const SAMPLES: usize = 12;
 const THUMBNAIL: usize = 24;
 const THUMBNAILS_IN_A_ROW: usize = 25;
 
-/// The figures of a run before its first arm is done: samples of its images.
+/// The figures of a run before its first variant is done: samples of its images.
 ///
 /// # Errors
 /// If a view cannot be made.
@@ -84,10 +84,10 @@ fn samples(
     Ok(sheets)
 }
 
-/// The data for the figures of an arm.
+/// The data for the figures of a variant.
 #[derive(Clone, Copy)]
 pub(crate) struct Drawing<'a> {
-    pub(crate) arm: &'a Arm,
+    pub(crate) variant: &'a RecipeVariant,
     /// The variable whose leak is measured.
     pub(crate) condition: &'a str,
     pub(crate) train: &'a Dataset,
@@ -99,13 +99,13 @@ pub(crate) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Adds the figures of the arm.
+    /// Adds the figures of the variant.
     ///
     /// # Errors
     /// If one cannot be drawn.
     pub(crate) fn add_to(&self, figures: &mut Figures) -> Result<()> {
-        let weighed = Weighed::of(self.arm, self.train, BATCH)?;
-        figures.kernels.extend(weighed.map(|weighed| weighed.figure(&self.arm.name)).transpose()?);
+        let weighed = Weighed::of(self.variant, self.train, BATCH)?;
+        figures.kernels.extend(weighed.map(|weighed| weighed.figure(&self.variant.name)).transpose()?);
         let features = to_matrix(self.features)?;
         figures.maps.push(map::map(self, &features)?);
         figures.confusions.push(self.confusion()?);
@@ -128,7 +128,7 @@ impl Drawing<'_> {
             _ => None,
         };
         Ok(ConfusionFigure {
-            arm: self.arm.name.clone(),
+            variant: self.variant.name.clone(),
             names: test.classes.clone(),
             counts: ConfusionMatrix::new(guesses, &test.labels, classes)?.counts().to_vec(),
             groups,

@@ -9,7 +9,7 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
 use crate::config::objective::ObjectiveSection;
-use crate::config::sections::Arm;
+use crate::config::sections::RecipeVariant;
 use crate::report::picture::{heat_map, strip};
 use crate::run_folder::figures::KernelFigure;
 
@@ -40,12 +40,12 @@ pub(crate) struct Focus {
 }
 
 impl Weighed {
-    /// The kernel and weights of the first `batch` images; `None` if the arm's objective has no kernel of a condition.
+    /// The kernel and weights of the first `batch` images; `None` if the variant's objective has no kernel of a condition.
     ///
     /// # Errors
     /// If the linear system of the weights cannot be solved.
-    pub(crate) fn of(arm: &Arm, train: &Dataset, batch: usize) -> Result<Option<Self>> {
-        let section = &arm.objective;
+    pub(crate) fn of(variant: &RecipeVariant, train: &Dataset, batch: usize) -> Result<Option<Self>> {
+        let section = &variant.objective;
         let Some(name) = section.condition() else { return Ok(None) };
         let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
         let Some(settings) = settings(section)? else { return Ok(None) };
@@ -88,9 +88,9 @@ impl Weighed {
     ///
     /// # Errors
     /// If a picture cannot be encoded.
-    pub(crate) fn figure(&self, arm: &str) -> Result<KernelFigure> {
+    pub(crate) fn figure(&self, variant: &str) -> Result<KernelFigure> {
         Ok(KernelFigure {
-            arm: arm.to_owned(),
+            variant: variant.to_owned(),
             caption: self.caption.clone(),
             order: self.order.clone(),
             strip: self.colours.as_deref().map(strip).transpose()?,

@@ -66,7 +66,7 @@ fn measure(scale: &Made) {
          iterations = {steps}\n\n[objective]\nname = \"nt-xent\"\n"
     );
     let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
-    let arm = recipe.arms().remove(0);
+    let variant = recipe.variants().remove(0);
     for start in ["first", "second"] {
         let began = Instant::now();
         let annotations = set.annotations(&Options::default(), place.path()).unwrap();
@@ -79,7 +79,7 @@ fn measure(scale: &Made) {
         assert_eq!((train.len(), held_out.len()), (CLASSES * each - HELD_OUT, HELD_OUT));
         eprintln!("{start} start: {:.1} s, {} MiB", began.elapsed().as_secs_f64(), peak() >> 20);
 
-        let mut loader = DataLoader::keeping(0, &arm, &recipe, &train, &Device::flex()).unwrap();
+        let mut loader = DataLoader::keeping(0, &variant, &recipe, &train, &Device::flex()).unwrap();
         let began = Instant::now();
         for step in 0..steps {
             let StepImages { indices, images, .. } = loader.image_loader.batch(step, steps).unwrap();
