@@ -19,6 +19,7 @@
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
 pub mod catalogue;
+mod changed;
 mod error;
 pub mod formats;
 mod image_set;

@@ -238,26 +238,30 @@ mod tests {
     (y * torch.cos(0.5 * torch.arange(10)).reshape(5, 2)).sum().backward()
     then the running statistics, then bn1.eval(), bn2.eval() and the output again
     */
-    #[test]
-    fn released_head_equals_pytorch_in_training_and_in_evaluation() {
-        let device = Device::flex().autodiff();
+    fn of_waves(device: &Device) -> ProjectionHead {
         let config = HeadConfig { hidden: Some(3), output: 2, ..HeadConfig::default() };
-        let mut head = config.init(4, &device, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
-        head.w1.as_mut().unwrap().weight = Param::from_tensor(wave([3, 4], 1.3, 0.0, &device));
-        head.w2.weight = Param::from_tensor(wave([2, 3], 1.3, 0.7, &device));
+        let mut head = config.init(4, device, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+        head.w1.as_mut().unwrap().weight = Param::from_tensor(wave([3, 4], 1.3, 0.0, device));
+        head.w2.weight = Param::from_tensor(wave([2, 3], 1.3, 0.7, device));
         let vector = |values: [f64; 3]| {
-            Param::from_tensor(Tensor::<1>::from_data(TensorData::from(values), (&device, DType::F64)))
+            Param::from_tensor(Tensor::<1>::from_data(TensorData::from(values), (device, DType::F64)))
         };
         let bn1 = head.bn1.as_mut().unwrap();
         let settled = |value, features: usize| {
-            RunningState::new(Tensor::<1>::full([features], value, (&device, DType::F64)))
+            RunningState::new(Tensor::<1>::full([features], value, (device, DType::F64)))
         };
         (bn1.running_mean, bn1.running_var) = (settled(0.0, 3), settled(1.0, 3));
         bn1.weight = Some(vector([0.5, 1.0, 1.5]));
         bn1.bias = Some(vector([0.1, -0.2, 0.3]));
         let bn2 = head.bn2.as_mut().unwrap();
         (bn2.running_mean, bn2.running_var) = (settled(0.0, 2), settled(1.0, 2));
+        head
+    }
 
+    #[test]
+    fn released_head_equals_pytorch_in_training_and_in_evaluation() {
+        let device = Device::flex().autodiff();
+        let head = of_waves(&device);
         let embedding = wave([5, 4], 0.9, 0.0, &device).require_grad();
         let output = head.forward(embedding.clone());
         assert_values(
@@ -297,7 +301,10 @@ mod tests {
             &[-1.363_756_828_5, -0.136_336_399_6, 1.290_817_174_1, 0.826_920_563_7],
         );
 
-        let head = head.valid();
+        assert_evaluated_as_pytorch(&head.valid(), embedding.inner());
+    }
+
+    fn assert_evaluated_as_pytorch(head: &ProjectionHead, embedding: Tensor<2>) {
         let (bn1, bn2) = (head.bn1.as_ref().unwrap(), head.bn2.as_ref().unwrap());
         assert_values(bn1.running_mean.value(), &[0.012_371_164_9, -0.001_921_328_4, -0.014_171_513_7]);
         assert_values(bn1.running_var.value(), &[1.077_294_478_4, 1.035_578_368_8, 1.235_030_072_8]);
@@ -314,9 +321,9 @@ mod tests {
             0.285_919_670_7,
             -0.507_982_659_2,
         ];
-        assert_values(head.forward(embedding.clone().inner()), &expected);
+        assert_values(head.forward(embedding.clone()), &expected);
         // A second pass: evaluation must not have changed the statistics.
-        assert_values(head.forward(embedding.inner()), &expected);
+        assert_values(head.forward(embedding), &expected);
     }
 
     #[test]

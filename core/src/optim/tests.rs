@@ -66,12 +66,12 @@ fn a_bias_that_is_a_row_moves_as_others_do() {
 
 /*
 Equivalent PyTorch, float64: w = [[1, -2], [0.5, 3]], b = [0.25, -1], four steps with
-w.grad = [[0.3, -0.1], [0.2, 1.5]] * (t + 1) * (-1)**t, b.grad = [2, -0.7] * (1 + 0.5 * t); the last one calls
-clip_grad_norm_([w, b], 1) before each step.
+w.grad = [[0.3, -0.1], [0.2, 1.5]] * (t + 1) * (-1)**t, b.grad = [2, -0.7] * (1 + 0.5 * t); the last one of SGD
+calls clip_grad_norm_([w, b], 1) before each step.
 */
 #[test]
-fn four_steps_equal_pytorch() {
-    let cases = [
+fn four_steps_of_sgd_equal_pytorch() {
+    assert_after_four_steps(&[
         // SGD(lr=0.1, momentum=0.9, weight_decay=0.01)
         (
             OptimizerConfig::Sgd(Sgd { weight_decay: 0.01, ..Sgd::default() }),
@@ -94,6 +94,23 @@ fn four_steps_equal_pytorch() {
             OptimizerConfig::Sgd(Sgd { momentum: 0.0, ..Sgd::default() }),
             [1.06, -2.02, 0.54, 3.3, -1.15, -0.51],
         ),
+        (
+            OptimizerConfig::Sgd(Sgd { momentum: 0.0, clip_norm: Some(1.0), ..Sgd::default() }),
+            [
+                1.002505443433,
+                -2.000835147811,
+                0.501670295622,
+                3.012527217165,
+                -0.018978484423,
+                -0.905857530452,
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn four_steps_of_adam_equal_pytorch() {
+    assert_after_four_steps(&[
         // Adam(lr=0.05, weight_decay=0.1)
         (
             OptimizerConfig::Adam(Adam { learning_rate: 0.05, weight_decay: 0.1, ..Adam::default() }),
@@ -124,18 +141,10 @@ fn four_steps_equal_pytorch() {
                 -0.781144794757,
             ],
         ),
-        (
-            OptimizerConfig::Sgd(Sgd { momentum: 0.0, clip_norm: Some(1.0), ..Sgd::default() }),
-            [
-                1.002505443433,
-                -2.000835147811,
-                0.501670295622,
-                3.012527217165,
-                -0.018978484423,
-                -0.905857530452,
-            ],
-        ),
-    ];
+    ]);
+}
+
+fn assert_after_four_steps(cases: &[(OptimizerConfig, [f64; 6])]) {
     for (config, expected) in cases {
         let mut optimizer = Optimizer::new(config.clone()).unwrap();
         let after = (0..4).fold(layer(), |layer, t| step(&mut optimizer, layer, t));

@@ -1,0 +1,137 @@
+//! Images that are changed each time that they are read: resized, or cut to the middle of a picture that is squeezed into them.
+
+use super::image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
+use super::resize::{Interpolation, resize};
+use super::{DatasetError, Images, Result};
+
+/// Images that are changed when they are read.
+#[derive(Debug)]
+pub(super) struct Changed {
+    images: ImageSet,
+    shape: ImageShape,
+    change: Option<Change>,
+    stretches: Option<Vec<f32>>,
+}
+
+/// What a read changes.
+#[derive(Debug)]
+enum Change {
+    /// Another size.
+    Size(Interpolation),
+    /// The middle of each picture in place of all of it.
+    Middle,
+}
+
+impl Changed {
+    /// Images in another size; a picture that is squeezed into one stays so.
+    pub(super) fn resized(images: ImageSet, height: usize, width: usize, by: Interpolation) -> Self {
+        let shape = ImageShape { height, width, channels: images.channels() };
+        let stretches = images.stretches(&(0..images.len()).collect::<Vec<_>>());
+        let stretches = stretches.map(|all| all.into_iter().map(|stretch| stretch as f32).collect());
+        Self { images, shape, change: Some(Change::Size(by)), stretches }
+    }
+
+    /// Images with the stretch of each, their pixels as they are.
+    pub(super) fn stretched(images: ImageSet, stretches: Vec<f32>) -> Self {
+        let shape = images.shape();
+        Self { images, shape, change: None, stretches: Some(stretches) }
+    }
+
+    /// The middles of the pictures that are squeezed into images.
+    pub(super) fn upright(images: ImageSet) -> Self {
+        let shape = images.shape();
+        Self { images, shape, change: Some(Change::Middle), stretches: None }
+    }
+
+    /// The middle of the picture that is squeezed into an image.
+    fn middle(image: &Images, stretch: f64) -> Result<Images> {
+        let ImageShape { height, width, channels } = image.shape();
+        let high = ((height as f64 * stretch).round() as usize).clamp(1, height);
+        let wide = ((width as f64 / stretch).round() as usize).clamp(1, width);
+        let (top, left) = ((height - high) / 2, (width - wide) / 2);
+        let lines = image.pixels.chunks_exact(width * channels).skip(top).take(high);
+        let part = lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied());
+        let part = Images::new(high, wide, channels, part.collect())?;
+        resize(&part, height, width, Interpolation::Bilinear)
+    }
+}
+
+impl ImageSource for Changed {
+    fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    fn count(&self) -> usize {
+        self.images.len()
+    }
+
+    fn read(&self, numbers: &[u32], pixels: &mut [u8]) -> Result<()> {
+        let indices: Vec<usize> = numbers.iter().map(|&number| number as usize).collect();
+        let images = self.images.read(&indices)?;
+        let ImageShape { height, width, channels } = self.shape;
+        let changed = match self.change {
+            None => images,
+            Some(Change::Size(interpolation)) => resize(&images, height, width, interpolation)?,
+            Some(Change::Middle) => {
+                let stretches = self.images.stretches(&indices).unwrap_or_default();
+                let mut middles = Vec::with_capacity(pixels.len());
+                for (image, stretch) in images.iter().zip(stretches) {
+                    let image = Images::new(height, width, channels, image.to_vec())?;
+                    middles.extend(Self::middle(&image, stretch)?.pixels);
+                }
+                Images::new(height, width, channels, middles)?
+            }
+        };
+        if changed.pixels.len() != pixels.len() {
+            let found = changed.pixels.len();
+            return Err(DatasetError::Records { origin: "images".into(), record: self.shape.bytes(), found });
+        }
+        pixels.copy_from_slice(&changed.pixels);
+        Ok(())
+    }
+
+    fn stretches(&self) -> Option<&[f32]> {
+        self.stretches.as_deref()
+    }
+
+    fn file(&self, number: u32) -> Option<ImageFile> {
+        self.images.file(number as usize)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_squeezed_picture_is_a_square_of_it() {
+        // Pictures of 4 x 8 and 8 x 4 pixels whose values are their columns, squeezed into 4 x 4.
+        let wide = Images::new(4, 8, 1, [0, 10, 20, 30, 40, 50, 60, 70].repeat(4)).unwrap();
+        let squeezed = resize(&wide, 4, 4, Interpolation::Bilinear).unwrap();
+        let high = Images::new(4, 4, 1, [0, 10, 20, 30].repeat(4)).unwrap();
+        let both = Images::new(4, 4, 1, [squeezed.pixels.clone(), high.pixels.clone()].concat()).unwrap();
+        let set = ImageSet::from(both).stretched(vec![2.0, 0.5]).unwrap();
+        assert_eq!(set.stretches(&[1, 0]), Some(vec![0.5, 2.0]));
+        assert_eq!(set.select(&[1]).stretches(&[0]), Some(vec![0.5]));
+        let upright = set.select(&[1, 0]).upright().unwrap();
+        assert_eq!(upright.stretches(&[0]), None);
+        let upright = upright.read(&[0, 1]).unwrap();
+        // Rows are the same, so that the middle rows of the high picture are too.
+        assert_eq!(upright.image(0), high.pixels);
+        let middle = resize(
+            &Images::new(
+                4,
+                2,
+                1,
+                squeezed.pixels.chunks_exact(4).flat_map(|row| row[1..3].to_vec()).collect(),
+            )
+            .unwrap(),
+            4,
+            4,
+            Interpolation::Bilinear,
+        );
+        assert_eq!(upright.image(1), middle.unwrap().pixels);
+        assert!(set.stretched(vec![1.0]).is_err());
+    }
+}
