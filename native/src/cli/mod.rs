@@ -149,7 +149,7 @@ pub(crate) struct Objectives {
     pub(crate) have: Vec<Have>,
 }
 
-/// List the keys of recipes, or write their JSON schema for editors
+/// List the keys of recipes and what they do, or write their JSON schema
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile keys

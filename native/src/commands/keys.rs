@@ -1,5 +1,5 @@
-//! `simile keys` lists the keys of recipes: those of the shipped recipes, with every default filled in, the parameters of
-//! objectives, and what the reader knows beside these.
+//! `simile keys` lists the keys of recipes with their meanings: those of the shipped recipes, with every default filled in, the
+//! parameters of objectives, and what the reader knows beside these.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use simile_core::loss::spec::Kind;
 use simile_core::nn::Architecture;
 
 use crate::cli::Keys;
+use crate::config::meanings::{Meanings, sections};
 use crate::config::objective::ObjectiveSection;
 use crate::config::shipped::SHIPPED;
 use crate::config::{Changes, Recipe, VARIANTS};
@@ -22,6 +23,8 @@ use crate::exit::usage;
 
 /// The objectives that are evaluated on the frozen network.
 const MEASURED: &str = "probe.objectives";
+/// What an entry has beside the keys of `[objective]`.
+const OF_MEASURED: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
 /// The type of a key whose values are of several.
 const ANY: &str = "any";
 /// Most names for a key that are listed; data sets and objectives have more, and pages of their own.
@@ -41,15 +44,14 @@ struct Key {
     names: Vec<String>,
     /// Its values in the recipes that ship, defaults included; none where no recipe sets it and it has no default.
     examples: Vec<Value>,
-    /// Its meaning, if it is a parameter of an objective.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    meaning: Option<String>,
+    /// What it does, in a sentence.
+    meaning: String,
 }
 
 pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
     let keys = keys()?;
     if arguments.schema {
-        let schema = schema(&keys)?;
+        let schema = schema(&keys, &Meanings::read()?)?;
         return console.answer(&schema, || format!("{schema:#}"));
     }
     let listed: Vec<&Key> = keys
@@ -60,20 +62,31 @@ pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
         return Err(usage(format_args!("no key begins with `{section}`; `simile keys` lists all")));
     }
     console.answer(&listed, || {
-        let mut rows = table(["Key", "Type", "Values, or those in recipes that ship"]);
+        // Two lines for each key, so that its meaning has room beside it.
+        let mut rows = table(["Key\nType", "Meaning\nValues, or some in recipes"]);
         for key in &listed {
-            let mut examples: Vec<String> = key.examples.iter().take(SHOWN).map(Value::to_string).collect();
-            if key.examples.len() > SHOWN {
-                examples.push("...".into());
-            }
-            let names = (1..=NAMED).contains(&key.names.len()).then(|| key.names.join(", "));
-            let values = key.meaning.clone().or(names).unwrap_or_else(|| examples.join(", "));
-            rows.add_row([key.key.clone(), key.kind.to_owned(), values]);
+            let beside = format!("{}\n{}", key.meaning, values(key));
+            rows.add_row([format!("{}\n{}", key.key, key.kind), beside.trim_end().to_owned()]);
         }
         format!(
             "{rows}\n`--set KEY=VALUE` changes one; `simile keys --schema` writes a JSON schema for editors."
         )
     })
+}
+
+/// The values of a key in words: all names that it takes, or some in recipes that ship; nothing of one that is true or false.
+fn values(key: &Key) -> String {
+    if (1..=NAMED).contains(&key.names.len()) {
+        return format!("one of {}", key.names.join(", "));
+    }
+    if key.examples.iter().all(Value::is_boolean) {
+        return String::new();
+    }
+    let mut examples: Vec<String> = key.examples.iter().take(SHOWN).map(Value::to_string).collect();
+    if key.examples.len() > SHOWN {
+        examples.push("...".into());
+    }
+    format!("such as {}", examples.join(", "))
 }
 
 fn is_of(key: &str, section: &str) -> bool {
@@ -82,6 +95,37 @@ fn is_of(key: &str, section: &str) -> bool {
 
 /// Every key, sorted.
 fn keys() -> Result<Vec<Key>> {
+    let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
+    let examples_by_key = examples_by_key(first.as_ref())?;
+    let meanings = Meanings::read()?;
+    meanings.check(examples_by_key.keys().map(String::as_str).chain(OF_MEASURED))?;
+    let parameter = |key: &str| {
+        let name = key.strip_prefix("objective.")?;
+        loss::specs().find_map(|spec| spec.parameter(name))
+    };
+    let kind = |key: &str, examples: &[Value]| match key {
+        VARIANTS | MEASURED => "array of tables",
+        _ if !examples.is_empty() => type_of_values(examples),
+        _ => {
+            let by_objective = parameter(key).and_then(|parameter| type_of_parameter(parameter.kind));
+            let by_reader = || first.as_ref().and_then(|first| first.type_of_key(key));
+            by_objective.or_else(by_reader).unwrap_or(ANY)
+        }
+    };
+    let key = |(key, examples): (String, Vec<Value>)| {
+        Ok(Key {
+            kind: kind(&key, &examples),
+            names: first.as_ref().map(|first| first.names_of_key(&key)).unwrap_or_default(),
+            meaning: meanings.of(&key)?,
+            key,
+            examples,
+        })
+    };
+    examples_by_key.into_iter().map(key).collect()
+}
+
+/// Every key with its values in the recipes that ship, and its defaults.
+fn examples_by_key(first: Option<&Recipe>) -> Result<BTreeMap<String, Vec<Value>>> {
     let mut examples_by_key: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for shipped in SHIPPED {
         let recipe = Recipe::load(shipped.name, &Changes::default())?;
@@ -93,8 +137,7 @@ fn keys() -> Result<Vec<Key>> {
         }
     }
     examples_by_key.entry(VARIANTS.into()).or_default();
-    let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
-    if let Some(first) = &first {
+    if let Some(first) = first {
         add_known(first, "", &mut examples_by_key);
         for name in first.names_of_key("method.name") {
             // Those with a setting that has no default, such as a number of steps, are left out.
@@ -116,27 +159,7 @@ fn keys() -> Result<Vec<Key>> {
             add(values, parameter.default.to_value());
         }
     }
-    let parameter = |key: &str| {
-        let name = key.strip_prefix("objective.")?;
-        loss::specs().find_map(|spec| spec.parameter(name))
-    };
-    let kind = |key: &str, examples: &[Value]| match key {
-        VARIANTS | MEASURED => "array of tables",
-        _ if !examples.is_empty() => type_of_values(examples),
-        _ => {
-            let by_objective = parameter(key).and_then(|parameter| type_of_parameter(parameter.kind));
-            let by_reader = || first.as_ref().and_then(|first| first.type_of_key(key));
-            by_objective.or_else(by_reader).unwrap_or(ANY)
-        }
-    };
-    let key = |(key, examples): (String, Vec<Value>)| Key {
-        kind: kind(&key, &examples),
-        names: first.as_ref().map(|first| first.names_of_key(&key)).unwrap_or_default(),
-        meaning: parameter(&key).map(|parameter| parameter.meaning.to_owned()),
-        key,
-        examples,
-    };
-    Ok(examples_by_key.into_iter().map(key).collect())
+    Ok(examples_by_key)
 }
 
 /// Adds the keys of a section, and of those in it, that the reader knows and no recipe sets.
@@ -155,7 +178,7 @@ fn add_known(recipe: &Recipe, section: &str, examples_by_key: &mut BTreeMap<Stri
 
 fn flatten(path: &str, value: &Value, examples_by_key: &mut BTreeMap<String, Vec<Value>>) {
     match value {
-        Value::Object(table) if !table.is_empty() => {
+        Value::Object(table) => {
             for (key, value) in table {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 flatten(&path, value, examples_by_key);
@@ -198,16 +221,17 @@ fn type_of_values(values: &[Value]) -> &'static str {
 }
 
 /// A JSON schema of recipes, for editors: it knows names and types, and refuses unknown keys where a run does.
-fn schema(keys: &[Key]) -> Result<Value> {
+fn schema(keys: &[Key], meanings: &Meanings) -> Result<Value> {
     let mut root = Map::new();
+    for section in sections(keys.iter().map(|key| key.key.as_str())) {
+        place(&mut root, section, json!({ "description": meanings.of(section)? }));
+    }
     for key in keys.iter().filter(|key| ![VARIANTS, MEASURED].contains(&key.key.as_str())) {
         let mut of_key = Map::new();
         if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
             of_key.insert("type".into(), kind.into());
         }
-        if let Some(meaning) = &key.meaning {
-            of_key.insert("description".into(), meaning.clone().into());
-        }
+        of_key.insert("description".into(), key.meaning.clone().into());
         // No `enum`: the reader also takes former names.
         let examples = if key.names.is_empty() { key.examples.clone().into() } else { json!(key.names) };
         if examples != json!([]) {
@@ -224,16 +248,16 @@ fn schema(keys: &[Key]) -> Result<Value> {
         }
         place(&mut root, &key.key, Value::Object(of_key));
     }
+    let of_variant = |key: &str| root.get(key).cloned().unwrap_or_default();
     let variant = json!({
         "type": "object",
         "properties": {
-            "name": { "type": "string" },
-            "objective": root.get("objective").cloned().unwrap_or_default(),
-            "method": root.get("method").cloned().unwrap_or_default(),
+            "name": of_variant("name"), "objective": of_variant("objective"), "method": of_variant("method"),
         }
     });
-    root.insert(VARIANTS.into(), json!({ "type": "array", "items": variant }));
-    let measured = measured(root.get("objective"));
+    let description = meanings.of(VARIANTS)?;
+    root.insert(VARIANTS.into(), json!({ "type": "array", "description": description, "items": variant }));
+    let measured = measured(root.get("objective"), meanings)?;
     place(&mut root, MEASURED, measured);
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -247,13 +271,15 @@ fn schema(keys: &[Key]) -> Result<Value> {
 }
 
 /// The schema of `[[probe.objectives]]`, from that of `[objective]`.
-fn measured(objective: Option<&Value>) -> Value {
+fn measured(objective: Option<&Value>, meanings: &Meanings) -> Result<Value> {
     let mut item = objective.cloned().unwrap_or_else(|| json!({ "type": "object" }));
     if let Some(properties) = item.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert("of".into(), json!({ "enum": ["representation", "projection"] }));
-        properties.insert("batch".into(), json!({ "type": "integer" }));
+        let [of, batch] = OF_MEASURED.map(|key| meanings.of(key));
+        properties
+            .insert("of".into(), json!({ "enum": ["representation", "projection"], "description": of? }));
+        properties.insert("batch".into(), json!({ "type": "integer", "description": batch? }));
     }
-    json!({ "type": "array", "items": item })
+    Ok(json!({ "type": "array", "description": meanings.of(MEASURED)?, "items": item }))
 }
 
 /// Refuses further keys in a section and those below it, where the reader of one of the recipes does.
@@ -286,5 +312,47 @@ fn place(properties: &mut Map<String, Value>, key: &str, schema: Value) {
         if let Value::Object(inner) = of_section.entry("properties").or_insert_with(|| json!({})) {
             place(inner, rest, schema);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_meaning_and_every_meaning_a_key() {
+        // Says which have none.
+        let keys = keys().unwrap();
+        let names = || keys.iter().map(|key| key.key.as_str()).chain(OF_MEASURED);
+        let known: BTreeSet<&str> = names().chain(sections(names())).collect();
+        let meanings = Meanings::read().unwrap();
+        let unknown: Vec<&str> = meanings.keys().filter(|key| !known.contains(key)).collect();
+        assert!(unknown.is_empty(), "no key or section is called so: {unknown:?}");
+        let of_objectives = |key: &&str| {
+            key.strip_prefix("objective.")
+                .is_some_and(|name| loss::specs().any(|spec| spec.parameter(name).is_some()))
+        };
+        let twice: Vec<&str> = meanings.keys().filter(of_objectives).collect();
+        assert!(twice.is_empty(), "objectives describe their parameters: {twice:?}");
+    }
+
+    #[test]
+    fn an_editor_shows_what_every_key_of_the_schema_means() {
+        fn without(path: &str, schema: &Value, found: &mut Vec<String>) {
+            for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
+                let path = format!("{path}.{key}");
+                if !inner["description"].is_string() {
+                    found.push(path.clone());
+                }
+                without(&path, inner, found);
+                without(&path, &inner["items"], found);
+            }
+        }
+        let mut found = Vec::new();
+        without("", &schema(&keys().unwrap(), &Meanings::read().unwrap()).unwrap(), &mut found);
+        assert!(found.is_empty(), "{found:?}");
     }
 }

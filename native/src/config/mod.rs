@@ -5,6 +5,7 @@ pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
 mod known_keys;
+pub(crate) mod meanings;
 pub(crate) mod measured;
 mod numbers;
 pub(crate) mod objective;

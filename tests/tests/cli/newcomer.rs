@@ -399,10 +399,17 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
         "{text}"
     );
     assert!(complaint(place.path(), &["keys", "trian"], 2).contains("simile keys"));
+    for shown in ["Images of an iteration", "one of f32, bf16", "such as 256"] {
+        assert!(text.contains(shown), "no {shown:?} beside its key: {text}");
+    }
+    let listed = json(place.path(), &["keys", "encoder", "--json"]);
+    let stem = listed.as_array().unwrap().iter().find(|key| key["key"] == "encoder.stem").unwrap();
+    assert!(stem["meaning"].as_str().unwrap().contains("224 pixels"), "{stem}");
     let schema = json(place.path(), &["keys", "--schema"]);
     let of = |path: &str| schema.pointer(path).ok_or(path).unwrap().clone();
     assert_eq!(of("/properties/train/properties/iterations/type"), "integer");
     assert_eq!(of("/properties/optimizer/properties/learning_rate/type"), "number");
+    assert_eq!(of("/properties/encoder/properties/stem/description"), stem["meaning"]);
     let objectives = of("/properties/variant/items/properties/objective/properties/name/enum");
     assert!(objectives.as_array().unwrap().iter().any(|name| name == "fair-cclk"));
     let recipe = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();

@@ -81,16 +81,30 @@ fn commands_are_those_of_the_help() {
     is_kept("commands.md", &page);
 }
 
+/// The values of a key: all names that it takes, or some in recipes that ship; nothing of one that is true or false.
+fn values(key: &Value) -> String {
+    let names = list(&key["names"]);
+    if (1..=16).contains(&names.len()) {
+        return format!("one of {}", codes(names.iter().filter_map(Value::as_str)));
+    }
+    let examples = list(&key["examples"]);
+    if examples.iter().all(Value::is_boolean) {
+        return String::new();
+    }
+    let shown = examples.iter().take(4).map(|value| format!("`{}`", cell(&value.to_string())));
+    let rest = if examples.len() > 4 { ", ..." } else { "" };
+    format!("such as {}{rest}", shown.collect::<Vec<_>>().join(", "))
+}
+
 #[test]
 fn keys_are_those_of_the_program() {
     let place = place();
     let keys = json(place.path(), &["keys", "--json"]);
-    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its type and one of these: its meaning \
-                    (of a key of an objective), the names that it takes, or its values in the recipes that ship, defaults included; \
-                    `simile keys` prints the same. \
-                    No value is given where no such recipe sets the key and it has no default. A key of an objective also stands in each \
-                    `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
-                    `simile keys --schema` writes a JSON schema for editors.\n"
+    let schema = json(place.path(), &["keys", "--schema"]);
+    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its type, what it does, and the names that it takes \
+                    or some of its values in the recipes that ship; `simile keys` prints the same. A key of an objective also stands in \
+                    each `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and `simile keys --schema` \
+                    writes a JSON schema for editors, which show these sentences too.\n"
         .to_owned();
     let mut section = None;
     let (within, top): (Vec<&Value>, Vec<&Value>) =
@@ -100,19 +114,16 @@ fn keys_are_those_of_the_program() {
         let of = name.split_once('.').map_or("", |(section, _)| section);
         if section != Some(of) {
             let title = if of.is_empty() { "At the top".to_owned() } else { format!("[{of}]") };
-            let _ = write!(page, "\n## {title}\n\n| key | type | |\n|---|---|---|\n");
+            let _ = write!(page, "\n## {title}\n\n");
+            if let Some(meaning) = schema["properties"][of]["description"].as_str() {
+                let _ = write!(page, "{}\n\n", cell(meaning));
+            }
+            page += "| key | meaning, and values |\n|---|---|\n";
             section = Some(of);
         }
-        let values = list(&key["examples"]).iter().take(4).map(|value| format!("`{value}`"));
-        let examples = values.collect::<Vec<_>>().join(", ");
-        let rest = if list(&key["examples"]).len() > 4 { ", ..." } else { "" };
-        let names: Vec<&str> = list(&key["names"]).iter().filter_map(Value::as_str).collect();
-        let meaning = match key["meaning"].as_str() {
-            Some(meaning) => cell(meaning),
-            None if (1..=16).contains(&names.len()) => codes(names.into_iter()),
-            None => cell(&examples) + rest,
-        };
-        let _ = writeln!(page, "| `{name}` | {} | {meaning} |", text(key, "type"));
+        let below = [cell(text(key, "meaning")), values(key)];
+        let below: Vec<&str> = below.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        let _ = writeln!(page, "| `{name}`<br>{} | {} |", text(key, "type"), below.join("<br>"));
     }
     is_kept("keys.md", &page);
 }
