@@ -31,6 +31,7 @@ pub use ops::pairs::{
     own_log_sum_exps, similarities_at_once, tile_rows,
 };
 pub use ops::precision::is_half;
+pub use ops::product::{ProductOps, product};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};

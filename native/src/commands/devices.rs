@@ -43,14 +43,16 @@ struct SelfTest {
 }
 
 pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
-    let devices = DeviceName::BACKENDS.into_iter().map(|name| Row {
+    let row = |name: DeviceName| Row {
         name,
         feature: name.feature(),
         built_in: name.built_in(),
         present: name.present().iter().map(|device| Part::of(device, arguments.check)).collect(),
-    });
+    };
+    // Before `auto`, which tests devices too: an answer that is known already would take no time.
+    let devices = DeviceName::BACKENDS.map(row).into_iter().collect();
     let auto = DeviceChoice::AUTO.open().ok().map(|device| device.name);
-    let answer = Answer { auto, devices: devices.collect() };
+    let answer = Answer { auto, devices };
     console.answer(&answer, || text(&answer))
 }
 

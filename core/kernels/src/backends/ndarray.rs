@@ -6,8 +6,8 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 
 use crate::{
-    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, PairOps, RedundancyOps, RowOps,
-    SinkhornOps, UniformityOps,
+    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, PairOps, ProductOps, RedundancyOps,
+    RowOps, SinkhornOps, UniformityOps,
 };
 
 impl ActivationOps for NdArray {
@@ -25,4 +25,5 @@ impl AugmentationOps for NdArray {}
 impl NormalisationOps for NdArray {}
 impl ConvolutionOps for NdArray {}
 impl PairOps for NdArray {}
+impl ProductOps for NdArray {}
 impl UniformityOps for NdArray {}

@@ -9,3 +9,4 @@ pub(crate) mod augment;
 pub(crate) mod norm;
 pub(crate) mod pairs;
 pub(crate) mod rows;
+pub(crate) mod unfold;

@@ -1,268 +1,305 @@
-//! Sums over the positions of each channel of `[outer, channels, inner]`, and functions of these sums for each
-//! value.
+//! Sums over the rows of `[rows, channels]` for each channel, and functions of these sums for each value.
 //!
-//! Reductions run in two kernels: cubes process shares of the positions, then one unit a channel combines the
-//! shares. Units of a cube lie along the contiguous axis in memory: `lanes` channels for rows of channels,
-//! positions of one channel for maps.
+//! A unit reads a few adjacent channels as one vector. The units of a cube lie `across` the vectors of a row, and in as many
+//! lines of rows as are left of them; a cube has a share of the rows. Sums run in two kernels: the first has partial sums of each
+//! share, the second, with a cube for each vector, joins them.
+#![allow(clippy::too_many_arguments, reason = "a kernel takes its numbers one by one")]
 
 use cubecl::prelude::*;
 
-/// Number of units of a cube of the reductions.
+/// Number of units of a cube.
 pub(crate) const UNITS: usize = 256;
 
-/// The index of position `at` of a channel.
+/// The sum of `value` over the lines of a cube, in each of its columns of vectors.
 #[cube]
-fn place(
-    at: usize,
-    channel: usize,
-    channels: usize,
-    inner: usize,
-    #[comptime] rows_of_channels: bool,
-) -> usize {
-    if rows_of_channels {
-        at * channels + channel
-    } else {
-        (at / inner * channels + channel) * inner + at % inner
+fn sum_over_lines<N: Size>(value: Vector<f32, N>, #[comptime] across: usize) -> Vector<f32, N> {
+    let lines = comptime!(UNITS / across);
+    let halvings = comptime!(lines.ilog2() as usize);
+    let (line, slot) = (UNIT_POS_Y as usize, UNIT_POS as usize);
+    let mut sums = Shared::<[Vector<f32, N>]>::new_slice(UNITS);
+    sums[slot] = value;
+    #[unroll]
+    for step in 0..halvings {
+        let half = comptime!(lines >> (step + 1));
+        sync_cube();
+        if line < half {
+            sums[slot] = sums[slot] + sums[slot + half * across];
+        }
+    }
+    sync_cube();
+    let sum = sums[UNIT_POS_X as usize];
+    // The next sum may take the same memory.
+    sync_cube();
+    sum
+}
+
+/// Mean and variance of each channel over each share of the rows: `partials` is `[2, shares, channels]`.
+///
+/// Sums are of the differences from the first row of the share, a value of the same channel, so that a mean far from 0 costs no
+/// digits: with `n` rows, the squared distance of that value from their mean is at most `n - 1` times their variance.
+#[cube(launch_unchecked)]
+pub(crate) fn moments<F: Float, N: Size>(
+    x: &Tensor<Vector<F, N>>,
+    partials: &mut Tensor<Vector<f32, N>>,
+    vectors: usize,
+    rows: usize,
+    share: usize,
+    #[comptime] across: usize,
+    #[define(F)] _dtype: ElemType,
+) {
+    let lines = comptime!(UNITS / across);
+    let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
+    let first = CUBE_POS_Y as usize * share;
+    let last = select(first + share < rows, first + share, rows);
+    let is_there = vector < vectors;
+    let mut origin = Vector::<f32, N>::new(0.0_f32);
+    let mut sum = Vector::<f32, N>::new(0.0_f32);
+    let mut squares = Vector::<f32, N>::new(0.0_f32);
+    if is_there {
+        origin = Vector::cast_from(x[first * vectors + vector]);
+        let mut row = first + UNIT_POS_Y as usize;
+        while row < last {
+            let difference = Vector::<f32, N>::cast_from(x[row * vectors + vector]) - origin;
+            sum += difference;
+            squares += difference * difference;
+            row += lines;
+        }
+    }
+    let count = Vector::new(f32::cast_from(last - first));
+    let offset = sum_over_lines::<N>(sum, across) / count;
+    let square = sum_over_lines::<N>(squares, across) / count;
+    if UNIT_POS_Y == 0 && is_there {
+        let at = CUBE_POS_Y as usize * vectors + vector;
+        partials[at] = origin + offset;
+        // Rounding may leave less than nothing.
+        partials[CUBE_COUNT_Y as usize * vectors + at] = max(square - offset * offset, Vector::new(0.0_f32));
     }
 }
 
-/// Mean and variance of each channel over each share of the positions: `partials` is `[2, shares, channels]`. A unit
-/// uses Welford's recurrence, and units are combined as by Chan, Golub & LeVeque (1983).
-#[cube(launch)]
-pub(crate) fn moments<F: Float>(
-    x: &Tensor<F>,
-    partials: &mut Tensor<f32>,
-    channels: usize,
-    inner: usize,
-    positions: usize,
-    share: usize,
-    #[comptime] lanes: usize,
-    #[comptime] rows_of_channels: bool,
-    #[define(F)] _dtype: ElemType,
-) {
-    let rows = comptime!(UNITS / lanes);
-    let halvings = comptime!(rows.ilog2() as usize);
-    let row = UNIT_POS_Y as usize;
-    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
-    let first = CUBE_POS_Y as usize * share;
-    let end = first + share;
-    let last = if end < positions { end } else { positions };
-    let mut count = 0.0_f32;
-    let mut mean = 0.0_f32;
-    let mut square = 0.0_f32;
-    if channel < channels {
-        let mut at = first + row;
-        while at < last {
-            let value = f32::cast_from(x[place(at, channel, channels, inner, rows_of_channels)]);
-            count += 1.0_f32;
-            let difference = value - mean;
-            mean += difference / count;
-            square += difference * (value - mean);
-            at += rows;
-        }
-    }
-
-    let mut counts = Shared::<[f32]>::new_slice(UNITS);
-    let mut means = Shared::<[f32]>::new_slice(UNITS);
-    let mut squares = Shared::<[f32]>::new_slice(UNITS);
-    let slot = UNIT_POS as usize;
-    counts[slot] = count;
-    means[slot] = mean;
-    squares[slot] = square;
-    #[unroll]
-    for step in 0..halvings {
-        let half = comptime!(rows >> (step + 1));
-        sync_cube();
-        if row < half {
-            let other = slot + half * lanes;
-            let theirs = counts[other];
-            if theirs > 0.0_f32 {
-                let ours = counts[slot];
-                let part = theirs / (ours + theirs);
-                let difference = means[other] - means[slot];
-                means[slot] = means[slot] + difference * part;
-                squares[slot] = squares[slot] + squares[other] + difference * difference * ours * part;
-                counts[slot] = ours + theirs;
-            }
-        }
-    }
-    if row == 0 && channel < channels {
-        let at = CUBE_POS_Y as usize * channels + channel;
-        partials[at] = means[slot];
-        partials[CUBE_COUNT_Y as usize * channels + at] = squares[slot] / counts[slot];
-    }
+/// The number of rows of a share.
+#[cube]
+fn rows_of(index: usize, share: usize, rows: usize) -> f32 {
+    f32::cast_from(select((index + 1) * share < rows, share, rows - index * share))
 }
 
 /// Mean and variance of each channel from those of the shares.
-#[cube(launch)]
-pub(crate) fn join_moments(
-    partials: &Tensor<f32>,
-    means: &mut Tensor<f32>,
-    variances: &mut Tensor<f32>,
-    channels: usize,
+#[cube(launch_unchecked)]
+pub(crate) fn join_moments<N: Size>(
+    partials: &Tensor<Vector<f32, N>>,
+    means: &mut Tensor<Vector<f32, N>>,
+    variances: &mut Tensor<Vector<f32, N>>,
+    vectors: usize,
+    rows: usize,
+    share: usize,
     shares: usize,
-    positions: usize,
-    share: usize,
 ) {
-    let channel = ABSOLUTE_POS;
-    if channel >= channels {
-        terminate!();
+    let vector = CUBE_POS_X as usize;
+    let all = Vector::new(f32::cast_from(rows));
+    let mut sum = Vector::<f32, N>::new(0.0_f32);
+    let mut index = UNIT_POS_Y as usize;
+    while index < shares {
+        sum += partials[index * vectors + vector] * Vector::new(rows_of(index, share, rows));
+        index += UNITS;
     }
-    let mut count = 0.0_f32;
-    let mut mean = 0.0_f32;
-    let mut square = 0.0_f32;
-    for i in 0..shares {
-        let mut theirs = f32::cast_from(share);
-        if (i + 1) * share > positions {
-            theirs = f32::cast_from(positions - i * share);
-        }
-        let part = theirs / (count + theirs);
-        let difference = partials[i * channels + channel] - mean;
-        mean += difference * part;
-        square +=
-            partials[(shares + i) * channels + channel] * theirs + difference * difference * count * part;
-        count += theirs;
+    let mean = sum_over_lines::<N>(sum, 1_usize) / all;
+    let mut squares = Vector::<f32, N>::new(0.0_f32);
+    let mut index = UNIT_POS_Y as usize;
+    while index < shares {
+        let difference = partials[index * vectors + vector] - mean;
+        let square = partials[(shares + index) * vectors + vector] + difference * difference;
+        squares += square * Vector::new(rows_of(index, share, rows));
+        index += UNITS;
     }
-    means[channel] = mean;
-    variances[channel] = square / count;
+    let variance = sum_over_lines::<N>(squares, 1_usize) / all;
+    if UNIT_POS_Y == 0 {
+        means[vector] = mean;
+        variances[vector] = variance;
+    }
 }
 
-/// `y = γ (x - mean) / sqrt(var + ε) + β`.
-#[cube(launch)]
-pub(crate) fn normalise<F: Float>(
-    x: &Tensor<F>,
-    means: &Tensor<f32>,
-    variances: &Tensor<f32>,
-    gains: &Tensor<f32>,
-    shifts: &Tensor<f32>,
-    y: &mut Tensor<F>,
+/// `y = γ (x - mean) / sqrt(var + ε) + β`, plus the identity if it is `added`, and 0 in place of less if it is `rectified`.
+#[cube(launch_unchecked)]
+pub(crate) fn normalise<F: Float, N: Size>(
+    x: &Tensor<Vector<F, N>>,
+    identity: &Tensor<Vector<F, N>>,
+    means: &Tensor<Vector<f32, N>>,
+    variances: &Tensor<Vector<f32, N>>,
+    gains: &Tensor<Vector<f32, N>>,
+    shifts: &Tensor<Vector<f32, N>>,
+    y: &mut Tensor<Vector<F, N>>,
     epsilon: f32,
-    channels: usize,
-    inner: usize,
-    count: usize,
+    vectors: usize,
+    rows: usize,
+    share: usize,
+    #[comptime] across: usize,
+    #[comptime] added: bool,
+    #[comptime] rectified: bool,
     #[define(F)] _dtype: ElemType,
 ) {
-    let at = ABSOLUTE_POS;
-    if at >= count {
+    let lines = comptime!(UNITS / across);
+    let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
+    if vector >= vectors {
         terminate!();
     }
-    let channel = at / inner % channels;
-    let factor = gains[channel] / (variances[channel] + epsilon).sqrt();
-    y[at] = F::cast_from((f32::cast_from(x[at]) - means[channel]) * factor + shifts[channel]);
-}
-
-/// The sums over each share of the positions of each channel, of the gradients and of the gradients times `x -
-/// mean`: `partials` is `[2, shares, channels]`.
-#[cube(launch)]
-pub(crate) fn slopes<F: Float>(
-    x: &Tensor<F>,
-    gradient: &Tensor<F>,
-    means: &Tensor<f32>,
-    partials: &mut Tensor<f32>,
-    channels: usize,
-    inner: usize,
-    positions: usize,
-    share: usize,
-    #[comptime] lanes: usize,
-    #[comptime] rows_of_channels: bool,
-    #[define(F)] _dtype: ElemType,
-) {
-    let rows = comptime!(UNITS / lanes);
-    let halvings = comptime!(rows.ilog2() as usize);
-    let row = UNIT_POS_Y as usize;
-    let channel = CUBE_POS_X as usize * lanes + UNIT_POS_X as usize;
     let first = CUBE_POS_Y as usize * share;
-    let end = first + share;
-    let last = if end < positions { end } else { positions };
-    let mut sum = 0.0_f32;
-    let mut along = 0.0_f32;
-    if channel < channels {
-        let mean = means[channel];
-        let mut at = first + row;
-        while at < last {
-            let index = place(at, channel, channels, inner, rows_of_channels);
-            let g = f32::cast_from(gradient[index]);
-            sum += g;
-            along += g * (f32::cast_from(x[index]) - mean);
-            at += rows;
+    let last = select(first + share < rows, first + share, rows);
+    let (mean, shift) = (means[vector], shifts[vector]);
+    let factor = gains[vector] / (variances[vector] + Vector::new(epsilon)).sqrt();
+    let mut row = first + UNIT_POS_Y as usize;
+    while row < last {
+        let at = row * vectors + vector;
+        let mut value = (Vector::<f32, N>::cast_from(x[at]) - mean) * factor + shift;
+        if comptime!(added) {
+            value += Vector::<f32, N>::cast_from(identity[at]);
         }
-    }
-
-    let mut sums = Shared::<[f32]>::new_slice(UNITS);
-    let mut alongs = Shared::<[f32]>::new_slice(UNITS);
-    let slot = UNIT_POS as usize;
-    sums[slot] = sum;
-    alongs[slot] = along;
-    #[unroll]
-    for step in 0..halvings {
-        let half = comptime!(rows >> (step + 1));
-        sync_cube();
-        if row < half {
-            sums[slot] = sums[slot] + sums[slot + half * lanes];
-            alongs[slot] = alongs[slot] + alongs[slot + half * lanes];
+        if comptime!(rectified) {
+            value = positive::<N>(value, value);
         }
-    }
-    if row == 0 && channel < channels {
-        let at = CUBE_POS_Y as usize * channels + channel;
-        partials[at] = sums[slot];
-        partials[CUBE_COUNT_Y as usize * channels + at] = alongs[slot];
+        y[at] = Vector::cast_from(value);
+        row += lines;
     }
 }
 
-/// The gradients of gain and shift from the sums of the shares, and the constants of [`pull_back`] for each
-/// channel: `constants` is `[4, channels]`, factor, mean, middle and slope.
-#[cube(launch)]
-pub(crate) fn join_slopes(
-    partials: &Tensor<f32>,
-    gains: &Tensor<f32>,
-    means: &Tensor<f32>,
-    variances: &Tensor<f32>,
-    grad_gain: &mut Tensor<f32>,
-    grad_shift: &mut Tensor<f32>,
-    constants: &mut Tensor<f32>,
+/// `values` where `signs` are above 0 or no numbers, else 0.
+#[cube]
+fn positive<N: Size>(values: Vector<f32, N>, signs: Vector<f32, N>) -> Vector<f32, N> {
+    let zero = Vector::<f32, N>::new(0.0_f32);
+    select_many(signs.less_equal(&zero), zero, values)
+}
+
+/// The sums over each share of the rows of each channel, of the gradients and of the gradients times `x - mean`: `partials`
+/// is `[2, shares, channels]`. If the output was `rectified`, gradients of zeros count for nothing.
+#[cube(launch_unchecked)]
+pub(crate) fn slopes<F: Float, N: Size>(
+    x: &Tensor<Vector<F, N>>,
+    gradient: &Tensor<Vector<F, N>>,
+    means: &Tensor<Vector<f32, N>>,
+    variances: &Tensor<Vector<f32, N>>,
+    gains: &Tensor<Vector<f32, N>>,
+    shifts: &Tensor<Vector<f32, N>>,
+    partials: &mut Tensor<Vector<f32, N>>,
     epsilon: f32,
-    channels: usize,
-    shares: usize,
-    positions: usize,
-) {
-    let channel = ABSOLUTE_POS;
-    if channel >= channels {
-        terminate!();
-    }
-    let mut sum = 0.0_f32;
-    let mut along = 0.0_f32;
-    for i in 0..shares {
-        sum += partials[i * channels + channel];
-        along += partials[(shares + i) * channels + channel];
-    }
-    let scale = 1.0_f32 / (variances[channel] + epsilon).sqrt();
-    let count = f32::cast_from(positions);
-    grad_gain[channel] = along * scale;
-    grad_shift[channel] = sum;
-    constants[channel] = gains[channel] * scale;
-    constants[channels + channel] = means[channel];
-    constants[2 * channels + channel] = sum / count;
-    constants[3 * channels + channel] = along * scale * scale / count;
-}
-
-/// `dx = factor (g - middle - (x - mean) slope)`.
-#[cube(launch)]
-pub(crate) fn pull_back<F: Float>(
-    x: &Tensor<F>,
-    gradient: &Tensor<F>,
-    constants: &Tensor<f32>,
-    grad_x: &mut Tensor<F>,
-    channels: usize,
-    inner: usize,
-    count: usize,
+    vectors: usize,
+    rows: usize,
+    share: usize,
+    #[comptime] across: usize,
+    #[comptime] rectified: bool,
     #[define(F)] _dtype: ElemType,
 ) {
-    let at = ABSOLUTE_POS;
-    if at >= count {
+    let lines = comptime!(UNITS / across);
+    let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
+    let first = CUBE_POS_Y as usize * share;
+    let last = select(first + share < rows, first + share, rows);
+    let is_there = vector < vectors;
+    let mut sum = Vector::<f32, N>::new(0.0_f32);
+    let mut along = Vector::<f32, N>::new(0.0_f32);
+    if is_there {
+        let mean = means[vector];
+        let mut shift = Vector::<f32, N>::new(0.0_f32);
+        let mut factor = Vector::<f32, N>::new(0.0_f32);
+        if comptime!(rectified) {
+            shift = shifts[vector];
+            factor = gains[vector] / (variances[vector] + Vector::new(epsilon)).sqrt();
+        }
+        let mut row = first + UNIT_POS_Y as usize;
+        while row < last {
+            let at = row * vectors + vector;
+            let difference = Vector::<f32, N>::cast_from(x[at]) - mean;
+            let mut g = Vector::<f32, N>::cast_from(gradient[at]);
+            if comptime!(rectified) {
+                g = positive::<N>(g, difference * factor + shift);
+            }
+            sum += g;
+            along += g * difference;
+            row += lines;
+        }
+    }
+    let sum = sum_over_lines::<N>(sum, across);
+    let along = sum_over_lines::<N>(along, across);
+    if UNIT_POS_Y == 0 && is_there {
+        let at = CUBE_POS_Y as usize * vectors + vector;
+        partials[at] = sum;
+        partials[CUBE_COUNT_Y as usize * vectors + at] = along;
+    }
+}
+
+/// The gradients of gain and shift from the sums of the shares, and two constants of [`pull_back`] for each channel:
+/// `constants` is `[2, channels]`, middle and slope.
+#[cube(launch_unchecked)]
+pub(crate) fn join_slopes<N: Size>(
+    partials: &Tensor<Vector<f32, N>>,
+    variances: &Tensor<Vector<f32, N>>,
+    grad_gain: &mut Tensor<Vector<f32, N>>,
+    grad_shift: &mut Tensor<Vector<f32, N>>,
+    constants: &mut Tensor<Vector<f32, N>>,
+    epsilon: f32,
+    vectors: usize,
+    rows: usize,
+    shares: usize,
+) {
+    let vector = CUBE_POS_X as usize;
+    let mut sum = Vector::<f32, N>::new(0.0_f32);
+    let mut along = Vector::<f32, N>::new(0.0_f32);
+    let mut index = UNIT_POS_Y as usize;
+    while index < shares {
+        sum += partials[index * vectors + vector];
+        along += partials[(shares + index) * vectors + vector];
+        index += UNITS;
+    }
+    let sum = sum_over_lines::<N>(sum, 1_usize);
+    let along = sum_over_lines::<N>(along, 1_usize);
+    if UNIT_POS_Y == 0 {
+        let scale = Vector::new(1.0_f32) / (variances[vector] + Vector::new(epsilon)).sqrt();
+        let all = Vector::new(f32::cast_from(rows));
+        grad_gain[vector] = along * scale;
+        grad_shift[vector] = sum;
+        constants[vector] = sum / all;
+        constants[vectors + vector] = along * scale * scale / all;
+    }
+}
+
+/// `dx = factor (g - middle - (x - mean) slope)` with `factor = γ / sqrt(var + ε)`. If the output was `rectified`, gradients of zeros
+/// count for nothing.
+#[cube(launch_unchecked)]
+pub(crate) fn pull_back<F: Float, N: Size>(
+    x: &Tensor<Vector<F, N>>,
+    gradient: &Tensor<Vector<F, N>>,
+    means: &Tensor<Vector<f32, N>>,
+    variances: &Tensor<Vector<f32, N>>,
+    gains: &Tensor<Vector<f32, N>>,
+    shifts: &Tensor<Vector<f32, N>>,
+    constants: &Tensor<Vector<f32, N>>,
+    grad_x: &mut Tensor<Vector<F, N>>,
+    epsilon: f32,
+    vectors: usize,
+    rows: usize,
+    share: usize,
+    #[comptime] across: usize,
+    #[comptime] rectified: bool,
+    #[define(F)] _dtype: ElemType,
+) {
+    let lines = comptime!(UNITS / across);
+    let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
+    if vector >= vectors {
         terminate!();
     }
-    let channel = at / inner % channels;
-    let deviation = f32::cast_from(x[at]) - constants[channels + channel];
-    let g = f32::cast_from(gradient[at]) - constants[2 * channels + channel];
-    grad_x[at] = F::cast_from(constants[channel] * (g - deviation * constants[3 * channels + channel]));
+    let first = CUBE_POS_Y as usize * share;
+    let last = select(first + share < rows, first + share, rows);
+    let (mean, middle, slope) = (means[vector], constants[vector], constants[vectors + vector]);
+    let factor = gains[vector] / (variances[vector] + Vector::new(epsilon)).sqrt();
+    let mut shift = Vector::<f32, N>::new(0.0_f32);
+    if comptime!(rectified) {
+        shift = shifts[vector];
+    }
+    let mut row = first + UNIT_POS_Y as usize;
+    while row < last {
+        let at = row * vectors + vector;
+        let difference = Vector::<f32, N>::cast_from(x[at]) - mean;
+        let mut g = Vector::<f32, N>::cast_from(gradient[at]);
+        if comptime!(rectified) {
+            g = positive::<N>(g, difference * factor + shift);
+        }
+        grad_x[at] = Vector::cast_from(factor * (g - middle - difference * slope));
+        row += lines;
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) mod convolution;
 pub(crate) mod normalisation;
 pub(crate) mod pairs;
 pub(crate) mod precision;
+pub(crate) mod product;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
 pub(crate) mod sinkhorn;

@@ -2,7 +2,7 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
-use burn::tensor::Tensor;
+use burn::tensor::{Shape, Tensor};
 
 use super::precision::{narrowed, widened};
 
@@ -40,6 +40,47 @@ pub trait NormalisationOps: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         plain_normalise_batch_backward::<Self>(x, gain, mean, variance, gradient, epsilon)
     }
+
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, with 0 in place of less.
+    #[fusion(meta = |x, gain, _shift, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
+    fn normalise_rectified(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        plain_normalise_rectified::<Self>(x, gain, shift, epsilon)
+    }
+
+    /// As [`Self::normalise_batch_backward`], from the gradient with respect to the output of [`Self::normalise_rectified`]. Which
+    /// outputs were above 0 follows from `x`.
+    #[fusion(meta = |x, gain, _shift, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
+    fn normalise_rectified_backward(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let statistics = [mean, variance];
+        plain_normalise_rectified_backward::<Self>(x, [gain, shift], statistics, gradient, epsilon)
+    }
+
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type, and with 0 in place of less
+    /// if it is rectified.
+    #[fusion(meta = |x, gain, _shift, _identity, _epsilon, _rectified| (x.clone(), gain.clone(), gain.clone()))]
+    fn normalise_added(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        identity: FloatTensor<Self>,
+        epsilon: f64,
+        rectified: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        plain_normalise_added::<Self>(x, [gain, shift], identity, epsilon, rectified)
+    }
 }
 
 /// [`NormalisationOps::normalise_batch`] in Burn's operations: about 100 bytes a value of `f32`.
@@ -67,6 +108,62 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
     let (x, gradient) = (widened::<B>(x), widened::<B>(gradient));
     let grads = B::batch_norm_train_backward(x, gain, mean, variance, epsilon, gradient);
     (narrowed::<B>(grads.x_grad, dtype), grads.gamma_grad, grads.beta_grad)
+}
+
+/// [`NormalisationOps::normalise_rectified`] in other operations.
+pub(crate) fn plain_normalise_rectified<B: NormalisationOps>(
+    x: FloatTensor<B>,
+    gain: FloatTensor<B>,
+    shift: FloatTensor<B>,
+    epsilon: f64,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (y, mean, variance) = B::normalise_batch(x, gain, shift, epsilon);
+    (B::relu(y), mean, variance)
+}
+
+/// [`NormalisationOps::normalise_rectified_backward`] in other operations.
+pub(crate) fn plain_normalise_rectified_backward<B: NormalisationOps>(
+    x: FloatTensor<B>,
+    [gain, shift]: [FloatTensor<B>; 2],
+    [mean, variance]: [FloatTensor<B>; 2],
+    gradient: FloatTensor<B>,
+    epsilon: f64,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let affine = (gain.clone(), shift);
+    let output = plain_normalise_by::<B>(x.clone(), affine, (mean.clone(), variance.clone()), epsilon);
+    let gradient = B::relu_backward(B::relu(output), gradient);
+    B::normalise_batch_backward(x, gain, mean, variance, gradient, epsilon)
+}
+
+/// [`NormalisationOps::normalise_added`] in other operations.
+pub(crate) fn plain_normalise_added<B: NormalisationOps>(
+    x: FloatTensor<B>,
+    [gain, shift]: [FloatTensor<B>; 2],
+    identity: FloatTensor<B>,
+    epsilon: f64,
+    rectified: bool,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (y, mean, variance) = B::normalise_batch(x, gain, shift, epsilon);
+    let y = B::float_add(y, identity);
+    (if rectified { B::relu(y) } else { y }, mean, variance)
+}
+
+/// Rows `[n, channels]` normalised by a given mean and variance, in Burn's operations.
+pub(crate) fn plain_normalise_by<B: Backend>(
+    x: FloatTensor<B>,
+    (gain, shift): (FloatTensor<B>, FloatTensor<B>),
+    (mean, variance): (FloatTensor<B>, FloatTensor<B>),
+    epsilon: f64,
+) -> FloatTensor<B> {
+    let dtype = x.dtype();
+    let row = |values: FloatTensor<B>| {
+        let channels = values.shape().num_elements();
+        B::float_reshape(values, Shape::new([1, channels]))
+    };
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
+    let centred = B::float_sub(widened::<B>(x), row(mean));
+    let normalised = B::float_mul(centred, row(B::float_mul(scale, gain)));
+    narrowed::<B>(B::float_add(normalised, row(shift)), dtype)
 }
 
 /// Batch normalisation with the statistics of the batch itself, which are returned (Ioffe & Szegedy, 2015):

@@ -4,6 +4,8 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 
+use super::product::ProductOps;
+
 /// Cross-correlations that backends implement.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
@@ -12,7 +14,7 @@ use burn::tensor::Tensor;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
-pub trait RedundancyOps: Backend {
+pub trait RedundancyOps: ProductOps {
     /// [`Redundancy::new`]: the loss, `[1]`, and the gradients with respect to both views.
     #[fusion(default)]
     fn redundancy(
@@ -31,7 +33,7 @@ pub trait RedundancyOps: Backend {
 /// ```text
 /// L = l sum_kl C_kl^2 + sum_k (C_kk - 1)^2 - l C_kk^2,   1/2 dL/dC = l C + diag((1 - l) C_kk - 1)
 /// ```
-pub(crate) fn plain_redundancy<B: Backend>(
+pub(crate) fn plain_redundancy<B: ProductOps>(
     a: FloatTensor<B>,
     b: FloatTensor<B>,
     off_diagonal: f64,
@@ -40,7 +42,7 @@ pub(crate) fn plain_redundancy<B: Backend>(
     let share = 1.0 / a.shape()[0] as f64;
     let [a, b] = [a, b].map(|view| Standardised::<B>::new(view, eps));
     let diagonal = B::float_mean_dim(B::float_mul(a.rows.clone(), b.rows.clone()), 0);
-    let correlation = B::float_matmul(B::float_transpose(a.rows.clone()), b.rows.clone());
+    let correlation = B::product(B::float_transpose(a.rows.clone()), b.rows.clone());
     let correlation = B::float_mul_scalar(correlation, share.into());
 
     let squares = |x: FloatTensor<B>| B::float_sum(B::float_mul(x.clone(), x));
@@ -51,7 +53,7 @@ pub(crate) fn plain_redundancy<B: Backend>(
     let of_diagonal = B::float_mul_scalar(diagonal, (1.0 - off_diagonal).into());
     let of_diagonal = B::float_sub_scalar(of_diagonal, 1.0.into());
     let gradient = |other: FloatTensor<B>, correlation: FloatTensor<B>| {
-        let across = B::float_mul_scalar(B::float_matmul(other.clone(), correlation), off_diagonal.into());
+        let across = B::float_mul_scalar(B::product(other.clone(), correlation), off_diagonal.into());
         let along = B::float_mul(other, of_diagonal.clone());
         B::float_mul_scalar(B::float_add(across, along), (2.0 * share).into())
     };

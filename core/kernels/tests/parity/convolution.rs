@@ -225,6 +225,18 @@ fn convolutions() {
     }
 }
 
+/// GPUs write the windows of some images at a time for the gradient of the weight; here of half of them.
+#[test]
+fn convolutions_of_many_places() {
+    let case = case(64, [64, 64], [16, 16], [3, 1, 1]);
+    check(
+        "of many places",
+        &case,
+        |on| on.plain(None, case.windows),
+        |on| convolve(on.maps.clone(), on.weight.clone(), None, case.windows),
+    );
+}
+
 /// Maps that repeat a column, a row or an image take the memory of one.
 #[test]
 fn convolutions_of_repeated_maps() {

@@ -8,6 +8,7 @@ mod augmentation;
 mod convolution;
 mod normalisation;
 mod pairs;
+mod product;
 mod redundancy;
 mod rows;
 mod sinkhorn;

@@ -1,7 +1,7 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use simile_kernels::Redundancy;
 
-use crate::devices::{Target, assert_close, noise, targets, values};
+use crate::devices::{assert_close, noise, targets, values};
 
 const OFF_DIAGONAL: f64 = 0.2;
 const EPS: f64 = 1e-3;
@@ -41,7 +41,7 @@ fn loss_and_gradients_are_those_of_the_equation() {
             let gradients = loss.backward();
             (values(loss), leaves.map(|leaf| values(leaf.grad(&gradients).unwrap())))
         };
-        for target in targets().iter().map(Target::of_products) {
+        for target in targets() {
             let leaves = [&a, &b].map(|values| target.leaf(values, shape));
             let redundancy = Redundancy::new(leaves.clone(), OFF_DIAGONAL, EPS);
             let loss = redundancy.loss * 3.0;

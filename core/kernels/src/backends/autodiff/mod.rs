@@ -5,6 +5,7 @@ mod augmentation;
 mod convolution;
 mod normalisation;
 mod pairs;
+mod product;
 mod record;
 mod redundancy;
 mod rows;

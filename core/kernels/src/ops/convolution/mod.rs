@@ -16,7 +16,8 @@ use burn::tensor::Tensor;
 use self::plain::{
     plain_convolve, plain_convolve_backward, plain_convolve_normalised, plain_convolve_normalised_backward,
     plain_convolve_normalised_by, plain_convolve_tanh_pool, plain_convolve_tanh_pool_backward,
-    plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward,
+    plain_convolve_weight_backward, plain_max_pool, plain_max_pool_backward, plain_mean_pool,
+    plain_mean_pool_backward,
 };
 use super::normalisation::NormalisationOps;
 
@@ -134,6 +135,17 @@ pub trait ConvolutionOps: NormalisationOps {
         wanted: [bool; 3],
     ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
         plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted)
+    }
+
+    /// The gradient of the weight alone, in its shape and type.
+    #[fusion(dtype = weight, shape = weight)]
+    fn convolve_weight_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        plain_convolve_weight_backward::<Self>(maps, weight, upstream, windows)
     }
 
     /// A convolution, normalised by the mean and variance of its channels, with the identity added, rectified. Returns the

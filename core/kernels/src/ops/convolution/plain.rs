@@ -7,7 +7,7 @@ use burn::tensor::ops::ConvOptions;
 
 use super::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
 use crate::ops::activation::plain_tanh_backward;
-use crate::ops::precision::{narrowed, widened};
+use crate::ops::normalisation::plain_normalise_by;
 
 fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
     ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1)
@@ -31,12 +31,6 @@ fn rows<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_reshape(maps, Shape::new([count, channels]))
 }
 
-/// `[1, channels]`, for use with [`rows`].
-fn row<B: Backend>(values: FloatTensor<B>) -> FloatTensor<B> {
-    let channels = values.shape().num_elements();
-    B::float_reshape(values, Shape::new([1, channels]))
-}
-
 /// `[channels]` again.
 fn vector<B: Backend>(row: FloatTensor<B>) -> FloatTensor<B> {
     let channels = row.shape().num_elements();
@@ -54,23 +48,31 @@ pub(crate) fn plain_convolve<B: Backend>(
 }
 
 /// [`ConvolutionOps::convolve_backward`] in Burn's operations.
-pub(crate) fn plain_convolve_backward<B: Backend>(
+pub(crate) fn plain_convolve_backward<B: ConvolutionOps>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
     upstream: FloatTensor<B>,
     windows: Windows,
     [grad_maps, grad_weight, grad_bias]: [bool; 3],
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
-    let (maps, gradient) = (planes::<B>(maps), planes::<B>(upstream.clone()));
     let grad_maps = grad_maps.then(|| {
-        let grad_planes =
-            B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
-        places::<B>(grad_planes)
+        let (maps, gradient) = (planes::<B>(maps.clone()), planes::<B>(upstream.clone()));
+        places::<B>(B::conv2d_x_backward(maps, weight.clone(), gradient, options(windows)))
     });
     let grad_weight =
-        grad_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
+        grad_weight.then(|| B::convolve_weight_backward(maps, weight, upstream.clone(), windows));
     let grad_bias = grad_bias.then(|| vector::<B>(B::float_sum_dim(rows::<B>(upstream), 0)));
     (grad_maps, grad_weight, grad_bias)
+}
+
+/// [`ConvolutionOps::convolve_weight_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_weight_backward<B: Backend>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    upstream: FloatTensor<B>,
+    windows: Windows,
+) -> FloatTensor<B> {
+    B::conv2d_weight_backward(planes::<B>(maps), weight, planes::<B>(upstream), options(windows))
 }
 
 /// [`ConvolutionOps::convolve_normalised`] in other operations.
@@ -81,12 +83,18 @@ pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
     identity: Optional<B>,
     joined: Joined,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
+    let Joined { windows, epsilon, rectified } = joined;
+    let convolution = B::convolve(maps, weight, Optional::Nothing, windows);
     let shape = convolution.shape();
-    let (output, mean, variance) =
-        B::normalise_batch(rows::<B>(convolution.clone()), gain, shift, joined.epsilon);
-    let output = joined_output::<B>(B::float_reshape(output, shape), identity, joined.rectified);
-    (output, convolution, mean, variance)
+    let places = rows::<B>(convolution.clone());
+    let (output, mean, variance) = match identity {
+        Optional::Just(identity) => {
+            B::normalise_added(places, gain, shift, rows::<B>(identity), epsilon, rectified)
+        }
+        Optional::Nothing if rectified => B::normalise_rectified(places, gain, shift, epsilon),
+        Optional::Nothing => B::normalise_batch(places, gain, shift, epsilon),
+    };
+    (B::float_reshape(output, shape), convolution, mean, variance)
 }
 
 /// [`ConvolutionOps::convolve_normalised_by`] in Burn's operations.
@@ -110,21 +118,10 @@ fn plain_activation<B: Backend>(
     identity: Optional<B>,
     Joined { epsilon, rectified, .. }: Joined,
 ) -> FloatTensor<B> {
-    let (shape, dtype) = (convolution.shape(), convolution.dtype());
-    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
-    let centred = B::float_sub(widened::<B>(rows::<B>(convolution)), row::<B>(mean));
-    let normalised = B::float_mul(centred, row::<B>(B::float_mul(scale, gain)));
-    let output = B::float_reshape(B::float_add(normalised, row::<B>(shift)), shape);
-    let output = narrowed::<B>(output, dtype);
-    joined_output::<B>(output, identity, rectified)
-}
-
-/// The steps after a normalisation.
-fn joined_output<B: Backend>(
-    normalised: FloatTensor<B>,
-    identity: Optional<B>,
-    rectified: bool,
-) -> FloatTensor<B> {
+    let shape = convolution.shape();
+    let normalised =
+        plain_normalise_by::<B>(rows::<B>(convolution), (gain, shift), (mean, variance), epsilon);
+    let normalised = B::float_reshape(normalised, shape);
     let output = match identity {
         Optional::Just(identity) => B::float_add(normalised, identity),
         Optional::Nothing => normalised,
@@ -142,12 +139,17 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
     Joined { windows, epsilon, rectified }: Joined,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
-    let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = context;
-    let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
+    let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = context;
     let shape = convolution.shape();
-    let (convolution, gradient) = (rows::<B>(convolution), rows::<B>(upstream.clone()));
-    let (grad_convolution, gain, shift) =
-        B::normalise_batch_backward(convolution, gain, mean, variance, gradient, epsilon);
+    let places = rows::<B>(convolution);
+    let (upstream, (grad_convolution, gain, shift)) = if rectified && !is_added {
+        let gradient = rows::<B>(upstream.clone());
+        (upstream, B::normalise_rectified_backward(places, gain, shift, mean, variance, gradient, epsilon))
+    } else {
+        let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
+        let gradient = rows::<B>(upstream.clone());
+        (upstream, B::normalise_batch_backward(places, gain, mean, variance, gradient, epsilon))
+    };
     let (found_maps, found_weight) = if grad_maps || grad_weight {
         let grad_convolution = B::float_reshape(grad_convolution, shape);
         let grads =
