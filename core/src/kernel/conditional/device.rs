@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use simile_kernels::PairWeights;
+use simile_kernels::{PairWeights, product};
 
 use super::{ConditionalEmbedding, DENSE_ROWS, Form, SMALL};
 use crate::kernel::Kernel;
@@ -135,7 +135,7 @@ impl DeviceEmbedding {
     fn entries(&self) -> Tensor<2> {
         match &self.form {
             DeviceForm::Dense(w) => w.clone(),
-            DeviceForm::Factors { left, right, .. } => left.clone().matmul(right.clone().transpose()),
+            DeviceForm::Factors { left, right, .. } => product(left.clone(), right.clone().transpose()),
         }
     }
 
@@ -147,9 +147,9 @@ impl DeviceEmbedding {
     /// `W C` for the rows `C` of a tensor, `[b, d]`.
     pub fn apply(&self, c: Tensor<2>) -> Tensor<2> {
         match &self.form {
-            DeviceForm::Dense(w) => w.clone().matmul(c),
+            DeviceForm::Dense(w) => product(w.clone(), c),
             DeviceForm::Factors { shift, left, right } => {
-                shift.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
+                shift.clone() * c.clone() + product(left.clone(), product(right.clone().transpose(), c))
             }
         }
     }

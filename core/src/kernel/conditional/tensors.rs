@@ -15,6 +15,7 @@
 //! ends a run as a loss that is not finite does.
 
 use burn::tensor::{DType, Tensor};
+use simile_kernels::product;
 
 use super::DeviceEmbedding;
 use crate::kernel::{COSINE_EPSILON, Kernel, median_rows};
@@ -52,8 +53,8 @@ impl DeviceEmbedding {
             false => (identity.clone() * most, steps),
         };
         let inverse = (0..steps).fold(start, |x, _| {
-            let rest = identity.clone() - a.clone().matmul(x.clone());
-            x.clone() + x.matmul(rest)
+            let rest = identity.clone() - product(a.clone(), x.clone());
+            x.clone() + product(x, rest)
         });
         // Rounding leaves it a little asymmetric.
         let inverse = (inverse.clone() + inverse.transpose()) * (0.5 * ridge);
@@ -111,7 +112,7 @@ impl Kernel {
 }
 
 fn inner_products(z: Tensor<2>) -> Tensor<2> {
-    z.clone().matmul(z.transpose())
+    product(z.clone(), z.transpose())
 }
 
 /// `|z_i - z_j|^2` of rows about their mean, where products cancel least; that of equal rows is 0 up to `1e-7 |z|^2` in `f32`.

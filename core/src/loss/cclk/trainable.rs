@@ -34,6 +34,7 @@ use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::vectors::squared_distance;
+use simile_kernels::product;
 
 use super::super::differentiate;
 use super::super::views::TwoViews;
@@ -132,7 +133,7 @@ impl TrainableFairCclk {
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 1);
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 0);
 
-        let similarity = stacked.clone().matmul(stacked.transpose()) * self.temperature.recip();
+        let similarity = product(stacked.clone(), stacked.transpose()) * self.temperature.recip();
         let partner = indices(&other_view(b), &device).unsqueeze_dim(1);
         let positive = similarity.clone().gather(1, partner);
         let mass = ((b - 1) as f64 / 2.0).max(f64::MIN_POSITIVE).ln();

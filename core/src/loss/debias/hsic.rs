@@ -19,6 +19,7 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use simile_kernels::product;
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -101,7 +102,7 @@ fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
     // Distances do not depend on the origin; centred rows lose fewer digits in the difference of squares.
     let centred = rows.clone() - rows.mean_dim(0).detach();
     let squares = centred.clone().square().sum_dim(1);
-    let products = centred.clone().matmul(centred.transpose());
+    let products = product(centred.clone(), centred.transpose());
     let distances = (squares.clone() + squares.transpose() - products * 2.0).clamp_min(0.0);
     (distances * (-2.0 * sigma * sigma).recip()).exp()
 }

@@ -26,7 +26,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
-use simile_kernels::sigmoid;
+use simile_kernels::{product, sigmoid};
 
 /// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`; `f_logits`, `g_logits`, `[n, classes]`;
 /// `fc_weight`, `[1, d]`; `fc_bias`, `[1, 1]`; `labels`, `[n]`.
@@ -94,10 +94,10 @@ impl Objective for LearnedMixin {
         // The softplus has the sigmoid as its slope.
         let to_asked = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(asked);
         Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
-            .with_gradient("f_features", to_asked.clone().matmul(weight))
+            .with_gradient("f_features", product(to_asked.clone(), weight))
             .with_gradient("f_logits", to_logits)
             .with_gradient("g_logits", to_mixed * factor)
-            .with_gradient("fc_weight", to_asked.clone().transpose().matmul(features))
+            .with_gradient("fc_weight", product(to_asked.clone().transpose(), features))
             .with_gradient("fc_bias", to_asked.sum_dim(0)))
     }
 }

@@ -23,7 +23,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
-use simile_kernels::sigmoid;
+use simile_kernels::{product, sigmoid};
 
 /// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`; `g_features`, `[n, d]`; `fc_weight`,
 /// `[classes, d]`; `fc_bias`, `[1, classes]`; `labels`, `[n]`.
@@ -91,7 +91,7 @@ impl Objective for Rubi {
         let to_question = to_mask + to_asked * self.question_loss_weight;
         Ok(Evaluation::new(fused + asked * self.question_loss_weight)
             .with_gradient("f_logits", to_logits)
-            .with_gradient("fc_weight", to_question.clone().transpose().matmul(features))
+            .with_gradient("fc_weight", product(to_question.clone().transpose(), features))
             .with_gradient("fc_bias", to_question.sum_dim(0))
             .with_gradient("g_features", to_features))
     }

@@ -16,6 +16,7 @@
 
 use burn::tensor::{IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
+use simile_kernels::product;
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -92,7 +93,7 @@ impl Objective for MoCo {
         Ok(if batch.is_detailed() {
             let first = queries.slice(0..1) / self.temperature;
             let candidates = Tensor::cat(vec![keys.slice(0..1), queue], 0);
-            let logits = first.matmul(candidates.transpose()).squeeze_dim(0);
+            let logits = product(first, candidates.transpose()).squeeze_dim(0);
             evaluation.with_aux("logits_row0", Aux::Vector(logits))
         } else {
             evaluation

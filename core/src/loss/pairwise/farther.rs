@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor};
-use simile_kernels::tile_rows;
+use simile_kernels::{product, tile_rows};
 
 use super::means::{Place, Target};
 use super::rows::rows_of;
@@ -76,7 +76,7 @@ impl Sorted {
     /// The weights of a tile of anchors of a block, `[tile, block]`.
     fn weights(&self, tile: &Range<usize>, block: &Range<usize>) -> Tensor<2> {
         let candidates = rows_of(&self.candidates, block.clone()).transpose();
-        let similarity = rows_of(&self.scaled, tile.clone()).matmul(candidates);
+        let similarity = product(rows_of(&self.scaled, tile.clone()), candidates);
         let shape = similarity.dims();
         let own = |labels: &Tensor<2, Int>| rows_of_labels(labels, tile).expand(shape);
         let others = |labels: &Tensor<2, Int>| rows_of_labels(labels, block).transpose().expand(shape);
@@ -95,7 +95,7 @@ impl Sorted {
             let candidates = rows_of(&self.candidates, block.clone());
             for tile in self.tiles(block) {
                 let weights = self.weights(&tile, block);
-                rows.push(weights.clone().matmul(candidates.clone()));
+                rows.push(product(weights.clone(), candidates.clone()));
                 masses.push(weights.clone().sum_dim(1));
                 tile_weights.extend(are_kept.then_some(weights));
             }
@@ -111,7 +111,7 @@ impl Sorted {
         let of_block = |block: &Range<usize>| {
             let of_tiles = self.tiles(block).map(|tile| {
                 let weights = tile_weights.next().cloned().unwrap_or_else(|| self.weights(&tile, block));
-                weights.transpose().matmul(rows_of(&gradient, tile))
+                product(weights.transpose(), rows_of(&gradient, tile))
             });
             of_tiles.reduce(|sum, tile| sum + tile)
         };

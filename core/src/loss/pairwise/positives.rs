@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
-use simile_kernels::tile_rows;
+use simile_kernels::{product, tile_rows};
 
 use super::farther::Sorted;
 use super::means::{Place, Target};
@@ -73,7 +73,7 @@ impl Positives<'_> {
                 let tiles = ranges(*count).map(|range| {
                     let weights = weights(range);
                     let mass = weights.clone().sum_dim(1) * views as f64;
-                    (weights.matmul(of_samples.clone()), mass)
+                    (product(weights, of_samples.clone()), mass)
                 });
                 let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.unzip();
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
@@ -106,7 +106,7 @@ impl Positives<'_> {
                 let views = candidates.dims()[0] / count;
                 let gradient = over_views(gradient, *count);
                 let tiles = ranges(*count)
-                    .map(|range| weights(range.clone()).transpose().matmul(rows_of(&gradient, range)));
+                    .map(|range| product(weights(range.clone()).transpose(), rows_of(&gradient, range)));
                 tiles.reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
             }
             Self::Rows(_) => None,

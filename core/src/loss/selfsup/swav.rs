@@ -32,7 +32,7 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
-use simile_kernels::SoftCrossEntropy;
+use simile_kernels::{SoftCrossEntropy, product};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -147,7 +147,7 @@ impl Objective for Swav {
         let prototypes = UnitRows::normalise(prototypes);
 
         let scores: Vec<Tensor<2>> =
-            views.iter().map(|(_, view)| view.rows().matmul(prototypes.rows().transpose())).collect();
+            views.iter().map(|(_, view)| product(view.rows(), prototypes.rows().transpose())).collect();
         let queues = self.queues(batch, prototypes.rows())?;
         let assignments: Vec<(usize, Tensor<2>)> = (self.crops_for_assign.iter().zip(queues))
             .map(|(&v, queue)| (v, self.assign(scores[v].clone(), queue)))
@@ -168,8 +168,8 @@ impl Objective for Swav {
                 SoftCrossEntropy::new(scores, target, self.temperature);
             let factor = share / self.temperature;
             loss = loss + losses.sum() * share;
-            to_prototypes = to_prototypes + grad_logits.clone().transpose().matmul(view.rows() * factor);
-            gradients.push((name, view.pull_back(grad_logits.matmul(prototypes.rows()) * factor)));
+            to_prototypes = to_prototypes + product(grad_logits.clone().transpose(), view.rows() * factor);
+            gradients.push((name, view.pull_back(product(grad_logits, prototypes.rows()) * factor)));
         }
 
         let of_prototypes = match self.variant {
@@ -205,7 +205,7 @@ impl Swav {
             let queue = batch.tensor(self.name(), &queue_name(at))?;
             match queue.dims() {
                 [rows, columns] if rows > 0 && columns == width => {
-                    Ok(Some(queue.matmul(prototypes.clone().transpose())))
+                    Ok(Some(product(queue, prototypes.clone().transpose())))
                 }
                 [rows, columns] => {
                     let expected = format!("at least one row of {width}");
