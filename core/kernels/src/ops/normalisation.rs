@@ -41,7 +41,7 @@ pub trait NormalisationOps: Backend {
         plain_normalise_batch_backward::<Self>(x, gain, mean, variance, gradient, epsilon)
     }
 
-    /// As [`Self::normalise_batch`] of rows `[n, channels]`, with 0 in place of less.
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, rectified: 0 in place of negative values.
     #[fusion(meta = |x, gain, _shift, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_rectified(
         x: FloatTensor<Self>,
@@ -68,8 +68,8 @@ pub trait NormalisationOps: Backend {
         plain_normalise_rectified_backward::<Self>(x, [gain, shift], statistics, gradient, epsilon)
     }
 
-    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type, and with 0 in place of less
-    /// if it is rectified.
+    /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type, and
+    /// rectified if asked.
     #[fusion(meta = |x, gain, _shift, _identity, _epsilon, _rectified| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_added(
         x: FloatTensor<Self>,
