@@ -24,20 +24,25 @@ use std::ops::Range;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::biased::Sight;
+use super::biased::{Sight, biased_network};
+use super::load::{Load, Network, Step, parameters};
+use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages, class_scores, compares_views};
 use super::passes;
 use super::state::TRAINED;
-use super::with_classifier::{cross_entropy, to_classify};
+use super::with_classifier::{check_weight, cross_entropy, to_classify};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
-use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
+use crate::nn::head::{HeadConfig, HeadKind};
 use crate::nn::layers::uniform_fan_in;
+use crate::nn::{EncoderConfig, Model};
 use crate::optim::Optimizer;
 
 /// A network that learns with the help of a biased one.
@@ -190,14 +195,111 @@ impl Algorithm for BiasFirst {
     }
 }
 
+/// The settings of [`BiasFirst`], which then helps the objective: LearnedMixin, RUBi or SoftCon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BiasNetworkSettings {
+    /// The biased network; with a smaller `input_size` than the main network it gets averaged images.
+    pub encoder: EncoderConfig,
+    /// Number of steps in which only the biased network is trained.
+    pub first_steps: u64,
+    /// Factor of the cross-entropy of a classifier trained jointly with SoftCon, which then compares
+    /// embeddings: 0.01 as published. If absent there is no classifier, and SoftCon compares projections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_weight: Option<f64>,
+}
+
+impl Method for BiasNetworkSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            ("encoder", "The biased network, with the keys of [encoder]; has to be given."),
+            FIRST_STEPS,
+            (
+                "ce_weight",
+                "Factor of the cross-entropy of a classifier that is trained too, 0 or more; no classifier if absent.",
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[
+            [r#"{"encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#, "learned-mixin", "lenet5"],
+            [r#"{"encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#, "rubi", "lenet5"],
+            [
+                r#"{"encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 1}"#,
+                "softcon",
+                "lenet5",
+            ],
+            [
+                r#"{"encoder": {"name": "simple-conv-1x1"}, "first_steps": 1, "ce_weight": 0.01}"#,
+                "softcon",
+                "lenet5",
+            ],
+        ]
+    }
+
+    fn check(&self, objective: &Spec, steps: u64) -> Result<()> {
+        check_stages(self.first_steps, steps)?;
+        let taken = objective.needs_views();
+        check_weight(self.ce_weight, taken, "which is a classifier itself; leave it out")
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let Parts { networks, training, device, .. } = *parts;
+        let seen = training.labels.iter().max().map_or(0, |last| last + 1);
+        // Scores of both networks are compared class by class, also where the last class has no sample.
+        let main = class_scores(&parts.objective.name, seen, training.biases);
+        let classes = main.map_or(seen, |_| networks.head.output);
+        let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
+        let biased = biased_network(networks, Some(&self.encoder), scores);
+        let (both, steps) = ([networks, &biased], (self.first_steps, self.ce_weight));
+        Ok(Box::new(BiasFirst::new(both, parts.objective.build()?, steps, device, rng)?))
+    }
+
+    /// The size of a step of the second stage, in which the biased network is fixed.
+    fn load(&self, step: &Step<'_>) -> Load {
+        let pairs = match self.ce_weight {
+            Some(_) => step.pairs_of_embeddings(2 * step.samples, 2 * step.samples),
+            None => step.pairs_of_views(),
+        };
+        let mut load = Load { pairs, ..step.begin() };
+        let biased = biased_network(step.networks, Some(&self.encoder), step.networks.head.clone());
+        load.fixed = parameters(&biased);
+        load.follow(step.samples, &Network::of(&biased));
+        let views = if compares_views(step.objective) { 2 } else { 1 };
+        load.pass(views * step.samples, &step.network);
+        if self.takes_classified() {
+            load.pass(step.classified, &step.network);
+        }
+        load
+    }
+
+    fn takes_classified(&self) -> bool {
+        self.ce_weight.is_some()
+    }
+
+    fn takes_plain(&self, objective: &str) -> bool {
+        compares_views(objective)
+    }
+
+    fn first_steps(&self) -> Option<u64> {
+        Some(self.first_steps)
+    }
+
+    fn first_steps_mut(&mut self) -> Option<&mut u64> {
+        Some(&mut self.first_steps)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
     use crate::loss::{LearnedMixin, Rubi, SoftCon};
+    use crate::nn::Architecture;
     use crate::nn::checkpoint::flattened;
-    use crate::nn::{Architecture, EncoderConfig};
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
@@ -287,5 +389,11 @@ mod tests {
         assert!((0.3..3.0).contains(&added), "{added}");
         algorithm.ce_weight = None;
         assert_ne!(value(&mut algorithm, &seen), contrast);
+    }
+
+    #[test]
+    fn a_factor_beside_an_objective_that_classifies_is_named() {
+        let method = r#"{"name": "bias-network", "encoder": {}, "first_steps": 1, "ce_weight": 0.1}"#;
+        assert!(refusal(method, "rubi").contains("method.ce_weight"));
     }
 }

@@ -8,16 +8,21 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts};
 use super::passes::{self, project_constant};
 use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
-use crate::nn::head::{HeadConfig, ProjectionHead};
+use crate::nn::head::{HeadConfig, HeadKind, ProjectionHead};
 use crate::optim::Optimizer;
 
 /// A network with a predictor, and the average of the network.
@@ -104,10 +109,78 @@ impl Algorithm for Byol {
     }
 }
 
+/// The settings of [`Byol`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ByolSettings {
+    /// Momentum of the target at the first step. Default: 0.996, as published.
+    pub momentum: f64,
+    /// True if the momentum rises to 1 over training. Default: true, as published.
+    pub rising: bool,
+    /// The network from projections to predictions. Default: the layers of the head, without an activation
+    /// before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predictor: Option<HeadConfig>,
+}
+
+impl Default for ByolSettings {
+    fn default() -> Self {
+        Self { momentum: 0.996, rising: true, predictor: None }
+    }
+}
+
+impl Method for ByolSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            (
+                "momentum",
+                "Momentum of the network that follows the trained one, 0 to 1, at the first iteration; 0.996 by default.",
+            ),
+            ("rising", "True (the default): the momentum rises to 1 over the run."),
+            (
+                "predictor",
+                "The network that predicts projections, with the keys of [head]; by default with the layers of the head.",
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[[r#"{"momentum": 0.9}"#, "byol", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        within("method.momentum", self.momentum, 0.0, 1.0).map(drop)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let average = match self.rising {
+            true => MovingAverage::rising(self.momentum, parts.steps)?,
+            false => MovingAverage::constant(self.momentum)?,
+        };
+        let predictor = self.predictor.clone().unwrap_or_else(|| like(&parts.networks.head));
+        Ok(Box::new(Byol::new(parts.networks, &predictor, average, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = step.begin();
+        load.fixed = load.trained;
+        load.pass(2 * step.samples, &step.network);
+        load.follow(2 * step.samples, &step.network);
+        load
+    }
+}
+
+/// The layers of a head, for projections: an activation before the first layer applies to embeddings only.
+fn like(head: &HeadConfig) -> HeadConfig {
+    let kind = if head.kind == HeadKind::MlpActivated { HeadKind::Mlp } else { head.kind };
+    HeadConfig { kind, ..head.clone() }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, networks, refusal, rng, train};
     use super::*;
 
     #[test]
@@ -125,5 +198,10 @@ mod tests {
         let average = MovingAverage::constant(0.9).unwrap();
         let refusal = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
         assert!(refusal.unwrap_err().to_string().contains("method.predictor.output"));
+    }
+
+    #[test]
+    fn a_momentum_out_of_range_is_named() {
+        assert!(refusal(r#"{"name": "byol", "momentum": 2}"#, "byol").contains("method.momentum"));
     }
 }

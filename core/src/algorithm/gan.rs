@@ -16,8 +16,12 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
+use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Network, Step};
+use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
@@ -25,10 +29,9 @@ use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::CrossEntropy;
 use crate::loss::batch::Batch;
-use crate::nn::Encoder;
-use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::dcgan::{Generator, LATENTS};
+use crate::nn::{Encoder, EncoderConfig, Model};
 use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
 
@@ -127,6 +130,36 @@ impl Algorithm for AdversarialGenerator {
         self.trained = state.module(TRAINED, self.trained.clone())?;
         self.steps = state.value("drawn")?;
         Ok(())
+    }
+}
+
+/// The settings of [`AdversarialGenerator`]: none. The objective separates real from generated images.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DcganSettings {}
+
+impl Method for DcganSettings {
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[["{}", "cross-entropy", "dcgan"]]
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        Ok(Box::new(AdversarialGenerator::new(parts.networks, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let EncoderConfig { channels, input_size, .. } = step.networks.encoder;
+        let work = Generator::work(channels, input_size);
+        let generator = Network::alone(Generator::activations(channels, input_size), work);
+        let mut load = step.begin();
+        load.pass(step.samples, &generator);
+        (0..3).for_each(|_| load.pass(step.samples, &step.network));
+        load
+    }
+
+    fn scores(&self, _objective: &str, _classes: usize, _biases: usize) -> Option<usize> {
+        Some(1)
     }
 }
 

@@ -13,12 +13,15 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{CrossEntropy, Objective, error_set};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -134,10 +137,53 @@ impl Algorithm for Jtt {
     }
 }
 
+/// The settings of [`Jtt`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JttSettings {
+    /// Steps of the first stage, out of those of the run.
+    pub first_steps: u64,
+}
+
+impl Method for JttSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[FIRST_STEPS]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[[r#"{"first_steps": 5}"#, "jtt", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, steps: u64) -> Result<()> {
+        check_stages(self.first_steps, steps)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, labels) = (parts.objective.parse()?, parts.training.labels.clone());
+        let Parts { networks, device, .. } = *parts;
+        Ok(Box::new(Jtt::new(networks, objective, self.first_steps, labels, device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = step.begin();
+        load.pass(step.samples, &step.network);
+        load
+    }
+
+    fn first_steps(&self) -> Option<u64> {
+        Some(self.first_steps)
+    }
+
+    fn first_steps_mut(&mut self) -> Option<&mut u64> {
+        Some(&mut self.first_steps)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, networks, refusal, rng, train};
     use super::*;
 
     fn algorithm(labels: &[usize]) -> Jtt {
@@ -173,5 +219,10 @@ mod tests {
         let context = Batch::default().with_indices("labels", vec![0; 6]).with_indices("samples", vec![7; 6]);
         let error = algorithm.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
         assert!(error.contains("sample 7"), "{error}");
+    }
+
+    #[test]
+    fn a_first_stage_as_long_as_the_run_is_named() {
+        assert!(refusal(r#"{"name": "jtt", "first_steps": 10}"#, "jtt").contains("method.first_steps"));
     }
 }

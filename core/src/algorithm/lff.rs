@@ -8,14 +8,19 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::{TRAINED, unusable};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
-use crate::error::Result;
+use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::debias::lff_weights::UNSEEN;
+use crate::loss::spec::Spec;
 use crate::loss::{LffWeights, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -125,10 +130,51 @@ fn stored_averages(
     }))
 }
 
+/// The settings of [`Lff`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LffSettings {
+    /// Fraction that a moving average keeps at each visit, 0.7 as released. If absent, the weights are those
+    /// printed in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ema_alpha: Option<f64>,
+}
+
+impl Method for LffSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[(
+            "ema_alpha",
+            "Share that the averages of losses keep at each visit, 0 to 1 (released: 0.7); if absent, weights are those printed, \
+             without averages.",
+        )]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[[r#"{"ema_alpha": 0.7}"#, "lff", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        self.ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let averages = self.ema_alpha.map(|alpha| (parts.training.labels.clone(), alpha));
+        Ok(Box::new(Lff::new(parts.networks, parts.objective.parse()?, averages, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = step.begin();
+        load.trained *= 2;
+        (0..2).for_each(|_| load.pass(step.samples, &step.network));
+        load
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, networks, refusal, rng, train};
     use super::*;
     use crate::nn::checkpoint::Archive;
 
@@ -159,5 +205,10 @@ mod tests {
         let stored = stored_averages(&mut state, &like).unwrap();
         let stored = stored.map(|averages| averages.into_data().iter::<f32>().collect::<Vec<_>>());
         assert_eq!(stored, [[0.5, -1.0], [0.25, -1.0]]);
+    }
+
+    #[test]
+    fn a_share_out_of_range_is_named() {
+        assert!(refusal(r#"{"name": "lff", "ema_alpha": -1}"#, "lff").contains("method.ema_alpha"));
     }
 }

@@ -9,17 +9,22 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::{Result, within};
+use crate::error::{Error, Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{LnlAdversary, Objective, reverse_gradient};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
-use crate::nn::head::{HeadConfig, ProjectionHead};
+use crate::nn::head::{HeadConfig, HeadKind, ProjectionHead};
 use crate::optim::Optimizer;
 
 /// A classifier and its adversary.
@@ -96,10 +101,80 @@ impl Algorithm for Lnl {
     }
 }
 
+/// The settings of [`Lnl`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LnlSettings {
+    /// The bias predictor, whose `output` is the number of values of the bias; a linear one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predictor: Option<HeadConfig>,
+    /// Weight with which the encoder ascends the loss of the bias predictor. Default: 0.1.
+    pub reversal: f64,
+}
+
+impl Default for LnlSettings {
+    fn default() -> Self {
+        Self { predictor: None, reversal: 0.1 }
+    }
+}
+
+impl Method for LnlSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            (
+                "predictor",
+                "The network that predicts the bias, with the keys of [head]; a linear one by default.",
+            ),
+            (
+                "reversal",
+                "Weight with which the encoder ascends the loss of the bias predictor, 0 or more; 0.1 by default.",
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[["{}", "lnl", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        within("method.reversal", self.reversal, 0.0, f64::MAX).map(drop)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let Parts { networks, device, .. } = *parts;
+        let predictor = bias_predictor(self.predictor.as_ref(), parts.training.biases)?;
+        Ok(Box::new(Lnl::new(networks, &predictor, parts.objective.parse()?, self.reversal, device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = step.begin();
+        load.pass(step.samples, &step.network);
+        load
+    }
+}
+
+/// The network that predicts a bias of `biases` values: the given one, which must have a score for each value, or a linear
+/// one.
+fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
+    match given {
+        Some(given) if biases > 0 && given.output != biases => {
+            let reason = format!("expected {biases}, one score for each value of the bias");
+            Err(Error::parameter("method.predictor.output", given.output, &reason))
+        }
+        Some(given) => Ok(given.clone()),
+        None if biases == 0 => Err(Error::Degenerate {
+            reason: "learning not to learn needs a bias to predict".into(),
+            remedy: "set `objective.bias` to a categorical attribute of the data set".into(),
+        }),
+        None => Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() }),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, networks, refusal, rng, train};
     use super::*;
 
     fn losses(reversal: f64, steps: usize) -> Vec<f32> {
@@ -123,5 +198,12 @@ mod tests {
         let (weak, strong) = (losses(0.0, 12), losses(5.0, 12));
         assert_eq!(weak[0], strong[0]);
         assert!(strong[11] > weak[11], "{strong:?} is not above {weak:?}");
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        assert!(refusal(r#"{"name": "lnl", "reversal": -1}"#, "lnl").contains("method.reversal"));
+        let error = refusal(r#"{"name": "lnl", "predictor": {"kind": "mlp"}}"#, "lnl");
+        assert!(error.contains("method.predictor.output"), "{error}");
     }
 }

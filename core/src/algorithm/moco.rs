@@ -8,13 +8,18 @@
 
 use burn::tensor::{Device, Tensor};
 use rand::{Rng, RngExt};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::Result;
+use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{KeyQueue, MoCo, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -107,10 +112,63 @@ impl Algorithm for MomentumContrast {
     }
 }
 
+/// The settings of [`MomentumContrast`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MocoSettings {
+    /// Number of keys in the queue. Default: 65,536, as published.
+    pub queue: usize,
+    /// Momentum of the key encoder. Default: 0.999, as published.
+    pub momentum: f64,
+}
+
+impl Default for MocoSettings {
+    fn default() -> Self {
+        Self { queue: 65_536, momentum: 0.999 }
+    }
+}
+
+impl Method for MocoSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            ("queue", "Earlier embeddings that are its negatives, 1 or more; 65536 by default."),
+            ("momentum", "Momentum of the network that follows the trained one, 0 to 1; 0.999 by default."),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[[r#"{"queue": 512, "momentum": 0.9}"#, "moco", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        at_least_one("method.queue", self.queue)?;
+        within("method.momentum", self.momentum, 0.0, 1.0).map(drop)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, average) = (parts.objective.parse()?, MovingAverage::constant(self.momentum)?);
+        let Parts { networks, device, .. } = *parts;
+        Ok(Box::new(MomentumContrast::new(networks, objective, average, self.queue, device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = Load { pairs: step.pairs(step.samples, self.queue as u64), ..step.begin() };
+        load.fixed = load.trained;
+        load.pass(step.samples, &step.network);
+        load.follow(step.samples, &step.network);
+        load
+    }
+
+    fn rows_kept(&self) -> Option<(&'static str, usize)> {
+        Some(("method.queue", self.queue))
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, views};
+    use super::super::testing::{falls, networks, refusal, rng, views};
     use super::*;
     use crate::numeric::unit_rows::UnitRows;
     use crate::optim::OptimizerConfig;
@@ -182,5 +240,11 @@ mod tests {
         let after = algorithm.queue().rows();
         assert!(largest(after.clone().slice([0..6]) - keys) < 1e-6);
         assert_eq!(largest(after.slice([6..16]) - before.slice([6..16])), 0.0);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        assert!(refusal(r#"{"name": "moco", "queue": 0}"#, "moco").contains("method.queue"));
+        assert!(refusal(r#"{"name": "moco", "momentum": 2}"#, "moco").contains("method.momentum"));
     }
 }

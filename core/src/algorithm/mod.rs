@@ -1,21 +1,6 @@
-//! Algorithms: objectives that need more than one network and a loss, each with the state it owns.
+//! Algorithms: objectives with the state that they need beside the network, such as a queue, a second network or prototypes.
 //!
-//! | algorithm | state beside the network |
-//! |---|---|
-//! | [`Single`] | none: any objective on two views |
-//! | [`GradCache`] | none: the same for a batch larger than memory, or than one device |
-//! | [`WithClassifier`] | none: the same on embeddings, with a jointly trained classifier |
-//! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
-//! | [`Byol`] | a momentum encoder, a predictor |
-//! | [`Swav`] | prototypes on the unit sphere |
-//! | [`DifficultyWeighted`] | a bias-amplifying network |
-//! | [`Lff`] | a biased classifier, moving averages of losses |
-//! | [`Rebias`] | a biased classifier |
-//! | [`BiasFirst`] | a frozen biased classifier, a linear layer |
-//! | [`Lnl`] | a bias predictor |
-//! | [`Jtt`] | a stage, an error set |
-//! | [`VariationalAutoencoder`] | a decoder |
-//! | [`AdversarialGenerator`] | a generator |
+//! A recipe names a training method and its settings, an [`AlgorithmConfig`], which builds one of them.
 //!
 //! All of them are an [`Algorithm`]: a trainer asks for the loss of a batch of views, passes it back for the
 //! descent step, and does not need to know which algorithm it runs. Everything that is trained by gradients goes
@@ -50,9 +35,9 @@
 
 mod bias_first;
 mod biased;
-mod build;
 mod by_sections;
 mod byol;
+mod cached;
 mod config;
 mod ema;
 mod gan;
@@ -62,6 +47,7 @@ mod jtt;
 mod lff;
 mod lnl;
 mod load;
+mod method;
 mod moco;
 mod passes;
 mod rebias;
@@ -94,26 +80,28 @@ use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
 
-pub use bias_first::BiasFirst;
-pub use byol::Byol;
-pub use config::{AlgorithmConfig, BatchStatistics, TrainingSet, class_scores};
+pub use bias_first::{BiasFirst, BiasNetworkSettings};
+pub use byol::{Byol, ByolSettings};
+pub use cached::{BatchStatistics, CachedSettings};
+pub use config::{AlgorithmConfig, TrainingSet};
 pub use ema::MovingAverage;
-pub use gan::AdversarialGenerator;
+pub use gan::{AdversarialGenerator, DcganSettings};
 pub use gather::Part;
 pub use grad_cache::GradCache;
-pub use jtt::{Jtt, Stage};
-pub use lff::Lff;
-pub use lnl::Lnl;
+pub use jtt::{Jtt, JttSettings, Stage};
+pub use lff::{Lff, LffSettings};
+pub use lnl::{Lnl, LnlSettings};
 pub use load::StepSize;
 pub(crate) use load::{Load, Pairs};
-pub use moco::MomentumContrast;
-pub use rebias::Rebias;
-pub use single::Single;
+pub use method::class_scores;
+pub use moco::{MocoSettings, MomentumContrast};
+pub use rebias::{Rebias, RebiasSettings};
+pub use single::{Single, SingleSettings};
 pub use state::{StateReader, StateWriter};
-pub use swav::Swav;
-pub use vae::VariationalAutoencoder;
-pub use wcl::{DifficultyEncoder, DifficultyWeighted};
-pub use with_classifier::WithClassifier;
+pub use swav::{Swav, SwavSettings};
+pub use vae::{VaeSettings, VariationalAutoencoder};
+pub use wcl::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
+pub use with_classifier::{WithClassifier, WithClassifierSettings};
 
 /// The training of a network and of the state that an objective needs beside it.
 pub trait Algorithm: Debug {
@@ -362,7 +350,7 @@ mod testing {
 
     use super::*;
     use crate::loss::spec::{Described, Needed, Spec, VIEW_A, VIEW_B, Z};
-    use crate::loss::{Evaluation, NtXent, Objective};
+    use crate::loss::{Evaluation, NtXent, Objective, ObjectiveConfig};
     use crate::nn::head::HeadKind;
     use crate::optim::OptimizerConfig;
 
@@ -421,6 +409,25 @@ mod testing {
             self.batches.lock().unwrap().push(batch.clone());
             NtXent::default().evaluate(batch)
         }
+    }
+
+    pub(super) const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    /// The algorithm of a method, for a training set of three classes and two values of the bias.
+    pub(super) fn init(
+        config: &AlgorithmConfig,
+        objective: &str,
+        networks: &Networks,
+    ) -> Result<Box<dyn Algorithm>> {
+        let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
+        let objective = ObjectiveConfig::named(objective);
+        config.init(networks, &objective, (&training, 10), &Device::flex(), &mut rng(1))
+    }
+
+    /// The reason for which a method, as JSON, is refused.
+    pub(super) fn refusal(method: &str, objective: &str) -> String {
+        let config: AlgorithmConfig = serde_json::from_str(method).unwrap();
+        init(&config, objective, &networks(3)).unwrap_err().to_string()
     }
 
     pub(super) fn falls(losses: &[f32]) -> bool {

@@ -16,21 +16,26 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::biased::Sight;
+use super::biased::{Sight, biased_network};
+use super::load::{Load, Network, Step, parameters};
+use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{CrossEntropy, Objective, RebiasHsic};
-use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
+use crate::nn::{EncoderConfig, Model};
 use crate::optim::Optimizer;
 
 /// The fewest samples for which [`RebiasHsic`] is defined.
-pub(super) const FEWEST: usize = 4;
+const FEWEST: usize = 4;
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]
@@ -110,10 +115,74 @@ impl Algorithm for Rebias {
     }
 }
 
+/// The settings of [`Rebias`]; the objective is its independence criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RebiasSettings {
+    /// Factor of the criterion. Default: 1, as published.
+    pub lambda: f64,
+    /// The biased network. Default: that of the debiased network. Published: 1×1 kernels. With a smaller
+    /// `input_size` it gets averaged images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderConfig>,
+}
+
+impl Default for RebiasSettings {
+    fn default() -> Self {
+        Self { lambda: 1.0, encoder: None }
+    }
+}
+
+impl RebiasSettings {
+    fn biased(&self, main: &Networks) -> Networks {
+        biased_network(main, self.encoder.as_ref(), main.head.clone())
+    }
+}
+
+impl Method for RebiasSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            ("lambda", "Factor of the independence criterion, 0 or more; 1 by default."),
+            ("encoder", "The biased network, with the keys of [encoder]; like the main one by default."),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[
+            ["{}", "rebias-hsic", "lenet5"],
+            [r#"{"encoder": {"name": "simple-conv-1x1", "input_size": 8}}"#, "rebias-hsic", "lenet5"],
+        ]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        within("method.lambda", self.lambda, 0.0, f64::MAX).map(drop)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let both = [parts.networks, &self.biased(parts.networks)];
+        Ok(Box::new(Rebias::new(both, parts.objective.parse()?, self.lambda, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let biased = self.biased(step.networks);
+        let pairs = step.pairs_of_embeddings(step.samples, step.samples);
+        let mut load = Load { pairs, ..step.begin() };
+        load.trained += parameters(&biased);
+        load.pass(step.samples, &step.network);
+        load.pass(step.samples, &Network::of(&biased));
+        load
+    }
+
+    fn least_batch(&self) -> usize {
+        FEWEST
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
     use crate::nn::checkpoint::flattened;
     use crate::optim::OptimizerConfig;
@@ -148,5 +217,10 @@ mod tests {
         let mut algorithm =
             Rebias::new([&networks; 2], RebiasHsic::default(), 1.0, &Device::flex(), &mut rng(6)).unwrap();
         assert!(falls(&train(&mut algorithm, &context, 4)));
+    }
+
+    #[test]
+    fn a_factor_out_of_range_is_named() {
+        assert!(refusal(r#"{"name": "rebias", "lambda": -1}"#, "rebias-hsic").contains("method.lambda"));
     }
 }

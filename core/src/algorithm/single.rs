@@ -6,8 +6,11 @@
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::config::class_scores;
+use super::load::{Load, Step};
+use super::method::{Method, Parts, class_scores};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
@@ -81,6 +84,29 @@ impl Algorithm for Single {
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
         self.model = state.module(TRAINED, self.model.clone())?;
         Ok(())
+    }
+}
+
+/// The settings of [`Single`]: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SingleSettings {}
+
+impl Method for SingleSettings {
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[["{}", "nt-xent", "lenet5"], ["{}", "cross-entropy", "lenet5"]]
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let objective = parts.objective.build()?;
+        Ok(Box::new(Single::new(parts.networks, objective, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = Load { pairs: step.pairs_of_views(), ..step.begin() };
+        load.pass(step.views(), &step.network);
+        load
     }
 }
 

@@ -11,8 +11,12 @@
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
@@ -20,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::selfsup::swav::queue_name;
+use crate::loss::spec::Spec;
 use crate::loss::{KeyQueue, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -190,10 +195,74 @@ fn oldest_name(at: usize) -> String {
     format!("oldest_{at}")
 }
 
+/// The settings of [`Swav`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SwavSettings {
+    /// Number of prototypes. Default: 3000, as published.
+    pub prototypes: usize,
+    /// Number of initial steps with fixed prototypes; published: one epoch. Default: 0.
+    pub frozen_steps: u64,
+    /// Number of earlier embeddings of each view in the queue, which are assigned together with a batch;
+    /// released for batches of 256: 3840. Default: 0, no queue.
+    pub queue: usize,
+    /// Number of steps before the queue is filled; released: 15 epochs. Default: 0.
+    pub queue_from: u64,
+}
+
+impl Default for SwavSettings {
+    fn default() -> Self {
+        Self { prototypes: 3000, frozen_steps: 0, queue: 0, queue_from: 0 }
+    }
+}
+
+impl Method for SwavSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            ("prototypes", "Number of prototypes, 1 or more; 3000 by default."),
+            ("frozen_steps", "Iterations at the start in which the prototypes stay fixed; 0 by default."),
+            ("queue", "Earlier embeddings of each view that are assigned with a batch; 0 by default."),
+            ("queue_from", "Iteration from which the queue is filled; 0 by default."),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[[r#"{"prototypes": 3}"#, "swav", "lenet5"]]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        if self.queue == 0 && self.queue_from > 0 {
+            let reason = "but there is no queue; set method.queue";
+            return Err(Error::parameter("method.queue_from", self.queue_from, reason));
+        }
+        at_least_one("method.prototypes", self.prototypes)
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let Self { prototypes, frozen_steps, queue, queue_from } = *self;
+        let Parts { networks, device, .. } = *parts;
+        let objective = parts.objective.parse()?;
+        let algorithm = Swav::new(networks, objective, prototypes, frozen_steps, device, rng)?;
+        Ok(Box::new(algorithm.with_queue(queue, queue_from)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let pairs = step.pairs(2 * step.samples, self.prototypes as u64);
+        let mut load = Load { pairs, ..step.begin() };
+        load.pass(2 * step.samples, &step.network);
+        load
+    }
+
+    fn rows_kept(&self) -> Option<(&'static str, usize)> {
+        Some(("method.prototypes", self.prototypes))
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
 
     fn algorithm(frozen_steps: u64) -> Swav {
@@ -247,5 +316,11 @@ mod tests {
     #[test]
     fn it_learns() {
         assert!(falls(&train(&mut algorithm(0), &Batch::default(), 6)));
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        assert!(refusal(r#"{"name": "swav", "prototypes": 0}"#, "swav").contains("method.prototypes"));
+        assert!(refusal(r#"{"name": "swav", "queue_from": 3}"#, "swav").contains("method.queue_from"));
     }
 }

@@ -8,8 +8,12 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
+use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Network, Step};
+use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
@@ -17,10 +21,9 @@ use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::{Objective, Vae};
-use crate::nn::Encoder;
-use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::vae::VaeDecoder;
+use crate::nn::{Encoder, EncoderConfig, Model};
 use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
 
@@ -102,6 +105,34 @@ impl Algorithm for VariationalAutoencoder {
         self.trained = state.module(TRAINED, self.trained.clone())?;
         self.steps = state.value("drawn")?;
         Ok(())
+    }
+}
+
+/// The settings of [`VariationalAutoencoder`]: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VaeSettings {}
+
+impl Method for VaeSettings {
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[["{}", "vae", "vae"]]
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let objective = parts.objective.parse()?;
+        Ok(Box::new(VariationalAutoencoder::new(parts.networks, objective, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let encoder = &step.networks.encoder;
+        let EncoderConfig { channels, input_size, .. } = *encoder;
+        let work = VaeDecoder::work(channels, input_size, encoder.embedding_size());
+        let decoder = Network::alone(VaeDecoder::activations(channels, input_size), work);
+        let mut load = step.begin();
+        load.pass(step.samples, &step.network);
+        load.pass(step.samples, &decoder);
+        load
     }
 }
 

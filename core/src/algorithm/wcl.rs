@@ -16,14 +16,18 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, positive};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{Objective, WclTriplet};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -91,7 +95,7 @@ impl DifficultyWeighted {
 }
 
 /// The setting of the rate in a recipe.
-pub(super) const BIASED_RATE: &str = "method.biased_learning_rate";
+const BIASED_RATE: &str = "method.biased_learning_rate";
 
 impl Algorithm for DifficultyWeighted {
     fn name(&self) -> &'static str {
@@ -136,11 +140,74 @@ impl Algorithm for DifficultyWeighted {
     }
 }
 
+/// The settings of [`DifficultyWeighted`]; the objective is the weighted loss.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DifficultySettings {
+    /// The bias-amplifying network's loss.
+    pub triplet: WclTriplet,
+    /// The network that is evaluated and exported.
+    pub evaluated: DifficultyEncoder,
+    /// Base learning rate of the bias-amplifying network; default: that of the optimiser. Released: 1e-2,
+    /// beside 1e-3 on CIFAR and 3e-2 on ImageNet-100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub biased_learning_rate: Option<f64>,
+}
+
+impl Method for DifficultySettings {
+    fn meanings() -> &'static [Meaning] {
+        &[
+            ("triplet", "The loss of the bias-amplifying network."),
+            (
+                "triplet.variant",
+                "Form of the loss: the mean of the negatives (`paper`, the default), or their corrected sum (`released`).",
+            ),
+            (
+                "triplet.tau_plus",
+                "Probability that a negative is of the anchor's class, 0 to below 1; 0.1 by default, and read in the form \
+                 `released` alone.",
+            ),
+            ("evaluated", "Network that is evaluated and exported; `debiased` by default."),
+            (
+                "biased_learning_rate",
+                "Base learning rate of the bias-amplifying network, above 0; that of the optimiser by default.",
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[
+            ["{}", "wcl-weighted-dcl", "lenet5"],
+            [r#"{"evaluated": "bias-amplifying"}"#, "wcl-weighted-dcl", "lenet5"],
+        ]
+    }
+
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        self.triplet.check()?;
+        self.biased_learning_rate.map_or(Ok(()), |rate| positive(BIASED_RATE, rate).map(drop))
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (weighted, triplet) = (parts.objective.build()?, self.triplet.clone());
+        let Parts { networks, device, .. } = *parts;
+        let algorithm = DifficultyWeighted::new(networks, triplet, weighted, self.evaluated, device, rng)?;
+        Ok(Box::new(algorithm.with_biased_learning_rate(self.biased_learning_rate)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let mut load = Load { pairs: step.pairs_of_views(), ..step.begin() };
+        load.trained *= 2;
+        (0..2).for_each(|_| load.pass(2 * step.samples, &step.network));
+        load
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::passes::project_constant;
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
     use crate::loss::WclWeightedInfoNce;
     use crate::nn::checkpoint::flattened;
@@ -194,5 +261,11 @@ mod tests {
         };
         let difference = of(DifficultyEncoder::Debiased) - of(DifficultyEncoder::BiasAmplifying);
         assert!(difference.abs().max().into_scalar::<f32>() > 1e-3);
+    }
+
+    #[test]
+    fn a_rate_out_of_range_is_named() {
+        let error = refusal(r#"{"name": "difficulty", "biased_learning_rate": 0}"#, "wcl-weighted-dcl");
+        assert!(error.contains("method.biased_learning_rate"), "{error}");
     }
 }

@@ -13,11 +13,15 @@
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::load::{Load, Step};
+use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
-use crate::error::Result;
+use crate::error::{Error, Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -114,10 +118,67 @@ pub(super) fn cross_entropy(scores: Tensor<2>, classes: Vec<usize>) -> Result<Te
     loss::loss(&CrossEntropy::default(), &batch)
 }
 
+/// The settings of [`WithClassifier`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WithClassifierSettings {
+    /// Factor of its cross-entropy. Default: 0.01, as published; `biascon-total` sets its factor in the objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_weight: Option<f64>,
+}
+
+/// Published factor of the cross-entropy.
+const CE_WEIGHT: f64 = 0.01;
+
+impl Method for WithClassifierSettings {
+    fn meanings() -> &'static [Meaning] {
+        &[("ce_weight", "Factor of the cross-entropy of the classifier, 0 or more; 0.01 by default.")]
+    }
+
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]] {
+        &[["{}", "biascon-total", "lenet5"], [r#"{"ce_weight": 0.5}"#, "contex", "lenet5"]]
+    }
+
+    fn check(&self, objective: &Spec, _steps: u64) -> Result<()> {
+        let taken = !includes_cross_entropy(objective);
+        check_weight(self.ce_weight, taken, "which has a `ce_weight` of its own; set that one")
+    }
+
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, weight) = (parts.objective.build()?, self.ce_weight.unwrap_or(CE_WEIGHT));
+        Ok(Box::new(WithClassifier::new(parts.networks, objective, weight, parts.device, rng)?))
+    }
+
+    fn load(&self, step: &Step<'_>) -> Load {
+        let pairs = step.pairs_of_embeddings(2 * step.samples, 2 * step.samples);
+        let mut load = Load { pairs, ..step.begin() };
+        load.pass(step.classified, &step.network);
+        load.pass(2 * step.samples, &step.network);
+        load
+    }
+
+    fn takes_classified(&self) -> bool {
+        true
+    }
+}
+
+/// Checks the factor of a jointly trained classifier; only some objectives take one.
+pub(super) fn check_weight(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
+    match ce_weight {
+        None => Ok(()),
+        Some(weight) if taken => within("method.ce_weight", weight, 0.0, f64::MAX).map(drop),
+        Some(weight) => {
+            let reason = format!("but not beside this objective, {otherwise}");
+            Err(Error::parameter("method.ce_weight", weight, &reason))
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
     use crate::loss::{BiasCon, BiasConTotal, ConTeX};
 
@@ -193,5 +254,13 @@ mod tests {
         let views = views.with_classified(beside).unwrap();
         let error = algorithm(Box::new(BiasCon::default())).loss(&views, context()).unwrap_err().to_string();
         assert!(error.contains("ce_labels"), "{error}");
+    }
+
+    #[test]
+    fn a_factor_out_of_range_or_beside_a_factor_of_the_objective_is_named() {
+        for (weight, objective) in [(-1.0, "contex"), (0.1, "biascon-total")] {
+            let method = format!(r#"{{"name": "with-classifier", "ce_weight": {weight}}}"#);
+            assert!(refusal(&method, objective).contains("method.ce_weight"), "{objective}");
+        }
     }
 }

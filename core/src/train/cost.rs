@@ -71,7 +71,9 @@ impl TrainerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{AlgorithmConfig, BatchStatistics};
+    use crate::algorithm::{
+        AlgorithmConfig, BatchStatistics, ByolSettings, CachedSettings, MocoSettings, SingleSettings,
+    };
     use crate::loss::ObjectiveConfig;
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::train::Precision;
@@ -84,7 +86,7 @@ mod tests {
     }
 
     fn cached(chunk: usize, statistics: BatchStatistics) -> AlgorithmConfig {
-        AlgorithmConfig::Cached { chunk, statistics }
+        AlgorithmConfig::Cached(CachedSettings { chunk, statistics })
     }
 
     /// LeNet-5 has 650,880 multiply-adds, its head 84 × 8; a pass with gradients is three.
@@ -92,16 +94,16 @@ mod tests {
     fn passes_with_gradients_count_three_times_and_those_without_once() {
         let one = 2 * (650_880 + 84 * 8);
         let flops = |algorithm, objective| cost(algorithm, objective, 6).networks.flops;
-        assert_eq!(flops(AlgorithmConfig::Single {}, "nt-xent"), 12 * 3 * one);
-        assert_eq!(flops(AlgorithmConfig::Single {}, "cross-entropy"), 6 * 3 * one);
+        assert_eq!(flops(AlgorithmConfig::Single(SingleSettings {}), "nt-xent"), 12 * 3 * one);
+        assert_eq!(flops(AlgorithmConfig::Single(SingleSettings {}), "cross-entropy"), 6 * 3 * one);
         assert_eq!(flops(cached(6, BatchStatistics::Chunk), "nt-xent"), 12 * 3 * one);
         // Two chunks of three.
         assert_eq!(flops(cached(2, BatchStatistics::Chunk), "nt-xent"), (12 * 3 + 8) * one);
         // Forward, again within segments, and with gradients.
         assert_eq!(flops(cached(2, BatchStatistics::Batch), "nt-xent"), 12 * 5 * one);
-        let moco = AlgorithmConfig::Moco { queue: 100, momentum: 0.999 };
+        let moco = AlgorithmConfig::Moco(MocoSettings { queue: 100, ..MocoSettings::default() });
         assert_eq!(flops(moco, "moco"), 6 * 4 * one);
-        let byol = AlgorithmConfig::Byol { momentum: 0.99, rising: true, predictor: None };
+        let byol = AlgorithmConfig::Byol(ByolSettings::default());
         assert_eq!(flops(byol, "byol"), 12 * 4 * one);
     }
 
@@ -109,9 +111,9 @@ mod tests {
     fn a_loss_of_pairs_is_three_products_and_one_of_classes_is_none() {
         let loss = |algorithm, objective| cost(algorithm, objective, 6).loss;
         let pairs = Effort { flops: 2 * 3 * 12 * 12 * 8, bytes: 4 * (4 * 144 + 3 * 24 * 8) };
-        assert_eq!(loss(AlgorithmConfig::Single {}, "nt-xent"), pairs);
-        assert_eq!(loss(AlgorithmConfig::Single {}, "cross-entropy"), Effort::default());
-        let moco = AlgorithmConfig::Moco { queue: 100, momentum: 0.999 };
+        assert_eq!(loss(AlgorithmConfig::Single(SingleSettings {}), "nt-xent"), pairs);
+        assert_eq!(loss(AlgorithmConfig::Single(SingleSettings {}), "cross-entropy"), Effort::default());
+        let moco = AlgorithmConfig::Moco(MocoSettings { queue: 100, ..MocoSettings::default() });
         assert_eq!(loss(moco, "moco").flops, 2 * 3 * 6 * 100 * 8);
     }
 

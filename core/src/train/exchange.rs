@@ -59,7 +59,7 @@ mod tests {
     use burn::tensor::{DType, Device, Tensor, TensorData};
 
     use super::*;
-    use crate::algorithm::{AlgorithmConfig, BatchStatistics, TrainingSet, Views};
+    use crate::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings, TrainingSet, Views};
     use crate::loss::ObjectiveConfig;
     use crate::loss::batch::Batch;
     use crate::nn::checkpoint::flattened;
@@ -73,7 +73,7 @@ mod tests {
         TrainerConfig {
             encoder,
             head,
-            algorithm: AlgorithmConfig::Cached { chunk, statistics: BatchStatistics::Chunk },
+            algorithm: AlgorithmConfig::Cached(CachedSettings { chunk, statistics: BatchStatistics::Chunk }),
             objective: ObjectiveConfig::named("nt-xent"),
             ..TrainerConfig::default()
         }

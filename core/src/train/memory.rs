@@ -17,7 +17,7 @@
 use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
-use crate::algorithm::{AlgorithmConfig, Load, Networks, Pairs, StepSize};
+use crate::algorithm::{Load, Networks, Pairs, StepSize};
 use crate::loss::Objective;
 use crate::nn::EncoderConfig;
 
@@ -86,7 +86,7 @@ impl TrainerConfig {
     /// The least memory of a step on a further device that shares it: a copy of the network with its gradients, and its chunks
     /// of the batch. `None` for an algorithm that computes on one device.
     pub fn helper_memory(&self, size: StepSize, devices: usize) -> Option<StepMemory> {
-        let AlgorithmConfig::Cached { .. } = self.algorithm else { return None };
+        self.algorithm.chunk()?;
         let share = self.share(size, devices);
         let Load { trained, activations, largest, .. } = self.load(share);
         let number = self.number();
@@ -100,9 +100,9 @@ impl TrainerConfig {
         })
     }
 
-    /// The part of a batch that is on each of `devices` in turn, chunk by chunk: all of it but for `cached`.
+    /// The part of a batch that is on each of `devices` in turn, chunk by chunk: all of it unless the method computes chunks.
     fn share(&self, size: StepSize, devices: usize) -> StepSize {
-        let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return size };
+        let Some(chunk) = self.algorithm.chunk() else { return size };
         let chunks = size.samples.div_ceil(chunk.max(1)).div_ceil(devices.max(1));
         StepSize { samples: size.samples.min(chunk.saturating_mul(chunks)), ..size }
     }
@@ -138,7 +138,7 @@ impl TrainerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::BatchStatistics;
+    use crate::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings};
     use crate::loss::ObjectiveConfig;
 
     /// LeNet-5 sees three channels of 32 pixels.
@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn a_further_device_has_a_copy_of_the_network_and_its_chunks() {
-        let cached = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Chunk };
+        let cached = |statistics| AlgorithmConfig::Cached(CachedSettings { chunk: 4, statistics });
         let size = StepSize { samples: 64, classified: None };
         let single = TrainerConfig::default();
         assert_eq!(single.helper_memory(size, 2), None);
-        let config = TrainerConfig { algorithm: cached, ..single };
+        let config = TrainerConfig { algorithm: cached(BatchStatistics::Chunk), ..single };
         let stored = StoredPictures { side: config.encoder.input_size, ahead: 0 };
         let (first, helper) = (config.step_memory(size, stored, 2), config.helper_memory(size, 2));
         let Some(helper) = helper else { unreachable!("the method shares its steps") };
@@ -196,8 +196,7 @@ mod tests {
         assert!(helper.parameters < first.parameters && helper.total() < first.total());
         // The views of the whole batch are not copied; each device has a part of what statistics of the whole batch keep.
         assert_eq!(first.images, 64 * 8 * 3 * 32 * 32);
-        let statistics = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Batch };
-        let config = TrainerConfig { algorithm: statistics, ..config };
+        let config = TrainerConfig { algorithm: cached(BatchStatistics::Batch), ..config };
         let alone = config.step_memory(size, stored, 1).activations;
         let [first, helper] = [
             config.step_memory(size, stored, 2).activations,

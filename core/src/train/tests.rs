@@ -6,7 +6,7 @@ use burn::tensor::{DType, TensorData};
 use rand::RngExt;
 
 use super::*;
-use crate::algorithm::AlgorithmConfig;
+use crate::algorithm::{AlgorithmConfig, JttSettings, VaeSettings};
 use crate::loss::ObjectiveConfig;
 use crate::nn::Architecture;
 use crate::nn::checkpoint::Weights;
@@ -157,7 +157,7 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
 #[test]
 fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
     let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
-    let (algorithm, objective) = (AlgorithmConfig::Vae {}, ObjectiveConfig::named("vae"));
+    let (algorithm, objective) = (AlgorithmConfig::Vae(VaeSettings {}), ObjectiveConfig::named("vae"));
     assert_resumes(&TrainerConfig { encoder, algorithm, objective, ..config(OptimizerConfig::default()) }, 2);
 }
 
@@ -248,7 +248,7 @@ fn a_run_starts_from_given_weights() {
 #[test]
 fn each_stage_runs_through_the_schedule() {
     let head = HeadConfig { output: 3, ..HeadConfig::default() };
-    let algorithm = AlgorithmConfig::Jtt { first_steps: 4 };
+    let algorithm = AlgorithmConfig::Jtt(JttSettings { first_steps: 4 });
     let objective = ObjectiveConfig::named("jtt");
     let config = TrainerConfig { algorithm, objective, head, ..config(OptimizerConfig::default()) };
     let mut trainer = new(config);

@@ -1,7 +1,6 @@
 //! `[smoke]`: the mark of a smoke test, a run of a few short steps, with the size of the run that it stands for.
 
 use serde::{Deserialize, Serialize};
-use simile_core::algorithm::AlgorithmConfig;
 
 use super::Recipe;
 
@@ -34,9 +33,7 @@ impl Recipe {
         for method in
             self.variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
         {
-            if let AlgorithmConfig::Jtt { first_steps } | AlgorithmConfig::BiasNetwork { first_steps, .. } =
-                method
-            {
+            if let Some(first_steps) = method.first_steps_mut() {
                 *first_steps = 1;
                 self.train.accumulate = 1;
             }

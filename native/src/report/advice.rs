@@ -1,7 +1,5 @@
 //! The next steps where a variant hides nothing: settings of the recipe, in the order in which they are worth trying.
 
-use simile_core::algorithm::AlgorithmConfig;
-
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::names::quoted;
@@ -105,7 +103,7 @@ fn of_training(
 ) -> Vec<String> {
     let mut steps = Vec::new();
     let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
-    if recipe.train.batch < batch && !matches!(variant.method(), AlgorithmConfig::Cached { .. }) {
+    if recipe.train.batch < batch && variant.method().chunk().is_none() {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
     if (variant.objective.neighbourhoods, variant.objective.oversample) == (None, None) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use burn::tensor::Device;
-use simile_core::algorithm::AlgorithmConfig;
+use simile_core::algorithm::{AlgorithmConfig, BiasNetworkSettings, RebiasSettings};
 use simile_core::augment::Augmentation;
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::colour_mnist::Colours;
@@ -83,19 +83,17 @@ fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: Kept) -> Recipe
     let mut method = variant.method();
     recipe.encoder.config = small_network(&recipe.encoder.config, parts);
     match &mut method {
-        AlgorithmConfig::Moco { queue, .. } => *queue = 64,
-        AlgorithmConfig::Swav { prototypes, queue, .. } => {
-            *prototypes = 16;
-            *queue = (*queue).min(16);
-        }
-        AlgorithmConfig::Cached { chunk, .. } => *chunk = 3,
-        AlgorithmConfig::Rebias { encoder: Some(encoder), .. } => *encoder = small_network(encoder, parts),
-        AlgorithmConfig::BiasNetwork { encoder, first_steps, .. } => {
+        AlgorithmConfig::Moco(moco) => moco.queue = 64,
+        AlgorithmConfig::Swav(swav) => (swav.prototypes, swav.queue) = (16, swav.queue.min(16)),
+        AlgorithmConfig::Cached(cached) => cached.chunk = 3,
+        AlgorithmConfig::Rebias(RebiasSettings { encoder: Some(encoder), .. })
+        | AlgorithmConfig::BiasNetwork(BiasNetworkSettings { encoder, .. }) => {
             *encoder = small_network(encoder, parts);
-            *first_steps = 1;
         }
-        AlgorithmConfig::Jtt { first_steps } => *first_steps = 1,
         _ => {}
+    }
+    if let Some(first_steps) = method.first_steps_mut() {
+        *first_steps = 1;
     }
     variant.method = Some(method);
     variant.objective.clusters = variant.objective.clusters.map(|_| 4);

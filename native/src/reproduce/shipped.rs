@@ -58,7 +58,7 @@ impl ShippedTable {
 mod tests {
     use std::collections::BTreeSet;
 
-    use simile_core::algorithm::AlgorithmConfig;
+    use simile_core::algorithm::{AlgorithmConfig, LffSettings};
     use simile_core::augment::Augmentation;
     use simile_core::nn::head::HeadKind;
 
@@ -85,12 +85,7 @@ mod tests {
     }
 
     fn steps(recipe: &Recipe) -> [u64; 2] {
-        let first = match recipe.variants().remove(0).method() {
-            AlgorithmConfig::BiasNetwork { first_steps, .. } | AlgorithmConfig::Jtt { first_steps } => {
-                first_steps
-            }
-            _ => 0,
-        };
+        let first = recipe.variants().remove(0).method().first_steps().unwrap_or(0);
         [first, recipe.train.iterations as u64 - first]
     }
 
@@ -156,12 +151,10 @@ mod tests {
     #[test]
     fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
         for (place, variant) in variants() {
-            let AlgorithmConfig::Difficulty { triplet, biased_learning_rate, .. } = variant.method() else {
-                continue;
-            };
-            assert!(biased_learning_rate.is_some(), "{place}: one rate for both encoders");
+            let AlgorithmConfig::Difficulty(method) = variant.method() else { continue };
+            assert!(method.biased_learning_rate.is_some(), "{place}: one rate for both encoders");
             let objective = (variant.objective.name.as_str(), variant.objective.variant.as_deref());
-            let triplet = serde_json::to_value(triplet).unwrap()["variant"].clone();
+            let triplet = serde_json::to_value(method.triplet).unwrap()["variant"].clone();
             match objective {
                 ("wcl-weighted-dcl", Some("released")) => {
                     assert_eq!(triplet, "released", "{place}");
@@ -206,7 +199,7 @@ mod tests {
             assert!(recipe.train.views_apart, "{table}, {row}");
             if table.starts_with("difficulty") {
                 // CelebA's 20 epochs end before the rate of two encoders falls.
-                let two = matches!(recipe.variants()[0].method(), AlgorithmConfig::Difficulty { .. });
+                let two = matches!(recipe.variants()[0].method(), AlgorithmConfig::Difficulty(_));
                 let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
                 assert_eq!(falls, two && !row.starts_with("CelebA"), "{table}, {row}");
                 let images = match row.split_once(", ") {
@@ -367,7 +360,7 @@ mod tests {
                     assert!(recipe.classified.is_none(), "{}", row.name);
                 }
                 if line == "LfF" {
-                    assert_eq!(method, AlgorithmConfig::Lff { ema_alpha: Some(0.7) });
+                    assert_eq!(method, AlgorithmConfig::Lff(LffSettings { ema_alpha: Some(0.7) }));
                 }
             }
         }

@@ -3,7 +3,6 @@
 //! bound, so that a run which passes can still need more memory than available.
 
 use anyhow::Result;
-use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::Dataset;
 use simile_core::nn::head::HeadConfig;
 
@@ -101,11 +100,7 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 
 /// The memory of a method beside its networks, for projections of a width.
 fn method_need(variant: &RecipeVariant, width: usize) -> Option<Need<'static>> {
-    let (key, count) = match variant.method() {
-        AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
-        AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
-        _ => return None,
-    };
+    let (key, count) = variant.method().rows_kept()?;
     // The host copy and the device copy.
     Some(Need { key, count, bytes: 2 * NUMBER * count as u128 * width as u128 })
 }

@@ -2,7 +2,7 @@
 //! that would, where it would otherwise end the process in the middle of its first step.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, StepSize};
+use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings, StepSize};
 use simile_core::train::{StepMemory, StoredPictures};
 
 use super::available::{available, mebibytes};
@@ -90,15 +90,16 @@ impl Step<'_> {
     fn remedy(&self, fits: impl Fn(&StepMemory) -> bool) -> Result<(&'static str, usize, String)> {
         let batch = self.recipe.train.batch;
         let statistics = match self.variant.method() {
-            AlgorithmConfig::Cached { statistics, .. } => statistics,
+            AlgorithmConfig::Cached(cached) => cached.statistics,
             _ => BatchStatistics::default(),
         };
-        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk, statistics });
+        let cached = |chunk: usize| AlgorithmConfig::Cached(CachedSettings { chunk, statistics });
+        let chunked = |chunk: usize| self.memory(batch, cached(chunk));
         let (key, count, of) = match self.variant.method() {
-            AlgorithmConfig::Cached { chunk, .. } => {
+            AlgorithmConfig::Cached(CachedSettings { chunk, .. }) => {
                 ("method.chunk", chunk, largest(chunk.min(batch), |chunk| Ok(fits(&chunked(chunk)?)))?)
             }
-            AlgorithmConfig::Single {} => {
+            AlgorithmConfig::Single(_) => {
                 ("train.batch", batch, largest(batch, |chunk| Ok(fits(&chunked(chunk)?)))?)
             }
             method => {
@@ -107,7 +108,7 @@ impl Step<'_> {
             }
         };
         let remedy = match (self.variant.method(), of) {
-            (AlgorithmConfig::Single {}, Some(chunk)) => format!(
+            (AlgorithmConfig::Single(_), Some(chunk)) => format!(
                 "`method = {{ name = \"cached\", chunk = {chunk} }}` takes the step in chunks that fit, or lower \
                  train.batch to {chunk}"
             ),

@@ -156,7 +156,7 @@ fn first_batch(
 /// The warning that both views of an image are the same.
 fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
     let compares = variant.scores(train.classes.len(), 0).is_none()
-        && !matches!(variant.method(), AlgorithmConfig::Vae {});
+        && !matches!(variant.method(), AlgorithmConfig::Vae(_));
     if !compares {
         return Ok(None);
     }

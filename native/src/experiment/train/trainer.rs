@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::Dataset;
 use simile_core::error::Error;
 use simile_core::nn::checkpoint::{CheckpointError, Weights};
@@ -52,8 +51,8 @@ pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) ->
     trainer.share(&helpers).map_err(usage)?;
     trainer.join(devices.processes.peers()).map_err(usage)?;
     let count = (1 + helpers.len()) * devices.processes.count();
-    match trainer.config().algorithm {
-        AlgorithmConfig::Cached { chunk, .. } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
+    match trainer.config().algorithm.chunk() {
+        Some(chunk) if batch.div_ceil(chunk) < count => Err(usage(format_args!(
             "a batch of {batch} in chunks of {chunk} leaves some of {count} devices without work; lower \
              method.chunk, or raise train.batch"
         ))),

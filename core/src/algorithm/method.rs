@@ -1,0 +1,137 @@
+//! A training method by its settings: what they mean, which objectives they fit, the algorithm that they build, and what a step costs.
+//! The file of each algorithm implements it for its settings.
+
+use std::fmt::Debug;
+
+use burn::tensor::Device;
+use rand_chacha::ChaCha8Rng;
+
+use super::load::{Load, Step};
+use super::{Algorithm, Networks, TrainingSet};
+use crate::error::{Error, Result};
+use crate::loss::spec::Spec;
+use crate::loss::{self, ObjectiveConfig};
+
+/// What an algorithm is built of, for a run of `steps`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub(super) networks: &'a Networks,
+    pub(super) objective: &'a ObjectiveConfig,
+    pub(super) training: &'a TrainingSet,
+    pub(super) steps: u64,
+    pub(super) device: &'a Device,
+}
+
+/// A key of a method's settings, and its meaning: a sentence with unit, range and default.
+pub(super) type Meaning = (&'static str, &'static str);
+
+/// The settings of a training method.
+pub(super) trait Method: Debug {
+    /// The meanings of its settings, for those who write a recipe.
+    fn meanings() -> &'static [Meaning]
+    where
+        Self: Sized,
+    {
+        &[]
+    }
+
+    /// Settings, objectives and encoders with which tests train it.
+    #[cfg(test)]
+    fn examples() -> &'static [[&'static str; 3]]
+    where
+        Self: Sized;
+
+    /// Checks the settings beside an objective that the method trains, for a run of `steps`.
+    ///
+    /// # Errors
+    /// One is out of range, or does not fit the objective.
+    fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// The algorithm in its initial state.
+    ///
+    /// # Errors
+    /// The network or the training set lacks a property that the algorithm needs.
+    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>>;
+
+    /// The size of a step: parameters, passes of networks, and comparisons.
+    fn load(&self, step: &Step<'_>) -> Load;
+
+    /// The setting that counts rows of projections which it keeps beside its networks, and that count.
+    fn rows_kept(&self) -> Option<(&'static str, usize)> {
+        None
+    }
+
+    /// The scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if the objective compares
+    /// projections.
+    fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
+        if self.takes_classified() { Some(classes) } else { class_scores(objective, classes, biases) }
+    }
+
+    /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
+    fn takes_classified(&self) -> bool {
+        false
+    }
+
+    /// True if it has a network that needs the samples without augmentation.
+    fn takes_plain(&self, _objective: &str) -> bool {
+        false
+    }
+
+    /// The fewest samples of a batch on which it trains as it is defined.
+    fn least_batch(&self) -> usize {
+        2
+    }
+
+    /// The samples that it computes at once, if devices and processes can share them.
+    fn chunk(&self) -> Option<usize> {
+        None
+    }
+
+    /// The steps of the first of two stages, if it has two.
+    fn first_steps(&self) -> Option<u64> {
+        None
+    }
+
+    /// The same, to be changed.
+    fn first_steps_mut(&mut self) -> Option<&mut u64> {
+        None
+    }
+}
+
+/// The meaning of the setting of the steps of the first of two stages.
+pub(super) const FIRST_STEPS: Meaning = (
+    "first_steps",
+    "Iterations of the first of two stages, 1 or more and fewer than `train.iterations`; has to be given.",
+);
+
+/// Checks a setting that counts something.
+pub(super) fn at_least_one(name: &str, count: usize) -> Result<()> {
+    match count {
+        0 => Err(Error::parameter(name, count, "expected 1 or more")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the steps of the first of two stages.
+pub(super) fn check_stages(first_steps: u64, steps: u64) -> Result<()> {
+    match first_steps {
+        1.. if first_steps < steps => Ok(()),
+        _ => {
+            let range = format!("expected at least 1 and less than the {steps} of the run");
+            Err(Error::parameter("method.first_steps", first_steps, &range))
+        }
+    }
+}
+
+/// True if an objective compares the embeddings of two views.
+pub(super) fn compares_views(objective: &str) -> bool {
+    loss::spec(objective).is_ok_and(Spec::needs_views)
+}
+
+/// Number of class scores that an objective reads from the network's head, for `classes` and a bias of `biases`
+/// values; `None` if it compares projections.
+pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
+    loss::spec(objective).ok().and_then(|spec| spec.head.scores(classes, biases))
+}
