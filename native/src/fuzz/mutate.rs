@@ -66,72 +66,94 @@ pub(super) fn mutated(seeds: &[Vec<u8>], words: &[&[u8]], draw: &mut ChaCha8Rng)
     bytes
 }
 
+/// One change; those to bits and to integers, which reach most of a parser, come twice as often as others.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&[u8]], draw: &mut ChaCha8Rng) {
     match draw.random_range(0..14) {
-        0 | 1 => {
-            if let Some(byte) = place(bytes, draw).and_then(|at| bytes.get_mut(at)) {
-                *byte ^= 1 << draw.random_range(0..8);
-            }
-        }
-        2 => {
-            if let Some(byte) = place(bytes, draw).and_then(|at| bytes.get_mut(at)) {
-                *byte = draw.random();
-            }
-        }
+        0 | 1 => flip_bit(bytes, draw),
+        2 => replace_byte(bytes, draw),
         3 | 4 => integer(bytes, draw),
-        5 => {
-            let at = draw.random_range(0..=bytes.len());
-            bytes.truncate(at);
-        }
-        6 => {
-            let part = range(bytes, draw);
-            bytes.drain(part);
-        }
-        7 => {
-            let part = range(bytes, draw);
-            let times = 1 << draw.random_range(0..7_u32);
-            let copy = bytes[part].repeat(times.min(1 + MOST_ADDED / bytes.len().max(1)));
-            insert(bytes, &copy, draw);
-        }
-        8 => {
-            let count = draw.random_range(1..=16);
-            let random: Vec<u8> = (0..count).map(|_| draw.random()).collect();
-            insert(bytes, &random, draw);
-        }
-        9 => {
-            if let Some(other) = pick(seeds, draw) {
-                let (keep, from) = (draw.random_range(0..=bytes.len()), draw.random_range(0..=other.len()));
-                bytes.truncate(keep);
-                bytes.extend(&other[from..]);
-            }
-        }
-        10 => {
-            if let Some(word) = pick(words, draw) {
-                insert(bytes, word, draw);
-            }
-        }
-        11 => {
-            if let (Some(word), Some(at)) = (pick(words, draw), place(bytes, draw)) {
-                let end = (at + word.len()).min(bytes.len());
-                bytes.splice(at..end, word.iter().copied());
-            }
-        }
+        5 => cut_end(bytes, draw),
+        6 => remove_part(bytes, draw),
+        7 => repeat_part(bytes, draw),
+        8 => insert_noise(bytes, draw),
+        9 => continue_with_another(bytes, seeds, draw),
+        10 => insert_word(bytes, words, draw),
+        11 => overwrite_with_word(bytes, words, draw),
         12 => number(bytes, draw),
-        _ => {
-            let (a, b) = (range(bytes, draw), range(bytes, draw));
-            let (first, second) = if a.start <= b.start { (a, b) } else { (b, a) };
-            if first.end <= second.start {
-                let swapped = [
-                    &bytes[..first.start],
-                    &bytes[second.clone()],
-                    &bytes[first.end..second.start],
-                    &bytes[first],
-                    &bytes[second.end..],
-                ]
-                .concat();
-                *bytes = swapped;
-            }
-        }
+        _ => swap_parts(bytes, draw),
+    }
+}
+
+fn flip_bit(bytes: &mut [u8], draw: &mut ChaCha8Rng) {
+    if let Some(byte) = place(bytes, draw).and_then(|at| bytes.get_mut(at)) {
+        *byte ^= 1 << draw.random_range(0..8);
+    }
+}
+
+fn replace_byte(bytes: &mut [u8], draw: &mut ChaCha8Rng) {
+    if let Some(byte) = place(bytes, draw).and_then(|at| bytes.get_mut(at)) {
+        *byte = draw.random();
+    }
+}
+
+fn cut_end(bytes: &mut Vec<u8>, draw: &mut ChaCha8Rng) {
+    let at = draw.random_range(0..=bytes.len());
+    bytes.truncate(at);
+}
+
+fn remove_part(bytes: &mut Vec<u8>, draw: &mut ChaCha8Rng) {
+    let part = range(bytes, draw);
+    bytes.drain(part);
+}
+
+fn repeat_part(bytes: &mut Vec<u8>, draw: &mut ChaCha8Rng) {
+    let part = range(bytes, draw);
+    let times = 1 << draw.random_range(0..7_u32);
+    let copy = bytes[part].repeat(times.min(1 + MOST_ADDED / bytes.len().max(1)));
+    insert(bytes, &copy, draw);
+}
+
+fn insert_noise(bytes: &mut Vec<u8>, draw: &mut ChaCha8Rng) {
+    let count = draw.random_range(1..=16);
+    let random: Vec<u8> = (0..count).map(|_| draw.random()).collect();
+    insert(bytes, &random, draw);
+}
+
+/// The beginning of the file with the end of another one.
+fn continue_with_another(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], draw: &mut ChaCha8Rng) {
+    if let Some(other) = pick(seeds, draw) {
+        let (keep, from) = (draw.random_range(0..=bytes.len()), draw.random_range(0..=other.len()));
+        bytes.truncate(keep);
+        bytes.extend(&other[from..]);
+    }
+}
+
+fn insert_word(bytes: &mut Vec<u8>, words: &[&[u8]], draw: &mut ChaCha8Rng) {
+    if let Some(word) = pick(words, draw) {
+        insert(bytes, word, draw);
+    }
+}
+
+fn overwrite_with_word(bytes: &mut Vec<u8>, words: &[&[u8]], draw: &mut ChaCha8Rng) {
+    if let (Some(word), Some(at)) = (pick(words, draw), place(bytes, draw)) {
+        let end = (at + word.len()).min(bytes.len());
+        bytes.splice(at..end, word.iter().copied());
+    }
+}
+
+/// Exchanges two parts, unless they overlap.
+fn swap_parts(bytes: &mut Vec<u8>, draw: &mut ChaCha8Rng) {
+    let (a, b) = (range(bytes, draw), range(bytes, draw));
+    let (first, second) = if a.start <= b.start { (a, b) } else { (b, a) };
+    if first.end <= second.start {
+        *bytes = [
+            &bytes[..first.start],
+            &bytes[second.clone()],
+            &bytes[first.end..second.start],
+            &bytes[first],
+            &bytes[second.end..],
+        ]
+        .concat();
     }
 }
 

@@ -27,6 +27,7 @@ impl<'a> Layers<'a> {
         operations.iter().try_fold(input.to_owned(), |input, operation| self.one(&input, operation))
     }
 
+    /// Adds an operation, and returns the name of its output.
     fn one(&mut self, input: &str, operation: &Operation) -> Result<String> {
         Ok(match operation {
             Operation::Convolution { name, stride, padding } => {
@@ -70,25 +71,30 @@ impl<'a> Layers<'a> {
                 self.graph.node("LayerNormalization", &names(&inputs), settings)
             }
             Operation::Attention { name, heads, tokens } => self.attention(input, name, *heads, *tokens)?,
-            Operation::Gelu => {
-                let [root, one, half] = [SQRT_2, 1.0, 0.5].map(|value| self.graph.number(value));
-                let scaled = self.graph.plain("Div", &[input, &root]);
-                let error = self.graph.plain("Erf", &[&scaled]);
-                let twice = self.graph.plain("Add", &[&error, &one]);
-                let below = self.graph.plain("Mul", &[&twice, &half]);
-                self.graph.plain("Mul", &[input, &below])
-            }
-            Operation::FirstToken { tokens } => {
-                let window = [0, i64::MAX, 0, *tokens as i64].map(|value| self.graph.integers(&[value]));
-                let inputs: Vec<&str> =
-                    std::iter::once(input).chain(window.iter().map(String::as_str)).collect();
-                self.graph.plain("Slice", &inputs)
-            }
+            Operation::Gelu => self.gelu(input),
+            Operation::FirstToken { tokens } => self.first_token(input, *tokens),
             Operation::Sum([one, other]) => {
                 let (one, other) = (self.all(input, one)?, self.all(input, other)?);
                 self.graph.plain("Add", &[&one, &other])
             }
         })
+    }
+
+    /// `x (1 + erf(x / √2)) / 2`, for which this version of ONNX has no operation.
+    fn gelu(&mut self, input: &str) -> String {
+        let [root, one, half] = [SQRT_2, 1.0, 0.5].map(|value| self.graph.number(value));
+        let scaled = self.graph.plain("Div", &[input, &root]);
+        let error = self.graph.plain("Erf", &[&scaled]);
+        let twice = self.graph.plain("Add", &[&error, &one]);
+        let below = self.graph.plain("Mul", &[&twice, &half]);
+        self.graph.plain("Mul", &[input, &below])
+    }
+
+    /// One row of each `tokens`.
+    fn first_token(&mut self, rows: &str, tokens: usize) -> String {
+        let window = [0, i64::MAX, 0, tokens as i64].map(|value| self.graph.integers(&[value]));
+        let inputs: Vec<&str> = std::iter::once(rows).chain(window.iter().map(String::as_str)).collect();
+        self.graph.plain("Slice", &inputs)
     }
 
     fn tokens(&mut self, maps: &str, class: &str, positions: &str) -> Result<String> {

@@ -68,10 +68,7 @@ impl<'a> Machine<'a> {
         match code {
             0x80 => self.take(1).map(drop),
             0x95 => self.take(8).map(drop),
-            b'(' => {
-                self.marks.push(self.stack.len());
-                Ok(())
-            }
+            b'(' => self.mark(),
             b'0' => self.pop().map(drop),
             b'1' => self.after_mark().map(drop),
             b'2' => self.top().map(|top| self.stack.push(top)),
@@ -95,66 +92,52 @@ impl<'a> Machine<'a> {
             b']' => self.push(Value::List(vec![])),
             b'}' => self.push(Value::Dict(vec![])),
             0x8f => self.object("set"),
-            0x85..=0x87 => {
-                let mut items = (0x85..=code).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
-                items.reverse();
-                self.push(Value::Tuple(items))
-            }
+            0x85..=0x87 => self.tuple(code - 0x84),
             b't' => self.after_mark().and_then(|items| self.push(Value::Tuple(items))),
             b'l' => self.after_mark().and_then(|items| self.push(Value::List(items))),
-            b'd' => {
-                let items = self.after_mark()?;
-                self.push(Value::Dict(pairs(&items)))
-            }
+            b'd' => self.after_mark().and_then(|items| self.push(Value::Dict(pairs(&items)))),
             0x91 => self.after_mark().and_then(|_| self.object("frozenset")),
-            b'a' => {
-                let item = self.pop()?;
-                self.append(vec![item])
-            }
+            b'a' => self.pop().and_then(|item| self.append(vec![item])),
             b'e' | 0x90 => self.after_mark().and_then(|items| self.append(items)),
-            b's' => {
-                let (value, key) = (self.pop()?, self.pop()?);
-                self.set_items(&[key, value])
-            }
+            b's' => self.set_item(),
             b'u' => self.after_mark().and_then(|items| self.set_items(&items)),
             b'q' => self.length::<1>().and_then(|slot| self.memorise(slot as u64)),
             b'r' => self.length::<4>().and_then(|slot| self.memorise(slot as u64)),
             0x94 => self.memorise(self.memo.len() as u64),
             b'h' => self.length::<1>().and_then(|slot| self.recall(slot as u64)),
             b'j' => self.length::<4>().and_then(|slot| self.recall(slot as u64)),
-            b'c' => {
-                let (module, name) = (self.line()?, self.line()?);
-                self.class(&module, &name)
-            }
-            0x93 => {
-                let (name, module) = (self.pop()?, self.pop()?);
-                match (self.heap.get(module), self.heap.get(name)) {
-                    (Value::Text(module), Value::Text(name)) => {
-                        let (module, name) = (Rc::clone(module), Rc::clone(name));
-                        self.joined += module.len() + name.len();
-                        if self.joined > MOST_JOINED {
-                            return Err(self.malformed("the names of its classes are put together too often"));
-                        }
-                        self.class(&module, &name)
-                    }
-                    _ => Err(self.malformed("a class without a name")),
-                }
-            }
+            b'c' => self.class_of_lines(),
+            0x93 => self.class_of_texts(),
             b'Q' => self.storage(),
-            b'R' | 0x81 => {
-                let (arguments, class) = (self.pop()?, self.pop()?);
-                self.call(class, arguments)
-            }
-            0x92 => {
-                let (_, arguments, class) = (self.pop()?, self.pop()?, self.pop()?);
-                self.call(class, arguments)
-            }
+            b'R' | 0x81 => self.call(),
+            // Arguments by name are ignored.
+            0x92 => self.pop().and_then(|_| self.call()),
             // The state of an object, which is ignored.
             b'b' => self.pop().and_then(|_| self.top()).map(drop),
             // Later protocols begin with their number.
             _ if self.input.first() != Some(&0x80) => Err(TorchError::Protocol),
             code => Err(TorchError::Instruction { code, at }),
         }
+    }
+
+    /// A class whose module and name are lines of the file.
+    fn class_of_lines(&mut self) -> Result<(), TorchError> {
+        let (module, name) = (self.line()?, self.line()?);
+        self.class(&module, &name)
+    }
+
+    /// A class whose module and name are texts on the stack.
+    fn class_of_texts(&mut self) -> Result<(), TorchError> {
+        let (name, module) = (self.pop()?, self.pop()?);
+        let (Value::Text(module), Value::Text(name)) = (self.heap.get(module), self.heap.get(name)) else {
+            return Err(self.malformed("a class without a name"));
+        };
+        let (module, name) = (Rc::clone(module), Rc::clone(name));
+        self.joined += module.len() + name.len();
+        if self.joined > MOST_JOINED {
+            return Err(self.malformed("the names of its classes are put together too often"));
+        }
+        self.class(&module, &name)
     }
 
     fn class(&mut self, module: &str, name: &str) -> Result<(), TorchError> {
@@ -165,7 +148,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The result of a function of PyTorch; for any other function, its name.
-    fn call(&mut self, class: Id, arguments: Id) -> Result<(), TorchError> {
+    fn call(&mut self) -> Result<(), TorchError> {
+        let (arguments, class) = (self.pop()?, self.pop()?);
         let Value::Class(name) = self.heap.get(class) else {
             return Err(self.malformed("something is called that is no function"));
         };
@@ -260,12 +244,24 @@ impl<'a> Machine<'a> {
         items.iter().map(pair).collect()
     }
 
+    /// A tuple of the latest `count` values.
+    fn tuple(&mut self, count: u8) -> Result<(), TorchError> {
+        let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
+        items.reverse();
+        self.push(Value::Tuple(items))
+    }
+
     fn append(&mut self, items: Vec<Id>) -> Result<(), TorchError> {
         let id = self.top()?;
         if let Some(Value::List(list)) = self.heap.values.get_mut(id) {
             list.extend(items);
         }
         Ok(())
+    }
+
+    fn set_item(&mut self) -> Result<(), TorchError> {
+        let (value, key) = (self.pop()?, self.pop()?);
+        self.set_items(&[key, value])
     }
 
     fn set_items(&mut self, items: &[Id]) -> Result<(), TorchError> {
@@ -335,6 +331,12 @@ impl<'a> Machine<'a> {
 
     fn top(&self) -> Result<Id, TorchError> {
         self.stack.last().copied().ok_or_else(|| self.malformed("it takes more values than there are"))
+    }
+
+    /// Begins a group of values, which `after_mark` takes.
+    fn mark(&mut self) -> Result<(), TorchError> {
+        self.marks.push(self.stack.len());
+        Ok(())
     }
 
     fn after_mark(&mut self) -> Result<Vec<Id>, TorchError> {
