@@ -109,8 +109,7 @@ fn names_of_variants_leave_the_file_of_the_last_encoder_alone() {
 /// Keys of `[data]` that belong to one data set are as any others.
 #[test]
 fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
-    let of_chests = SMALL.replace("\"digits\"", "\"chexpert\"");
-    let with = |section: &str, set: &[&str]| load(&format!("{of_chests}\n{section}"), set);
+    let with = |section: &str, set: &[&str]| load_set("chexpert", section, set);
     let edema = "[data.chexpert]\ntarget = \"edema\"\nuncertain = \"absent\"\n";
     let recipe = with(edema, &[]).unwrap();
     assert!(recipe.to_toml().unwrap().contains(edema), "{}", recipe.to_toml().unwrap());
@@ -131,9 +130,18 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     assert!(text.contains("--set data.chexpert.traget=edema: unknown key `traget`; did you"), "{text}");
     let table =
         "[data.table]\ncsv = \"a.csv\"\n\n[data.table.conditions]\nsite = [\"site\"]\nage = \"age\"\n";
-    let text = usage_error(load(&format!("{}\n{table}", SMALL.replace("\"digits\"", "\"table\"")), &[]));
+    let text = usage_error(load_set("table", table, &[]));
     assert!(text.contains("line 20: invalid type: string \"age\", expected a sequence"), "{text}");
-    let text = fault("[data.split]\ntest = 0.2\n");
+}
+
+/// A recipe of the data set of a name in place of `digits`.
+fn load_set(dataset: &str, section: &str, set: &[&str]) -> Result<Recipe> {
+    load(&format!("{}\n{section}", SMALL.replace("\"digits\"", &format!("\"{dataset}\""))), set)
+}
+
+#[test]
+fn keys_of_another_data_set_are_refused() {
+    let text = usage_error(load_set("chexpert", "[data.split]\ntest = 0.2\n", &[]));
     assert!(text.contains("line 15: `data.split` belongs to `") && text.contains("`utkface`"), "{text}");
     let text = usage_error(load(SMALL, &["data.correlation=0.5"]));
     assert!(text.contains("`data.correlation` belongs to `biased-mnist`"), "{text}");
@@ -142,10 +150,14 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
         assert!(text.contains("`data.colours` has no effect on this data set"), "{setting}: {text}");
     }
     assert!(load(SMALL, &["data.colours=uniform"]).is_ok());
-    let faces = |dataset: &str, set: &[&str]| {
-        let text = SMALL.replace("\"digits\"", &format!("\"{dataset}\""));
-        load(&text, set)
-    };
+    let wrong = ["data.correlation=2".to_owned()];
+    let text = usage_error(Recipe::load("biased-mnist", &Changes { set: &wrong, ..Changes::default() }));
+    assert!(text.contains("`data.correlation` must be from 0 to 1"), "{text}");
+}
+
+#[test]
+fn keys_of_faces_and_splits_are_refused_where_they_have_no_effect() {
+    let faces = |dataset: &str, set: &[&str]| load_set(dataset, "", set);
     let text = usage_error(faces("utkface", &["data.split.test=0.2"]));
     assert!(text.contains("`data.split`") && text.contains("data.faces.sampling"), "{text}");
     assert!(faces("utkface", &["data.split.test=0.2", "data.faces.sampling=all"]).is_ok());
@@ -163,18 +175,17 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
     assert!(text.contains("`data.split.test` has no effect beside `data.split.per_class`"), "{text}");
     let text = usage_error(faces("celeba", &["data.faces.correlation=0.8"]));
     assert!(text.contains("`data.faces.correlation` has no effect on this data set"), "{text}");
+}
+
+#[test]
+fn categories_of_a_table_are_columns_that_a_condition_reads_alone() {
     let codes = "[data.table]\ncsv = \"a.csv\"\nsplit = \"split\"\ncategories = [\"site\"]\n";
-    let of_table = |conditions: &str| {
-        load(&format!("{}\n{codes}{conditions}", SMALL.replace("\"digits\"", "\"table\"")), &[])
-    };
+    let of_table = |conditions: &str| load_set("table", &format!("{codes}{conditions}"), &[]);
     assert!(of_table("conditions = { site = [\"site\"] }").is_ok());
     for conditions in ["", "conditions = { site = [\"a\", \"b\"] }"] {
         let text = usage_error(of_table(conditions));
         assert!(text.contains("`data.table.categories` names `site`"), "{conditions}: {text}");
     }
-    let wrong = ["data.correlation=2".to_owned()];
-    let text = usage_error(Recipe::load("biased-mnist", &Changes { set: &wrong, ..Changes::default() }));
-    assert!(text.contains("`data.correlation` must be from 0 to 1"), "{text}");
 }
 
 /// Programs before this one took them.

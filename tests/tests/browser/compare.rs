@@ -47,7 +47,6 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(result["steps"], "400", "an address without a number of steps leaves the usual one");
     assert!(result["late"].as_str().unwrap().contains("press Reset"), "{}", result["late"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
-    let numbers = |value: &Value| -> [f64; 2] { serde_json::from_value(value.clone()).unwrap() };
 
     let [unconditional, fair] = numbers(&result["final"]["digit"]);
     assert!(fair >= LEVEL && fair >= unconditional + LEAD, "{}", result["final"]);
@@ -65,19 +64,32 @@ fn a_visitor_can_train_two_networks() {
     let shared = (&result["address"], &result["again"]);
     assert_eq!(shared, (&json!(address), &json!(STEPS.to_string())), "a run can be shared");
 
-    // The command line draws the same digits again and measures the same accuracy for the files.
-    for (at, name) in ["left", "right"].into_iter().enumerate() {
-        let metrics = evaluate(&folder.path().join(format!("{name}.safetensors")));
-        let top1 = 100.0 * metrics["top1"].as_f64().unwrap();
-        let shown = numbers(&result["final"]["digit"])[at];
-        // The page rounds to a tenth of a percent; a digit on the border may fall to either side.
-        assert!((top1 - shown).abs() < 0.36, "{name}: {top1} by the command line, {shown} in the page");
-        let leak = metrics["condition_r2"].as_f64().unwrap();
-        let shown = numbers(&result["final"]["colour"])[at];
-        assert!((leak - shown).abs() < 2e-3, "{name}: {leak} by the command line, {shown} in the page");
-    }
-    evaluate(&folder.path().join("early.safetensors"));
+    files_give_the_metrics_of_the_page(&result["final"], folder.path());
+    images_of_ones_own_are_trained_on(&result, folder.path());
+}
 
+/// The numbers of both networks.
+fn numbers(value: &Value) -> [f64; 2] {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Asserts that the command line, which draws the same digits again, measures what the page shows.
+fn files_give_the_metrics_of_the_page(shown: &Value, folder: &Path) {
+    for (at, name) in ["left", "right"].into_iter().enumerate() {
+        let metrics = evaluate(&folder.join(format!("{name}.safetensors")));
+        let top1 = 100.0 * metrics["top1"].as_f64().unwrap();
+        let in_page = numbers(&shown["digit"])[at];
+        // The page rounds to a tenth of a percent; a digit on the border may fall to either side.
+        assert!((top1 - in_page).abs() < 0.36, "{name}: {top1} by the command line, {in_page} in the page");
+        let leak = metrics["condition_r2"].as_f64().unwrap();
+        let in_page = numbers(&shown["colour"])[at];
+        assert!((leak - in_page).abs() < 2e-3, "{name}: {leak} by the command line, {in_page} in the page");
+    }
+    evaluate(&folder.join("early.safetensors"));
+}
+
+/// Asserts that a visitor's pictures are trained on, and what is said of those that cannot be.
+fn images_of_ones_own_are_trained_on(result: &Value, folder: &Path) {
     assert!(result["classless"].as_str().unwrap().contains("one for each class"), "{}", result["classless"]);
     let source = result["source"].as_str().unwrap();
     assert!(source.contains("60 images of 10 classes"), "{source}");
@@ -89,9 +101,9 @@ fn a_visitor_can_train_two_networks() {
     assert!(result["drawn"].as_str().unwrap().contains("digits that this page draws"), "{}", result["drawn"]);
     assert_eq!(result["unprepared"], 0, "a reset ends the preparation");
     let mut command = Command::new(program());
-    let vectors = folder.path().join("own.npy");
-    command.arg("embed").arg(folder.path().join("own.safetensors"));
-    succeed(command.arg(folder.path().join("own/1/00.png")).arg("--out").arg(vectors));
+    let vectors = folder.join("own.npy");
+    command.arg("embed").arg(folder.join("own.safetensors"));
+    succeed(command.arg(folder.join("own/1/00.png")).arg("--out").arg(vectors));
 }
 
 /// A folder with a folder of drawn digits for each class.

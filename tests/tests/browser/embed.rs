@@ -54,9 +54,13 @@ fn a_visitor_can_embed_a_folder() {
     assert_eq!(result["address"], "https://example.org/a.safetensors");
     assert_eq!((&result["similarity"], &result["itself"]), (&json!("1.00"), &json!(pictures[5])));
 
-    // The files are the same as those of the command line.
+    files_are_those_of_the_command_line(folder.path(), &data, &pictures);
+}
+
+/// Asserts that the files that the page wrote hold the vectors of `simile embed`.
+fn files_are_those_of_the_command_line(folder: &Path, data: &Data, pictures: &[String]) {
     let expected = data.embed_natively();
-    let table = fs::read_to_string(folder.path().join("vectors.csv")).unwrap();
+    let table = fs::read_to_string(folder.join("vectors.csv")).unwrap();
     let mut lines = table.lines();
     assert!(lines.next().unwrap().starts_with("image,v0,v1,"));
     let (names, rows): (Vec<&str>, Vec<Vec<f64>>) = lines
@@ -68,7 +72,7 @@ fn a_visitor_can_embed_a_folder() {
         .unzip();
     assert_eq!(names, pictures);
     assert!(largest_difference(&rows, &expected) < 1e-4);
-    let array = npy(&folder.path().join("vectors.npy"), IMAGES);
+    let array = npy(&folder.join("vectors.npy"), IMAGES);
     assert!(largest_difference(&array, &rows) == 0.0, "both files hold the same numbers");
 }
 

@@ -20,8 +20,40 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(result["overflow"], false, "the lab is wider than a phone");
     assert_eq!(result["failures"], json!([]));
     assert_eq!(result["embedded"], json!({ "header": false, "overflow": false }));
-    let numbers = |value: &Value| -> Vec<f64> { serde_json::from_value(value.clone()).unwrap() };
+    a_run_lowers_the_loss(&result);
+    assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
+    assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
+    let loss = numbers(&result["drag"]["loss"]);
+    assert!((loss[0] - loss[1]).abs() > 1e-4, "{loss:?}");
+    assert_eq!(result["painted"], json!([0.6]));
+    an_address_restores_the_state(&result);
+    exports_are_whole(&result);
+    crate::snippets::are_kept(&result["snippets"]);
+    presets_show_what_they_tell(&result);
+    assert_eq!(result["weights"], "paper", "the map shows other weights than those of the objective");
+    weights_are_those_of_the_points(&result["hardneg"]);
+    forms_have_their_own_values(&result["forms"]);
+    assert!(!result["recipe"].as_str().unwrap().contains("colours"), "{}", result["recipe"]);
+    assert!(result["labels"].as_array().unwrap().contains(&json!("t")), "{}", result["labels"]);
+    let forced = &result["forced"];
+    assert_ne!(forced["ground"], forced["sphere"], "a figure of one colour: {forced}");
+    assert!(result["unmarked"].as_str().unwrap().starts_with("Point at a cell"), "{}", result["unmarked"]);
 
+    let own = result["variants"][0].as_str().unwrap();
+    assert!(own == "as normalised (default)", "the form that is evaluated is named: {}", result["variants"]);
+
+    let objectives: Vec<String> = serde_json::from_value(result["objectives"].clone()).unwrap();
+    assert!(objectives.len() >= 18, "{objectives:?}");
+    let refused = result["refused"].as_array().unwrap().len();
+    assert_eq!(objectives.len() + refused, simile_core::loss::names().count());
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Asserts that a run lowers the loss of both sides, without a word for each step, and draws no more than is seen.
+fn a_run_lowers_the_loss(result: &Value) {
     let (before, after) = (&result["before"], &result["after"]);
     for side in 0..2 {
         assert!(numbers(&after["loss"])[side] < numbers(&before["loss"])[side] - 0.1, "{before} {after}");
@@ -44,12 +76,10 @@ fn a_visitor_can_use_the_loss_lab() {
     );
     assert_eq!(spoken["after"], json!(["polite", "polite", "polite"]));
     assert!(spoken["texts"].as_array().unwrap().len() == 3, "the text follows a run: {spoken}");
-    assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
-    assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
-    let loss = numbers(&result["drag"]["loss"]);
-    assert!((loss[0] - loss[1]).abs() > 1e-4, "{loss:?}");
-    assert_eq!(result["painted"], json!([0.6]));
+}
 
+/// Asserts that the address of a state shows it again, with the same kernel, points and pairs.
+fn an_address_restores_the_state(result: &Value) {
     let restored = &result["restored"];
     assert_eq!(restored["state"], true, "{}", result["address"]);
     assert_eq!(restored["kernel"], "laplacian");
@@ -62,7 +92,10 @@ fn a_visitor_can_use_the_loss_lab() {
         "a pair attracts: {pair}"
     );
     is_laplacian(result["cell"].as_str().unwrap(), &numbers(&restored["hues"]));
+}
 
+/// Asserts that the table, the drawing and the code that a visitor takes along are whole.
+fn exports_are_whole(result: &Value) {
     let columns = numbers(&result["csv"]);
     assert_eq!(columns, vec![9.0; 1 + 2 * 2 * 16], "a line for each point of each view and side");
     assert_eq!(result["svg"]["error"], "");
@@ -75,8 +108,10 @@ fn a_visitor_can_use_the_loss_lab() {
         let is_expected = code.contains(expected) || (language == "torch" && code.contains("def nt_xent"));
         assert!(is_expected, "{language}: {code}");
     }
+}
 
-    crate::snippets::are_kept(&result["snippets"]);
+/// Asserts that each preset has its story, and that the numbers of those that make a claim bear it out.
+fn presets_show_what_they_tell(result: &Value) {
     let presets = result["presets"].as_object().unwrap();
     for (title, shown) in presets {
         assert_eq!(shown["status"], "", "{title}");
@@ -89,23 +124,6 @@ fn a_visitor_can_use_the_loss_lab() {
     }
     let clipped = numbers(&presets["What clipping does"]["gradient"]);
     assert!(clipped[0] < clipped[1] / 2.0, "{clipped:?}");
-
-    assert_eq!(result["weights"], "paper", "the map shows other weights than those of the objective");
-    weights_are_those_of_the_points(&result["hardneg"]);
-    forms_have_their_own_values(&result["forms"]);
-    assert!(!result["recipe"].as_str().unwrap().contains("colours"), "{}", result["recipe"]);
-    assert!(result["labels"].as_array().unwrap().contains(&json!("t")), "{}", result["labels"]);
-    let forced = &result["forced"];
-    assert_ne!(forced["ground"], forced["sphere"], "a figure of one colour: {forced}");
-    assert!(result["unmarked"].as_str().unwrap().starts_with("Point at a cell"), "{}", result["unmarked"]);
-
-    let own = result["variants"][0].as_str().unwrap();
-    assert!(own == "as normalised (default)", "the form that is evaluated is named: {}", result["variants"]);
-
-    let objectives: Vec<String> = serde_json::from_value(result["objectives"].clone()).unwrap();
-    assert!(objectives.len() >= 18, "{objectives:?}");
-    let refused = result["refused"].as_array().unwrap().len();
-    assert_eq!(objectives.len() + refused, simile_core::loss::names().count());
 }
 
 /// Asserts that the map of `HardNeg-CCLK` has the weights that core computes from the points, also after these have moved.

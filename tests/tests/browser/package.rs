@@ -98,6 +98,30 @@ fn embeds_as_the_command_line_does(place: Where) {
     let example: Vec<f64> = serde_json::from_value(result["example"].clone()).unwrap();
     assert!(largest_difference(&[example], &expected[..1]) < 1e-4, "the README's example");
     assert_eq!(result["repeated"], true);
+    faults_are_named(&result["messages"], place);
+    assert_eq!(result["typed"][0], result["typed"][1], "typed arrays as rows");
+    let [converted, taken_for_another]: [f64; 2] = serde_json::from_value(result["ofWide"].clone()).unwrap();
+    assert!(converted < taken_for_another / 10.0, "another colour space: {}", result["ofWide"]);
+    let named: [f64; 4] = serde_json::from_value(result["named"].clone()).unwrap();
+    assert_eq!(named[..2], named[2..], "a kernel by its name, and by its settings");
+
+    // A camera's orientation turns the picture that a page shows, and not its vector.
+    assert_eq!(result["turned"]["jpeg"]["isTurned"], true, "{}", result["turned"]);
+    for (format, turned) in result["turned"].as_object().unwrap() {
+        assert_eq!(turned["difference"], 0.0, "{format}: {turned}");
+    }
+
+    // After the loss of a WebGPU device the encoder still works, on the CPU.
+    let afterwards = &result["afterwards"];
+    let row: Vec<f64> = serde_json::from_value(afterwards["row"].clone()).unwrap();
+    assert!(largest_difference(&[row], &expected[..1]) < 1e-4);
+    assert_eq!(afterwards["device"]["kind"], "cpu");
+    assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
+    losses_are_those_of_core(&cases, &result["evaluations"]);
+}
+
+/// Asserts that a call that cannot be answered says why.
+fn faults_are_named(messages: &Value, place: Where) {
     for (what, expected) in [
         ("aborted", "taken back"),
         ("missing", "404"),
@@ -133,32 +157,15 @@ fn embeds_as_the_command_line_does(place: Where) {
         ("source", "the checkpoint is undefined, expected an address"),
         ("view", "the checkpoint is a DataView, expected an address"),
     ] {
-        let message = result["messages"][what].as_str().unwrap();
+        let message = messages[what].as_str().unwrap();
         assert!(message.contains(expected), "{what}: {message}");
     }
+    assert_eq!(messages["differentiated"], messages["infinite"]);
+}
 
-    assert_eq!(result["messages"]["differentiated"], result["messages"]["infinite"]);
-    assert_eq!(result["typed"][0], result["typed"][1], "typed arrays as rows");
-    let [converted, taken_for_another]: [f64; 2] = serde_json::from_value(result["ofWide"].clone()).unwrap();
-    assert!(converted < taken_for_another / 10.0, "another colour space: {}", result["ofWide"]);
-    let named: [f64; 4] = serde_json::from_value(result["named"].clone()).unwrap();
-    assert_eq!(named[..2], named[2..], "a kernel by its name, and by its settings");
-
-    // A camera's orientation turns the picture that a page shows, and not its vector.
-    assert_eq!(result["turned"]["jpeg"]["isTurned"], true, "{}", result["turned"]);
-    for (format, turned) in result["turned"].as_object().unwrap() {
-        assert_eq!(turned["difference"], 0.0, "{format}: {turned}");
-    }
-
-    // After the loss of a WebGPU device the encoder still works, on the CPU.
-    let afterwards = &result["afterwards"];
-    let row: Vec<f64> = serde_json::from_value(afterwards["row"].clone()).unwrap();
-    assert!(largest_difference(&[row], &expected[..1]) < 1e-4);
-    assert_eq!(afterwards["device"]["kind"], "cpu");
-    assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
-
-    for (case, evaluation) in cases.as_array().unwrap().iter().zip(result["evaluations"].as_array().unwrap())
-    {
+/// Asserts that the losses and gradients of some cases are those of core.
+fn losses_are_those_of_core(cases: &Value, evaluations: &Value) {
+    for (case, evaluation) in cases.as_array().unwrap().iter().zip(evaluations.as_array().unwrap()) {
         let case = Request::parse(&case.to_string()).unwrap();
         let expected = case.evaluate(&Device::flex(), DType::F64, None).unwrap();
         let expected = pollster::block_on(expected.read()).unwrap();

@@ -1,9 +1,10 @@
 //! Training in a page through the package.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use simile_tests::program;
 
 use crate::data::evaluate;
@@ -40,24 +41,7 @@ fn runs_as_the_command_line_does(place: Where) {
     let result = run("trainer.mjs", place.job(), job);
     assert_eq!(result["device"]["kind"], place.name());
 
-    let out = folder.path().join("run");
-    let mut command = Command::new(program());
-    command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
-    for setting in [
-        "train.iterations=8",
-        "train.batch=16",
-        "train.log_every=1",
-        "data.train=128",
-        "data.test=64",
-        "augment.crop.scale=[0.3,1.0]",
-        "arm.Fair-CCLK.objective.temperature=0.5",
-    ] {
-        command.args(["--set", setting]);
-    }
-    succeed(command.arg("--out").arg(&out));
-    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-    let loss = |line: &str| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap();
-    let expected: Vec<f64> = lines.lines().map(loss).collect();
+    let expected = losses_of_the_command_line(folder.path());
     let losses: Vec<f64> = serde_json::from_value(result["losses"].clone()).unwrap();
     assert_eq!(losses.len(), expected.len());
     assert_eq!(result["lengths"], json!([3, 1, 4, 8]), "a call does the steps that are left");
@@ -81,6 +65,41 @@ fn runs_as_the_command_line_does(place: Where) {
     let Some(messages) = result["messages"].as_object() else {
         return assert!(matches!(place, Where::WebGpu), "what is refused on the CPU is missing");
     };
+    wrong_calls_are_refused(messages);
+    for (message, label) in result["labels"].as_array().unwrap().iter().zip(["-1", "1.5", "65536", "NaN"]) {
+        let expected = format!("the label of image 1 is {label}, expected an integer from 0 to 65535");
+        assert_eq!(message, &json!(expected));
+    }
+    assert!(result["accuracy"].is_number(), "{}", result["accuracy"]);
+    let steps = result["stepsAfterAbort"].as_u64().unwrap();
+    assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
+    assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
+}
+
+/// The loss of each step of the same run by the command line.
+fn losses_of_the_command_line(folder: &Path) -> Vec<f64> {
+    let out = folder.join("run");
+    let mut command = Command::new(program());
+    command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
+    for setting in [
+        "train.iterations=8",
+        "train.batch=16",
+        "train.log_every=1",
+        "data.train=128",
+        "data.test=64",
+        "augment.crop.scale=[0.3,1.0]",
+        "arm.Fair-CCLK.objective.temperature=0.5",
+    ] {
+        command.args(["--set", setting]);
+    }
+    succeed(command.arg("--out").arg(&out));
+    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let loss = |line: &str| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap();
+    lines.lines().map(loss).collect()
+}
+
+/// Asserts that a call that cannot be answered says why.
+fn wrong_calls_are_refused(messages: &Map<String, Value>) {
     for (what, expected) in [
         ("unknown", "no-such"),
         ("batch", "batch is 0, expected an integer from 2"),
@@ -100,12 +119,4 @@ fn runs_as_the_command_line_does(place: Where) {
     ] {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }
-    for (message, label) in result["labels"].as_array().unwrap().iter().zip(["-1", "1.5", "65536", "NaN"]) {
-        let expected = format!("the label of image 1 is {label}, expected an integer from 0 to 65535");
-        assert_eq!(message, &json!(expected));
-    }
-    assert!(result["accuracy"].is_number(), "{}", result["accuracy"]);
-    let steps = result["stepsAfterAbort"].as_u64().unwrap();
-    assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
-    assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
 }

@@ -90,15 +90,26 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
     }
     let place = place();
     let book = place.path().join("book");
+    build(&program, &book);
+    let pages = pages(&book);
+    assert!(pages.len() > 40, "{} pages", pages.len());
+    let wrong = links_that_lead_nowhere(&pages, &book);
+    assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
+}
+
+/// Builds the book, of which mdBook has nothing to say.
+fn build(program: &Path, book: &Path) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs");
-    let output =
-        Command::new(&program).arg("build").arg(&docs).arg("--dest-dir").arg(&book).output().unwrap();
+    let output = Command::new(program).arg("build").arg(&docs).arg("--dest-dir").arg(book).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_clean = !said.contains("ERROR") && !said.contains("WARN");
     assert!(output.status.success() && is_clean, "mdbook says\n{said}");
+}
 
+/// The pages of the book. Asserts that they, and its styles, load nothing from elsewhere.
+fn pages(book: &Path) -> BTreeMap<PathBuf, Page> {
     let mut pages: BTreeMap<PathBuf, Page> = BTreeMap::new();
-    for file in files(&book) {
+    for file in files(book) {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
         let loaded = match ending.as_str() {
             "css" => loaded_by_style(&fs::read_to_string(&file).unwrap()),
@@ -116,9 +127,13 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
             assert!(!is_elsewhere(&address), "{} loads {address}", file.display());
         }
     }
-    assert!(pages.len() > 40, "{} pages", pages.len());
+    pages
+}
+
+/// The links of pages to no file of the book, or to a part of a page that it does not have.
+fn links_that_lead_nowhere(pages: &BTreeMap<PathBuf, Page>, book: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (page, Page { loaded, followed, .. }) in &pages {
+    for (page, Page { loaded, followed, .. }) in pages {
         // mdBook's page for a server that finds none has the addresses of the server's root.
         if page.ends_with("404.html") {
             continue;
@@ -135,12 +150,12 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
                 id.is_empty() || known.is_some_and(|(_, page)| page.ids.contains(id))
             });
             if !is_there {
-                let page = page.strip_prefix(&book).unwrap();
+                let page = page.strip_prefix(book).unwrap();
                 wrong.push(format!("{}: {address}", page.display()));
             }
         }
     }
-    assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
+    wrong
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `simile data`: lists data sets, checks them and shows their pictures.
 
+use std::path::Path;
+
 use crate::{complaint, json, place, stdout};
 
 #[test]
@@ -153,34 +155,7 @@ fn pictures_of_ones_own_are_trained_on() {
     let told = String::from_utf8_lossy(&run.get_output().stderr);
     assert!(told.contains("images/s") && told.contains("% waiting for data"), "{told}");
 
-    // Two pictures with the same middle and other edges: a network that was judged on middles sees no difference, one that was
-    // judged on whole pictures does.
-    let edged = |shade| {
-        image::RgbImage::from_fn(30, 20, |x, _| {
-            image::Rgb([if (5..25).contains(&x) { 90 } else { shade }; 3])
-        })
-    };
-    for (file, shade) in [("dark.png", 0), ("light.png", 250)] {
-        edged(shade).save(place.path().join(file)).unwrap();
-    }
-    let whole = ["train", "mine.toml", "--data", ".", "--smoke", "--set", "data.fit=whole", "--out", "whole"];
-    stdout(place.path(), &whole);
-    for (run, is_same) in [("run", true), ("whole", false)] {
-        let vectors = json(place.path(), &["embed", run, "dark.png", "light.png", "--json"]);
-        let [dark, light] = [0, 1].map(|row| &vectors["vectors"][row]);
-        assert!(dark.is_array() && (dark == light) == is_same, "{run}: {vectors}");
-    }
-
-    // Names of folders need not be Unicode.
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt as _;
-        let folder = std::ffi::OsStr::from_bytes(b"m\xfcnster");
-        std::fs::create_dir(place.path().join(folder)).unwrap();
-        pictures(&place.path().join(folder));
-        let begin = ["train", "mine.toml", "--smoke", "--out", "latin", "--data"];
-        crate::simile(place.path(), &begin).arg(folder).assert().success();
-    }
+    is_judged_on_middles_unless_told_otherwise(place.path());
 
     // Options that would be ignored are refused.
     for (words, reason) in [
@@ -191,12 +166,52 @@ fn pictures_of_ones_own_are_trained_on() {
         let text = complaint(place.path(), &words.split(' ').collect::<Vec<_>>(), 2);
         assert!(text.contains(reason), "{words}: {text}");
     }
+}
 
+/// Asserts that the network of `run` sees the middles of pictures, and one that is trained with `data.fit=whole` all of them.
+fn is_judged_on_middles_unless_told_otherwise(place: &Path) {
+    // Two pictures with the same middle and other edges: a network that was judged on middles sees no difference, one that was
+    // judged on whole pictures does.
+    let edged = |shade| {
+        image::RgbImage::from_fn(30, 20, |x, _| {
+            image::Rgb([if (5..25).contains(&x) { 90 } else { shade }; 3])
+        })
+    };
+    for (file, shade) in [("dark.png", 0), ("light.png", 250)] {
+        edged(shade).save(place.join(file)).unwrap();
+    }
+    let whole = ["train", "mine.toml", "--data", ".", "--smoke", "--set", "data.fit=whole", "--out", "whole"];
+    stdout(place, &whole);
+    for (run, is_same) in [("run", true), ("whole", false)] {
+        let vectors = json(place, &["embed", run, "dark.png", "light.png", "--json"]);
+        let [dark, light] = [0, 1].map(|row| &vectors["vectors"][row]);
+        assert!(dark.is_array() && (dark == light) == is_same, "{run}: {vectors}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_name_of_a_folder_need_not_be_unicode() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = place();
+    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
+    let folder = std::ffi::OsStr::from_bytes(b"m\xfcnster");
+    std::fs::create_dir(place.path().join(folder)).unwrap();
+    pictures(&place.path().join(folder));
+    let begin = ["train", "mine.toml", "--smoke", "--out", "latin", "--data"];
+    crate::simile(place.path(), &begin).arg(folder).assert().success();
+}
+
+#[test]
+fn a_picture_that_is_none_is_named_and_can_be_left_out() {
+    let place = place();
+    pictures(place.path());
+    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
     std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
-    let refused = complaint(place.path(), &["train", "mine.toml", "--data", ".", "--out", "other"], 1);
+    let arguments = ["train", "mine.toml", "--smoke", "--data", ".", "--out", "run"];
+    let refused = complaint(place.path(), &arguments, 1);
     assert!(refused.contains("7.png"), "{refused}");
-    let skip = ["--set", "data.broken=skip"];
-    let arguments = ["train", "mine.toml", "--data", ".", "--out", "other", "--json"];
+    let skip = ["--set", "data.broken=skip", "--json"];
     assert!(json(place.path(), &[&arguments[..], &skip].concat())["arms"].is_array());
 }
 

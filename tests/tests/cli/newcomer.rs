@@ -257,22 +257,7 @@ fn a_folder_is_checked_and_nothing_is_refused_silently() {
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    // Cells that are empty, and pictures that are blank, equal or broken.
-    let table = fs::read_to_string(folder.join("images.csv")).unwrap();
-    let emptied = |line: &str| {
-        let cells: Vec<&str> = line.split(',').collect();
-        format!("{},{},{},,{}\n", cells[0], cells[1], cells[2], cells[4])
-    };
-    let lines: Vec<String> = table
-        .lines()
-        .enumerate()
-        .map(|(at, line)| if at == 4 || at == 9 { emptied(line) } else { format!("{line}\n") })
-        .collect();
-    fs::write(folder.join("images.csv"), lines.concat()).unwrap();
-    image::RgbImage::from_pixel(40, 40, image::Rgb([9, 80, 9])).save(folder.join("20.png")).unwrap();
-    fs::copy(folder.join("21.png"), folder.join("22.png")).unwrap();
-    let whole = fs::read(folder.join("23.png")).unwrap();
-    fs::write(folder.join("23.png"), &whole[..whole.len() / 2]).unwrap();
+    spoil(&folder);
     let answer = json(place.path(), &["data", "check", "scans", "--json"]);
     let survey = &answer["survey"];
     let variable = |name: &str| -> &Value {
@@ -292,23 +277,46 @@ fn a_folder_is_checked_and_nothing_is_refused_silently() {
     assert!(broken.contains("23.png") && broken.matches("unexpected end of file").count() <= 1, "{broken}");
     assert!(survey["notes"][0].as_str().unwrap().contains("2 of 60 rows are left out"), "{survey}");
 
-    // A recipe that leaves nothing out would be refused, and the check says so, with every reason.
-    let mut recipe = stdout(place.path(), &["init", "scans", "--keep", "age", "--out", "a.toml"]);
-    recipe += &fs::read_to_string(place.path().join("a.toml")).unwrap();
+    a_recipe_that_leaves_nothing_out_is_refused(place.path());
+}
+
+/// Empties cells of the table of a folder, and makes pictures blank, equal and broken.
+fn spoil(folder: &Path) {
+    let table = fs::read_to_string(folder.join("images.csv")).unwrap();
+    let emptied = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        format!("{},{},{},,{}\n", cells[0], cells[1], cells[2], cells[4])
+    };
+    let lines: Vec<String> = table
+        .lines()
+        .enumerate()
+        .map(|(at, line)| if at == 4 || at == 9 { emptied(line) } else { format!("{line}\n") })
+        .collect();
+    fs::write(folder.join("images.csv"), lines.concat()).unwrap();
+    image::RgbImage::from_pixel(40, 40, image::Rgb([9, 80, 9])).save(folder.join("20.png")).unwrap();
+    fs::copy(folder.join("21.png"), folder.join("22.png")).unwrap();
+    let whole = fs::read(folder.join("23.png")).unwrap();
+    fs::write(folder.join("23.png"), &whole[..whole.len() / 2]).unwrap();
+}
+
+/// Asserts that `init` writes a recipe that leaves faults out, and that one without these keys is refused, by a check and by a run.
+fn a_recipe_that_leaves_nothing_out_is_refused(place: &Path) {
+    let mut recipe = stdout(place, &["init", "scans", "--keep", "age", "--out", "a.toml"]);
+    recipe += &fs::read_to_string(place.join("a.toml")).unwrap();
     assert!(recipe.contains("missing = \"skip\"") && recipe.contains("broken = \"skip\""), "{recipe}");
-    let strict: String = fs::read_to_string(place.path().join("a.toml"))
+    let strict: String = fs::read_to_string(place.join("a.toml"))
         .unwrap()
         .lines()
         .filter(|line| !line.starts_with("missing =") && !line.starts_with("broken ="))
         .map(|line| format!("{line}\n"))
         .collect();
-    fs::write(place.path().join("strict.toml"), strict).unwrap();
-    let output = simile(place.path(), &["data", "check", "strict.toml", "--data", "scans"]).assert().code(1);
+    fs::write(place.join("strict.toml"), strict).unwrap();
+    let output = simile(place, &["data", "check", "strict.toml", "--data", "scans"]).assert().code(1);
     let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(said.contains("line 5: column `age` is empty") && said.contains("23.png"), "{said}");
-    let run = complaint(place.path(), &["train", "strict.toml", "--data", "scans"], 1);
+    let run = complaint(place, &["train", "strict.toml", "--data", "scans"], 1);
     assert!(run.contains("column `age` is empty"), "{run}");
-    let table = complaint(place.path(), &["data", "check", "table", "--data", "scans"], 2);
+    let table = complaint(place, &["data", "check", "table", "--data", "scans"], 2);
     assert!(table.contains("simile init DIR") && !table.contains("did you mean"), "{table}");
 }
 
