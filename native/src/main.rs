@@ -17,6 +17,7 @@ mod fuzz;
 mod given;
 mod import;
 mod interrupt;
+mod markdown;
 mod metrics;
 mod names;
 mod peers;

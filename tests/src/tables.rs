@@ -9,6 +9,11 @@ pub fn writes_tables() -> bool {
     std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1")
 }
 
+/// Text for a cell of a table on a page of the book, which may hold HTML too.
+pub fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
+
 /// The folder of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

@@ -25,22 +25,35 @@ use crate::run_folder::folder::{self, RESULT};
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;
-    let mut table = shipped.read()?;
-    let scale = word(arguments.scale);
+    let table = shipped.read()?;
     // A figure of a table shares its runs.
     let runs = table.of.as_deref().unwrap_or(shipped.name);
-    let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
-    if !table.is_trained() {
-        return draw(arguments, &shipped, &table, &out, console);
+    let folder = || Path::new("runs").join(format!("{runs}-{}", word(arguments.scale)));
+    let out = arguments.out.clone().unwrap_or_else(folder);
+    if table.is_trained() {
+        train(arguments, &shipped, table, &out, console)
+    } else {
+        draw(arguments, &shipped, &table, &out, console)
     }
+}
+
+/// Runs the rows of a table that can run here, and compares them with the published values.
+fn train(
+    arguments: &Reproduce,
+    shipped: &ShippedTable,
+    mut table: Table,
+    out: &Path,
+    console: Console,
+) -> Result<()> {
+    let scale = word(arguments.scale);
     // The runs and their indices do not depend on the data that are on this machine.
     let whole = table.clone();
     let asked = rows(&whole, &arguments.rows)?;
-    let tasks = tasks(&whole, &asked, (arguments.scale, arguments.seeds), &out)?;
+    let tasks = tasks(&whole, &asked, (arguments.scale, arguments.seeds), out)?;
     let recipe = |index| recipe_of(&whole, arguments.scale, &tasks, index);
     let mut several = Several {
         tasks: tasks.clone(),
-        out: &out,
+        out,
         data: arguments.data.as_deref(),
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
@@ -51,14 +64,13 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         return Ok(());
     }
     if !several.collects() {
-        let asked: Vec<String> = asked.iter().map(|row| row.name.clone()).collect();
-        name_missing_inputs(&mut table, &asked, arguments, &out)?;
+        name_missing_inputs(&mut table, &asked, arguments, out)?;
         note_missing_inputs(&mut several.tasks, &table);
     }
     let rows = rows(&table, &arguments.rows)?;
     let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.row);
     if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
-        something_runs(&shipped, &table, &rows, scale)?;
+        something_runs(shipped, &table, &rows, scale)?;
     }
     let settled = several.all()?;
     let (absent, count) = (several.missing(&settled), several.tasks.len());
@@ -82,7 +94,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         rows: compare(&table, arguments.scale, &results(&rows, &tasks, &settled))?,
         absent,
     };
-    write(&out, &shipped, &table, files_of(&comparison)?)?;
+    write(out, shipped, &table, files_of(&comparison)?)?;
     console.answer(&comparison, || comparison.text())?;
     nothing_missing(&comparison.absent, count)
 }
@@ -137,12 +149,12 @@ fn draw(
 }
 
 /// Marks rows whose data or weights are missing, unless they were run before with all seeds.
-fn name_missing_inputs(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
+fn name_missing_inputs(table: &mut Table, asked: &[&Row], arguments: &Reproduce, out: &Path) -> Result<()> {
     let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
     let needed: BTreeSet<String> = table
         .row
         .iter()
-        .filter(|row| asked.contains(&row.name) && table.missing(row).is_none())
+        .filter(|row| asked.iter().any(|asked| asked.name == row.name) && table.missing(row).is_none())
         .flat_map(|row| table.lineage(row))
         .map(|row| row.name.clone())
         .collect();

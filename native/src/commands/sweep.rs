@@ -14,10 +14,10 @@ use crate::data::settings::JudgedBy;
 use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
 use crate::experiment::settle::Settled;
-use crate::experiment::several::{Several, devices_of, nothing_missing};
+use crate::experiment::several::{Missing, Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
-use crate::sweep::axis::{Axis, points};
+use crate::sweep::axis::{Axis, Point, points};
 use crate::sweep::front;
 use crate::sweep::noise::Noise;
 use crate::sweep::outcome::{Aim, Outcome};
@@ -26,7 +26,7 @@ use crate::sweep::plan::{Plan, settings};
 
 pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let axes = Axis::all(&arguments.grid)?;
-    let whole = points(&axes, None, 0).len();
+    let grid = points(&axes, None, 0).len();
     let first = arguments.seed.unwrap_or_default();
     let tried = points(&axes, arguments.random.map(|count| count as usize), first);
     let name = Path::new(&arguments.recipe).file_stem().unwrap_or_default().to_string_lossy();
@@ -54,46 +54,69 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     if runs::listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
     }
-    line(format_args!("{} of {whole} points, {} runs each", tried.len(), arguments.seeds));
-    let variant = plan.variant_of(&axes, &tried)?;
+    line(format_args!("{} of {grid} points, {} runs each", tried.len(), arguments.seeds));
     let settled = several.all()?;
     let (missing, count) = (several.missing(&settled), several.tasks.len());
     if missing.len() == count {
         return nothing_missing(&missing, count);
     }
-
-    let mut outcomes: Vec<Outcome> =
-        plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
-    aim.rank(&mut outcomes)?;
-    let data = plan.recipe_at(&axes, &tried, 0)?.data;
-    let noise = Noise { held_out: judged(&settled) };
-    let final_images = final_images(&data, arguments.data.as_deref());
-    front::mark(&mut outcomes, aim, noise);
-    let limit = limit(arguments.leak_at_most, &outcomes)?;
-    let within = |outcome: &Outcome| limit.is_none_or(|limit| limit.holds(outcome));
-    let chosen = outcomes.iter().position(|outcome| outcome.diverged.is_empty() && within(outcome));
-    let best = chosen.and_then(|at| outcomes.get(at));
-    let sweep = Sweep {
-        recipe: &name,
-        variant,
-        axes: &axes,
-        aim,
-        grid: whole,
-        seeds: arguments.seeds,
-        device: devices_of(&settled, &arguments.runs.device)?,
-        version: env!("CARGO_PKG_VERSION"),
-        command: command(arguments),
-        best: best.map_or_else(String::new, |best| train(arguments, &axes, best, final_images)),
-        final_images,
-        limit,
-        chosen,
-        noise,
-        points: outcomes,
-        missing,
-    };
+    let search = Search { arguments, name: &name, plan: &plan, axes: &axes, tried: &tried, grid, aim };
+    let sweep = search.summary(&settled, missing)?;
     write(&sweep, &out)?;
     console.answer(&sweep, || sweep.text())?;
     nothing_missing(&sweep.missing, count)
+}
+
+/// The points that a sweep tries, out of those of the grid.
+struct Search<'a> {
+    arguments: &'a Arguments,
+    /// The name of the recipe.
+    name: &'a str,
+    plan: &'a Plan<'a>,
+    axes: &'a [Axis],
+    tried: &'a [Point],
+    /// Number of points of the whole grid.
+    grid: usize,
+    aim: Aim<'a>,
+}
+
+impl<'a> Search<'a> {
+    /// The points with what their runs measured, the best first, and which of them to take.
+    ///
+    /// # Errors
+    /// A usage error if no run measures what a point is chosen by.
+    fn summary(&self, settled: &[Settled], missing: Vec<Missing>) -> Result<Sweep<'a>> {
+        let Self { arguments, name, plan, axes, tried, grid, aim } = *self;
+        let mut outcomes: Vec<Outcome> =
+            plan.tried(axes, tried, settled).iter().map(|tried| Outcome::of(axes, tried)).collect();
+        aim.rank(&mut outcomes)?;
+        let noise = Noise { held_out: judged(settled) };
+        front::mark(&mut outcomes, aim, noise);
+        let limit = limit(arguments.leak_at_most, &outcomes)?;
+        let within = |outcome: &Outcome| limit.is_none_or(|limit| limit.holds(outcome));
+        let chosen = outcomes.iter().position(|outcome| outcome.diverged.is_empty() && within(outcome));
+        let best = chosen.and_then(|at| outcomes.get(at));
+        let data = plan.recipe_at(axes, tried, 0)?.data;
+        let final_images = final_images(&data, arguments.data.as_deref());
+        Ok(Sweep {
+            recipe: name,
+            variant: plan.variant_of(axes, tried)?,
+            axes,
+            aim,
+            grid,
+            seeds: arguments.seeds,
+            device: devices_of(settled, &arguments.runs.device)?,
+            version: env!("CARGO_PKG_VERSION"),
+            command: command(arguments),
+            best: best.map_or_else(String::new, |best| train(arguments, axes, best, final_images)),
+            final_images,
+            limit,
+            chosen,
+            noise,
+            points: outcomes,
+            missing,
+        })
+    }
 }
 
 /// The bound on the leak of the best point, by the leak that the runs measure.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::markdown;
+
 /// Number of faults after which a target is given up.
 const ENOUGH: usize = 5;
 /// Number of last letters of a process's output to report.
@@ -53,17 +55,28 @@ pub(super) struct Row {
 
 impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mebibytes = self.most as f64 / f64::from(1 << 20);
-        let Row { target, cases, taken, took, failures, .. } = self;
-        let (seconds, failures) = (took.as_secs_f64(), failures.len());
-        write!(f, "| {target} | {cases} | {taken} | {seconds:.1} | {mebibytes:.1} | {failures} |")
+        f.write_str(&markdown::row(self.cells()))
     }
 }
 
+const HEADS: [&str; 6] = ["target", "cases", "no error", "seconds", "most memory, MiB", "failures"];
+
 impl Row {
+    fn cells(&self) -> Vec<String> {
+        let Row { target, cases, taken, took, most, failures } = self;
+        let mebibytes = *most as f64 / f64::from(1 << 20);
+        vec![
+            (*target).to_owned(),
+            cases.to_string(),
+            taken.to_string(),
+            format!("{:.1}", took.as_secs_f64()),
+            format!("{mebibytes:.1}"),
+            failures.len().to_string(),
+        ]
+    }
+
     /// A table of all rows, and their sum.
     pub(super) fn table(rows: &[Row]) -> String {
-        let lines: Vec<String> = rows.iter().map(ToString::to_string).collect();
         let sum = Row {
             target: "all",
             cases: rows.iter().map(|row| row.cases).sum(),
@@ -72,10 +85,7 @@ impl Row {
             most: rows.iter().map(|row| row.most).max().unwrap_or_default(),
             failures: rows.iter().flat_map(|row| row.failures.clone()).collect(),
         };
-        format!(
-            "\n| target | cases | no error | seconds | most memory, MiB | failures |\n|---|--:|--:|--:|--:|--:|\n{}\n{sum}",
-            lines.join("\n")
-        )
+        format!("\n{}", markdown::table(&HEADS, rows.iter().chain([&sum]).map(Row::cells)))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::config::Recipe;
 use crate::exit::usage;
 use crate::experiment::evaluate::draw::weighed::{Focus, Weighed};
 use crate::experiment::prepare::splits::Splits;
+use crate::markdown;
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, wide};
 use crate::run_folder::figures::{KernelFigure, Sheet};
@@ -169,12 +170,8 @@ impl Drawn<'_> {
 
     /// The figure as Markdown.
     pub(crate) fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let heads = HEADS.map(str::to_owned).to_vec();
-        let rows: String = self.panels.iter().map(|panel| line(panel.cells())).collect();
-        let rule = line(vec!["---".into(); heads.len()]);
-        let table =
-            if self.shows_kernels() { format!("{}{rule}{rows}\n", line(heads)) } else { String::new() };
+        let table = || markdown::table(&HEADS, self.panels.iter().map(Panel::cells)) + "\n";
+        let table = if self.shows_kernels() { table() } else { String::new() };
         format!("## {}\n\n{table}{}\n", self.title, self.remarks().join("\n\n"))
     }
 

@@ -8,6 +8,7 @@ use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
 use crate::experiment::several::Missing;
+use crate::markdown;
 use crate::metrics::two_sample::in_words;
 use crate::report::{document, wide};
 
@@ -169,11 +170,8 @@ impl<'t> Comparison<'t> {
 
     /// The comparison as Markdown.
     pub(crate) fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let (heads, rows) = self.columns();
-        let rule = line(vec!["---".into(); heads.len()]);
-        let rows: String = rows.into_iter().map(line).collect();
-        format!("## {}\n\n{}{rule}{rows}\n{}\n", self.title, line(heads), self.remarks().join("\n\n"))
+        format!("## {}\n\n{}\n{}\n", self.title, markdown::table(&heads, rows), self.remarks().join("\n\n"))
     }
 
     /// The comparison as CSV: one line a row, metric and seed, then the published value.

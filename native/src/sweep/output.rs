@@ -9,6 +9,7 @@ use super::front::LEAKS;
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
 use crate::experiment::several::Missing;
+use crate::markdown;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::SHOWN;
@@ -216,12 +217,9 @@ impl Sweep<'_> {
 
     /// The sweep as Markdown.
     pub(crate) fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let heads = self.heads();
-        let rule = line(vec!["---".into(); heads.len()]);
-        let rows: String = self.points.iter().map(|point| line(self.cells(point))).collect();
+        let table = markdown::table(&self.heads(), self.points.iter().map(|point| self.cells(point)));
         let (verdict, remarks) = (self.verdict(), self.remarks().join("\n\n"));
-        format!("## Sweep of {}\n\n**{verdict}**\n\n{}{rule}{rows}\n{remarks}\n", self.recipe, line(heads))
+        format!("## Sweep of {}\n\n**{verdict}**\n\n{table}\n{remarks}\n", self.recipe)
     }
 
     /// The sweep as CSV, one line a point, metric and seed.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::Value;
-use simile_tests::tables::{repository, writes_tables};
+use simile_tests::tables::{cell, repository, writes_tables};
 
 use crate::{json, place, stdout};
 
@@ -24,11 +24,6 @@ fn is_kept(page: &str, text: &str) {
         "{} differs from the program in line {at}; SIMILE_WRITE_TABLES=1 writes it anew",
         file.display()
     );
-}
-
-/// Text for a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

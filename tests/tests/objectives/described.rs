@@ -11,7 +11,7 @@ use simile_core::loss::batch::Batch;
 use simile_core::loss::spec::{Family, Input, Needed, Spec};
 use simile_core::loss::{build, specs};
 use simile_tests::settings::least;
-use simile_tests::tables::{file, repository, writes_tables};
+use simile_tests::tables::{cell, file, repository, writes_tables};
 
 use crate::batches::{Inputs, Outcome, evaluate};
 
@@ -122,11 +122,6 @@ fn by_family() -> String {
 fn by_page(line: impl Fn(&Spec) -> String) -> String {
     let all = Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family));
     all.map(|spec| line(spec) + "\n").collect()
-}
-
-/// Text for a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
 }
 
 /// The inputs, parameters and forms of an objective.
