@@ -1,7 +1,7 @@
 //! The form of a file of decoded pictures.
 //!
 //! ```text
-//! SIMILE04 {"root":FOLDER,"side":256,...}\n | block | block | ...
+//! SIMILE05 {"root":FOLDER,"side":256,...}\n | block | block | ...
 //! block     4096 entries | 4096 records
 //! entry     key of a picture (16 bytes) | stretch (f32) | CRC-32C of both
 //! record    pixels | CRC-32C of key and pixels
@@ -23,7 +23,7 @@ use crate::data::files::digest::hex;
 
 /// The first bytes, with the number of the format. It is raised when the form of files changes, or the way in which pictures
 /// are decoded and resized: files of other formats have other names, so that they are not read.
-const MAGIC: &str = "SIMILE04";
+const MAGIC: &str = "SIMILE05";
 /// Bytes of a CRC-32C.
 pub(super) const CRC: usize = 4;
 /// Bytes of an entry.
@@ -140,7 +140,7 @@ mod tests {
         assert_ne!(name(ResizeSpec { fit: Fit::Whole, ..RESIZE }), first);
         assert_ne!(Layout::new(Path::new("/elsewhere"), RESIZE).name(), first);
         let header = String::from_utf8(Layout::new(Path::new("/elsewhere"), RESIZE).header).unwrap();
-        let described = "SIMILE04 {\"root\":\"/elsewhere\",\"side\":2,\"channels\":1,\"fit\":\"middle\"}\n";
+        let described = "SIMILE05 {\"root\":\"/elsewhere\",\"side\":2,\"channels\":1,\"fit\":\"middle\"}\n";
         assert_eq!(header, described, "files of earlier programs of this format are found by it");
     }
 
