@@ -34,11 +34,11 @@ impl Array {
     /// dimension is a number for each sample where `is_host`, and else one row.
     ///
     /// # Errors
-    /// It is not contiguous, has a negative integer where only others are, or another number of dimensions; the error names
+    /// It is not contiguous, or has another number of dimensions; the error names
     /// the input.
     pub(crate) fn input_values(&self, py: Python, name: &str, form: Form) -> Result<InputValues, Fault> {
         match (self, form) {
-            (Self::Integers(buffer), Form::Integers) => indices(name, &values(py, name, buffer)?),
+            (Self::Integers(buffer), Form::Integers) => Ok(InputValues::Integers(values(py, name, buffer)?)),
             _ => {
                 let (data, shape) = match self {
                     Self::Single(buffer) => (wide(values(py, name, buffer)?), buffer.shape()),
@@ -71,14 +71,6 @@ fn values<T: Element>(py: Python, name: &str, buffer: &PyBuffer<T>) -> Result<Ve
 
 fn wide(values: Vec<f32>) -> Vec<f64> {
     values.into_iter().map(f64::from).collect()
-}
-
-fn indices(name: &str, values: &[i64]) -> Result<InputValues, Fault> {
-    let converted: Result<Vec<usize>, _> = values.iter().map(|&value| usize::try_from(value)).collect();
-    converted.map(InputValues::Integers).map_err(|_| {
-        let least = values.iter().min().copied().unwrap_or(0);
-        Fault::Value(format!("`{name}` has {least}, expected integers from 0"))
-    })
 }
 
 fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<InputValues, Fault> {

@@ -76,9 +76,10 @@ def test_labels_are_integers_of_any_width_or_booleans():
         for kind in (np.int64, np.int32, np.uint8, bool)
     ]
     assert losses == [losses[0]] * 4
-    with pytest.raises(ValueError, match="`labels` has -1, expected integers from 0"):
-        simile.loss("supcon", view_a=A, view_b=B, labels=[0, 1, -1, 1, 1, 0])
-    with pytest.raises(ValueError, match="`labels` has rows of numbers, expected a list of integers from 0"):
+    assert simile.loss("supcon", view_a=A, view_b=B, labels=[-1, 7, -1, 7, 7, -1]) == losses[0]
+    with pytest.raises(ValueError, match="`labels` has -1 in row 2, expected integers from 0"):
+        simile.loss("cross-entropy", logits=A, labels=[0, 1, -1, 1, 1, 0])
+    with pytest.raises(ValueError, match="`labels` has rows of numbers, expected a list of integers"):
         simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels, float))
 
 

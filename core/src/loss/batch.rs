@@ -22,7 +22,7 @@ pub struct Batch {
     tensors: BTreeMap<String, Tensor<2>>,
     /// Host copies of some of the tensors.
     on_host: BTreeMap<String, Matrix>,
-    indices: BTreeMap<String, Vec<usize>>,
+    integers: BTreeMap<String, Vec<i64>>,
     conditions: BTreeMap<String, Matrix>,
     solved: Option<Solved>,
     unit: bool,
@@ -54,10 +54,17 @@ impl Batch {
         self
     }
 
-    /// Adds an integer input, such as `labels` or `bias`.
+    /// Adds an integer input, such as `labels` or `bias`, whose values are classes or places in a table.
     #[must_use]
-    pub fn with_indices(mut self, name: &str, indices: Vec<usize>) -> Self {
-        self.indices.insert(name.into(), indices);
+    pub fn with_indices(self, name: &str, indices: Vec<usize>) -> Self {
+        let integer = |index| i64::try_from(index).unwrap_or(i64::MAX);
+        self.with_integers(name, indices.into_iter().map(integer).collect())
+    }
+
+    /// Adds an integer input whose values are names of groups; they can be negative.
+    #[must_use]
+    pub fn with_integers(mut self, name: &str, integers: Vec<i64>) -> Self {
+        self.integers.insert(name.into(), integers);
         self
     }
 
@@ -185,24 +192,34 @@ impl Batch {
         Ok(if self.unit { UnitRows::given(raw) } else { UnitRows::normalise(raw) })
     }
 
-    /// An integer input of `rows` entries.
+    /// An integer input of `rows` entries, whose values are classes or places in a table, from 0.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs or an entry is negative.
+    pub fn indices(&self, objective: &str, name: &str, rows: usize) -> Result<Vec<usize>> {
+        let index = |(row, &value): (usize, &i64)| {
+            let negative = |_| Error::shape(name, "integers from 0", format!("{value} in row {row}"));
+            usize::try_from(value).map_err(negative)
+        };
+        self.groups(objective, name, rows)?.iter().enumerate().map(index).collect()
+    }
+
+    /// An integer input of `rows` entries, whose values are names of groups.
     ///
     /// # Errors
     /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs.
-    pub fn indices(&self, objective: &str, name: &str, rows: usize) -> Result<&[usize]> {
-        let indices = self.indices.get(name).ok_or_else(|| missing(objective, name))?;
-        check_rows(name, rows, indices.len())?;
-        Ok(indices)
+    pub fn groups(&self, objective: &str, name: &str, rows: usize) -> Result<&[i64]> {
+        self.optional_groups(name, rows)?.ok_or_else(|| missing(objective, name))
     }
 
-    /// An integer input of `rows` entries, if present.
+    /// An integer input of `rows` entries, whose values are names of groups, if present.
     ///
     /// # Errors
     /// [`Error::Shape`] if the length differs.
-    pub fn optional_indices(&self, name: &str, rows: usize) -> Result<Option<&[usize]>> {
-        match self.indices.get(name) {
+    pub fn optional_groups(&self, name: &str, rows: usize) -> Result<Option<&[i64]>> {
+        match self.integers.get(name) {
             None => Ok(None),
-            Some(indices) => check_rows(name, rows, indices.len()).map(|()| Some(indices.as_slice())),
+            Some(integers) => check_rows(name, rows, integers.len()).map(|()| Some(integers.as_slice())),
         }
     }
 

@@ -20,8 +20,8 @@ pub(crate) fn targets(
     check_scores(of_scores, scores)?;
     let [rows, classes] = scores.dims();
     let labels = batch.indices(objective, of_classes, rows)?;
-    below(of_classes, labels, classes)?;
-    Ok(indices(labels, &scores.device()).unsqueeze_dim(1))
+    below(of_classes, &labels, classes)?;
+    Ok(indices(&labels, &scores.device()).unsqueeze_dim(1))
 }
 
 /// Checks that there is a score.

@@ -48,17 +48,17 @@ pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Val
     }
 }
 
-/// A list of classes; programs also write them as `1.0` or `true`.
-pub(super) fn parse_indices(name: &str, value: &Value) -> Result<Vec<usize>> {
-    let fail = |given: &Value| Error::shape(name, "a list of integers from 0", given.to_string());
-    let index = |value: &Value| match value {
-        Value::Bool(flag) => Ok(usize::from(*flag)),
+/// A list of classes or other names of groups; programs also write them as `1.0` or `true`.
+pub(super) fn parse_integers(name: &str, value: &Value) -> Result<Vec<i64>> {
+    let fail = |given: &Value| Error::shape(name, "a list of integers", given.to_string());
+    let integer = |value: &Value| match value {
+        Value::Bool(flag) => Ok(i64::from(*flag)),
         // Larger integers are not exact in a float.
         Value::Number(number) if number.is_f64() => {
-            let whole = number.as_f64().filter(|x| x.fract() == 0.0 && (0.0..=9e15).contains(x));
-            whole.map(|x| x as usize).ok_or_else(|| fail(value))
+            let whole = number.as_f64().filter(|x| x.fract() == 0.0 && x.abs() <= 9e15);
+            whole.map(|x| x as i64).ok_or_else(|| fail(value))
         }
-        value => value.as_u64().and_then(|x| usize::try_from(x).ok()).ok_or_else(|| fail(value)),
+        value => value.as_i64().ok_or_else(|| fail(value)),
     };
-    value.as_array().ok_or_else(|| fail(value))?.iter().map(index).collect()
+    value.as_array().ok_or_else(|| fail(value))?.iter().map(integer).collect()
 }

@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 
-use super::input::{check_range, parse_condition, parse_indices, parse_rows};
+use super::input::{check_range, parse_condition, parse_integers, parse_rows};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -16,7 +16,7 @@ pub enum InputValues {
     /// Rows: embeddings, scores, conditioning values.
     Rows(Matrix),
     /// An integer for each sample.
-    Integers(Vec<usize>),
+    Integers(Vec<i64>),
     /// Rows for each of several views: the queues of `swav`.
     Queues(Vec<Matrix>),
 }
@@ -62,7 +62,7 @@ impl InputValues {
             return Ok(Self::Queues(rows.collect::<Result<_>>()?));
         }
         Ok(match loss::input_kind(name) {
-            Some(InputKind::Integers | InputKind::Clusters) => Self::Integers(parse_indices(name, value)?),
+            Some(InputKind::Integers | InputKind::Clusters) => Self::Integers(parse_integers(name, value)?),
             Some(InputKind::Host) => Self::Rows(parse_condition(name, value)?),
             Some(InputKind::Embeddings | InputKind::Rows) | None => Self::Rows(parse_rows(name, value)?),
         })
@@ -76,10 +76,10 @@ impl InputValues {
         let kind = loss::input_kind(name);
         let is_integer = matches!(kind, Some(InputKind::Integers | InputKind::Clusters));
         match self {
-            Self::Integers(values) if is_integer => Ok(batch.with_indices(name, values)),
+            Self::Integers(values) if is_integer => Ok(batch.with_integers(name, values)),
             Self::Integers(_) => Err(Error::shape(name, "rows of numbers", "integers")),
             Self::Rows(_) | Self::Queues(_) if is_integer => {
-                Err(Error::shape(name, "a list of integers from 0", "rows of numbers"))
+                Err(Error::shape(name, "a list of integers", "rows of numbers"))
             }
             Self::Rows(rows) if kind == Some(InputKind::Host) => Ok(batch.with_condition(name, rows)),
             Self::Rows(rows) => {

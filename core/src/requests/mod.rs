@@ -257,12 +257,16 @@ mod tests {
         for same in ["[1.0, 0.0, 1.0]", "[true, false, true]"] {
             assert_eq!(loss(same).unwrap(), expected, "{same}");
         }
-        for wrong in ["[1, -1, 1]", "[1, 0.5, 1]", "[1, \"0\", 1]", "1", "[[1], [0], [1]]"] {
+        for other_names in [
+            "[-1, 7, -1]",
+            "[-1.0, 0.0, -1.0]",
+            "[-9223372036854775808, 9223372036854775807, -9223372036854775808]",
+        ] {
+            assert_eq!(loss(other_names).unwrap(), expected, "{other_names}");
+        }
+        for wrong in ["[1, 9223372036854775808, 1]", "[1, 0.5, 1]", "[1, \"0\", 1]", "1", "[[1], [0], [1]]"] {
             let text = loss(wrong).unwrap_err().to_string();
-            assert!(
-                text.contains("`labels`") && text.contains("a list of integers from 0"),
-                "{wrong}: {text}"
-            );
+            assert!(text.contains("`labels`") && text.contains("a list of integers"), "{wrong}: {text}");
         }
     }
 

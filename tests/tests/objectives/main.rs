@@ -11,3 +11,4 @@ mod gradients;
 mod identities;
 mod key_queue;
 mod properties;
+mod released;

@@ -2,6 +2,7 @@
 //! of the tiles do not matter.
 
 use burn::tensor::DType;
+use simile_core::loss::batch::Batch;
 use simile_core::loss::spec::InputKind;
 use simile_core::numeric::matrix::Matrix;
 
@@ -148,4 +149,41 @@ fn the_size_of_the_tiles_does_not_matter() {
             })
         },
     );
+}
+
+/// Integer inputs with other names for the same groups, in the same order, half of them negative.
+fn renamed(batch: Batch, inputs: &Inputs) -> Batch {
+    inputs.indices.iter().fold(batch, |batch, (name, values)| {
+        batch.with_integers(name, values.iter().map(|&value| 5 * value as i64 - 6).collect())
+    })
+}
+
+#[test]
+fn groups_may_have_any_names_and_classes_count_from_0() {
+    let mut groups = std::collections::BTreeSet::new();
+    for setting in settings().into_iter().filter(|setting| !setting.spec.inputs.is_empty()) {
+        for (kind, labels, bias) in batches() {
+            let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, 17);
+            let batch = || inputs.batch(DType::F64).with_details(true);
+            if inputs.indices.is_empty() || evaluate(setting.objective.as_ref(), &batch()).is_err() {
+                continue;
+            }
+            let what = format!("{setting}, {kind}");
+            let before = evaluate(setting.objective.as_ref(), &batch()).unwrap();
+            match evaluate(setting.objective.as_ref(), &renamed(batch(), &inputs)) {
+                Ok(after) => {
+                    groups.insert(setting.spec.name);
+                    assert_eq!(before.loss, after.loss, "{what}");
+                }
+                Err(error) => {
+                    let names = inputs.indices.keys().any(|name| error.contains(&format!("`{name}`")));
+                    assert!(names && error.contains("integers from 0"), "{what}: {error}");
+                }
+            }
+        }
+    }
+    let expected = ["biascon", "contex", "contex-p", "fair-info-nce", "supcon", "weaksup-info-nce"];
+    assert!(expected.iter().all(|name| groups.contains(name)), "{groups:?}");
+    let classes = ["biasbal", "cross-entropy", "di", "end"];
+    assert!(classes.iter().all(|name| !groups.contains(name)), "{groups:?}");
 }

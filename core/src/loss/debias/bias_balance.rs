@@ -96,7 +96,7 @@ impl Objective for BiasBalance {
         let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
         let prior = batch.table(self.name(), "prior")?;
-        let shift = self.shift(prior, bias, classes)?.to_tensor(&logits.device(), logits.dtype());
+        let shift = self.shift(prior, &bias, classes)?.to_tensor(&logits.device(), logits.dtype());
         let entropies = CrossEntropies::new(logits + shift, &targets);
         let per_sample = entropies.values.clone();
         let (loss, gradient) = entropies.mean();

@@ -4,5 +4,6 @@ def biascon(view_a, view_b, labels, bias, temperature=0.07, variant="paper"):
     positive = (label[:, None] == label) & (kind[:, None] != kind)
     others = without_itself(s).logsumexp(1, keepdim=True)
     if variant == "released":
-        others = torch.logaddexp(others, others.new_tensor(1 / temperature + math.log(1e-9)))
+        largest = (s.diagonal() * temperature > 0.5)[:, None] / temperature
+        others = torch.logaddexp(others, largest + math.log(1e-9))
     return (((others - s) * positive).sum(1) / positive.sum(1).clamp_min(1)).mean()

@@ -102,7 +102,7 @@ impl Objective for BiasConTotal {
         if self.bias_balanced {
             let bias = batch.indices(self.name(), "ce_bias", rows)?;
             let prior = batch.table(self.name(), "prior")?;
-            let shift = BiasBalance::default().shift(prior, bias, classes)?;
+            let shift = BiasBalance::default().shift(prior, &bias, classes)?;
             logits = logits.clone() + shift.to_tensor(&logits.device(), logits.dtype());
         }
         let entropy = grad_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());

@@ -137,7 +137,7 @@ impl Objective for DomainIndependent {
         let [rows, columns] = logits.dims();
         let classes = self.classes(columns)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
-        below("bias", bias, self.domains)?;
+        below("bias", &bias, self.domains)?;
         let block: Vec<usize> =
             bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
         let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);

@@ -95,8 +95,8 @@ impl Objective for End {
             let feature_rows = format!("{} rows", features.rows().dims()[0]);
             return Err(Error::shape("view_a", format!("{rows} rows"), feature_rows));
         }
-        let labels = batch.indices(self.name(), "labels", rows)?;
-        let bias = batch.indices(self.name(), "bias", rows)?;
+        let labels = batch.groups(self.name(), "labels", rows)?;
+        let bias = batch.groups(self.name(), "bias", rows)?;
         let unit = features.rows();
         let orthogonal = orthogonal(&unit, bias);
         let parallel = match self.variant {
@@ -134,7 +134,7 @@ impl Term {
 }
 
 /// `R_orthogonal`. The pairs of a bias follow from the sum `t` of its rows: those of row `p` sum to `< x_p, t - x_p >`.
-fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
+fn orthogonal(unit: &Tensor<2>, bias: &[i64]) -> Term {
     let groups = LabelGroups::new(bias, &unit.device());
     let sizes: Vec<usize> = (0..bias.len()).map(|p| groups.size_of(p)).collect();
     let pairs = sizes.iter().map(|size| size - 1).sum::<usize>() / 2;
@@ -149,7 +149,7 @@ fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
 }
 
 /// `R_parallel` over all pairs of equal class and different bias.
-fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+fn all_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     let class = LabelGroups::new(labels, &unit.device());
     let part = LabelGroups::new(labels.iter().zip(bias), &unit.device());
     let pairs = (0..labels.len()).map(|p| class.size_of(p) - part.size_of(p)).sum::<usize>() / 2;
@@ -157,7 +157,7 @@ fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
 }
 
 /// `R_parallel` over the released half of these pairs, which depends on the order of the batch.
-fn released_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+fn released_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     let n = labels.len();
     let mut counted = vec![0.0_f32; n * n];
     for (p, row) in counted.chunks_exact_mut(n).enumerate() {

@@ -84,7 +84,7 @@ impl Objective for Jtt {
         let logits = batch.tensor(self.name(), "logits")?;
         let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let errors = batch.indices(self.name(), "errors", logits.dims()[0])?;
-        below("errors", errors, 2)?;
+        below("errors", &errors, 2)?;
         let weights: Vec<f64> = errors.iter().map(|&error| self.weight(error == 1)).collect();
         let place = (&logits.device(), logits.dtype());
         let weights = Tensor::<1>::from_data(TensorData::new(weights, [errors.len()]), place);

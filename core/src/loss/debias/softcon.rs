@@ -100,18 +100,18 @@ impl Objective for SoftCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let label = LabelGroups::new(batch.indices(self.name(), "labels", b)?, &z.device());
+        let label = LabelGroups::new(batch.groups(self.name(), "labels", b)?, &z.device());
         let sample = LabelGroups::new(0..b, &z.device());
         let features = bias_features(batch, &z, b)?;
         let features = UnitRows::normalise(features).rows();
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
             .among(batch.peers())
             .mean(Positives::Samples {
                 count: b,
                 weights: Box::new(|range| shares(&features, &label, &sample, range)),
             })
             .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|rows| attraction(rows, self.temperature, self.variant))?;
+            .evaluate(|rows| attraction(rows, &z, self.temperature, self.variant))?;
         let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);

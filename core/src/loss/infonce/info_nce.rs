@@ -136,7 +136,7 @@ impl Described for FairInfoNce {
 impl Objective for FairInfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let cluster = batch.indices(self.name(), "labels", views.size)?;
+        let cluster = batch.groups(self.name(), "labels", views.size)?;
         let cluster = LabelGroups::new(cluster, &views.a.rows().device());
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
             PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?

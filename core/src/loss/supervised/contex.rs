@@ -30,8 +30,10 @@
 //! Published: temperature 0.1. Use it if classes should be separated without pulling positives together
 //! more than necessary; see [`ConTeXClipped`](crate::loss::ConTeXClipped) for a bounded `L_a`.
 //!
-//! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0
-//! (released: NaN). With `b = 1` `L_b` is 0 as well.
+//! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0, so that
+//! `L_b` alone is trained; `aux.anchors_without_positive` and `aux.anchors_without_negative` count them. This differs from
+//! released code, which gives NaN as soon as all labels of a batch are equal (it multiplies the logarithm of an empty sum by a mask
+//! of zeros), and from the printed equation, which tends to minus infinity there. With `b = 1` `L_b` is 0 as well.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -166,7 +168,8 @@ impl Objective for ConTeX {
         };
         Ok(match parts {
             None => evaluation,
-            Some((class, own, nt_xent)) => evaluation
+            Some((class, own, nt_xent)) => labels
+                .counted(evaluation)
                 .with_aux("L_a_sum", Aux::Scalar(class.clone().sum()))
                 .with_aux("L_a_mean", Aux::Scalar(class.mean()))
                 .with_aux("L_b_sum", Aux::Scalar(own.clone().sum()))
@@ -187,12 +190,23 @@ pub(crate) struct Labels {
 impl Labels {
     /// Reads `labels`, and `bias` if given.
     pub(crate) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
-        let labels = batch.indices(objective, "labels", views.size)?;
-        let part = match batch.optional_indices("bias", views.size)? {
+        let labels = batch.groups(objective, "labels", views.size)?;
+        let part = match batch.optional_groups("bias", views.size)? {
             None => views.each_row(),
             Some(bias) => views.groups(labels.iter().zip(bias)),
         };
         Ok(Self { label: views.groups(labels.iter()), part })
+    }
+
+    /// Adds the numbers of anchors without positives and without negatives.
+    pub(crate) fn counted(&self, evaluation: Evaluation) -> Evaluation {
+        let rows = self.label.rows();
+        let count = |is_without: &dyn Fn(&usize) -> bool| (0..rows).filter(is_without).count() as f64;
+        let positive = count(&|&i| self.label.size_of(i) == self.part.size_of(i));
+        let negative = count(&|&i| self.label.size_of(i) == rows);
+        evaluation
+            .with_aux("anchors_without_positive", Aux::Number(positive))
+            .with_aux("anchors_without_negative", Aux::Number(negative))
     }
 }
 

@@ -15,8 +15,9 @@
 //! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
 //!
 //! Use it if the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
-//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient
-//! 0 (released: a NaN gradient).
+//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0, as
+//! released, with gradient 0, which differs from released code: there the gradient is NaN. `aux.anchors_without_positive` and
+//! `aux.anchors_without_negative` count them.
 
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +123,7 @@ impl Objective for ConTeXClipped {
         let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
         let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
         let evaluation = self.scale().evaluation(&views, contrasted).in_parts(batch, positives);
+        let evaluation = if batch.is_detailed() { labels.counted(evaluation) } else { evaluation };
         Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
     }
 }

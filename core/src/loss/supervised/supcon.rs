@@ -64,7 +64,7 @@ impl SupCon {
     /// The loss, with the name of the calling objective in errors.
     pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, objective)?;
-        let labels = batch.indices(objective, "labels", views.size)?;
+        let labels = batch.groups(objective, "labels", views.size)?;
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .among(batch.peers())
