@@ -195,7 +195,7 @@ impl Algorithm for BiasFirst {
     }
 }
 
-/// The settings of [`BiasFirst`], which then helps the objective: LearnedMixin, RUBi or SoftCon.
+/// The settings of [`BiasFirst`]; the objective is LearnedMixin, RUBi or SoftCon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BiasNetworkSettings {
