@@ -321,6 +321,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::config::meanings::of_described;
 
     #[test]
     fn every_key_has_a_meaning_and_every_meaning_a_key() {
@@ -331,12 +332,8 @@ mod tests {
         let meanings = Meanings::read().unwrap();
         let unknown: Vec<&str> = meanings.keys().filter(|key| !known.contains(key)).collect();
         assert!(unknown.is_empty(), "no key or section is called so: {unknown:?}");
-        let of_objectives = |key: &&str| {
-            key.strip_prefix("objective.")
-                .is_some_and(|name| loss::specs().any(|spec| spec.parameter(name).is_some()))
-        };
-        let twice: Vec<&str> = meanings.keys().filter(of_objectives).collect();
-        assert!(twice.is_empty(), "objectives describe their parameters: {twice:?}");
+        let twice: Vec<&str> = meanings.keys().filter(|key| of_described(key).is_some()).collect();
+        assert!(twice.is_empty(), "methods and objectives describe their settings: {twice:?}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The meanings of keys, which `simile keys`, its schema and the book show: the lines of `keys.toml`, and what objectives say of their
-//! parameters.
+//! The meanings of keys, which `simile keys`, its schema and the book show: the lines of `keys.toml`, and what methods and objectives
+//! say of their settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::loss;
 use simile_core::loss::spec::{Kind, Parameter};
 
@@ -26,7 +27,7 @@ impl Meanings {
         // The same reader takes both sections.
         let shared = key.strip_prefix("classified.").filter(|rest| rest.starts_with("augment."));
         let line = self.0.get(key).or_else(|| self.0.get(shared?)).cloned();
-        line.or_else(|| of_parameter(key.strip_prefix("objective.")?))
+        line.or_else(|| of_described(key))
             .with_context(|| format!("`{key}` has no meaning in config/keys.toml"))
     }
 
@@ -54,19 +55,43 @@ pub(crate) fn sections<'a>(keys: impl Iterator<Item = &'a str>) -> impl Iterator
     keys.flat_map(of_key).collect::<BTreeSet<_>>().into_iter()
 }
 
+/// The meaning of a key by the methods or the objectives that read it, which describe it themselves.
+pub(crate) fn of_described(key: &str) -> Option<String> {
+    match key.split_once('.')? {
+        ("method", name) => of_setting(name),
+        ("objective", name) => of_parameter(name),
+        _ => None,
+    }
+}
+
+/// The meaning of a setting of methods, each of its meanings after those that have it.
+fn of_setting(name: &str) -> Option<String> {
+    let all = AlgorithmConfig::all()
+        .filter_map(|(method, meanings)| Some((meanings.iter().find(|(key, _)| *key == name)?.1, method)));
+    let meanings = grouped(all);
+    let each = meanings.iter().map(|(meaning, methods)| format!("`{}`: {meaning}", methods.join("`, `")));
+    (!meanings.is_empty()).then(|| each.collect::<Vec<_>>().join(" "))
+}
+
+/// Meanings in their order, each once with all that have it.
+fn grouped<M: PartialEq>(all: impl Iterator<Item = (M, &'static str)>) -> Vec<(M, Vec<&'static str>)> {
+    let mut groups: Vec<(M, Vec<&str>)> = Vec::new();
+    for (meaning, owner) in all {
+        match groups.iter_mut().find(|(known, _)| *known == meaning) {
+            Some((_, owners)) => owners.push(owner),
+            None => groups.push((meaning, vec![owner])),
+        }
+    }
+    groups
+}
+
 /// The meaning of a parameter by the objectives that have it: each of its meanings with these, if there are several, and the
 /// defaults.
 fn of_parameter(name: &str) -> Option<String> {
-    let mut meanings: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut defaults: Vec<String> = Vec::new();
-    for (objective, parameter) in loss::specs().filter_map(|spec| Some((spec.name, spec.parameter(name)?))) {
-        let meaning = in_words(parameter);
-        match meanings.iter_mut().find(|(known, _)| *known == meaning) {
-            Some((_, objectives)) => objectives.push(objective),
-            None => meanings.push((meaning, vec![objective])),
-        }
-        defaults.extend(default(parameter).filter(|default| !defaults.contains(default)));
-    }
+    let all = || loss::specs().filter_map(|spec| Some((spec.parameter(name)?, spec.name)));
+    let meanings = grouped(all().map(|(parameter, objective)| (in_words(parameter), objective)));
+    let defaults = grouped(all().filter_map(|(parameter, objective)| Some((default(parameter)?, objective))));
+    let defaults: Vec<&str> = defaults.iter().map(|(default, _)| default.as_str()).collect();
     let text = match meanings.as_slice() {
         [(only, _)] => only.clone(),
         several => {
@@ -143,5 +168,16 @@ mod tests {
         assert!(beta.contains("weights of the negatives (0 to 1e12) in `hcl`; "), "{beta}");
         assert!(beta.contains("parallel term (0 to 1e12) in `end`; "), "{beta}");
         assert_eq!(of_parameter("no-such-name"), None);
+    }
+
+    #[test]
+    fn a_setting_has_the_meaning_of_each_method() {
+        let of = |name: &str| of_setting(name).unwrap();
+        assert!(of("chunk").starts_with("`cached`: Images that it computes at a time, "), "{}", of("chunk"));
+        let first_steps = of("first_steps");
+        assert!(first_steps.starts_with("`bias-network`, `jtt`: Iterations of "), "{first_steps}");
+        let momentum = of("momentum");
+        assert!(momentum.starts_with("`moco`: ") && momentum.contains(". `byol`: "), "{momentum}");
+        assert_eq!(of_setting("no-such-name"), None);
     }
 }
