@@ -8,7 +8,7 @@ use super::objective::{Evaluation, differentiate};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::numeric::matrix::indices;
-use simile_kernels::RowSoftmax;
+use simile_kernels::{RowSoftmax, product};
 
 /// The classes of an input as targets of scores `[n, classes]`, `[n, 1]`, from the names of both inputs.
 pub(crate) fn targets(
@@ -95,7 +95,7 @@ pub(crate) fn entropy(logits: Tensor<2>) -> (Tensor<1>, Tensor<2>) {
 ///
 /// `weight` is `[classes, features]` and `bias` is `[1, classes]`.
 pub(crate) fn linear(features: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
-    features.matmul(weight.transpose()) + bias
+    product(features, weight.transpose()) + bias
 }
 
 /// Checks that `fc_weight` and `fc_bias` map `features` to `outputs` numbers.

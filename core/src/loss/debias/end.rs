@@ -23,6 +23,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
+use simile_kernels::product;
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -169,7 +170,7 @@ fn released_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     let pairs = counted.iter().filter(|&&counts| counts > 0.0).count();
     let counted = TensorData::new(counted, [n, n]);
     let counted = Tensor::<2>::from_data(counted, (&unit.device(), unit.dtype()));
-    let drawn = counted.clone().matmul(unit.clone()) + counted.transpose().matmul(unit.clone());
+    let drawn = product(counted.clone(), unit.clone()) + product(counted.transpose(), unit.clone());
     Term::parallel(unit, drawn, pairs)
 }
 

@@ -27,6 +27,7 @@ use std::ops::Range;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use simile_kernels::product;
 
 use super::biascon::attraction;
 use crate::error::{Error, Result};
@@ -145,7 +146,7 @@ fn bias_features(batch: &Batch, like: &Tensor<2>, b: usize) -> Result<Tensor<2>>
 /// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.
 fn shares(features: &Tensor<2>, label: &LabelGroups, sample: &LabelGroups, range: Range<usize>) -> Tensor<2> {
     let cosines =
-        crate::loss::pairwise::rows_of(features, range.clone()).matmul(features.clone().transpose());
+        product(crate::loss::pairwise::rows_of(features, range.clone()), features.clone().transpose());
     let weights = cosines.neg() + 1.0;
     let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
     let left_out = left_out.bool_or(weights.clone().lower_elem(SMALLEST_WEIGHT));
