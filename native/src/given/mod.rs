@@ -111,8 +111,9 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
                 sources.parts[0].display()
             );
             if let Some(at) = chunk.values.iter().position(|value| !value.is_finite()) {
-                let row = 1 + rows - first + at / chunk.columns;
-                anyhow::bail!("vector {row} holds {}, which is no finite number", chunk.values[at]);
+                let (row, number) = (1 + rows - first + at / chunk.columns, 1 + at % chunk.columns);
+                let value = chunk.values[at];
+                anyhow::bail!("vector {row}, number {number} is {value}, which is no finite number");
             }
             if let Some(reason) = chunk.names.and_then(|names| annotations.differs(&names, rows)) {
                 return Err(usage(reason));

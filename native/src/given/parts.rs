@@ -12,6 +12,7 @@ use crate::data::sheet::{COMMA, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
+use crate::single::{self, Beyond};
 
 /// Vectors that follow one another.
 pub(super) struct Chunk {
@@ -51,7 +52,8 @@ fn read_npy(path: &Path) -> Result<Chunk> {
             array.shape
         ),
     };
-    let values = array.values.into_floats().into_iter().map(|value| value as f32).collect();
+    let values = single::nearest(array.values.into_floats());
+    let values = values.map_err(|beyond| anyhow::Error::msg(beyond.in_rows(0, columns)))?;
     Ok(Chunk { columns, values, names: None })
 }
 
@@ -70,9 +72,14 @@ fn read_csv(path: &Path) -> Result<Chunk> {
         let line = record.position().map_or(0, |at| line_of(at, &bytes));
         let mut cells = record.iter();
         names.push(cells.next().unwrap_or_default().to_owned());
-        for cell in cells {
-            let number =
+        for (at, cell) in cells.enumerate() {
+            let number: f32 =
                 cell.trim().parse().ok().with_context(|| format!("line {line}: `{cell}` is not a number"))?;
+            if number.is_infinite()
+                && let Some(value) = cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
+            {
+                anyhow::bail!("line {line}, {}", Beyond { at, value });
+            }
             values.push(number);
         }
     }

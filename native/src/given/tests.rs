@@ -100,6 +100,44 @@ fn rows_that_do_not_belong_together_are_refused() {
     assert!(Given::read(sources).err().unwrap().to_string().contains("--table"));
 }
 
+/// A file as `numpy.save` writes it from three vectors of two numbers in `f64`.
+fn in_double(values: [f64; 6]) -> Vec<u8> {
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n";
+    let start = [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+    start.into_iter().chain(values.into_iter().flat_map(f64::to_le_bytes)).collect()
+}
+
+#[test]
+fn a_number_beyond_single_precision_is_named_with_its_place() {
+    let place = tempfile::tempdir().unwrap();
+    let put = |name: &str, content: &[u8]| fs::write(place.path().join(name), content).unwrap();
+    put("table.csv", b"label\na\nb\na\n");
+    put("wide.npy", &in_double([0.5, 1e-300, 3e38, -7.0, 2.0, -4e38]));
+    put("wide.csv", b"image,v0,v1\na,0.5,1e-300\nb,3e38,-7\nc,2,-4e38\n");
+    put("none.npy", &in_double([0.5, 1.0, f64::NAN, -7.0, 2.0, 3.0]));
+    let error = |file: &str| format!("{:#}", read(place.path(), &[file], "table.csv").err().unwrap());
+    let of_npy = error("wide.npy");
+    assert!(
+        of_npy.contains("wide.npy: vector 3, number 2 is -4e38, and vectors are kept in f32"),
+        "{of_npy}"
+    );
+    let of_csv = error("wide.csv");
+    assert!(
+        of_csv.contains("wide.csv: line 4, number 2 is -4e38") && of_csv.contains("scale them"),
+        "{of_csv}"
+    );
+    let none = error("none.npy");
+    assert!(none.contains("none.npy: vector 2, number 1 is NaN, which is no finite number"), "{none}");
+    put("narrow.npy", &in_double([0.1, 1e-300, 3e38, -7.0, 2.0, 1.0 + 1e-12]));
+    let given = read(place.path(), &["narrow.npy"], "table.csv").unwrap();
+    let kept: Vec<f64> = [given.train, given.test]
+        .iter()
+        .flat_map(|split| to_matrix(&split.features).unwrap().data().to_vec())
+        .collect();
+    let expected = [0.1, 0.0, 3e38, -7.0, 2.0, 1.0].map(|value| f64::from(value as f32));
+    assert!(expected.iter().all(|value| kept.contains(value)), "the nearest of each: {kept:?}");
+}
+
 /// A file without blocks on the disk, of which not even a part is read.
 #[cfg(unix)]
 #[test]

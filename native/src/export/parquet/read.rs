@@ -2,6 +2,7 @@
 //! compressed.
 
 use std::fs::File;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context as _, Result};
@@ -14,6 +15,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::{Cells, Kind};
+use crate::single;
 
 /// The columns of a file that can hold vectors or attributes, in order.
 struct Known {
@@ -40,6 +42,7 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
     let reader = SerializedFileReader::new(file)?;
     let metadata = reader.metadata();
     let known = known(metadata.file_metadata().schema_descr());
+    let mut first = 0;
     for at in 0..metadata.num_row_groups() {
         let described = metadata.row_group(at);
         let compressed = known.iter().find_map(|column| {
@@ -57,11 +60,12 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
         let columns = known
             .iter()
             .map(|column| {
-                let cells = cells(group.as_ref(), column, rows);
+                let cells = cells(group.as_ref(), column, first..first + rows);
                 Ok((column.name.clone(), cells.with_context(|| format!("the column `{}`", column.name))?))
             })
             .collect::<Result<_>>()?;
         keep(columns)?;
+        first += rows;
     }
     Ok(())
 }
@@ -110,7 +114,9 @@ fn is_text(column: &ColumnDescriptor) -> bool {
         || column.logical_type_ref().is_some_and(|of| *of == LogicalType::String)
 }
 
-fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cells> {
+/// The cells of a column in a group, which has these rows of the file.
+fn cells(group: &dyn RowGroupReader, column: &Known, of_file: Range<usize>) -> Result<Cells> {
+    let rows = of_file.len();
     let described = group.metadata().column(column.leaf).column_descr_ptr();
     let highest = described.max_def_level();
     // Of a decimal that is stored as an integer, parts that make a whole.
@@ -156,8 +162,10 @@ fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cell
         }
         (Kind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
             let (values, begins) = column_values(reader, rows, highest)?;
-            let values = values.into_iter().map(|value| value as f32).collect();
-            Cells::List { length: length(&begins, rows)?, values }
+            let length = length(&begins, rows)?;
+            let values = single::nearest(values)
+                .map_err(|beyond| anyhow::Error::msg(beyond.in_rows(of_file.start, length)))?;
+            Cells::List { length, values }
         }
         _ => anyhow::bail!("its type is not the one that the file says"),
     })

@@ -2,7 +2,7 @@ use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
 
 use anyhow::Result;
-use parquet::data_type::{BoolType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -134,6 +134,34 @@ fn a_decimal_is_the_number_that_it_stands_for() {
         integers(&[("int32 dose (DECIMAL(8,2))", [625, -50]), ("int64 price (DECIMAL(18,0))", [3, 12])]);
     let of = |name: &str, values: [f64; 2]| (name.to_owned(), Cells::Number(values.into()));
     assert_eq!(read.unwrap(), [of("dose", [6.25, -0.5]), of("price", [3.0, 12.0])]);
+}
+
+#[test]
+fn doubles_are_the_nearest_singles_or_named() {
+    let read = |groups_of: &[[f64; 4]]| {
+        let schema = "message schema { required group vector (LIST) { repeated group list { required double element; } } }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut file = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+        for values in groups_of {
+            let mut group = file.next_row_group().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<DoubleType>().write_batch(values, Some(&[1; 4]), Some(&[0, 1, 0, 1])).unwrap();
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        let mut read = Vec::new();
+        groups(&file.into_inner().unwrap(), |columns| {
+            read.extend(columns);
+            Ok(())
+        })?;
+        anyhow::Ok(read)
+    };
+    let singles = read(&[[0.1, 2.0, -3e38, 1e-300]]).unwrap();
+    let expected = Cells::List { length: 2, values: vec![0.1, 2.0, -3e38, 0.0] };
+    assert_eq!(singles, [(VECTOR.to_owned(), expected)]);
+    let error = format!("{:#}", read(&[[1.0; 4], [1.0, 2.0, 3.0, 1e39]]).unwrap_err());
+    assert!(error.contains("`vector`") && error.contains("vector 4, number 2 is 1e39"), "{error}");
 }
 
 #[test]
