@@ -38,6 +38,7 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    devices::without_desktop();
     allocator::keep_freed_memory();
     simile_kernels::keep_compiled_kernels();
     match commands::run(cli::Cli::parse()) {

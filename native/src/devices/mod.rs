@@ -3,6 +3,7 @@
 mod automatic;
 mod child;
 mod choice;
+mod display;
 mod self_test;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 pub(crate) use child::{COMMAND as SELF_TEST, check, limit_own_time};
 pub(crate) use choice::{ChoiceParser, DeviceChoice, DeviceSet};
+pub(crate) use display::without_desktop;
 pub(crate) use self_test::run as self_test;
 
 /// A device as the user names it.

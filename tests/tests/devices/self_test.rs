@@ -26,6 +26,23 @@ fn every_device_passes_it() {
     assert!(tested.contains(&"cpu"), "{tested:?}");
 }
 
+/// Mesa's layer for the choice of a device had libwayland write an error for each device that was listed.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_desktop_nothing_is_said_of_one() {
+    let listed = |set: Option<&str>| {
+        let mut command = Command::new(program());
+        command.args(["devices", "--json"]).env_remove("XDG_RUNTIME_DIR");
+        command.envs(set.map(|folder| ("XDG_RUNTIME_DIR", folder)));
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (devices, said) = listed(None);
+    assert_eq!(said, "");
+    assert_eq!(devices, listed(Some("/tmp")).0, "the same devices in the same order");
+}
+
 #[test]
 fn its_process_names_a_device_that_is_not_there() {
     let output = Command::new(program()).args(["self-test", "cpu:1"]).output().unwrap();
