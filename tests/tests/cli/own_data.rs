@@ -146,7 +146,7 @@ fn a_vector_that_holds_no_number_is_named_by_its_file_and_row() {
     fs::write(place.path().join("table.csv"), format!("label\n{table}")).unwrap();
     let text =
         complaint(place.path(), &["evaluate", "--vectors", "a.csv", "b.csv", "--table", "table.csv"], 1);
-    assert!(text.contains("b.csv") && text.contains("vector 2 holds NaN"), "{text}");
+    assert!(text.contains("b.csv") && text.contains("vector 2, number 1 is NaN"), "{text}");
 }
 
 #[test]
