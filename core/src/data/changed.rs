@@ -114,6 +114,12 @@ mod tests {
         let set = ImageSet::from(both).stretched(vec![2.0, 0.5]).unwrap();
         assert_eq!(set.stretches(&[1, 0]), Some(vec![0.5, 2.0]));
         assert_eq!(set.select(&[1]).stretches(&[0]), Some(vec![0.5]));
+        let squeezed_ones = set.clone().seen_squeezed().select(&[1, 0]);
+        assert_eq!(squeezed_ones.stretches(&[0, 1]), Some(vec![0.5, 2.0]), "crops have their shapes");
+        let whole = squeezed_ones.upright().unwrap();
+        assert_eq!(whole.read(&[0, 1]).unwrap(), squeezed_ones.read(&[0, 1]).unwrap());
+        let smaller = squeezed_ones.resized(2, 2, Interpolation::Bilinear).unwrap();
+        assert_eq!(smaller.upright().unwrap().read(&[0]).unwrap(), smaller.read(&[0]).unwrap());
         let upright = set.select(&[1, 0]).upright().unwrap();
         assert_eq!(upright.stretches(&[0]), None);
         let upright = upright.read(&[0, 1]).unwrap();

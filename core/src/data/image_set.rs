@@ -70,6 +70,8 @@ pub struct ImageSet {
     selected: Option<Arc<[u32]>>,
     /// The file of each image of the source, where the source does not know it.
     files: Option<Arc<[ImageFile]>>,
+    /// True if pictures that are squeezed into the images are evaluated so.
+    seen_squeezed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -96,7 +98,7 @@ impl Source {
 
 impl From<Images> for ImageSet {
     fn from(images: Images) -> Self {
-        Self { source: Source::Memory(Arc::new(images)), selected: None, files: None }
+        Self { source: Source::Memory(Arc::new(images)), selected: None, files: None, seen_squeezed: false }
     }
 }
 
@@ -136,7 +138,7 @@ impl ImageSet {
         if u32::try_from(count).is_err() {
             return Err(DatasetError::parameter("images", count, "expected at most 2^32"));
         }
-        Ok(Self { source: Source::Elsewhere(source), selected: None, files: None })
+        Ok(Self { source: Source::Elsewhere(source), selected: None, files: None, seen_squeezed: false })
     }
 
     /// The size of each image.
@@ -178,7 +180,7 @@ impl ImageSet {
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         let numbers = indices.iter().filter_map(|&at| self.number(at)).collect();
-        Self { source: self.source.clone(), selected: Some(numbers), files: self.files.clone() }
+        Self { selected: Some(numbers), ..self.clone() }
     }
 
     /// The images named by `indices`, in that order, read into memory.
@@ -218,7 +220,9 @@ impl ImageSet {
                 Ok(Self { files: self.files_in_order(), ..resized })
             }
             Source::Elsewhere(_) => {
-                Self::new(Arc::new(Changed::resized(self.clone(), height, width, interpolation)))
+                let resized =
+                    Self::new(Arc::new(Changed::resized(self.clone(), height, width, interpolation)))?;
+                Ok(Self { seen_squeezed: self.seen_squeezed, ..resized })
             }
         }
     }
@@ -243,14 +247,21 @@ impl ImageSet {
         Some(indices.iter().map(|at| of_image(at).map_or(1.0, f64::from)).collect())
     }
 
-    /// The middle of each picture in the shape of the images, if pictures of other shapes are squeezed into these; else the
-    /// images as they are.
+    /// The same images, of which pictures that are squeezed into them stay so in [`upright`](Self::upright): their shapes are for
+    /// random crops alone.
+    #[must_use]
+    pub fn seen_squeezed(self) -> Self {
+        Self { seen_squeezed: true, ..self }
+    }
+
+    /// The images as an evaluation sees them: the middle of each picture in the shape of the images, if pictures of other shapes are
+    /// squeezed into these; else the images as they are.
     ///
     /// # Errors
     /// The set is too large.
     pub fn upright(&self) -> Result<Self> {
         match &self.source {
-            Source::Elsewhere(source) if source.stretches().is_some() => {
+            Source::Elsewhere(source) if source.stretches().is_some() && !self.seen_squeezed => {
                 Self::new(Arc::new(Changed::upright(self.clone())))
             }
             _ => Ok(self.clone()),

@@ -7,7 +7,7 @@ use simile_core::error::Error;
 use super::sections::RecipeVariant;
 use super::selection::SelectionSection;
 use super::{Fault, Recipe, VARIANTS, numbers};
-use crate::data::settings::JudgedBy;
+use crate::data::settings::{Fit, JudgedBy};
 use crate::names::{self, slug};
 
 impl Recipe {
@@ -110,6 +110,11 @@ impl Recipe {
         if self.augment.size.is_some_and(|size| size != side) {
             let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
             return Err(Fault::new("augment", "size", reason));
+        }
+        if self.data.fit == Fit::Crops && self.augment.crop.is_none() {
+            let reason = "`data.fit = \"crops\"` keeps the shape of pictures for `augment.crop`, and there is none; \
+                          take `whole`";
+            return Err(Fault::new("data", "fit", reason));
         }
         let is_smaller = self.data.side.is_none_or(|larger| larger < side);
         if self.data.centre_crop && (self.augment.size.is_none() || is_smaller) {

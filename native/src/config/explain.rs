@@ -55,14 +55,11 @@ pub(crate) fn unknown_key(message: &str) -> Option<&str> {
     message.split_once("unknown key `").or_else(|| message.split_once(UNKNOWN_KEY))?.1.split('`').next()
 }
 
-/// The error with its line of `source`.
-pub(crate) fn explain(error: &toml::de::Error, source: &str) -> String {
-    let place = error.span().map(|span| line(source, span.start));
-    // Sections that choose among kinds by `name` report the section's place, not the key's.
-    let of_key =
-        unknown_key(error.message()).zip(place).and_then(|(key, from)| line_of_key(source, key, from));
-    match of_key.or(place) {
-        Some(line) => format!("line {line}: {}", reword(error.message())),
+/// The error with its line of `source`. Where the keys of a section depend on its `name`, the reader gives the line of the section, in
+/// which `seek` finds that of the key.
+pub(crate) fn explain(error: &toml::de::Error, source: &str, seek: impl Fn(usize) -> usize) -> String {
+    match error.span() {
+        Some(span) => format!("line {}: {}", seek(line(source, span.start)), reword(error.message())),
         None => reword(error.message()),
     }
 }
@@ -91,41 +88,8 @@ pub(crate) fn line_of(source: &str, path: &[impl AsRef<str>]) -> Option<usize> {
     }
 }
 
-/// The first line of `source` that sets a key of that name, from line `from` to the end of that line's section. If the line is a
-/// header, the sections below it count too.
-pub(crate) fn line_of_key(source: &str, name: &str, from: usize) -> Option<usize> {
-    let mut lines = (1..).zip(source.lines()).skip(from.saturating_sub(1));
-    let (first, text) = lines.next()?;
-    let section = header(text);
-    let is_below = |other: &str| {
-        section.is_some_and(|section| other.strip_prefix(section).is_some_and(|rest| rest.starts_with('.')))
-    };
-    let rest = lines.take_while(|(_, text)| header(text).is_none_or(is_below));
-    [(first, text)].into_iter().chain(rest).find(|(_, text)| sets(text, name)).map(|(line, _)| line)
-}
-
-/// The path in the header of a section, `[data.split]` or `[[variant]]`; none of a line of an array, such as `[0.3, 1.0],`.
-fn header(text: &str) -> Option<&str> {
-    let (path, rest) = text.trim_start().strip_prefix('[')?.trim_start_matches('[').split_once(']')?;
-    let path = path.trim();
-    let is_key = path.starts_with(|first: char| first.is_ascii_alphabetic() || "_\"'".contains(first));
-    let is_element = rest.trim_start_matches(']').trim_start().starts_with(',');
-    (is_key && !is_element).then_some(path)
-}
-
-/// True if a line sets a key of that name, by itself, in an inline table or in a header.
-fn sets(text: &str, name: &str) -> bool {
-    if let Some(path) = header(text) {
-        return path.split('.').any(|part| part.trim().trim_matches('"') == name);
-    }
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].trim_end_matches('"').trim_end();
-        let after = text[at + name.len()..].trim_start_matches('"').trim_start();
-        (before.is_empty() || before.ends_with(['{', ',', '.'])) && after.starts_with(['=', '.'])
-    })
-}
-
-fn line(source: &str, offset: usize) -> usize {
+/// The number of the line of a byte.
+pub(super) fn line(source: &str, offset: usize) -> usize {
     source.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
 }
 
@@ -167,20 +131,5 @@ mod tests {
         assert_eq!(line_of(variants, &["variant", "b.c", "objective", "lambda"]), Some(6));
         assert_eq!(line_of(variants, &["variant", "b.c"]), Some(3));
         assert_eq!(line_of(variants, &["variant", "c"]), None);
-    }
-
-    #[test]
-    fn a_key_is_sought_in_its_section() {
-        let source = "[train]\nbatch = 8\n[optimizer]\nname = \"adam\"\nbatch = 3\n[augment]\ncrop = { \"size\"=1, batch = 2 }\n\
-                      [augment.batch]\n[probe]\nsgd.batch=3\n";
-        let line = |from: usize| line_of_key(source, "batch", from);
-        assert_eq!([1, 2, 3, 4, 6, 8, 9].map(line), [2, 2, 5, 5, 7, 8, 10].map(Some));
-        assert_eq!(line_of_key(source, "size", 6), Some(7));
-        assert_eq!(line_of_key(source, "size", 3), None, "not that of another section");
-        assert_eq!(line_of_key(source, "atch", 1), None, "no part of a word");
-        assert_eq!(line_of_key(source, "batch", 99), None);
-        let array =
-            "[augment]\ncrop = [\n  [0.3, 1.0],\n  [\"a\", \"b\"],\n]\nflop = 1\n[[variant]]\nflop = 2\n";
-        assert_eq!([1, 7].map(|from| line_of_key(array, "flop", from)), [Some(6), Some(8)]);
     }
 }

@@ -1,6 +1,7 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
 mod check;
+mod culprit;
 pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
@@ -9,6 +10,7 @@ pub(crate) mod meanings;
 pub(crate) mod measured;
 mod numbers;
 pub(crate) mod objective;
+mod origin;
 pub(crate) mod penalty;
 pub(crate) mod probe;
 pub(crate) mod sections;
@@ -28,9 +30,11 @@ use simile_core::augment::{Augmentation, Normalisation};
 use simile_core::optim::OptimizerConfig;
 use simile_core::optim::schedule::Schedule;
 
+use self::culprit::line_of_culprit;
 use self::encoder::EncoderSection;
-use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
+use self::explain::{explain, line_of, reword, suggestion};
 use self::objective::ObjectiveSection;
+use self::origin::Origin;
 use self::probe::ProbeSection;
 use self::sections::{ClassifiedSection, HeadSection, RecipeVariant, TrainSection};
 use self::selection::SelectionSection;
@@ -84,6 +88,9 @@ pub(crate) struct Recipe {
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeSection>,
+    /// The places of its keys.
+    #[serde(skip)]
+    pub(crate) origin: Origin,
 }
 
 /// The changes of the command line to a recipe.
@@ -113,12 +120,9 @@ impl Fault {
 
     /// The reason with the number of its line in `text`, if that can be found.
     fn placed(&self, text: &str) -> String {
-        // That of the section, if its key is a default.
         let place = (1..=self.path.len()).rev().find_map(|parts| line_of(text, &self.path[..parts]));
-        let of_key =
-            unknown_key(&self.reason).zip(place).and_then(|(key, from)| line_of_key(text, key, from));
-        let line = of_key.or(place).map(|line| format!(", line {line}")).unwrap_or_default();
-        format!("{line}: {}", self.reason)
+        let line = place.map(|section| format!(", line {}", line_of_culprit(text, section)));
+        format!("{}: {}", line.unwrap_or_default(), self.reason)
     }
 }
 
@@ -145,6 +149,7 @@ impl Recipe {
         // A setting may complete what the text lacks.
         let fault = recipe.check_given().err();
         recipe = recipe.with(changes.set)?;
+        recipe.origin = Origin::new(origin, text, changes.set);
         if let Some(fault) = fault
             && recipe.check_given().is_err_and(|now| now.reason == fault.reason)
         {
@@ -216,7 +221,7 @@ impl Recipe {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| explain(&error, text))
+        toml::from_str(text).map_err(|error| explain(&error, text, |line| line_of_culprit(text, line)))
     }
 
     fn from_table(table: toml::Table) -> Result<Self, String> {

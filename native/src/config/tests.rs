@@ -306,7 +306,7 @@ fn views_start_from_a_preset() {
     let preset = Augmentation::preset("contex").unwrap();
     assert_eq!(views, Augmentation { flip: 0.0, ..preset });
     let text = usage_error(with("preset = \"contx\""));
-    assert!(text.contains("line 15") && text.contains("did you mean `contex`?"), "{text}");
+    assert!(text.contains("line 16") && text.contains("did you mean `contex`?"), "{text}");
     let text = usage_error(with("preset = \"contex\"\nflop = 0.0"));
     assert!(text.contains("did you mean `flip`?"), "{text}");
     let written = load(SMALL, &["augment.flip=0.25"]).unwrap();
@@ -355,7 +355,7 @@ fn variants_are_read_by_their_former_name_and_written_by_theirs() {
     // An error names the line, whatever the name.
     for text in [now.replace("\"SimCLR\"", "\"a/b\""), former.replace("\"SimCLR\"", "\"a/b\"")] {
         let error = usage_error(Recipe::from_text(&text, "r.toml", "r", &Changes::default()));
-        assert!(error.contains("r.toml, line 42"), "{error}");
+        assert!(error.contains("r.toml, line 43"), "{error}");
     }
 }
 

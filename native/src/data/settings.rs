@@ -48,6 +48,15 @@ pub(crate) enum Fit {
     /// `RandomResizedCrop` draws them, and other views and evaluation see its middle, as after `Resize` and `CenterCrop`. The
     /// longer side has as many pixels as the shorter one.
     Aspect,
+    /// As `Aspect` in random crops, and as `Whole` in evaluation.
+    Crops,
+}
+
+impl Fit {
+    /// True if the shape of a picture is kept beside its square.
+    pub(super) fn keeps_shape(self) -> bool {
+        matches!(self, Self::Aspect | Self::Crops)
+    }
 }
 
 /// The part on which a representation is evaluated.

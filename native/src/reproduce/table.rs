@@ -143,7 +143,7 @@ impl Table {
     /// # Errors
     /// Names the line of the file that cannot be read, or the line of the table that lacks a value.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut table: Self = toml::from_str(text).map_err(|error| explain(&error, text))?;
+        let mut table: Self = toml::from_str(text).map_err(|error| explain(&error, text, |line| line))?;
         let rows = crossed(&table.column, &table.line)?;
         table.row.splice(..0, rows);
         Ok(table)
@@ -229,6 +229,8 @@ impl Table {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::settings::Fit;
+    use crate::reproduce::shipped::ShippedTable;
 
     #[test]
     fn what_a_row_says_of_the_small_scale_wins_over_the_scale() {
@@ -261,5 +263,39 @@ mod tests {
         };
         assert_eq!(of(Scale::Cpu), [(100, 32), (140, 32)]);
         assert_eq!(of(Scale::Full).map(|(iterations, _)| iterations), [7000, 7000]);
+    }
+
+    /// The recipes of a table's rows that can run, by their names.
+    fn recipes(name: &str) -> Vec<(String, Recipe)> {
+        let table = ShippedTable::find(name).unwrap().read().unwrap();
+        let rows = table.row.iter().filter(|row| table.missing(row).is_none());
+        rows.map(|row| (row.name.clone(), table.recipe_of(row, Scale::Full, 0).unwrap())).collect()
+    }
+
+    #[test]
+    fn the_ridges_of_decoupled_uniformity_are_half_of_its_released_weight_decays() {
+        for name in ["du-table1", "du-table3", "du-table4", "du-table5"] {
+            for (row, recipe) in recipes(name) {
+                let ridges = recipe.probe.ridge.all().to_vec();
+                let released = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6].map(|decay| decay / 2.0);
+                assert!(
+                    ridges.iter().zip(released).all(|(a, b)| (a / b - 1.0).abs() < 1e-9),
+                    "{name}, {row}"
+                );
+                assert_eq!(ridges.len(), released.len(), "{name}, {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn waterbirds_trains_on_crops_of_whole_pictures_and_is_judged_on_squeezed_ones() {
+        for (row, recipe) in recipes("difficulty-table2") {
+            let fit = match row.as_str() {
+                "Waterbirds, JTT" => Fit::Whole,
+                _ if row.starts_with("Waterbirds") => Fit::Crops,
+                _ => continue,
+            };
+            assert_eq!(recipe.data.fit, fit, "{row}");
+        }
     }
 }

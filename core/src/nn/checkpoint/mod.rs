@@ -100,10 +100,10 @@ impl Metadata {
         }
     }
 
-    /// True if the network was trained and judged on whole pictures, squeezed into squares (`data.fit = "whole"` of the recipe), and
-    /// not on their middle.
+    /// True if the network was judged on whole pictures, squeezed into squares (`data.fit = "whole"` or `"crops"` of the recipe),
+    /// and not on their middle.
     pub fn sees_whole_pictures(&self) -> bool {
-        self.recipe.pointer("/data/fit").is_some_and(|fit| fit == "whole")
+        self.recipe.pointer("/data/fit").is_some_and(|fit| fit == "whole" || fit == "crops")
     }
 
     /// A picture as the network takes it: its middle, or all of it, at the size of its input.

@@ -47,7 +47,7 @@ fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
     let ResizeSpec { side, channels, .. } = spec;
     Ok(match spec.fit {
         Fit::Middle => fit(picture, side, side, channels)?,
-        Fit::Whole | Fit::Aspect => squeeze(picture, side, side, channels)?,
+        Fit::Whole | Fit::Aspect | Fit::Crops => squeeze(picture, side, side, channels)?,
     })
 }
 

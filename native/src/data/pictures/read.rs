@@ -20,7 +20,7 @@ use super::space;
 use super::writer::{Decoded, Fault, Writer};
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
-use crate::data::settings::{Broken, Fit};
+use crate::data::settings::Broken;
 
 /// The readable pictures.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ fn in_memory(
         |(file, (_, bytes)): (&String, _)| ImageFile { path: root.join(file).display().to_string(), bytes };
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
         .with_files(files.iter().zip(keys(root, files)).map(file).collect())?;
-    let images = if resize.fit == Fit::Aspect {
+    let images = if resize.fit.keeps_shape() {
         images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
         images
@@ -290,6 +290,7 @@ impl Part {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::settings::Fit;
     use std::fs;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };

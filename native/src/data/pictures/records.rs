@@ -14,7 +14,6 @@ use super::index::{Index, Place};
 use super::layout::{CRC, Key, Layout};
 use super::resize::ResizeSpec;
 use crate::console::line;
-use crate::data::settings::Fit;
 use crate::positioned::read_at;
 
 /// The reasons for which the system did not read some pictures, which have no record.
@@ -63,7 +62,7 @@ impl RecordFile {
             pictures: pictures.to_vec(),
             sizes: sizes.to_vec(),
             records: keys.iter().zip(&places).map(|(&key, place)| (key, place.record)).collect(),
-            stretches: (layout.resize.fit == Fit::Aspect).then(|| places.iter().map(stretch).collect()),
+            stretches: layout.resize.fit.keeps_shape().then(|| places.iter().map(stretch).collect()),
             unreadable: (0..)
                 .zip(&places)
                 .filter(|(_, place)| is_unreadable(place))
@@ -178,6 +177,7 @@ mod tests {
     use super::super::index::Found;
     use super::super::writer::{Fault, Writer};
     use super::*;
+    use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 1, fit: Fit::Middle };
     const NAMES: [&str; 3] = ["0.png", "1.png", "2.png"];

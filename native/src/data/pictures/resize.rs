@@ -15,10 +15,7 @@ pub(crate) struct ResizeSpec {
 impl ResizeSpec {
     /// The width of a picture over its height, divided by that of its square, if that is kept beside squares; else 1.
     pub(super) fn stretch(self, height: usize, width: usize) -> f32 {
-        match self.fit {
-            Fit::Aspect => width as f32 / height.max(1) as f32,
-            Fit::Middle | Fit::Whole => 1.0,
-        }
+        if self.fit.keeps_shape() { width as f32 / height.max(1) as f32 } else { 1.0 }
     }
 
     /// Bytes of one picture.

@@ -36,7 +36,8 @@ pub(crate) struct DataSection {
     /// The handling of a picture that cannot be read: `refuse` or `skip`.
     #[serde(default)]
     pub(crate) broken: Broken,
-    /// The conversion of a picture to a square: its `middle`, the `whole` of it, squeezed, or that with its `aspect` beside it.
+    /// The conversion of a picture to a square: its `middle`, the `whole` of it, squeezed, that with its `aspect` beside it, or with it
+    /// in `crops` alone.
     #[serde(default)]
     pub(crate) fit: Fit,
     /// Side of the stored square pictures, where views are resized; that of the encoder's input if absent.

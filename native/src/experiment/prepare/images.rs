@@ -108,7 +108,7 @@ fn fitted(images: Images, (side, larger): (usize, Option<usize>)) -> Result<Imag
 mod tests {
     use std::fs;
 
-    use simile_core::augment::preprocess::fit_middle;
+    use simile_core::augment::preprocess::{fit_middle, fit_whole};
 
     use super::*;
     use crate::config::{Changes, Recipe};
@@ -121,6 +121,39 @@ mod tests {
             let waves = (f64::from(x) / 40.0).sin() * (f64::from(y) / 35.0).cos();
             image::Rgb([(x * 255 / 399) as u8, (128.0 + 100.0 * waves) as u8, shade])
         })
+    }
+
+    /// As Waterbirds is released: views are crops of pictures in their own shape, and the test sees all of a picture, squeezed.
+    #[test]
+    fn shapes_that_are_kept_for_crops_are_not_those_of_the_evaluation() {
+        let place = tempfile::tempdir().unwrap();
+        for (at, file) in ["train/a/0", "train/b/1", "val/a/2", "val/b/3"].into_iter().enumerate() {
+            let path = place.path().join(file).with_extension("png");
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            photograph(at as u8 * 60).save(path).unwrap();
+        }
+        let set = ["data.fit=crops".to_owned()];
+        let recipe = Recipe::load("imagenet-100", &Changes { set: &set, ..Changes::default() }).unwrap();
+        let splits = Splits::of(&recipe, Some(place.path())).unwrap();
+        assert_eq!(splits.train.images.stretches(&[0, 1]), Some(vec![f64::from(4.0_f32 / 3.0); 2]));
+        let sides = (recipe.encoder.config.input_size, recipe.data.resize());
+        let identity = Normalisation::identity(3);
+        for (images, shades) in [(&splits.train.images, [0, 60]), (&splits.test.images, [120, 180])] {
+            let prepared = PreparedImages::new(images, sides, &identity, &Device::flex());
+            let judged = prepared.batches().unwrap().next().unwrap().1;
+            let judged: Vec<f32> = judged.permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
+            for (judged, shade) in judged.chunks_exact(224 * 224 * 3).zip(shades) {
+                let original = Images::new(300, 400, 3, photograph(shade).into_raw()).unwrap();
+                let expected = fit_whole(&original, Some(256), 224, 3).unwrap();
+                let apart =
+                    judged.iter().zip(&expected.pixels).map(|(a, &b)| (a * 255.0 - f32::from(b)).abs());
+                let worst = apart.fold(0.0, f32::max);
+                assert!(worst < 2.0, "{worst} of 255");
+            }
+        }
+        let set = [set[0].clone(), "augment={ size = 224, flip = 0.5 }".to_owned()];
+        let error = Recipe::load("imagenet-100", &Changes { set: &set, ..Changes::default() }).unwrap_err();
+        assert!(error.to_string().contains("there is none"), "{error}");
     }
 
     #[test]

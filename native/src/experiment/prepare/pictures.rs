@@ -9,7 +9,7 @@ use simile_core::nn::EncoderConfig;
 use simile_core::numeric::split::split_indices;
 
 use crate::console::line;
-use crate::data::settings::{FeaturesSection, JudgedBy};
+use crate::data::settings::{FeaturesSection, Fit, JudgedBy};
 use crate::data::{Annotations, Cache, DataSection, Pictures, ResizeSpec, read_features, read_pictures};
 use crate::exit::usage;
 use crate::experiment::memory::available::available;
@@ -92,6 +92,7 @@ fn one_part(
         Some((section, features)) => features.of(&catalogue.files)?.map(|table| (&section.name, table)),
         None => None,
     };
+    let images = if section.fit == Fit::Crops { images.seen_squeezed() } else { images };
     let dataset = catalogue.into_dataset(images)?;
     Ok(match features {
         Some((name, table)) => dataset.with_condition(name, Condition::Numeric(table))?,

@@ -120,7 +120,7 @@ fn run_archive(name: &str, bytes: &[u8]) {
 
 fn run_picture(bytes: &[u8]) {
     let path = file("picture", bytes);
-    for fit in [Fit::Middle, Fit::Whole, Fit::Aspect] {
+    for fit in [Fit::Middle, Fit::Whole, Fit::Aspect, Fit::Crops] {
         let resize = ResizeSpec { side: 8, channels: 3, fit };
         if let Some(images) = said(read_picture(&path, resize)) {
             assert_eq!(images.pixels.len(), 8 * 8 * 3);
