@@ -76,7 +76,7 @@ pub(super) fn run(
         let mut of_seed = recipe.clone();
         of_seed.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
-        match settle(&folder, of_seed, data.as_deref(), device).map_err(of_all)? {
+        match settle(&folder, of_seed, data.as_deref(), device, &|_| Ok(())).map_err(of_all)? {
             Settled::Done(_) => {}
             Settled::Diverged(message) => {
                 diverged.push(format!("seed {seed}: {message}"));

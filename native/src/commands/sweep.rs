@@ -14,7 +14,7 @@ use crate::data::settings::JudgedBy;
 use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
 use crate::experiment::settle::Settled;
-use crate::experiment::several::{Missing, Several, devices_of, nothing_missing};
+use crate::experiment::several::{Known, Missing, Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
 use crate::sweep::axis::{Axis, Point, points};
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
         recipe: &|index| plan.recipe_at(&axes, &tried, index),
-        check: &|settled| aim.check_run(settled),
+        check: &|known| aim.check_run(known).and_then(|()| check_limit(arguments.leak_at_most, known)),
     };
     if runs::listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
@@ -125,13 +125,24 @@ impl<'a> Search<'a> {
 /// A usage error if a bound is given and no run measures a leak.
 fn limit(most: Option<f64>, outcomes: &[Outcome]) -> Result<Option<Limit>> {
     let Some(most) = most else { return Ok(None) };
-    match front::leak_of(outcomes) {
-        Some(leak) => Ok(Some(Limit { leak, most })),
-        None => Err(usage(
-            "no run measures a leak, so --leak-at-most chooses nothing; name an attribute with --set \
-             probe.condition=NAME",
-        )),
+    front::leak_of(outcomes).map(|leak| Some(Limit { leak, most })).ok_or_else(no_leak)
+}
+
+/// Refuses a bound on a leak before the first run, if that will measure none.
+fn check_limit(most: Option<f64>, known: Known<'_>) -> Result<()> {
+    match known {
+        Known::Names(names) if most.is_some() && !front::LEAKS.iter().any(|leak| names.contains(*leak)) => {
+            Err(no_leak())
+        }
+        Known::Names(_) | Known::Outcome(_) => Ok(()),
     }
+}
+
+fn no_leak() -> anyhow::Error {
+    usage(
+        "no run measures a leak, so --leak-at-most chooses nothing; name an attribute with --set \
+         probe.condition=NAME",
+    )
 }
 
 /// Writes the sweep for readers, spreadsheets, programs and browsers.

@@ -56,7 +56,13 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
             if let Some(seeds) = arguments.seeds {
                 return seeds::run(recipe, data, seeds, arguments, console);
             }
-            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open_in(processes, devices)?)?
+            run::run(
+                recipe,
+                arguments.out.as_deref(),
+                data,
+                DeviceSet::open_in(processes, devices)?,
+                &|_| Ok(()),
+            )?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };

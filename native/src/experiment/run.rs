@@ -1,6 +1,6 @@
 //! A run from beginning to end: prepare, train, evaluate, write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -13,7 +13,7 @@ use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
 use crate::experiment::evaluate::probe::Hits;
 use crate::experiment::evaluate::{draw, evaluate, untrained};
-use crate::experiment::preflight::{self, preflight};
+use crate::experiment::preflight::{self, Foreseen, preflight};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
@@ -28,17 +28,22 @@ use crate::run_folder::record::{RunResult, VariantResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
+/// A check of the names of the metrics that a run will have, before it begins.
+pub(crate) type CheckMetrics<'a> = &'a dyn Fn(&BTreeSet<String>) -> Result<()>;
+
 /// Runs a recipe in `out`, or in a new folder with the recipe's name.
 ///
 /// # Errors
-/// If the data cannot be read, the folder cannot be created, or the run fails.
+/// If the data cannot be read, the folder cannot be created, or the run fails; as the check.
 pub(crate) fn run(
     recipe: Recipe,
     out: Option<&Path>,
     data: Option<PathBuf>,
     devices: DeviceSet,
+    check: CheckMetrics<'_>,
 ) -> Result<(RunFolder, RunResult)> {
     let prepared = prepare(recipe, data, devices)?;
+    check(&prepared.metrics)?;
     let folder = RunFolder::create(out, &prepared.recipe.folder_name())?;
     line(format_args!("{} into {}", prepared.recipe.name, folder.root().display()));
     let session = begin(folder.clone(), prepared)?;
@@ -55,6 +60,8 @@ pub(super) struct Prepared {
     /// The file of the initial weights of encoders; random if absent.
     pub(super) weights: Option<Vec<u8>>,
     warnings: Warnings,
+    /// The names of the metrics that it will have.
+    metrics: BTreeSet<String>,
 }
 
 /// Reads weights and images, and checks all later stages.
@@ -68,9 +75,9 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
     recipe.probe.settle(!splits.train.conditions.is_empty());
-    let warnings = preflight(&recipe, &splits, &devices)?;
+    let Foreseen { warnings, metrics } = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
-    Ok(Prepared { recipe, data, devices, splits, weights, warnings })
+    Ok(Prepared { recipe, data, devices, splits, weights, warnings, metrics })
 }
 
 /// The images of a recipe, with the variable of another network if it names one.
@@ -88,7 +95,7 @@ pub(super) fn read_images(recipe: &Recipe, data: Option<&Path>, devices: &Device
 /// # Errors
 /// If the folder cannot be written to.
 pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
-    let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings } = prepared;
+    let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings, .. } = prepared;
     let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
     if !folder.path(RECIPE).is_file() {
         // Written first: a folder with it can be resumed.

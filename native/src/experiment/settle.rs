@@ -15,7 +15,7 @@ use crate::experiment::longer::PRIOR;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::resume::{ResumeOptions, check_same_pictures, has_result, recipe_of, resume};
-use crate::experiment::run::run;
+use crate::experiment::run::{CheckMetrics, run};
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
@@ -36,14 +36,16 @@ pub(crate) enum Settled {
 /// process works on it.
 ///
 /// # Errors
-/// A usage error if the folder holds a run of another recipe or of other data; any failure of the run except divergence.
+/// A usage error if the folder holds a run of another recipe or of other data; any failure of the run except divergence; before it
+/// begins, as the check of its metrics.
 pub(crate) fn settle(
     folder: &Path,
     recipe: Recipe,
     data: Option<&Path>,
     device: DeviceChoice,
+    check: CheckMetrics<'_>,
 ) -> Result<Settled> {
-    match result(folder, recipe, data, device) {
+    match result(folder, recipe, data, device, check) {
         Ok(result) => Ok(Settled::of(result)),
         Err(error) if is_divergence(&error) => Ok(Settled::Diverged(told(&error))),
         Err(error) if error.is::<Held>() => Ok(Settled::Missing(told(&error))),
@@ -83,10 +85,16 @@ impl Settled {
     }
 }
 
-fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoice) -> Result<RunResult> {
+fn result(
+    folder: &Path,
+    recipe: Recipe,
+    data: Option<&Path>,
+    device: DeviceChoice,
+    check: CheckMetrics<'_>,
+) -> Result<RunResult> {
     if !folder.join(RECIPE).is_file() {
         let devices = DeviceSet::open(&[device])?;
-        match run(recipe.clone(), Some(folder), data.map(Path::to_owned), devices) {
+        match run(recipe.clone(), Some(folder), data.map(Path::to_owned), devices, check) {
             // Another process has begun this run in the meantime.
             Err(error) if error.is::<Usage>() && folder.join(RECIPE).is_file() => {}
             ran => return Ok(ran?.1),

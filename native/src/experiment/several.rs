@@ -61,6 +61,14 @@ pub(crate) struct Missing {
     pub(crate) reason: String,
 }
 
+/// What is known of the metrics of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Known<'a> {
+    /// Their names, before it begins.
+    Names(&'a BTreeSet<String>),
+    Outcome(&'a Settled),
+}
+
 /// The runs of one command, with the recipe of each.
 pub(crate) struct Several<'a> {
     pub(crate) tasks: Vec<Task>,
@@ -72,8 +80,8 @@ pub(crate) struct Several<'a> {
     /// Runs at a time; none if the command does not say.
     pub(crate) jobs: Option<usize>,
     pub(crate) recipe: &'a (dyn Fn(usize) -> Result<Recipe> + Sync),
-    /// Looks at each run that is there, so that a fault of the command that only results show ends it after the first.
-    pub(crate) check: &'a (dyn Fn(&Settled) -> Result<()> + Sync),
+    /// Looks at the metrics of each run, so that a fault of the command that only these show ends it before anything is trained.
+    pub(crate) check: &'a (dyn Fn(Known<'_>) -> Result<()> + Sync),
 }
 
 impl Task {
@@ -220,9 +228,12 @@ impl Several<'_> {
         }
         let settled = match self.before(index) {
             Some(settled) => settled,
-            None => settle(&task.folder, (self.recipe)(index)?, self.data, device)?,
+            None => {
+                let check = |names: &BTreeSet<String>| (self.check)(Known::Names(names));
+                settle(&task.folder, (self.recipe)(index)?, self.data, device, &check)?
+            }
         };
-        (self.check)(&settled)?;
+        (self.check)(Known::Outcome(&settled))?;
         Ok(settled)
     }
 

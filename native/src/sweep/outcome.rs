@@ -10,6 +10,7 @@ use super::plan::{Ran, Tried};
 use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::experiment::settle::Settled;
+use crate::experiment::several::Known;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::run_folder::record::VariantResult;
@@ -141,20 +142,25 @@ impl Aim<'_> {
         Err(usage(format_args!("--by {}: no run has this metric{}", self.by, suggestion(self.by, &known))))
     }
 
-    /// Refuses a run that did not measure the metric.
+    /// Refuses a run that will not measure the metric, or did not.
     ///
     /// # Errors
     /// As for [`rank`](Self::rank).
-    pub(crate) fn check_run(self, settled: &Settled) -> Result<()> {
-        let Settled::Done(run) = settled else { return Ok(()) };
-        run.variants.first().map_or(Ok(()), |variant| self.check(&variant.metrics))
+    pub(crate) fn check_run(self, known: Known<'_>) -> Result<()> {
+        match known {
+            Known::Names(names) => self.check(names.iter()),
+            Known::Outcome(Settled::Done(run)) => {
+                run.variants.first().map_or(Ok(()), |variant| self.check(variant.metrics.keys()))
+            }
+            Known::Outcome(Settled::Diverged(_) | Settled::Missing(_)) => Ok(()),
+        }
     }
 
-    fn check<T>(self, metrics: &BTreeMap<String, T>) -> Result<()> {
-        if metrics.is_empty() || metrics.contains_key(self.by) {
+    fn check<'m>(self, metrics: impl Iterator<Item = &'m String>) -> Result<()> {
+        let known: Vec<&str> = metrics.map(String::as_str).collect();
+        if known.is_empty() || known.contains(&self.by) {
             return Ok(());
         }
-        let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
         let (by, known) = (self.by, known.join(", "));
         Err(usage(format_args!("no run measures `{by}`; choose --by one of {known}")))
     }
@@ -164,7 +170,7 @@ impl Aim<'_> {
     /// # Errors
     /// A usage error if the metric was not measured.
     pub(crate) fn rank(self, outcomes: &mut [Outcome]) -> Result<()> {
-        outcomes.iter().try_for_each(|outcome| self.check(&outcome.metrics))?;
+        outcomes.iter().try_for_each(|outcome| self.check(outcome.metrics.keys()))?;
         let mean = |outcome: &Outcome| outcome.mean(self.by).unwrap_or(f64::NAN);
         outcomes.sort_by(|a, b| {
             let order = mean(a).total_cmp(&mean(b));

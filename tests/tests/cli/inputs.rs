@@ -237,3 +237,24 @@ fn a_precision_that_the_network_lacks_is_refused_before_data_are_read() {
     let error = complaint(place.path(), &["train", "mine.toml", "--data", "."], 2);
     assert!(error.contains("train.precision") && error.contains("lenet5"), "{error}");
 }
+
+#[test]
+fn an_attribute_that_the_data_lack_is_named_with_its_line_or_its_setting() {
+    let place = place();
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[train]\nbatch = 16\niterations = 1\n\n[probe]\n\
+        condition = \"hospital\"\n\n[[variant]]\nname = \"fair\"\n[variant.objective]\nname = \"fair-cclk\"\ncondition = \"scanner\"\n";
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let text = complaint(place.path(), &["train", "mine.toml"], 2);
+    assert!(text.contains("mine.toml, line 11: the data set has no attribute `hospital` to probe"), "{text}");
+    let probed = ["train", "mine.toml", "--set", "probe.condition=colour"];
+    let text = complaint(place.path(), &probed, 2);
+    assert!(text.contains("mine.toml, line 13: variant `fair`: ") && text.contains("`scanner`"), "{text}");
+    let set = "variant.fair.objective.condition=age";
+    let text = complaint(
+        place.path(),
+        &[&probed[..], &["--set", "probe.also=[\"site\"]", "--set", set]].concat(),
+        2,
+    );
+    assert!(text.contains("--set probe.also=[\"site\"]: the data set has no attribute `site`"), "{text}");
+    assert!(!place.path().join("runs").exists(), "no run has begun");
+}

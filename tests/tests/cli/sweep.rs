@@ -99,7 +99,7 @@ fn any_objective_is_searched_over_the_same_grid() {
 }
 
 #[test]
-fn a_metric_that_no_run_measures_ends_a_sweep_before_the_first_or_after_it() {
+fn a_metric_that_no_run_measures_ends_a_sweep_before_anything_is_trained() {
     let place = place();
     let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--json"];
     let refused = |by| complaint(place.path(), &sweep(&[&rest[..], &["--by", by]].concat()), 2);
@@ -111,10 +111,23 @@ fn a_metric_that_no_run_measures_ends_a_sweep_before_the_first_or_after_it() {
         text.contains("no run measures `place_top1`; choose --by one of") && text.contains(" top1"),
         "{text}"
     );
-    let folder = |rate: &str| place.path().join(OUT).join(format!("optimizer.learning_rate={rate}"));
-    assert!(folder("1e-3").join("seed-0/result.json").exists() && !folder("1e-2").exists());
+    assert!(!place.path().join(OUT).exists(), "no run has begun");
     let points = &json(place.path(), &sweep(&rest))["points"];
     assert_eq!(points.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_bound_on_a_leak_that_no_run_measures_ends_a_sweep_before_anything_is_trained() {
+    let place = place();
+    scans(place.path(), 60);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    let sweep =
+        ["sweep", "scans.toml", "--data", "scans", "--device", "cpu", "--variant", "plain", "--smoke"];
+    let bound = ["--grid", "train.batch=8,16", "--set", "data.validation=12", "--leak-at-most", "0.5"];
+    let without = ["--set", "data.table.conditions={}", "--out", OUT];
+    let text = complaint(place.path(), &[&sweep[..], &bound, &without].concat(), 2);
+    assert!(text.contains("no run measures a leak") && text.contains("probe.condition=NAME"), "{text}");
+    assert!(!place.path().join(OUT).exists(), "no run has begun");
 }
 
 #[test]

@@ -20,6 +20,9 @@ use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::record::ProbeFit;
 
+/// The first part of the names of metrics of a network's own classifier.
+pub(super) const CLASSIFIER: &str = "classifier_";
+
 /// The results of a network on the test images.
 pub(crate) struct Evaluation {
     pub(crate) metrics: Metrics,
@@ -71,7 +74,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
         let scores = variant.by_class(test_images.scores(model)?).map_err(usage)?;
         if scores.columns() == classes {
             let own = judge(&session.recipe.probe, &scores, test)?;
-            metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
+            metrics.extend(own.into_iter().map(|(name, value)| (format!("{CLASSIFIER}{name}"), value)));
         }
     }
     Ok(Evaluation { metrics, probes, guesses, hits, features })

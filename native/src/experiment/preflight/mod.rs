@@ -8,19 +8,21 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::sgd_probe::SgdProbeConfig;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::FeatureTable;
 use simile_core::numeric::split::split_indices;
 use simile_core::train::Trainer;
 
-use crate::config::Recipe;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::config::sections::RecipeVariant;
 use crate::config::selection::Readout;
+use crate::config::{Recipe, VARIANTS};
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::exit::{told, usage};
+use crate::experiment::evaluate::CLASSIFIER;
 use crate::experiment::evaluate::draw::Drawing;
-use crate::experiment::evaluate::probe::{Represented, measure, measure_classes};
+use crate::experiment::evaluate::probe::{Represented, judge, measure, measure_classes};
 use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
 use crate::experiment::memory::step::check_step;
@@ -57,21 +59,31 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     check_step(&own, (images, resident), devices)
 }
 
+/// What is known of a run before it begins.
+pub(super) struct Foreseen {
+    /// The warnings of each variant.
+    pub(super) warnings: Warnings,
+    /// The names of the metrics that its variants will have, or can have.
+    pub(super) metrics: BTreeSet<String>,
+}
+
 /// Prepares every variant without images: its condition, its clusters, its networks, its probes and its figures. Prints the
-/// warnings and returns those of each variant.
+/// warnings.
 ///
 /// # Errors
 /// A usage error if the run would fail later.
-pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
+pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Foreseen> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
     let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.judged()));
     limits::check_run(recipe, train)?;
-    check_probes(recipe, splits)?;
+    let metrics = check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();
     for variant in recipe.variants() {
         let variant_warnings = check_variant(&variant, recipe, splits, devices);
-        let mut variant_warnings = variant_warnings.with_context(|| format!("variant `{}`", variant.name))?;
+        let place = || recipe.origin.of(&place_of(recipe, &variant));
+        let mut variant_warnings =
+            variant_warnings.with_context(|| format!("{}variant `{}`", place(), variant.name))?;
         variant_warnings
             .iter()
             .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
@@ -84,7 +96,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
         Context::new(&measured.objective, test, recipe.train.seed)
             .with_context(|| format!("measuring `{name}`"))?;
     }
-    Ok(warnings)
+    Ok(Foreseen { warnings, metrics })
 }
 
 /// Checks that a variant can be trained and drawn, and returns its warnings.
@@ -121,11 +133,12 @@ const FEATURES: usize = 3;
 /// Number of images for figures.
 const FEW: usize = 24;
 
-/// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists.
-fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<()> {
-    check_measured(&recipe.probe, splits, recipe.data.judged())?;
+/// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists. Returns the names of
+/// all metrics of the run.
+fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
+    let names = all_metrics(recipe, splits)?;
     let Splits { train, validation, .. } = splits;
-    let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(()) };
+    let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(names) };
     let probe = in_short(&recipe.probe);
     let fitted = StandIn::of(train, 0)?;
     let held_out = StandIn::of(validation, 2)?;
@@ -134,20 +147,41 @@ fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<()> {
         .context(format!("on {} images to choose by", validation.len()))
         .map_err(refused)?;
     match metrics.contains_key(&selection.metric) {
-        true => Ok(()),
+        true => Ok(names),
         false => Err(usage(format_args!(
-            "`selection.metric` is `{}`, which these data do not have; known: {}",
+            "{}`selection.metric` is `{}`, which these data do not have; known: {}",
+            recipe.origin.of(&["selection", "metric"]),
             selection.metric,
             metrics.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
         ))),
     }
 }
 
-/// Checks that probes can be fitted to the training images and measured on the test images. `judged` says what these are.
+/// The names of all metrics of a run: of its probes, of its objectives on frozen networks, and of classifiers of its variants.
+fn all_metrics(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
+    let mut names = check_measured(&recipe.probe, splits, recipe.data.judged())?;
+    let classes = splits.train.classes.len();
+    if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
+        let some = StandIn::of(&splits.test, 1)?.dataset;
+        let own = judge(&recipe.probe, &Matrix::zeros(some.len(), classes), &some)?;
+        names.extend(own.into_keys().map(|name| format!("{CLASSIFIER}{name}")));
+    }
+    for objective in &recipe.probe.objectives {
+        names.extend(["train", "test"].map(|part| format!("{}_{part}", objective.metric())));
+    }
+    Ok(names)
+}
+
+/// Checks that probes can be fitted to the training images and measured on the test images. `judged` says what these are. Returns
+/// the names of the metrics.
 ///
 /// # Errors
 /// A usage error says why they cannot.
-pub(crate) fn check_measured(probe: &ProbeSection, splits: &Splits, judged: &str) -> Result<()> {
+pub(crate) fn check_measured(
+    probe: &ProbeSection,
+    splits: &Splits,
+    judged: &str,
+) -> Result<BTreeSet<String>> {
     let Splits { train, test, .. } = splits;
     if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
         let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
@@ -156,15 +190,14 @@ pub(crate) fn check_measured(probe: &ProbeSection, splits: &Splits, judged: &str
             train.len()
         )));
     }
-    measure(
+    let measured = measure(
         &in_short(probe),
         Probe::Linear,
         StandIn::of(train, 0)?.represented(),
         StandIn::of(test, 1)?.represented(),
-    )
-    .context(format!("on {} {judged} images", test.len()))
-    .map_err(refused)?;
-    Ok(())
+    );
+    let measured = measured.context(format!("on {} {judged} images", test.len())).map_err(refused)?;
+    Ok(measured.metrics.into_keys().collect())
 }
 
 /// A probe that takes one step.
@@ -199,14 +232,19 @@ struct StandIn {
 }
 
 impl StandIn {
-    /// All images of a small part, or some of a large one, with at least one of every class and value that occurs.
+    /// All images of a small part, or some of a large one, with at least one of every class and value that occurs, and two of different
+    /// numbers.
     fn of(set: &Dataset, part: usize) -> Result<Self> {
         let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);
         let mut chosen: BTreeSet<usize> = some.into_iter().collect();
         chosen.extend(first_of_each(&set.labels));
         for condition in set.conditions.values() {
-            if let Condition::Categorical { values, .. } = condition {
-                chosen.extend(first_of_each(values));
+            match condition {
+                Condition::Categorical { values, .. } => chosen.extend(first_of_each(values)),
+                Condition::Numeric(rows) => {
+                    let other = rows.iter_rows().position(|row| row != rows.row(0));
+                    chosen.extend(other.map(|other| [0, other]).into_iter().flatten());
+                }
             }
         }
         let chosen: Vec<usize> = chosen.into_iter().collect();
@@ -237,12 +275,19 @@ fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
 /// Checks that the probed attributes exist, unless the data set has none at all.
 fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
-    let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
-    match names.find(|name| !known.is_empty() && !known.contains(&name.as_str())) {
+    let also = recipe.probe.also.iter().map(|name| (name, "also"));
+    let mut names = std::iter::once((&recipe.probe.condition, "condition")).chain(also);
+    match names.find(|(name, _)| !known.is_empty() && !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(usage(format_args!(
-            "the data set has no attribute `{name}` to probe; name one with `probe.condition`: {}",
+        Some((name, key)) => Err(usage(format_args!(
+            "{}the data set has no attribute `{name}` to probe; name one with `probe.condition`: {}",
+            recipe.origin.of(&["probe", key]),
             known.join(", ")
         ))),
     }
+}
+
+/// The path of a variant in the text of its recipe: that of the objective, if that is the only one.
+fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant) -> Vec<&'a str> {
+    if recipe.variants.is_empty() { vec!["objective"] } else { vec![VARIANTS, &variant.name] }
 }
