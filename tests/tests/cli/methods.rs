@@ -64,6 +64,28 @@ fn one_command_trains_every_method() {
     }
 }
 
+/// It was measured on weights with which that network had not begun.
+#[test]
+fn the_network_beside_a_bias_amplifying_one_is_that_one_before_its_first_step() {
+    let place = place();
+    let still = BASE.replace(
+        "name = \"adam\"",
+        "name = \"sgd\"\nlearning_rate = 1e-30\nmomentum = 0.0\nweight_decay = 0.0",
+    );
+    for (evaluated, name) in
+        [("bias-amplifying", "Untrained bias-amplifying network"), ("debiased", "Untrained network")]
+    {
+        let method = format!("{{ name = \"difficulty\", evaluated = \"{evaluated}\" }}");
+        let variant = format!(
+            "[[variant]]\nname = \"a\"\nmethod = {method}\nobjective = {{ name = \"wcl-weighted-dcl\" }}\n"
+        );
+        fs::write(place.path().join("still.toml"), format!("{still}\n{variant}")).unwrap();
+        let answer = json(place.path(), &["train", "still.toml", "--out", evaluated, "--json"]);
+        assert_eq!(answer["untrained"]["name"], name);
+        assert_eq!(answer["untrained"]["metrics"], answer["arms"][0]["metrics"], "{evaluated}");
+    }
+}
+
 #[test]
 fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
     let place = place();

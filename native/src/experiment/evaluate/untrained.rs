@@ -2,11 +2,11 @@
 //! without any encoder.
 
 use anyhow::Result;
-use simile_core::algorithm::Networks;
-use simile_core::nn::head::HeadConfig;
+use simile_core::algorithm::{AlgorithmConfig, DifficultyEncoder, DifficultySettings, Networks};
 use simile_core::train::{Purpose, stream};
 
 use crate::config::probe::Probe;
+use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::{Measured, Metrics, Represented, base_rates, measure};
@@ -17,8 +17,8 @@ use crate::metrics::names::TOP1;
 use crate::run_folder::record::Untrained;
 
 /// The same probes on the encoder before its first step, measured once: every variant begins with the same encoder, whose
-/// weights follow from the seed. The bias-amplifying network of the method `difficulty` alone begins with others, because it is
-/// drawn after the debiased one.
+/// weights follow from the seed. The bias-amplifying network of the method `difficulty` alone begins with others, as released: it is
+/// drawn after the debiased one. If all variants evaluate that, its first weights are measured.
 ///
 /// # Errors
 /// If features are not finite.
@@ -29,16 +29,22 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     let Splits { train, test, .. } = &session.splits;
     let networks = Networks {
         encoder: session.recipe.encoder.config.clone(),
-        head: HeadConfig::default(),
+        head: session.recipe.head.of(None),
         weights: session.weights.clone(),
     };
+    let is_second = session.recipe.variants().iter().all(is_of_second);
     let name = match &session.weights {
+        None if is_second => "Untrained bias-amplifying network",
         None => "Untrained network",
         Some(_) => "Network as it was loaded",
     };
     line(format_args!("{}: probing", name.to_lowercase()));
     let mut rng = stream(session.recipe.train.seed, Purpose::Initialisation, 0);
-    let encoder = networks.init(&session.devices.first.device, &mut rng).map_err(usage)?.encoder;
+    let device = &session.devices.first.device;
+    if is_second {
+        networks.init(device, &mut rng).map_err(usage)?;
+    }
+    let encoder = networks.init(device, &mut rng).map_err(usage)?.encoder;
     let normalisation = session.normalisation()?;
     let images = [session.prepared(train, &normalisation), session.prepared(test, &normalisation)];
     let [train_features, test_features] = [images[0].features(&encoder)?, images[1].features(&encoder)?];
@@ -52,6 +58,14 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
     session.state.untrained = Some(untrained.clone());
     Ok(untrained)
+}
+
+/// True if a variant evaluates the second network that its method draws.
+fn is_of_second(variant: &RecipeVariant) -> bool {
+    matches!(
+        variant.method(),
+        AlgorithmConfig::Difficulty(DifficultySettings { evaluated: DifficultyEncoder::BiasAmplifying, .. })
+    )
 }
 
 /// A warning if the untrained network has a higher accuracy of the class than the trained one.
