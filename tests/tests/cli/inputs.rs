@@ -248,7 +248,7 @@ fn an_attribute_that_the_data_lack_is_named_with_its_line_or_its_setting() {
     assert!(text.contains("mine.toml, line 11: the data set has no attribute `hospital` to probe"), "{text}");
     let probed = ["train", "mine.toml", "--set", "probe.condition=colour"];
     let text = complaint(place.path(), &probed, 2);
-    assert!(text.contains("mine.toml, line 13: variant `fair`: ") && text.contains("`scanner`"), "{text}");
+    assert!(text.contains("mine.toml, line 17: variant `fair`: ") && text.contains("`scanner`"), "{text}");
     let set = "variant.fair.objective.condition=age";
     let text = complaint(
         place.path(),
@@ -256,5 +256,7 @@ fn an_attribute_that_the_data_lack_is_named_with_its_line_or_its_setting() {
         2,
     );
     assert!(text.contains("--set probe.also=[\"site\"]: the data set has no attribute `site`"), "{text}");
+    let text = complaint(place.path(), &[&probed[..], &["--set", set]].concat(), 2);
+    assert!(text.contains(&format!("--set {set}: variant `fair`: ")) && text.contains("`age`"), "{text}");
     assert!(!place.path().join("runs").exists(), "no run has begun");
 }

@@ -81,9 +81,10 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     let mut warnings = Warnings::new();
     for variant in recipe.variants() {
         let variant_warnings = check_variant(&variant, recipe, splits, devices);
-        let place = || recipe.origin.of(&place_of(recipe, &variant));
-        let mut variant_warnings =
-            variant_warnings.with_context(|| format!("{}variant `{}`", place(), variant.name))?;
+        let mut variant_warnings = variant_warnings.map_err(|error| {
+            let place = recipe.origin.of(&place_of(recipe, &variant, &error.to_string()));
+            error.context(format!("{place}variant `{}`", variant.name))
+        })?;
         variant_warnings
             .iter()
             .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
@@ -287,7 +288,13 @@ fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     }
 }
 
-/// The path of a variant in the text of its recipe: that of the objective, if that is the only one.
-fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant) -> Vec<&'a str> {
-    if recipe.variants.is_empty() { vec!["objective"] } else { vec![VARIANTS, &variant.name] }
+/// The path of an error of a variant in the text of its recipe: that of the key whose attribute the error names, or that of the variant.
+fn place_of<'a>(recipe: &Recipe, variant: &'a RecipeVariant, error: &str) -> Vec<&'a str> {
+    let RecipeVariant { name, objective, .. } = variant;
+    let path = if recipe.variants.is_empty() { vec![] } else { vec![VARIANTS, name.as_str()] };
+    let keys = [("condition", &objective.condition), ("bias", &objective.bias)];
+    let is_named = |value: &&String| error.contains(&format!("`{value}`"));
+    let key = keys.into_iter().find(|(_, value)| value.as_ref().filter(is_named).is_some());
+    let section = (key.is_some() || path.is_empty()).then_some("objective");
+    path.into_iter().chain(section).chain(key.map(|(key, _)| key)).collect()
 }
