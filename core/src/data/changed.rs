@@ -1,12 +1,56 @@
 //! Images that are changed each time that they are read: resized, or cut to the middle of a picture that is squeezed into them.
 
+use std::sync::Arc;
+
 use super::image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
 use super::resize::{Interpolation, resize};
 use super::{DatasetError, Images, Result};
 
+impl ImageSet {
+    /// The images resized to `height` x `width`: at once if they lie in memory, else each time that they are read.
+    ///
+    /// # Errors
+    /// As [`resize`].
+    pub fn resized(&self, height: usize, width: usize, interpolation: Interpolation) -> Result<Self> {
+        if (height, width) == (self.height(), self.width()) {
+            return Ok(self.clone());
+        }
+        let resized = if self.is_in_memory() {
+            Self::from(resize(&*self.in_memory()?, height, width, interpolation)?)
+        } else {
+            Self::new(Arc::new(Changed::resized(self.clone(), height, width, interpolation)))?
+        };
+        Ok(resized.made_of(self))
+    }
+
+    /// The same images with the stretch of each, see [`ImageSource::stretches`].
+    ///
+    /// # Errors
+    /// [`DatasetError::Count`] if there is not one an image.
+    pub fn stretched(&self, stretches: Vec<f32>) -> Result<Self> {
+        if stretches.len() != self.len() {
+            let (expected, found) = (self.len(), stretches.len());
+            return Err(DatasetError::Count { what: "aspect ratios".into(), expected, found });
+        }
+        Self::new(Arc::new(Changed::stretched(self.clone(), stretches)))
+    }
+
+    /// The images as an evaluation sees them: the middle of each picture in the shape of the images, if pictures of other shapes are
+    /// squeezed into these; else the images as they are.
+    ///
+    /// # Errors
+    /// The set is too large.
+    pub fn upright(&self) -> Result<Self> {
+        if !self.is_seen_upright() {
+            return Ok(self.clone());
+        }
+        Self::new(Arc::new(Changed::upright(self.clone())))
+    }
+}
+
 /// Images that are changed when they are read.
 #[derive(Debug)]
-pub(super) struct Changed {
+struct Changed {
     images: ImageSet,
     shape: ImageShape,
     change: Option<Change>,
@@ -24,7 +68,7 @@ enum Change {
 
 impl Changed {
     /// Images in another size; a picture that is squeezed into one stays so.
-    pub(super) fn resized(images: ImageSet, height: usize, width: usize, by: Interpolation) -> Self {
+    fn resized(images: ImageSet, height: usize, width: usize, by: Interpolation) -> Self {
         let shape = ImageShape { height, width, channels: images.channels() };
         let stretches = images.stretches(&(0..images.len()).collect::<Vec<_>>());
         let stretches = stretches.map(|all| all.into_iter().map(|stretch| stretch as f32).collect());
@@ -32,13 +76,13 @@ impl Changed {
     }
 
     /// Images with the stretch of each, their pixels as they are.
-    pub(super) fn stretched(images: ImageSet, stretches: Vec<f32>) -> Self {
+    fn stretched(images: ImageSet, stretches: Vec<f32>) -> Self {
         let shape = images.shape();
         Self { images, shape, change: None, stretches: Some(stretches) }
     }
 
     /// The middles of the pictures that are squeezed into images.
-    pub(super) fn upright(images: ImageSet) -> Self {
+    fn upright(images: ImageSet) -> Self {
         let shape = images.shape();
         Self { images, shape, change: Some(Change::Middle), stretches: None }
     }

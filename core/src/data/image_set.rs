@@ -3,8 +3,6 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::changed::Changed;
-use super::resize::{Interpolation, resize};
 use super::{DatasetError, Images, Result};
 
 /// Height, width and channels of an image of 8 bits a value.
@@ -206,37 +204,21 @@ impl ImageSet {
         }
     }
 
-    /// The images resized to `height` x `width`: at once if they lie in memory, else each time that they are read.
-    ///
-    /// # Errors
-    /// As [`resize`].
-    pub fn resized(&self, height: usize, width: usize, interpolation: Interpolation) -> Result<Self> {
-        if (height, width) == (self.height(), self.width()) {
-            return Ok(self.clone());
-        }
-        match &self.source {
-            Source::Memory(_) => {
-                let resized = Self::from(resize(&*self.in_memory()?, height, width, interpolation)?);
-                Ok(Self { files: self.files_in_order(), ..resized })
-            }
-            Source::Elsewhere(_) => {
-                let resized =
-                    Self::new(Arc::new(Changed::resized(self.clone(), height, width, interpolation)))?;
-                Ok(Self { seen_squeezed: self.seen_squeezed, ..resized })
-            }
-        }
+    /// True if the images lie in memory.
+    pub(super) fn is_in_memory(&self) -> bool {
+        matches!(self.source, Source::Memory(_))
     }
 
-    /// The same images with the stretch of each, see [`ImageSource::stretches`].
-    ///
-    /// # Errors
-    /// [`DatasetError::Count`] if there is not one an image.
-    pub fn stretched(&self, stretches: Vec<f32>) -> Result<Self> {
-        if stretches.len() != self.len() {
-            let (expected, found) = (self.len(), stretches.len());
-            return Err(DatasetError::Count { what: "aspect ratios".into(), expected, found });
-        }
-        Self::new(Arc::new(Changed::stretched(self.clone(), stretches)))
+    /// True if pictures of other shapes are squeezed into the images, and an evaluation sees their middles.
+    pub(super) fn is_seen_upright(&self) -> bool {
+        let Source::Elsewhere(source) = &self.source else { return false };
+        source.stretches().is_some() && !self.seen_squeezed
+    }
+
+    /// These images, made of those of another set in their order: with its files if they lie in memory, and seen as they are.
+    pub(super) fn made_of(self, other: &Self) -> Self {
+        let files = if self.is_in_memory() { other.files_in_order() } else { self.files };
+        Self { files, seen_squeezed: other.seen_squeezed, ..self }
     }
 
     /// The stretches of the images `indices`, if pictures of other shapes are squeezed into the images.
@@ -252,20 +234,6 @@ impl ImageSet {
     #[must_use]
     pub fn seen_squeezed(self) -> Self {
         Self { seen_squeezed: true, ..self }
-    }
-
-    /// The images as an evaluation sees them: the middle of each picture in the shape of the images, if pictures of other shapes are
-    /// squeezed into these; else the images as they are.
-    ///
-    /// # Errors
-    /// The set is too large.
-    pub fn upright(&self) -> Result<Self> {
-        match &self.source {
-            Source::Elsewhere(source) if source.stretches().is_some() && !self.seen_squeezed => {
-                Self::new(Arc::new(Changed::upright(self.clone())))
-            }
-            _ => Ok(self.clone()),
-        }
     }
 
     /// The same images with the file of each, for images in memory that were files.
@@ -333,6 +301,7 @@ impl ImageSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::resize::Interpolation;
 
     /// A hundred images of two pixels, whose values are their number and the one after it.
     #[derive(Debug)]

@@ -21,7 +21,7 @@ impl ProductOps for CubeBackend {
             return Self::float_matmul(a, b);
         }
         let out = empty(&a, [rows, columns], DType::F32);
-        // Without matrix units. The second takes every shape.
+        // Without matrix units. The second takes every shape; if it refused one after all, Burn's product would follow, with fewer digits.
         for strategy in [Strategy::SimpleUnit(Default::default()), Strategy::Naive] {
             if multiplied(strategy, a.clone(), b.clone(), &out) {
                 return out;
