@@ -17,10 +17,10 @@ pub(crate) struct Usage(pub(crate) String);
 #[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
 
-/// Another process of the run has failed, or ended early, and says why; holds its exit code.
+/// Another process of the run has failed, or ended early, and prints the reason; holds the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("another process of this run says why it ended")]
-pub(crate) struct Told(pub(crate) u8);
+pub(crate) struct Reported(pub(crate) u8);
 
 /// A [`Usage`] error, ready for `?`.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
@@ -28,20 +28,20 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
 }
 
 /// The error with its causes, each once: some messages already end with that of their cause.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub(crate) fn message_with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
-    let mut told = text.clone();
+    let mut previous = text.clone();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !told.contains(&cause) {
+        if !previous.contains(&cause) {
             text = format!("{}: {cause}", text.trim_end_matches(['.', ' ']));
         }
-        told = cause;
+        previous = cause;
     }
     text
 }
 
 /// Prints the error, once, and returns the exit code for its kind.
-pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let reader_left = error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
@@ -49,22 +49,22 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if reader_left {
         return ExitCode::SUCCESS;
     }
-    say(error);
-    ExitCode::from(number(error))
+    print(error);
+    ExitCode::from(code_of(error))
 }
 
-/// Prints the error, unless it has been told.
-pub(crate) fn say(error: &anyhow::Error) {
+/// Prints the error, unless another process of the run has.
+pub(crate) fn print(error: &anyhow::Error) {
     let label = if error.is::<Interrupted>() { "" } else { "error: " };
-    if !error.is::<Told>() {
-        line(format_args!("{label}{}", told(error)));
+    if !error.is::<Reported>() {
+        line(format_args!("{label}{}", message_with_causes(error)));
     }
 }
 
 /// The exit code for the kind of an error.
-pub(crate) fn number(error: &anyhow::Error) -> u8 {
+pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
-        Some(Told(code)) => *code,
+        Some(Reported(code)) => *code,
         None if error.is::<Interrupted>() => interrupt::code(),
         None if error.is::<Usage>() => 2,
         None => 1,
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_end_has_its_code() {
-        let shown = |error: anyhow::Error| format!("{:?}", code(&error));
+        let shown = |error: anyhow::Error| format!("{:?}", report(&error));
         let number = |n: u8| format!("{:?}", ExitCode::from(n));
         assert_eq!(shown(anyhow::anyhow!("disk full")), number(1));
         assert_eq!(shown(usage("no such recipe")), number(2));
@@ -95,9 +95,9 @@ mod tests {
         struct Doubled(#[source] io::Error);
         let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error = anyhow::Error::new(Doubled(missing())).context("loading features");
-        assert_eq!(told(&error), "loading features: cannot read a.npy: no such file");
+        assert_eq!(message_with_causes(&error), "loading features: cannot read a.npy: no such file");
         let error = anyhow::Error::new(missing()).context("cannot write b");
-        assert_eq!(told(&error), "cannot write b: no such file");
+        assert_eq!(message_with_causes(&error), "cannot write b: no such file");
     }
 
     #[test]
@@ -105,6 +105,6 @@ mod tests {
         let error = Err::<(), _>(usage("unknown key")).context("while reading a.toml").unwrap_err();
         assert!(error.is::<Usage>());
         let error = Err::<(), _>(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing").unwrap_err();
-        assert_eq!(format!("{:?}", code(&error)), format!("{:?}", ExitCode::SUCCESS));
+        assert_eq!(format!("{:?}", report(&error)), format!("{:?}", ExitCode::SUCCESS));
     }
 }

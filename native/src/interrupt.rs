@@ -16,9 +16,9 @@ use crate::console::line;
 const CTRL_C: u8 = 2;
 
 /// The signal that requested the stop; 0 if there was none.
-static ASKED: AtomicU8 = AtomicU8::new(0);
+static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// The time of that signal.
-static ASKED_AT: OnceLock<Instant> = OnceLock::new();
+static SIGNALLED_AT: OnceLock<Instant> = OnceLock::new();
 /// Signals of the system within this time count as one: a queue signals a process, and the script that passes it on.
 const TOGETHER: Duration = Duration::from_secs(2);
 static LISTENING: Mutex<bool> = Mutex::new(false);
@@ -52,7 +52,7 @@ pub(crate) fn listen_between(unit: &'static str) -> Result<()> {
 }
 
 fn set_handlers() -> Result<()> {
-    ctrlc::set_handler(|| ask(CTRL_C))?;
+    ctrlc::set_handler(|| request(CTRL_C))?;
     #[cfg(unix)]
     listen_for_the_system()?;
     Ok(())
@@ -68,7 +68,7 @@ fn listen_for_the_system() -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM].into_iter().chain(hang_up))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            ask(u8::try_from(signal).unwrap_or(CTRL_C));
+            request(u8::try_from(signal).unwrap_or(CTRL_C));
         }
     })?;
     Ok(())
@@ -83,10 +83,10 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-fn ask(signal: u8) {
-    let asked_at = ASKED_AT.get_or_init(Instant::now);
-    if ASKED.swap(signal, Ordering::SeqCst) != 0 {
-        if signal != CTRL_C && asked_at.elapsed() < TOGETHER {
+fn request(signal: u8) {
+    let signalled_at = SIGNALLED_AT.get_or_init(Instant::now);
+    if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
+        if signal != CTRL_C && signalled_at.elapsed() < TOGETHER {
             return;
         }
         end(i32::from(128 + signal));
@@ -139,25 +139,25 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// True if the user, or the system, requested a stop.
-pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst) != 0
+pub(crate) fn is_requested() -> bool {
+    SIGNAL.load(Ordering::SeqCst) != 0
 }
 
 /// The signal that requested a stop.
 pub(crate) fn signal() -> Option<u8> {
-    Some(ASKED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+    Some(SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// Takes a signal that another process of the run has got as one of this process.
-pub(crate) fn heard(signal: u8) {
+/// Takes the signal that another process of the run has got as one of this process.
+pub(crate) fn adopt(signal: u8) {
     // This process may have got one of its own.
-    let _ = ASKED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+    let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
 }
 
 /// The exit code of a run that stopped on a signal, as a shell reports it: 130 after Ctrl-C, 143 after SIGTERM, 129
 /// after SIGHUP.
 pub(crate) fn code() -> u8 {
-    128 + match ASKED.load(Ordering::SeqCst) {
+    128 + match SIGNAL.load(Ordering::SeqCst) {
         0 => CTRL_C,
         signal => signal,
     }

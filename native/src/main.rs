@@ -43,6 +43,6 @@ fn main() -> ExitCode {
     simile_kernels::keep_compiled_kernels();
     match commands::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::code(&error),
+        Err(error) => exit::report(&error),
     }
 }

@@ -149,7 +149,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
 /// # Errors
 /// [`Interrupted`].
 fn uninterrupted() -> Result<()> {
-    if interrupt::asked() {
+    if interrupt::is_requested() {
         return Err(Interrupted("nothing is kept; the same command begins again".into()).into());
     }
     Ok(())

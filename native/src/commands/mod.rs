@@ -32,7 +32,7 @@ use crate::console::Console;
 /// Runs the command of the command line.
 ///
 /// # Errors
-/// The command failed; [`crate::exit::code`] gives the exit code of the error.
+/// The command failed; [`crate::exit::report`] gives the exit code of the error.
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let console = Console::new(cli.json);
     match cli.command {

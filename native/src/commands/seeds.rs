@@ -69,7 +69,7 @@ pub(super) fn run(
     let mut records = Vec::new();
     for seed in first..=last {
         // A signal that came at the end of the run before lets that run finish, and begins none.
-        if interrupt::asked() {
+        if interrupt::is_requested() {
             return Err(interrupted());
         }
         let folder = root.join(format!("seed-{seed}"));

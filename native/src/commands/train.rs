@@ -26,7 +26,7 @@ use crate::run_folder::record::RunResult;
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;
-    let outcome = match launched.processes.leads() {
+    let outcome = match launched.processes.is_leader() {
         true => lead(arguments, console, &launched.processes),
         false => follow(&launched.processes, &arguments.devices.device, arguments.data.clone()),
     };
@@ -147,6 +147,6 @@ fn text(result: &RunResult) -> String {
     }
     let (protocols, took) = (protocols.concat(), time(result.seconds));
     let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();
-    let verdict: String = result.verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
-    format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
+    let decision: String = result.decision.iter().map(|sentence| format!("{sentence}\n")).collect();
+    format!("{decision}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
 }

@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn several_processes_are_told_their_device_again_and_one_is_not() {
         assert_eq!(DeviceSet::option("cpu (CPU), vulkan:1 (software adapter)"), "--device cpu,vulkan:1");
-        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Fine])), 0);
+        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Ready])), 0);
         let cpu = DeviceChoice::from(DeviceName::Cpu);
         let of =
             |processes: &ProcessGroup, choice| DeviceSet::open_in(processes, &[choice]).unwrap().to_resume();

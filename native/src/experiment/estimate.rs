@@ -123,7 +123,7 @@ impl Trial<'_> {
                 next = affordable.min(most).min(full.div_ceil(REACH)).max(next);
             }
             let is_enough = measured.len() > 1 && batch * REACH >= full;
-            if batch >= full || is_enough || interrupt::asked() {
+            if batch >= full || is_enough || interrupt::is_requested() {
                 return extrapolated(&measured, full);
             }
             batch = next.min(full);

@@ -10,19 +10,19 @@ use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::console::{aloud, hush};
 use crate::devices::{DeviceChoice, DeviceSet};
-use crate::exit::{self, Told, told};
+use crate::exit::{self, Reported, message_with_causes};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::run::read_images;
 use crate::experiment::train::loader::{DataLoader, StepBatch};
 use crate::experiment::train::trainer::{is_divergence, is_of_another, share, trainer_config};
 use crate::interrupt;
-use crate::peers::{Message, ProcessGroup, Status, Verdict};
+use crate::peers::{Decision, Message, ProcessGroup, Status};
 use crate::run_folder::digest::Digest;
 
 /// Shares the steps of the leader until the leader ends the run.
 ///
 /// # Errors
-/// [`Told`] if this process fails, after it has printed the error, or if the leader has ended with an error.
+/// [`Reported`] if this process fails, after it has printed the error, or if the leader has ended with an error.
 pub(crate) fn follow(
     processes: &ProcessGroup,
     devices: &[DeviceChoice],
@@ -30,35 +30,35 @@ pub(crate) fn follow(
 ) -> Result<()> {
     hush();
     let outcome = share_steps(processes, devices, data);
-    outcome.map_err(|error| match error.is::<Told>() {
+    outcome.map_err(|error| match error.is::<Reported>() {
         true => error,
         false => {
-            aloud(format_args!("process {}: {}", processes.rank(), told(&error)));
-            anyhow!(Told(exit::number(&error)))
+            aloud(format_args!("process {}: {}", processes.rank(), message_with_causes(&error)));
+            anyhow!(Reported(exit::code_of(&error)))
         }
     })
 }
 
 fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
-    let (recipe, leaders, images) = match processes.hear()?.0 {
+    let (recipe, leaders, images) = match processes.receive()?.0 {
         Message::Begin { recipe, data, images } => (recipe, data, images),
         Message::End { code } => return ended(code),
         Message::Variant { .. } => bail!("the process of rank 0 began with a variant"),
     };
     let follower = Follower::open(processes, &recipe, devices, data.or(leaders));
     let follower = follower.and_then(|follower| follower.with_same_images(images));
-    let status = if follower.is_ok() { Status::Fine } else { Status::Failed };
-    let verdict = processes.agree(status)?;
+    let status = if follower.is_ok() { Status::Ready } else { Status::Failed };
+    let decision = processes.agree(status)?;
     let follower = follower?;
-    if let Verdict::Fail(_) = verdict {
-        return Err(Told(1).into());
+    if let Decision::Fail(_) = decision {
+        return Err(Reported(1).into());
     }
     if !processes.all_have(follower.devices.helpers().len())? {
         // The leader reports this and ends.
         return ended_by(processes);
     }
     loop {
-        match processes.hear()? {
+        match processes.receive()? {
             (Message::Variant { at }, state) => follower.variant(at, &state)?,
             (Message::End { code }, _) => return ended(code),
             (Message::Begin { .. }, _) => bail!("the process of rank 0 began twice"),
@@ -67,14 +67,14 @@ fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<
 }
 
 fn ended_by(processes: &ProcessGroup) -> Result<()> {
-    match processes.hear()?.0 {
+    match processes.receive()?.0 {
         Message::End { code } => ended(code),
         _ => bail!("the process of rank 0 went on"),
     }
 }
 
 fn ended(code: u8) -> Result<()> {
-    if code == 0 { Ok(()) } else { Err(Told(code).into()) }
+    if code == 0 { Ok(()) } else { Err(Reported(code).into()) }
 }
 
 /// The inputs of the run.
@@ -132,25 +132,27 @@ impl Follower {
             let batch = taken.and_then(|_| next(&mut loader, &trainer));
             let status = match (&batch, interrupt::signal()) {
                 // A divergence appears in the leader too, which decides. A failure of another process is reported by that process.
-                (Err(error), _) if is_divergence(error) || is_of_another(error) => Status::Fine,
+                (Err(error), _) if is_divergence(error) || is_of_another(error) => Status::Ready,
                 (Err(_), _) => Status::Failed,
                 (Ok(_), Some(signal)) => Status::Interrupted(signal),
-                (Ok(_), None) => Status::Fine,
+                (Ok(_), None) => Status::Ready,
             };
             match processes.agree(status)? {
-                Verdict::End => return Ok(()),
-                Verdict::Interrupt(signal) => {
-                    interrupt::heard(signal);
-                    return Err(Told(interrupt::code()).into());
+                Decision::End => return Ok(()),
+                Decision::Interrupt(signal) => {
+                    interrupt::adopt(signal);
+                    return Err(Reported(interrupt::code()).into());
                 }
-                Verdict::Fail(rank) => {
+                Decision::Fail(rank) => {
                     return Err(batch
                         .err()
                         .filter(|error| rank != 0 && !is_of_another(error))
-                        .unwrap_or_else(|| Told(1).into()));
+                        .unwrap_or_else(|| Reported(1).into()));
                 }
-                Verdict::Keep => trainer = self.trainer(variant, &loader, &processes.give(Vec::new())?)?,
-                Verdict::Go => {}
+                Decision::ShareState => {
+                    trainer = self.trainer(variant, &loader, &processes.broadcast_state(Vec::new())?)?
+                }
+                Decision::Step => {}
             }
             let batch = batch?.context("the process of rank 0 takes more steps than this one")?;
             taken = batch.step(&mut trainer);

@@ -35,7 +35,7 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
     if limit <= 1 {
         for item in items {
             // A signal that came at the end of the item before.
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 break;
             }
             let result = work(item, 0);
@@ -127,7 +127,7 @@ impl Queue {
     fn take(&self) -> Option<usize> {
         let mut state = lock(&self.state);
         loop {
-            if state.failed || state.waiting.is_empty() || interrupt::asked() {
+            if state.failed || state.waiting.is_empty() || interrupt::is_requested() {
                 return None;
             }
             let settled = state.begun.is_none_or(|begun| begun.elapsed() >= SETTLED);

@@ -77,7 +77,7 @@ pub(crate) fn measure(
         for step in epoch * steps..(epoch + 1) * steps {
             let mut rng = stream(recipe.train.seed, Purpose::Augmentation, step);
             images += loader.batch((step, end), &mut rng)?.images;
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(Interrupted("nothing is kept; measure again".into()).into());
             }
             progress.at(step + 1, "");

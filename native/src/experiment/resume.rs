@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn several_processes_go_on_on_a_device_that_all_of_them_know() {
         let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
-        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Fine])), 0);
+        let several = ProcessGroup::of(Arc::new(Others(vec![Status::Ready])), 0);
         let opened = |begun_on: &str, choice: DeviceChoice| {
             let state = RunState::at_start(&recipe, begun_on.into(), None).unwrap();
             let options = ResumeOptions { data: None, devices: &[choice], set: &[], processes: &several };

@@ -134,7 +134,7 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
         session.state.keep_figures(&session.folder, at + 1, &figures)?;
         session.state.variants[at].result = Some(result);
         session.save()?;
-        if interrupt::asked() && at + 1 < variants.len() {
+        if interrupt::is_requested() && at + 1 < variants.len() {
             return Err(session.interrupted());
         }
     }

@@ -16,7 +16,7 @@ use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::names::resuming;
-use crate::peers::{Message, Status, Verdict};
+use crate::peers::{Decision, Message, Status};
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
 use crate::run_folder::state::{Checkpointed, RunState};
@@ -160,9 +160,9 @@ fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>, spl
     }
     let images = splits.digest_of_all(&recipe.data);
     let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned), images };
-    processes.say(&message, &[])?;
-    match processes.agree(Status::Fine)? {
-        Verdict::Fail(rank) => bail!("process {rank} cannot take part in the run"),
+    processes.broadcast(&message, &[])?;
+    match processes.agree(Status::Ready)? {
+        Decision::Fail(rank) => bail!("process {rank} cannot take part in the run"),
         _ if processes.all_have(devices.helpers().len())? => Ok(()),
         _ => Err(usage("the processes have different numbers of devices; give each of them as many")),
     }

@@ -10,7 +10,7 @@ use crate::config::Recipe;
 use crate::config::difference::decisive;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
-use crate::exit::{Usage, told, usage};
+use crate::exit::{Usage, message_with_causes, usage};
 use crate::experiment::longer::PRIOR;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
@@ -47,8 +47,8 @@ pub(crate) fn settle(
 ) -> Result<Settled> {
     match result(folder, recipe, data, device, check) {
         Ok(result) => Ok(Settled::of(result)),
-        Err(error) if is_divergence(&error) => Ok(Settled::Diverged(told(&error))),
-        Err(error) if error.is::<Held>() => Ok(Settled::Missing(told(&error))),
+        Err(error) if is_divergence(&error) => Ok(Settled::Diverged(message_with_causes(&error))),
+        Err(error) if error.is::<Held>() => Ok(Settled::Missing(message_with_causes(&error))),
         Err(error) => Err(error),
     }
 }

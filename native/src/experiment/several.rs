@@ -272,7 +272,7 @@ impl Several<'_> {
                     folder.display()
                 );
             };
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(Interrupted("the same command continues from here".into()).into());
             }
             if !is_said {

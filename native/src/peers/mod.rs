@@ -11,7 +11,7 @@ use anyhow::Result;
 pub(crate) use launch::is_from_launcher;
 #[cfg(test)]
 pub(crate) use process_group::testing;
-pub(crate) use process_group::{Message, ProcessGroup, Status, Verdict};
+pub(crate) use process_group::{Decision, Message, ProcessGroup, Status};
 
 use crate::exit::{self, usage};
 use launch::Launch;
@@ -88,21 +88,21 @@ impl Launched {
         if processes.is_alone() {
             return outcome;
         }
-        let code = outcome.as_ref().err().map_or(0, exit::number);
-        if processes.leads() {
+        let code = outcome.as_ref().err().map_or(0, exit::code_of);
+        if processes.is_leader() {
             if let Err(error) = &outcome {
-                exit::say(error);
+                exit::print(error);
             }
-            if !processes.has_parted() {
-                processes.say(&Message::End { code }, &[])?;
+            if !processes.has_ended() {
+                processes.broadcast(&Message::End { code }, &[])?;
             }
-        } else if !processes.has_parted() {
+        } else if !processes.has_ended() {
             #[cfg(feature = "mpi")]
             if let Some(running) = &self.running {
                 // The others still wait for this process, so they have to be ended.
                 running.abort(code.max(1));
             }
         }
-        outcome.map_err(|_| exit::Told(code).into())
+        outcome.map_err(|_| exit::Reported(code).into())
     }
 }

@@ -19,8 +19,8 @@ pub(crate) struct ProcessGroup {
     peers: Arc<dyn Peers>,
     /// The number of this process among those of its machine.
     local_rank: usize,
-    /// True once all processes know that the team ends.
-    parted: Arc<AtomicBool>,
+    /// True once all processes know that the group ends.
+    ended: Arc<AtomicBool>,
 }
 
 /// A message of the leader to all other processes.
@@ -38,9 +38,9 @@ pub(crate) enum Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     /// It can take the step.
-    Fine,
+    Ready,
     /// The leader has made a checkpoint, whose state follows.
-    Kept,
+    HasCheckpoint,
     /// The leader ends the variant.
     Ended,
     /// A signal asks for a stop.
@@ -51,21 +51,24 @@ pub(crate) enum Status {
 
 /// The decision that follows from the statuses of all processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Go,
-    /// Go on after the leader has sent its state.
-    Keep,
+pub(crate) enum Decision {
+    /// All take the step.
+    Step,
+    /// All take the step after the leader has sent the state of its trainer.
+    ShareState,
+    /// The variant has ended.
     End,
+    /// All stop, because of this signal.
     Interrupt(u8),
-    /// Stop, because of this process, the first that failed.
+    /// All stop, because the process of this rank, the first, failed.
     Fail(usize),
 }
 
 impl Status {
     fn number(self) -> u8 {
         match self {
-            Self::Fine => 0,
-            Self::Kept => 1,
+            Self::Ready => 0,
+            Self::HasCheckpoint => 1,
             Self::Ended => 2,
             Self::Failed => 3,
             Self::Interrupted(signal) => 128 | signal,
@@ -74,8 +77,8 @@ impl Status {
 
     fn of(number: u8) -> Self {
         match number {
-            0 => Self::Fine,
-            1 => Self::Kept,
+            0 => Self::Ready,
+            1 => Self::HasCheckpoint,
             2 => Self::Ended,
             128.. => Self::Interrupted(number & 127),
             _ => Self::Failed,
@@ -91,7 +94,7 @@ impl ProcessGroup {
 
     /// The processes of a run.
     pub(crate) fn of(peers: Arc<dyn Peers>, local_rank: usize) -> Self {
-        Self { peers, local_rank, parted: Arc::default() }
+        Self { peers, local_rank, ended: Arc::default() }
     }
 
     pub(crate) fn is_alone(&self) -> bool {
@@ -99,7 +102,7 @@ impl ProcessGroup {
     }
 
     /// True for the process that evaluates, writes and prints.
-    pub(crate) fn leads(&self) -> bool {
+    pub(crate) fn is_leader(&self) -> bool {
         self.rank() == 0
     }
 
@@ -119,16 +122,16 @@ impl ProcessGroup {
         self.peers.clone()
     }
 
-    /// True if all processes know that the team ends, so that nobody waits for another.
-    pub(crate) fn has_parted(&self) -> bool {
-        self.parted.load(Ordering::Relaxed)
+    /// True if all processes know that the group ends, so that nobody waits for another.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
-    /// Tells all others the own status, and decides from all statuses how to go on.
+    /// Sends the status of this process to all others, and decides from all statuses. Each process takes the same decision.
     ///
     /// # Errors
     /// If they cannot be reached.
-    pub(crate) fn agree(&self, own: Status) -> Result<Verdict> {
+    pub(crate) fn agree(&self, own: Status) -> Result<Decision> {
         let all = self.peers.all_gather(&[f32::from(own.number())], &vec![1; self.count()])?;
         let all: Vec<Status> = all.into_iter().map(|number| Status::of(number as u8)).collect();
         let failed = all.iter().position(|status| *status == Status::Failed);
@@ -136,17 +139,17 @@ impl ProcessGroup {
             Status::Interrupted(signal) => Some(*signal),
             _ => None,
         });
-        let verdict = match (failed, interrupted, all.first()) {
-            (Some(rank), ..) => Verdict::Fail(rank),
-            (None, Some(signal), _) => Verdict::Interrupt(signal),
-            (None, None, Some(Status::Ended)) => Verdict::End,
-            (None, None, Some(Status::Kept)) => Verdict::Keep,
-            _ => Verdict::Go,
+        let decision = match (failed, interrupted, all.first()) {
+            (Some(rank), ..) => Decision::Fail(rank),
+            (None, Some(signal), _) => Decision::Interrupt(signal),
+            (None, None, Some(Status::Ended)) => Decision::End,
+            (None, None, Some(Status::HasCheckpoint)) => Decision::ShareState,
+            _ => Decision::Step,
         };
-        if matches!(verdict, Verdict::Fail(_) | Verdict::Interrupt(_)) {
-            self.parted.store(true, Ordering::Relaxed);
+        if matches!(decision, Decision::Fail(_) | Decision::Interrupt(_)) {
+            self.ended.store(true, Ordering::Relaxed);
         }
-        Ok(verdict)
+        Ok(decision)
     }
 
     /// True if all processes call this with the same number.
@@ -158,11 +161,11 @@ impl ProcessGroup {
         Ok(all.iter().all(|other| *other == number as f32))
     }
 
-    /// Sends a message to all others, who [`hear`](Self::hear) it.
+    /// Sends a message to all others, who [`receive`](Self::receive) it.
     ///
     /// # Errors
     /// If they cannot be reached.
-    pub(crate) fn say(&self, message: &Message, state: &[u8]) -> Result<()> {
+    pub(crate) fn broadcast(&self, message: &Message, state: &[u8]) -> Result<()> {
         if self.is_alone() {
             return Ok(());
         }
@@ -176,14 +179,15 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// If it cannot be reached, or is another version of this program.
-    pub(crate) fn hear(&self) -> Result<(Message, Vec<u8>)> {
+    pub(crate) fn receive(&self) -> Result<(Message, Vec<u8>)> {
         let mut bytes = Vec::new();
         self.peers.broadcast(&mut bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-        let message = serde_json::from_slice(&bytes[..end]).context("understanding the process of rank 0");
+        let message: Result<_> =
+            serde_json::from_slice(&bytes[..end]).context("reading the message of the process of rank 0");
         let message = message?;
         if let Message::End { .. } = message {
-            self.parted.store(true, Ordering::Relaxed);
+            self.ended.store(true, Ordering::Relaxed);
         }
         Ok((message, bytes.split_off((end + 1).min(bytes.len()))))
     }
@@ -192,9 +196,9 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// If they cannot be reached.
-    pub(crate) fn give(&self, mut state: Vec<u8>) -> Result<Vec<u8>> {
+    pub(crate) fn broadcast_state(&self, mut state: Vec<u8>) -> Result<Vec<u8>> {
         self.peers.broadcast(&mut state)?;
-        ensure!(!state.is_empty(), "the process of rank 0 gave no state");
+        ensure!(!state.is_empty(), "the process of rank 0 sent no state");
         Ok(state)
     }
 }
@@ -244,25 +248,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_that_one_says_is_what_all_do() {
-        use Status::{Ended, Failed, Fine, Interrupted, Kept};
+    fn the_worst_status_of_one_process_decides_for_all() {
+        use Status::{Ended, Failed, HasCheckpoint, Interrupted, Ready};
         let of = |own, others: &[Status]| {
             let processes = ProcessGroup::of(Arc::new(Others(others.to_vec())), 0);
-            (processes.agree(own).unwrap(), processes.has_parted())
+            (processes.agree(own).unwrap(), processes.has_ended())
         };
-        assert_eq!(of(Fine, &[Fine, Fine]), (Verdict::Go, false));
-        assert_eq!(of(Kept, &[Fine, Fine]), (Verdict::Keep, false));
-        assert_eq!(of(Ended, &[Fine, Fine]), (Verdict::End, false));
-        assert_eq!(of(Kept, &[Fine, Interrupted(15)]), (Verdict::Interrupt(15), true));
-        assert_eq!(of(Interrupted(2), &[Failed, Fine]), (Verdict::Fail(1), true));
-        assert_eq!(of(Ended, &[Fine, Failed]), (Verdict::Fail(2), true));
+        assert_eq!(of(Ready, &[Ready, Ready]), (Decision::Step, false));
+        assert_eq!(of(HasCheckpoint, &[Ready, Ready]), (Decision::ShareState, false));
+        assert_eq!(of(Ended, &[Ready, Ready]), (Decision::End, false));
+        assert_eq!(of(HasCheckpoint, &[Ready, Interrupted(15)]), (Decision::Interrupt(15), true));
+        assert_eq!(of(Interrupted(2), &[Failed, Ready]), (Decision::Fail(1), true));
+        assert_eq!(of(Ended, &[Ready, Failed]), (Decision::Fail(2), true));
     }
 
     #[test]
-    fn what_is_said_is_heard_with_its_state() {
+    fn a_message_is_received_with_its_state() {
         #[derive(Debug)]
-        struct Heard(std::sync::Mutex<Vec<u8>>);
-        impl Peers for Heard {
+        struct Recorded(std::sync::Mutex<Vec<u8>>);
+        impl Peers for Recorded {
             fn rank(&self) -> usize {
                 0
             }
@@ -276,17 +280,17 @@ mod tests {
                 Ok(())
             }
             fn broadcast(&self, bytes: &mut Vec<u8>) -> CoreResult<()> {
-                let mut said = self.0.lock().unwrap();
-                if said.is_empty() {
-                    said.clone_from(bytes)
+                let mut sent = self.0.lock().unwrap();
+                if sent.is_empty() {
+                    sent.clone_from(bytes)
                 } else {
-                    bytes.clone_from(&said)
+                    bytes.clone_from(&sent)
                 }
                 Ok(())
             }
         }
-        let processes = ProcessGroup::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
-        processes.say(&Message::Variant { at: 3 }, b"a\nstate\n").unwrap();
-        assert_eq!(processes.hear().unwrap(), (Message::Variant { at: 3 }, b"a\nstate\n".to_vec()));
+        let processes = ProcessGroup::of(Arc::new(Recorded(std::sync::Mutex::default())), 0);
+        processes.broadcast(&Message::Variant { at: 3 }, b"a\nstate\n").unwrap();
+        assert_eq!(processes.receive().unwrap(), (Message::Variant { at: 3 }, b"a\nstate\n".to_vec()));
     }
 }

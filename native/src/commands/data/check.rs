@@ -15,7 +15,7 @@ use crate::config::probe::ProbeSection;
 use crate::console::{Console, table};
 use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
-use crate::exit::{told, usage};
+use crate::exit::{message_with_causes, usage};
 use crate::experiment::preflight::check_measured;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 
@@ -116,7 +116,8 @@ fn check_own(
         if !splits.train.conditions.contains_key(&probe.condition) {
             probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
         }
-        survey.refused = check_measured(&probe, &splits, data.judged()).err().map(|error| told(&error));
+        survey.refused =
+            check_measured(&probe, &splits, data.judged()).err().map(|error| message_with_causes(&error));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();

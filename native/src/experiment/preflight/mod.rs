@@ -19,7 +19,7 @@ use crate::config::selection::Readout;
 use crate::config::{Recipe, VARIANTS};
 use crate::console::line;
 use crate::devices::DeviceSet;
-use crate::exit::{told, usage};
+use crate::exit::{message_with_causes, usage};
 use crate::experiment::evaluate::CLASSIFIER;
 use crate::experiment::evaluate::draw::Drawing;
 use crate::experiment::evaluate::probe::{Represented, judge, measure, measure_classes};
@@ -208,7 +208,7 @@ fn in_short(probe: &ProbeSection) -> ProbeSection {
 }
 
 fn refused(error: anyhow::Error) -> anyhow::Error {
-    usage(format_args!("the evaluation would fail: {}", told(&error)))
+    usage(format_args!("the evaluation would fail: {}", message_with_causes(&error)))
 }
 
 /// Checks that the figures of a variant can be drawn.

@@ -218,7 +218,7 @@ impl Training {
                 return Err(usage(format_args!("its first stage has only {done} steps; measure fewer")));
             }
             images += spans::step(|| self.loader.step(&mut self.trainer))?;
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(Interrupted("a profile keeps nothing; run it again".into()).into());
             }
             self.progress.at(self.trainer.step_number(), "");

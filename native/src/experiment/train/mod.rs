@@ -21,10 +21,10 @@ use self::trainer::{is_divergence, is_of_another};
 use super::session::Session;
 use crate::config::sections::RecipeVariant;
 use crate::console::{Progress, line};
-use crate::exit::told;
+use crate::exit::message_with_causes;
 use crate::experiment::memory::used::Used;
 use crate::interrupt;
-use crate::peers::{Message, Status, Verdict};
+use crate::peers::{Decision, Message, Status};
 use crate::run_folder::record::{Measurement, Stopped, Why};
 use crate::run_folder::state::Checkpointed;
 use crate::run_folder::tensorboard::EventLog;
@@ -99,7 +99,7 @@ impl<'a> VariantTraining<'a> {
         loader.divide(trainer.part());
         let processes = &session.devices.processes;
         if !processes.is_alone() {
-            processes.say(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;
+            processes.broadcast(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.variants[at].seconds);
         match processes.count() {
@@ -160,7 +160,7 @@ impl<'a> VariantTraining<'a> {
 
     /// True if the user requested a stop. Several processes agree on it before the next step.
     fn is_asked(&self) -> bool {
-        self.session.devices.processes.is_alone() && interrupt::asked()
+        self.session.devices.processes.is_alone() && interrupt::is_requested()
     }
 
     /// The batch of the next step, if all processes can take that step. If one cannot, or was interrupted, all end with a
@@ -174,27 +174,27 @@ impl<'a> VariantTraining<'a> {
         let status = match (&batch, interrupt::signal()) {
             (Err(_), _) => Status::Failed,
             (Ok(_), Some(signal)) => Status::Interrupted(signal),
-            (Ok(_), None) if self.unshared_state.is_some() => Status::Kept,
-            (Ok(_), None) => Status::Fine,
+            (Ok(_), None) if self.unshared_state.is_some() => Status::HasCheckpoint,
+            (Ok(_), None) => Status::Ready,
         };
         match processes.agree(status)? {
-            Verdict::Keep => {
-                processes.give(self.unshared_state.take().unwrap_or_default())?;
+            Decision::ShareState => {
+                processes.broadcast_state(self.unshared_state.take().unwrap_or_default())?;
                 batch
             }
-            Verdict::Interrupt(signal) => {
-                interrupt::heard(signal);
+            Decision::Interrupt(signal) => {
+                interrupt::adopt(signal);
                 self.keep_if_finite()?;
                 Err(self.session.interrupted())
             }
-            Verdict::Fail(rank) => {
+            Decision::Fail(rank) => {
                 self.keep_if_finite()?;
                 let resumed = self.session.resuming();
                 Err(batch
                     .err()
                     .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{resumed}`")))
             }
-            Verdict::Go | Verdict::End => batch,
+            Decision::Step | Decision::End => batch,
         }
     }
 
@@ -216,26 +216,26 @@ impl<'a> VariantTraining<'a> {
     /// Tells the other processes that the variant has ended or failed, unless they know. Their statuses may change the outcome.
     fn part(&mut self, outcome: Result<Option<Stopped>>) -> Result<Option<Stopped>> {
         let processes = self.session.devices.processes.clone();
-        if processes.is_alone() || processes.has_parted() {
+        if processes.is_alone() || processes.has_ended() {
             return outcome;
         }
         let status = match &outcome {
             Ok(_) => Status::Ended,
             // The process that failed reports it.
-            Err(error) if is_of_another(error) => Status::Fine,
+            Err(error) if is_of_another(error) => Status::Ready,
             Err(_) => Status::Failed,
         };
         match (processes.agree(status)?, outcome) {
-            (Verdict::Fail(rank), Err(error)) if is_of_another(&error) => {
+            (Decision::Fail(rank), Err(error)) if is_of_another(&error) => {
                 let resumed = self.session.resuming();
                 Err(anyhow!("process {rank} failed; continue with `{resumed}`"))
             }
             (_, Err(error)) => Err(error),
-            (Verdict::Interrupt(signal), Ok(_)) => {
-                interrupt::heard(signal);
+            (Decision::Interrupt(signal), Ok(_)) => {
+                interrupt::adopt(signal);
                 Err(self.session.interrupted())
             }
-            (Verdict::Fail(rank), Ok(_)) => Err(anyhow!("process {rank} failed in the last step")),
+            (Decision::Fail(rank), Ok(_)) => Err(anyhow!("process {rank} failed in the last step")),
             (_, outcome) => outcome,
         }
     }
@@ -373,8 +373,11 @@ impl<'a> VariantTraining<'a> {
             self.repeat(last)?;
         }
         let iteration = self.trainer.step_number();
-        let message =
-            format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.variant.name);
+        let message = format!(
+            "{}; {} is kept as it was at iteration {iteration}",
+            message_with_causes(error),
+            self.variant.name
+        );
         Ok(Stopped { why: Why::Diverged, message })
     }
 
@@ -391,7 +394,7 @@ impl<'a> VariantTraining<'a> {
             if self.is_due(self.session.recipe.train.log_every as u64) {
                 pollster::block_on(self.trainer.mean_loss())?;
             }
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(self.session.interrupted());
             }
         }
@@ -476,7 +479,7 @@ mod tests {
         let processes = ProcessGroup::of(Arc::new(Others(vec![Status::Failed])), 0);
         training.session.devices.processes = processes.clone();
         let outcome = training.iterate();
-        assert!(processes.has_parted());
+        assert!(processes.has_ended());
         let error = training.part(outcome).unwrap_err().to_string();
         assert!(error.starts_with("process 1 failed; continue with `simile train --resume"), "{error}");
     }
