@@ -183,9 +183,8 @@ impl ProcessGroup {
         let mut bytes = Vec::new();
         self.peers.broadcast(&mut bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-        let message: Result<_> =
-            serde_json::from_slice(&bytes[..end]).context("reading the message of the process of rank 0");
-        let message = message?;
+        let message: Message =
+            serde_json::from_slice(&bytes[..end]).context("reading the message of the process of rank 0")?;
         if let Message::End { .. } = message {
             self.ended.store(true, Ordering::Relaxed);
         }

@@ -1,0 +1,202 @@
+//! The checkpoints of a variant, and the state that is restored if it diverges.
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::VariantTraining;
+use super::trainer::{self, is_divergence};
+use crate::console::line;
+use crate::exit::message_with_causes;
+use crate::interrupt;
+use crate::run_folder::record::{Stopped, Why};
+use crate::run_folder::state::Checkpointed;
+
+impl VariantTraining<'_> {
+    /// Makes a checkpoint of the state between two steps.
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
+        self.events.flush()?;
+        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
+    }
+
+    /// As [`checkpoint`](Self::checkpoint), where all processes end for another reason: no checkpoint is made of numbers that are not
+    /// finite. The run resumes from the checkpoint before, and then finds them again.
+    pub(super) fn checkpoint_if_finite(&mut self) -> Result<()> {
+        match self.checkpoint() {
+            Err(error) if is_divergence(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Makes a checkpoint if it is time for one by count, by the clock, or because the run ends. One that is not the last is
+    /// left out if the one before is still being written, or if checkpoints would take more than a hundredth of the time:
+    /// no number depends on which are made.
+    pub(super) fn checkpoint_if_due(&mut self, stop_requested: bool) -> Result<()> {
+        let by_count = self.is_due(self.session.recipe.train.checkpoint_every as u64);
+        let is_last = self.trainer.is_finished() || stop_requested;
+        if !by_count && !is_last && !self.clock.is_due() {
+            return Ok(());
+        }
+        if !is_last && !self.is_free_for_checkpoint() {
+            return if by_count { self.check_finite() } else { Ok(()) };
+        }
+        let began = Instant::now();
+        self.events.flush()?;
+        let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
+        let result = self.session.checkpoint(self.at, &self.trainer, why);
+        if result.is_ok() && !self.session.devices.processes.is_alone() {
+            self.unshared_state = Some(pollster::block_on(self.trainer.to_bytes())?);
+        }
+        self.clock.rewind(began.elapsed());
+        match result {
+            // Divergence is detected only at steps that do not depend on a clock or a signal.
+            Err(error) if !by_count && is_divergence(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// True if a checkpoint would neither wait for the one before nor take more than its share of the time. Several
+    /// processes make each one: they could not repeat steps.
+    fn is_free_for_checkpoint(&self) -> bool {
+        !self.session.devices.processes.is_alone()
+            || (self.clock.affords_checkpoint() && !self.session.is_writing())
+    }
+
+    /// Finds divergence at the step at which the checkpoint that is left out would have found it.
+    fn check_finite(&mut self) -> Result<()> {
+        let began = Instant::now();
+        if !pollster::block_on(self.trainer.is_finite())? {
+            // Names the first tensor that is not.
+            pollster::block_on(self.trainer.to_bytes())?;
+        }
+        self.clock.spend(began.elapsed());
+        Ok(())
+    }
+
+    /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
+    /// are not finite. Evaluations since then were finite, and are kept.
+    pub(super) fn restore_last_finite(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
+        self.session.written()?;
+        let good = self.session.state.variants[self.at].good.clone();
+        self.trainer = trainer::open(self.session, self.variant, &self.loader, good.as_deref())?;
+        let state = &mut self.session.state.variants[self.at];
+        (state.iteration, state.trainer) = (self.trainer.step_number(), good);
+        let every = self.session.recipe.train.checkpoint_every as u64;
+        let last = completed / every * every;
+        if self.trainer.step_number() < last && self.session.devices.processes.is_alone() {
+            self.repeat(last)?;
+        }
+        let iteration = self.trainer.step_number();
+        let message = format!(
+            "{}; {} is kept as it was at iteration {iteration}",
+            message_with_causes(error),
+            self.variant.name
+        );
+        Ok(Stopped { why: Why::Diverged, message })
+    }
+
+    /// Repeats the steps up to an iteration whose checkpoint was left out, and makes it.
+    fn repeat(&mut self, last: u64) -> Result<()> {
+        let first = self.trainer.step_number() + 1;
+        line(format_args!("{}: repeating iterations {first} to {last}", self.variant.name));
+        while self.trainer.step_number() < last {
+            if self.trainer.awaits_scores() {
+                self.begin_stage()?;
+            }
+            self.loader.step(&mut self.trainer)?;
+            // The state has the losses that no line has had yet.
+            if self.is_due(self.session.recipe.train.log_every as u64) {
+                pollster::block_on(self.trainer.mean_loss())?;
+            }
+            if interrupt::is_requested() {
+                return Err(self.session.interrupted());
+            }
+        }
+        self.session.state.variants[self.at].iteration = last;
+        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByCount)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Recipe;
+    use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
+    use crate::experiment::run::{begin, prepare};
+    use crate::experiment::session::Session;
+    use crate::peers::testing::Others;
+    use crate::peers::{ProcessGroup, Status};
+    use crate::run_folder::folder::RunFolder;
+    use crate::run_folder::tensorboard::EventLog;
+
+    /// Weights that grow by a factor of 9 in each step, until the loss is no number any more.
+    const DIVERGING: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[optimizer]\nname = \"sgd\"\n\
+        learning_rate = 1.0\nmomentum = 0.0\nweight_decay = 10.0\n\n[train]\nbatch = 16\niterations = 60\n\
+        checkpoint_every = 2\nlog_every = 3\n\n[objective]\nname = \"nt-xent\"\n";
+
+    fn session(root: &Path) -> Session {
+        let recipe = Recipe::resolved(DIVERGING, Path::new("mine.toml")).unwrap();
+        let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
+        let prepared = prepare(recipe, None, devices).unwrap();
+        begin(RunFolder::create(Some(root), "x").unwrap(), prepared).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_left_checkpoints_out_diverges_to_the_same_state() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, affords: bool| {
+            let mut session = session(&place.path().join(name));
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            if !affords {
+                training.clock.rewind(Duration::from_secs(1_000_000));
+            }
+            for _ in 0..4 {
+                training.step().unwrap();
+                training.checkpoint_if_due(false).unwrap();
+                training.session.written().unwrap();
+            }
+            let good = training.session.state.variants[0].good.clone().unwrap();
+            assert!(good.contains(if affords { "iteration-4." } else { "iteration-0." }), "{good}");
+            let stopped = training.iterate().unwrap().unwrap();
+            training.session.written().unwrap();
+            let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
+            assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
+            session.log.flush().unwrap();
+            let state = &session.state.variants[0];
+            let file = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
+            assert!(file == bytes && state.good == state.trainer);
+            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
+            (bytes, stopped.message, lines, state.iteration)
+        };
+        let (all, few) = (ended("all", true), ended("few", false));
+        assert!(all == few, "{} {}", all.1, few.1);
+    }
+
+    /// The run went on with the next variant, and waited for processes that had ended.
+    #[test]
+    fn what_ends_another_process_ends_the_run_though_its_numbers_are_not_finite() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session(&place.path().join("run"));
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        while !training.trainer.is_finished() && training.check_finite().is_ok() {
+            // A loss that is no number is an error, after which the weights are none either.
+            drop(training.step());
+        }
+        let processes = ProcessGroup::of(Arc::new(Others(vec![Status::Failed])), 0);
+        training.session.devices.processes = processes.clone();
+        let outcome = training.iterate();
+        assert!(processes.has_ended());
+        let error = training.leave_group(outcome).unwrap_err().to_string();
+        assert!(error.starts_with("process 1 failed; continue with `simile train --resume"), "{error}");
+    }
+}
