@@ -72,8 +72,8 @@ fn train(
     if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
         something_runs(shipped, &table, &rows, scale)?;
     }
-    let settled = several.all()?;
-    let (absent, count) = (several.missing(&settled), several.tasks.len());
+    let outcomes = several.all()?;
+    let (absent, count) = (several.missing(&outcomes), several.tasks.len());
     if absent.len() == count {
         return nothing_missing(&absent, count);
     }
@@ -86,12 +86,12 @@ fn train(
         scale: arguments.scale,
         reduction: Comparison::reduction(&table, arguments.scale),
         seeds: arguments.seeds,
-        device: devices_of(&settled, &arguments.runs.device)?,
+        device: devices_of(&outcomes, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments, scale),
         metrics: &table.metric,
         figure: table.figure.as_ref(),
-        rows: compare(&table, arguments.scale, &results(&rows, &tasks, &settled))?,
+        rows: compare(&table, arguments.scale, &results(&rows, &tasks, &outcomes))?,
         absent,
     };
     write(out, shipped, &table, files_of(&comparison)?)?;

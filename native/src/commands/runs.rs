@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::cli::Runs;
 use crate::console::Console;
-use crate::experiment::settle::Settled;
+use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::{Listed, Several};
 use crate::peers;
 
@@ -35,9 +35,9 @@ pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Co
         peers::refuse_several("do all of the runs")?;
         return Ok(false);
     };
-    let settled = several.one(index)?;
-    let diverged = match &settled {
-        Settled::Diverged(message) => Some(message.as_str()),
+    let outcome = several.one(index)?;
+    let diverged = match &outcome {
+        RunOutcome::Diverged(message) => Some(message.as_str()),
         _ => None,
     };
     let task = &several.tasks[index];

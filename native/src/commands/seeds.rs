@@ -12,7 +12,7 @@ use crate::cli::Train;
 use crate::config::Recipe;
 use crate::console::{Console, line, table};
 use crate::exit::{Interrupted, usage};
-use crate::experiment::settle::{Settled, settle};
+use crate::experiment::run_outcome::{RunOutcome, run_or_resume};
 use crate::interrupt;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
@@ -76,15 +76,15 @@ pub(super) fn run(
         let mut of_seed = recipe.clone();
         of_seed.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
-        match settle(&folder, of_seed, data.as_deref(), device, &|_| Ok(())).map_err(of_all)? {
-            Settled::Done(_) => {}
-            Settled::Diverged(message) => {
+        match run_or_resume(&folder, of_seed, data.as_deref(), device, &|_| Ok(())).map_err(of_all)? {
+            RunOutcome::Done(_) => {}
+            RunOutcome::Diverged(message) => {
                 diverged.push(format!("seed {seed}: {message}"));
                 if !folder.join(RESULT).is_file() {
                     continue;
                 }
             }
-            Settled::Missing(reason) => anyhow::bail!("seed {seed}: {reason}"),
+            RunOutcome::Missing(reason) => anyhow::bail!("seed {seed}: {reason}"),
         }
         records.push(RunRecord::read(&folder)?);
     }

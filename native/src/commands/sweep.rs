@@ -13,7 +13,7 @@ use crate::console::{Console, line};
 use crate::data::settings::JudgedBy;
 use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
-use crate::experiment::settle::Settled;
+use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::{Known, Missing, Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
@@ -55,13 +55,13 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         return Ok(());
     }
     line(format_args!("{} of {grid} points, {} runs each", tried.len(), arguments.seeds));
-    let settled = several.all()?;
-    let (missing, count) = (several.missing(&settled), several.tasks.len());
+    let outcomes = several.all()?;
+    let (missing, count) = (several.missing(&outcomes), several.tasks.len());
     if missing.len() == count {
         return nothing_missing(&missing, count);
     }
     let search = Search { arguments, name: &name, plan: &plan, axes: &axes, tried: &tried, grid, aim };
-    let sweep = search.summary(&settled, missing)?;
+    let sweep = search.summary(&outcomes, missing)?;
     write(&sweep, &out)?;
     console.answer(&sweep, || sweep.text())?;
     nothing_missing(&sweep.missing, count)
@@ -81,21 +81,21 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The points with what their runs measured, the best first, and which of them to take.
+    /// The points with the metrics of their runs, the best first, and the point to take.
     ///
     /// # Errors
-    /// A usage error if no run measures what a point is chosen by.
-    fn summary(&self, settled: &[Settled], missing: Vec<Missing>) -> Result<Sweep<'a>> {
+    /// A usage error if no run measures the metric by which the points are ranked.
+    fn summary(&self, outcomes: &[RunOutcome], missing: Vec<Missing>) -> Result<Sweep<'a>> {
         let Self { arguments, name, plan, axes, tried, grid, aim } = *self;
-        let mut outcomes: Vec<Outcome> =
-            plan.tried(axes, tried, settled).iter().map(|tried| Outcome::of(axes, tried)).collect();
-        aim.rank(&mut outcomes)?;
-        let noise = Noise { held_out: judged(settled) };
-        front::mark(&mut outcomes, aim, noise);
-        let limit = limit(arguments.leak_at_most, &outcomes)?;
-        let within = |outcome: &Outcome| limit.is_none_or(|limit| limit.holds(outcome));
-        let chosen = outcomes.iter().position(|outcome| outcome.diverged.is_empty() && within(outcome));
-        let best = chosen.and_then(|at| outcomes.get(at));
+        let runs = plan.runs_of_points(axes, tried, outcomes);
+        let mut points: Vec<Outcome> = runs.iter().map(|runs| Outcome::of(axes, runs)).collect();
+        aim.rank(&mut points)?;
+        let noise = Noise { held_out: held_out_images(outcomes) };
+        front::mark(&mut points, aim, noise);
+        let limit = limit(arguments.leak_at_most, &points)?;
+        let within = |point: &Outcome| limit.is_none_or(|limit| limit.holds(point));
+        let chosen = points.iter().position(|point| point.diverged.is_empty() && within(point));
+        let best = chosen.and_then(|at| points.get(at));
         let data = plan.recipe_at(axes, tried, 0)?.data;
         let final_images = final_images(&data, arguments.data.as_deref());
         Ok(Sweep {
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
             aim,
             grid,
             seeds: arguments.seeds,
-            device: devices_of(settled, &arguments.runs.device)?,
+            device: devices_of(outcomes, &arguments.runs.device)?,
             version: env!("CARGO_PKG_VERSION"),
             command: command(arguments),
             best: best.map_or_else(String::new, |best| train(arguments, axes, best, final_images)),
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
             limit,
             chosen,
             noise,
-            points: outcomes,
+            points,
             missing,
         })
     }
@@ -231,10 +231,10 @@ fn variant_and_data(
 }
 
 /// The number of images by which the points are judged, if a run knows it.
-fn judged(settled: &[Settled]) -> Option<usize> {
-    settled.iter().find_map(|settled| match settled {
-        Settled::Done(result) => result.images.map(|images| images.test),
-        Settled::Diverged(_) | Settled::Missing(_) => None,
+fn held_out_images(outcomes: &[RunOutcome]) -> Option<usize> {
+    outcomes.iter().find_map(|outcome| match outcome {
+        RunOutcome::Done(result) => result.images.map(|images| images.test),
+        RunOutcome::Diverged(_) | RunOutcome::Missing(_) => None,
     })
 }
 

@@ -67,7 +67,7 @@ impl Default for ProbeSection {
 impl ProbeSection {
     /// Lets the data of a new run decide whether there is a leak to measure, so that the default does not name a
     /// variable that is not there. Another name was given on purpose, and stays.
-    pub(crate) fn settle(&mut self, has_variables: bool) {
+    pub(crate) fn drop_absent_condition(&mut self, has_variables: bool) {
         if !has_variables && self.condition == default_condition() {
             self.condition.clear();
         }

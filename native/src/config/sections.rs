@@ -105,7 +105,7 @@ fn default_checkpoint_minutes() -> f64 {
 
 impl TrainSection {
     /// Sets the values that the recipe leaves to the devices of a new run. A run that goes on elsewhere keeps them.
-    pub(crate) fn settle(&mut self, on_gpu: bool) {
+    pub(crate) fn set_device_defaults(&mut self, on_gpu: bool) {
         if on_gpu {
             self.drop_last.get_or_insert(true);
         }

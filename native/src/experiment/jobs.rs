@@ -14,7 +14,7 @@ use crate::experiment::memory::available::room_beside;
 use crate::interrupt;
 
 /// Time after which a run has loaded its data, so that its memory use is known.
-const SETTLED: Duration = Duration::from_secs(3);
+const LOADED: Duration = Duration::from_secs(3);
 
 /// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as fit into
 /// memory. An item begins when the earlier item at the index `after` has ended. If there are several, the lines of each
@@ -130,8 +130,8 @@ impl Queue {
             if state.failed || state.waiting.is_empty() || interrupt::is_requested() {
                 return None;
             }
-            let settled = state.begun.is_none_or(|begun| begun.elapsed() >= SETTLED);
-            if (state.running == 0 || (settled && room_beside(state.running)))
+            let loaded = state.begun.is_none_or(|begun| begun.elapsed() >= LOADED);
+            if (state.running == 0 || (loaded && room_beside(state.running)))
                 && let Some(at) = self.ready(&mut state)
             {
                 (state.running, state.begun) = (state.running + 1, Some(Instant::now()));

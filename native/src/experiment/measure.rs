@@ -55,7 +55,7 @@ pub(crate) fn measure(
     devices: &DeviceSet,
     epochs: usize,
 ) -> Result<Input> {
-    recipe.train.settle(devices.has_gpu());
+    recipe.train.set_device_defaults(devices.has_gpu());
     let began = Instant::now();
     let splits = Splits::of(&recipe, data.as_deref())?;
     let read_seconds = began.elapsed().as_secs_f64();

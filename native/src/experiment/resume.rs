@@ -10,10 +10,10 @@ use crate::console::line;
 use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
-use crate::experiment::longer::{self, PRIOR, Resumed};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
+use crate::experiment::resumed_recipe::{PRIOR, Resumed, resumed_recipe};
 use crate::experiment::run::{begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
 use crate::experiment::write;
@@ -51,7 +51,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.verify(&folder)?;
     // Also of a finished run: its process may have been killed right after it wrote its last state.
     state.drop_outdated(&folder);
-    let Resumed { recipe, is_longer, is_moved } = longer::recipe(&folder, &state, &written, options.set)?;
+    let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
     if is_longer {
         state.follow(&recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {

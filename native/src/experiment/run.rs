@@ -69,12 +69,12 @@ pub(super) struct Prepared {
 /// # Errors
 /// If a file is missing or damaged; a usage error if the run would fail later, or a step does not fit into memory.
 pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
-    recipe.train.settle(devices.has_gpu());
+    recipe.train.set_device_defaults(devices.has_gpu());
     // Reading images may take long, so that these two come first.
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
-    recipe.probe.settle(!splits.train.conditions.is_empty());
+    recipe.probe.drop_absent_condition(!splits.train.conditions.is_empty());
     let Foreseen { warnings, metrics } = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
     Ok(Prepared { recipe, data, devices, splits, weights, warnings, metrics })

@@ -16,7 +16,7 @@ use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Interrupted, usage};
 use crate::experiment::jobs::side_by_side;
-use crate::experiment::settle::{Settled, found, outcome, settle};
+use crate::experiment::run_outcome::{RunOutcome, read_outcome, read_outcome_of, run_or_resume};
 use crate::interrupt;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{self, RECIPE, worker};
@@ -25,8 +25,8 @@ use crate::run_folder::folder::{self, RECIPE, worker};
 const BY_TASK: &str = "by-task.txt";
 const BY_TASK_TEXT: &str = "The runs of this folder were begun with --task. The same command without it collects them; with --jobs N it runs \
      those that are missing.\n";
-/// Time between two looks at a run that another process works on.
-const LOOK: Duration = Duration::from_secs(2);
+/// Time between two checks of a run that another process works on.
+const POLL: Duration = Duration::from_secs(2);
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub(crate) struct Missing {
 pub(crate) enum Known<'a> {
     /// Their names, before it begins.
     Names(&'a BTreeSet<String>),
-    Outcome(&'a Settled),
+    Outcome(&'a RunOutcome),
 }
 
 /// The runs of one command, with the recipe of each.
@@ -87,7 +87,7 @@ pub(crate) struct Several<'a> {
 impl Task {
     /// True if it has a result, which needs nothing that is missing.
     pub(crate) fn has_ended(&self) -> bool {
-        outcome(&self.folder).is_some()
+        read_outcome(&self.folder).is_some()
     }
 
     /// True if a process works on it, or did.
@@ -115,10 +115,10 @@ impl Several<'_> {
     }
 
     /// Checks that runs with the same section `[data]`, some of them of other machines, were of the same pictures.
-    fn check_same_pictures(&self, found: &[Settled]) -> Result<()> {
+    fn check_same_pictures(&self, outcomes: &[RunOutcome]) -> Result<()> {
         let mut first: Vec<(Recipe, Digest, usize)> = Vec::new();
-        for (index, settled) in found.iter().enumerate() {
-            let Settled::Done(result) = settled else { continue };
+        for (index, outcome) in outcomes.iter().enumerate() {
+            let RunOutcome::Done(result) = outcome else { continue };
             let (Some(files), recipe) = (result.picture_files, (self.recipe)(index)?) else { continue };
             let is_alike = |(other, ..): &&(Recipe, Digest, usize)| {
                 other.data == recipe.data && other.selection == recipe.selection
@@ -141,16 +141,16 @@ impl Several<'_> {
     ///
     /// # Errors
     /// A usage error if there are more devices than runs at a time; any failure of a run except divergence, or of the check.
-    pub(crate) fn all(&self) -> Result<Vec<Settled>> {
+    pub(crate) fn all(&self) -> Result<Vec<RunOutcome>> {
         if self.collects() {
             line(format_args!(
                 "{} has runs that were started with --task: this command starts none",
                 self.out.display()
             ));
-            let found = (0..self.tasks.len()).map(|index| self.labelled(index, self.found(index)));
-            let found: Vec<Settled> = found.collect::<Result<_>>()?;
-            self.check_same_pictures(&found)?;
-            return Ok(found);
+            let outcomes = (0..self.tasks.len()).map(|index| self.labelled(index, self.read(index)));
+            let outcomes: Vec<RunOutcome> = outcomes.collect::<Result<_>>()?;
+            self.check_same_pictures(&outcomes)?;
+            return Ok(outcomes);
         }
         let jobs = match self.jobs {
             Some(jobs) if jobs < self.devices.len() => {
@@ -179,7 +179,7 @@ impl Several<'_> {
     /// # Errors
     /// A usage error if there is no such run, or several devices; a failure if another process works on it, the earlier
     /// run is not there, or the run fails, but for divergence.
-    pub(crate) fn one(&self, index: usize) -> Result<Settled> {
+    pub(crate) fn one(&self, index: usize) -> Result<RunOutcome> {
         let count = self.tasks.len();
         let Some(task) = self.tasks.get(index) else {
             return Err(usage(format_args!(
@@ -199,72 +199,72 @@ impl Several<'_> {
         if let Some(before) = task.after {
             self.wait_for(before)?;
         }
-        let settled = self.labelled(index, self.run(index, self.device(0)));
+        let outcome = self.labelled(index, self.run(index, self.device(0)));
         // Where nothing was begun, nothing is to be collected.
-        if is_first && settled.is_err() && !self.tasks.iter().any(Task::is_begun) {
+        if is_first && outcome.is_err() && !self.tasks.iter().any(Task::is_begun) {
             let _ = fs::remove_file(&mark);
         }
-        match settled? {
-            Settled::Missing(reason) => anyhow::bail!(reason),
-            settled => Ok(settled),
+        match outcome? {
+            RunOutcome::Missing(reason) => anyhow::bail!(reason),
+            outcome => Ok(outcome),
         }
     }
 
     /// The runs without a result. Those that lack something on this machine are not counted.
-    pub(crate) fn missing(&self, settled: &[Settled]) -> Vec<Missing> {
-        let missing = |(index, (task, settled)): (usize, (&Task, &Settled))| match settled {
-            Settled::Missing(reason) if task.missing.is_none() => {
+    pub(crate) fn missing(&self, outcomes: &[RunOutcome]) -> Vec<Missing> {
+        let missing = |(index, (task, outcome)): (usize, (&Task, &RunOutcome))| match outcome {
+            RunOutcome::Missing(reason) if task.missing.is_none() => {
                 Some(Missing { index, folder: task.folder.display().to_string(), reason: reason.clone() })
             }
             _ => None,
         };
-        self.tasks.iter().zip(settled).enumerate().filter_map(missing).collect()
+        self.tasks.iter().zip(outcomes).enumerate().filter_map(missing).collect()
     }
 
-    fn run(&self, index: usize, device: DeviceChoice) -> Result<Settled> {
+    fn run(&self, index: usize, device: DeviceChoice) -> Result<RunOutcome> {
         let task = &self.tasks[index];
         if let Some(missing) = task.missing.as_ref().filter(|_| !task.has_ended()) {
-            return Ok(Settled::Missing(missing.clone()));
+            return Ok(RunOutcome::Missing(missing.clone()));
         }
-        let settled = match self.before(index) {
-            Some(settled) => settled,
+        let outcome = match self.outcome_by_predecessor(index) {
+            Some(outcome) => outcome,
             None => {
                 let check = |names: &BTreeSet<String>| (self.check)(Known::Names(names));
-                settle(&task.folder, (self.recipe)(index)?, self.data, device, &check)?
+                run_or_resume(&task.folder, (self.recipe)(index)?, self.data, device, &check)?
             }
         };
-        (self.check)(Known::Outcome(&settled))?;
-        Ok(settled)
+        (self.check)(Known::Outcome(&outcome))?;
+        Ok(outcome)
     }
 
-    fn found(&self, index: usize) -> Result<Settled> {
-        match self.before(index) {
-            Some(settled) => Ok(settled),
-            None => found(&self.tasks[index].folder, (self.recipe)(index)?),
+    fn read(&self, index: usize) -> Result<RunOutcome> {
+        match self.outcome_by_predecessor(index) {
+            Some(outcome) => Ok(outcome),
+            None => read_outcome_of(&self.tasks[index].folder, (self.recipe)(index)?),
         }
     }
 
     /// The outcome of a run whose earlier run is not there or diverged; none if nothing hinders it.
-    fn before(&self, index: usize) -> Option<Settled> {
+    fn outcome_by_predecessor(&self, index: usize) -> Option<RunOutcome> {
         let before = self.tasks[index].after?;
-        match outcome(&self.tasks[before].folder) {
-            Some(Settled::Done(_)) => None,
-            Some(Settled::Diverged(_)) => {
+        match read_outcome(&self.tasks[before].folder) {
+            Some(RunOutcome::Done(_)) => None,
+            Some(RunOutcome::Diverged(_)) => {
                 let row = &self.tasks[before].row;
-                Some(Settled::Diverged(format!("it needs row `{row}`, which diverged")))
+                Some(RunOutcome::Diverged(format!("it needs row `{row}`, which diverged")))
             }
-            _ => Some(Settled::Missing(format!("it needs run {before}, which is missing"))),
+            _ => Some(RunOutcome::Missing(format!("it needs run {before}, which is missing"))),
         }
     }
 
     /// Waits while another process works on a run.
     fn wait_for(&self, before: usize) -> Result<()> {
         let folder = &self.tasks[before].folder;
-        let mut is_said = false;
-        while outcome(folder).is_none() {
+        let mut is_announced = false;
+        while read_outcome(folder).is_none() {
             let Some(process) = worker(folder) else {
-                // It may have ended between the two looks.
-                if outcome(folder).is_some() {
+                // It may have ended between the two checks.
+                if read_outcome(folder).is_some() {
                     break;
                 }
                 anyhow::bail!(
@@ -275,11 +275,11 @@ impl Several<'_> {
             if interrupt::is_requested() {
                 return Err(Interrupted("the same command continues from here".into()).into());
             }
-            if !is_said {
+            if !is_announced {
                 line(format_args!("waiting for run {before}, on which {process} works"));
-                is_said = true;
+                is_announced = true;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
         Ok(())
     }
@@ -289,7 +289,7 @@ impl Several<'_> {
         self.devices.get(place % self.devices.len().max(1)).copied().unwrap_or(DeviceChoice::AUTO)
     }
 
-    fn labelled(&self, index: usize, result: Result<Settled>) -> Result<Settled> {
+    fn labelled(&self, index: usize, result: Result<RunOutcome>) -> Result<RunOutcome> {
         let Task { row, seed, .. } = &self.tasks[index];
         result.with_context(|| format!("row `{row}`, seed {seed}"))
     }
@@ -309,12 +309,12 @@ impl Listed<'_> {
 ///
 /// # Errors
 /// A device is not there.
-pub(crate) fn devices_of(settled: &[Settled], asked: &[DeviceChoice]) -> Result<String> {
-    let ran = |settled: &Settled| match settled {
-        Settled::Done(run) => Some(run.device.clone()),
+pub(crate) fn devices_of(outcomes: &[RunOutcome], asked: &[DeviceChoice]) -> Result<String> {
+    let ran = |outcome: &RunOutcome| match outcome {
+        RunOutcome::Done(run) => Some(run.device.clone()),
         _ => None,
     };
-    let ran: BTreeSet<String> = settled.iter().filter_map(ran).collect();
+    let ran: BTreeSet<String> = outcomes.iter().filter_map(ran).collect();
     match ran.is_empty() {
         true => Ok(DeviceSet::open(asked)?.to_string()),
         false => Ok(ran.into_iter().collect::<Vec<_>>().join(", ")),

@@ -10,7 +10,7 @@ use super::table::{Scale, Table};
 use crate::config::Recipe;
 use crate::console::line;
 use crate::data::PriorSection;
-use crate::experiment::settle::Settled;
+use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::Task;
 use crate::names::slug;
 use crate::run_folder::record::VariantResult;
@@ -91,22 +91,22 @@ pub(crate) fn recipe_of(table: &Table, scale: Scale, tasks: &[Task], index: usiz
 }
 
 /// The results of the rows among those of all runs.
-pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], settled: &[Settled]) -> Vec<RowResult<'t>> {
+pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], outcomes: &[RunOutcome]) -> Vec<RowResult<'t>> {
     let nothing =
         |&row: &&'t Row| RowResult { row, folders: vec![], seeds: vec![], runs: vec![], diverged: vec![] };
     let mut results: Vec<RowResult<'t>> = rows.iter().map(nothing).collect();
-    for (task, settled) in tasks.iter().zip(settled) {
+    for (task, outcome) in tasks.iter().zip(outcomes) {
         let Some(result) = results.iter_mut().find(|result| result.row.name == task.row) else { continue };
-        match settled {
-            Settled::Done(run) => {
+        match outcome {
+            RunOutcome::Done(run) => {
                 if let Some(variant) = run.variants.first() {
                     result.seeds.push(task.seed);
                     result.runs.push(variant.clone());
                 }
                 result.folders.push(task.folder.clone());
             }
-            Settled::Diverged(message) => result.diverged.push(format!("seed {}: {message}", task.seed)),
-            Settled::Missing(_) => {}
+            RunOutcome::Diverged(message) => result.diverged.push(format!("seed {}: {message}", task.seed)),
+            RunOutcome::Missing(_) => {}
         }
     }
     results

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::{Axis, Point};
-use super::plan::{Ran, Tried};
+use super::plan::{PointRuns, Ran};
 use crate::config::explain::suggestion;
 use crate::exit::usage;
-use crate::experiment::settle::Settled;
+use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::Known;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
@@ -73,13 +73,13 @@ pub(crate) struct Aim<'a> {
 
 impl Outcome {
     /// Gathers the metrics of a point's runs.
-    pub(crate) fn of(axes: &[Axis], tried: &Tried) -> Self {
+    pub(crate) fn of(axes: &[Axis], point_runs: &PointRuns) -> Self {
         let value = |(axis, &at): (&Axis, &usize)| (axis.key.clone(), axis.values[at].clone());
         let mut runs: Vec<(u64, &VariantResult)> = Vec::new();
         let mut diverged = Vec::new();
-        for (seed, ran) in &tried.runs {
+        for (seed, ran) in &point_runs.runs {
             match ran {
-                Ran::To(run) => runs.push((*seed, run)),
+                Ran::Done(run) => runs.push((*seed, run)),
                 Ran::Diverged(message) => diverged.push(Divergence { seed: *seed, message: message.clone() }),
             }
         }
@@ -90,12 +90,12 @@ impl Outcome {
             MeanStd::of(&values).map(|mean_std| (name.clone(), Measured { values, seeds, mean_std }))
         };
         Self {
-            settings: axes.iter().zip(&tried.point).map(value).collect(),
+            settings: axes.iter().zip(&point_runs.point).map(value).collect(),
             metrics: names.filter_map(measured).collect(),
             diverged,
-            folder: tried.folder.display().to_string(),
+            folder: point_runs.folder.display().to_string(),
             front: None,
-            point: tried.point.clone(),
+            point: point_runs.point.clone(),
         }
     }
 
@@ -149,10 +149,10 @@ impl Aim<'_> {
     pub(crate) fn check_run(self, known: Known<'_>) -> Result<()> {
         match known {
             Known::Names(names) => self.check(names.iter()),
-            Known::Outcome(Settled::Done(run)) => {
+            Known::Outcome(RunOutcome::Done(run)) => {
                 run.variants.first().map_or(Ok(()), |variant| self.check(variant.metrics.keys()))
             }
-            Known::Outcome(Settled::Diverged(_) | Settled::Missing(_)) => Ok(()),
+            Known::Outcome(RunOutcome::Diverged(_) | RunOutcome::Missing(_)) => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::config::set::key_of;
 use crate::config::{Changes, Recipe};
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
-use crate::experiment::settle::Settled;
+use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::Task;
 use crate::run_folder::record::VariantResult;
 
@@ -33,7 +33,7 @@ pub(crate) struct Plan<'a> {
 
 /// The runs of one point, one a seed.
 #[derive(Debug)]
-pub(crate) struct Tried {
+pub(crate) struct PointRuns {
     pub(crate) point: Point,
     pub(crate) folder: PathBuf,
     pub(crate) runs: Vec<(u64, Ran)>,
@@ -42,7 +42,7 @@ pub(crate) struct Tried {
 /// The outcome of one run.
 #[derive(Debug, Clone)]
 pub(crate) enum Ran {
-    To(Box<VariantResult>),
+    Done(Box<VariantResult>),
     /// It diverged, in words.
     Diverged(String),
 }
@@ -87,19 +87,24 @@ impl Plan<'_> {
     }
 
     /// The outcomes of the points out of those of all runs; points without any are left out.
-    pub(crate) fn tried(&self, axes: &[Axis], points: &[Point], settled: &[Settled]) -> Vec<Tried> {
-        let tried = |(at, point): (usize, &Point)| {
-            let of_point = self.seeds.clone().zip(settled.iter().skip(at).step_by(points.len()));
-            let ran = |(seed, settled): (u64, &Settled)| match settled {
-                Settled::Done(run) => Some((seed, Ran::To(Box::new(run.variants.first()?.clone())))),
-                Settled::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
-                Settled::Missing(_) => None,
+    pub(crate) fn runs_of_points(
+        &self,
+        axes: &[Axis],
+        points: &[Point],
+        outcomes: &[RunOutcome],
+    ) -> Vec<PointRuns> {
+        let runs_of = |(at, point): (usize, &Point)| {
+            let of_point = self.seeds.clone().zip(outcomes.iter().skip(at).step_by(points.len()));
+            let ran = |(seed, outcome): (u64, &RunOutcome)| match outcome {
+                RunOutcome::Done(run) => Some((seed, Ran::Done(Box::new(run.variants.first()?.clone())))),
+                RunOutcome::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
+                RunOutcome::Missing(_) => None,
             };
             let runs: Vec<(u64, Ran)> = of_point.filter_map(ran).collect();
             let folder = self.out.join(folder_of(axes, point));
-            (!runs.is_empty()).then(|| Tried { point: point.clone(), folder, runs })
+            (!runs.is_empty()).then(|| PointRuns { point: point.clone(), folder, runs })
         };
-        points.iter().enumerate().filter_map(tried).collect()
+        points.iter().enumerate().filter_map(runs_of).collect()
     }
 
     /// Name of the variant that is trained.

@@ -313,13 +313,13 @@ mod tests {
         // All images are a batch of their own, in whichever order.
         assert_eq!(of("batch = 41\ndrop_last = true").0, [40; 6]);
 
-        let settled = |train: &str, on_gpu: bool| {
+        let drop_last = |train: &str, on_gpu: bool| {
             let (_, mut recipe, _) = fed_by(train, 8, "name = \"biascon-total\"");
-            recipe.train.settle(on_gpu);
+            recipe.train.set_device_defaults(on_gpu);
             recipe.train.drop_last
         };
-        assert_eq!([false, true].map(|gpu| settled("batch = 16", gpu)), [None, Some(true)]);
-        assert_eq!(settled("batch = 16\ndrop_last = false", true), Some(false));
+        assert_eq!([false, true].map(|gpu| drop_last("batch = 16", gpu)), [None, Some(true)]);
+        assert_eq!(drop_last("batch = 16\ndrop_last = false", true), Some(false));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) struct Resumed {
 ///
 /// # Errors
 /// A usage error that names a key whose value differs from that at the start of the run.
-pub(super) fn recipe(
+pub(super) fn resumed_recipe(
     folder: &RunFolder,
     state: &RunState,
     written: &Recipe,

@@ -1,4 +1,4 @@
-//! Brings one of several runs to its result: begins it, resumes it, or reads a finished one.
+//! The outcome of one of several runs: of one that begins, that resumes, or that has finished before.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::config::difference::decisive;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Usage, message_with_causes, usage};
-use crate::experiment::longer::PRIOR;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::resume::{ResumeOptions, check_same_pictures, has_result, recipe_of, resume};
+use crate::experiment::resumed_recipe::PRIOR;
 use crate::experiment::run::{CheckMetrics, run};
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
@@ -24,7 +24,7 @@ use crate::run_folder::record::RunResult;
 
 /// The outcome of one of several runs.
 #[derive(Debug)]
-pub(crate) enum Settled {
+pub(crate) enum RunOutcome {
     Done(Box<RunResult>),
     /// The run diverged: its numbers became infinite or NaN. Holds the message.
     Diverged(String),
@@ -32,23 +32,23 @@ pub(crate) enum Settled {
     Missing(String),
 }
 
-/// Begins or resumes the run in `folder`, or reads its result if it has finished. The outcome is [`Settled::Missing`] if another
+/// Begins or resumes the run in `folder`, or reads its result if it has finished. The outcome is [`RunOutcome::Missing`] if another
 /// process works on it.
 ///
 /// # Errors
 /// A usage error if the folder holds a run of another recipe or of other data; any failure of the run except divergence; before it
 /// begins, as the check of its metrics.
-pub(crate) fn settle(
+pub(crate) fn run_or_resume(
     folder: &Path,
     recipe: Recipe,
     data: Option<&Path>,
     device: DeviceChoice,
     check: CheckMetrics<'_>,
-) -> Result<Settled> {
-    match result(folder, recipe, data, device, check) {
-        Ok(result) => Ok(Settled::of(result)),
-        Err(error) if is_divergence(&error) => Ok(Settled::Diverged(message_with_causes(&error))),
-        Err(error) if error.is::<Held>() => Ok(Settled::Missing(message_with_causes(&error))),
+) -> Result<RunOutcome> {
+    match result_of(folder, recipe, data, device, check) {
+        Ok(result) => Ok(RunOutcome::of(result)),
+        Err(error) if is_divergence(&error) => Ok(RunOutcome::Diverged(message_with_causes(&error))),
+        Err(error) if error.is::<Held>() => Ok(RunOutcome::Missing(message_with_causes(&error))),
         Err(error) => Err(error),
     }
 }
@@ -57,26 +57,26 @@ pub(crate) fn settle(
 ///
 /// # Errors
 /// A usage error if the folder holds a run of another recipe; a failure if a file is damaged.
-pub(crate) fn found(folder: &Path, recipe: Recipe) -> Result<Settled> {
+pub(crate) fn read_outcome_of(folder: &Path, recipe: Recipe) -> Result<RunOutcome> {
     let worked_on = worker(folder).map(|process| format!("{process} works on it"));
     if !folder.join(RECIPE).is_file() {
-        return Ok(Settled::Missing(worked_on.unwrap_or_else(|| "not begun".into())));
+        return Ok(RunOutcome::Missing(worked_on.unwrap_or_else(|| "not begun".into())));
     }
     let run_folder = RunFolder::open(folder)?;
     refuse_another(&run_folder, recipe)?;
     Ok(match has_result(&run_folder) {
-        true => Settled::of(run_folder.read_json(RESULT)?),
-        false => Settled::Missing(worked_on.unwrap_or_else(|| "begun and not finished".into())),
+        true => RunOutcome::of(run_folder.read_json(RESULT)?),
+        false => RunOutcome::Missing(worked_on.unwrap_or_else(|| "begun and not finished".into())),
     })
 }
 
 /// Reads the outcome of the run in `folder`, whatever its recipe; `None` if it has not finished.
-pub(crate) fn outcome(folder: &Path) -> Option<Settled> {
+pub(crate) fn read_outcome(folder: &Path) -> Option<RunOutcome> {
     let run_folder = RunFolder::open(folder).ok()?;
-    run_folder.read_json(RESULT).ok().map(Settled::of)
+    run_folder.read_json(RESULT).ok().map(RunOutcome::of)
 }
 
-impl Settled {
+impl RunOutcome {
     fn of(result: RunResult) -> Self {
         match result.diverged() {
             Some(message) => Self::Diverged(message.to_owned()),
@@ -85,7 +85,7 @@ impl Settled {
     }
 }
 
-fn result(
+fn result_of(
     folder: &Path,
     recipe: Recipe,
     data: Option<&Path>,
@@ -137,7 +137,7 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     // The recipe may leave this to the devices, which decided when the run began.
     asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
     // Without a condition in the begun run, its data had no variables.
-    asked.probe.settle(!begun.probe.condition.is_empty());
+    asked.probe.drop_absent_condition(!begun.probe.condition.is_empty());
     if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);
