@@ -44,7 +44,9 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
                 "--hide, --keep, --label and --csv are for a new run; leave them out with --resume",
             ));
         }
-        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes })?,
+        (Some(run), _) => {
+            resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes, check: None })?
+        }
         (None, Some(name)) => {
             let Asked { recipe, data } = asked(name, arguments, &changes)?;
             if !processes.is_alone() && (arguments.profile.is_some() || arguments.seeds.is_some()) {

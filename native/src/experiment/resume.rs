@@ -10,11 +10,12 @@ use crate::console::line;
 use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
+use crate::experiment::preflight::metric_names;
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::resumed_recipe::{PRIOR, Resumed, resumed_recipe};
-use crate::experiment::run::{begin, complete, prepare, read_images};
+use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
 use crate::experiment::write;
 use crate::interrupt;
@@ -26,7 +27,7 @@ use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::{RunState, lasting};
 
 /// The changes that are allowed when a run resumes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
     /// The present folder of the data set's files, if it has changed.
     pub(crate) data: Option<&'a Path>,
@@ -35,13 +36,15 @@ pub(crate) struct ResumeOptions<'a> {
     pub(crate) set: &'a [String],
     /// The processes that share the steps; their number may have changed.
     pub(crate) processes: &'a ProcessGroup,
+    /// The check of the metrics that the run will have, for a command that depends on them.
+    pub(crate) check: Option<CheckMetrics<'a>>,
 }
 
 /// Resumes the run in a folder.
 ///
 /// # Errors
 /// A usage error if there is no run, it has finished, or a changed key affects finished work; a failure if a file of
-/// the run is missing or damaged, if another process works on it, or if the run fails.
+/// the run is missing or damaged, if another process works on it, or if the run fails; before it goes on, as the check of its metrics.
 pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
     let folder = RunFolder::open(run)?.taken()?;
     let written = recipe_of(&folder)?;
@@ -70,6 +73,9 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     let splits = read_images(&recipe, state.data.as_deref(), &devices)
         .with_context(|| stopped(run, state.data.as_deref(), &recipe))?;
     same_data(&folder, &state, &splits, &recipe.data)?;
+    if let Some(check) = options.check {
+        check(&metric_names(&recipe, &splits)?)?;
+    }
     state.prior = same_prior(&state, &recipe)?;
     if is_longer {
         // That of the earlier end would be taken for that of the whole run.
@@ -127,6 +133,7 @@ fn from_the_start(
     line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
     let devices = DeviceSet::open_in(options.processes, options.devices)?;
     let prepared = prepare(recipe.clone(), options.data.map(Path::to_owned), devices)?;
+    options.check.map_or(Ok(()), |check| check(&prepared.metrics))?;
     if !options.set.is_empty() {
         folder.write(RECIPE, recipe.to_toml()?)?;
     }
@@ -277,7 +284,8 @@ mod tests {
         let several = ProcessGroup::of(Arc::new(Others(vec![Status::Ready])), 0);
         let opened = |begun_on: &str, choice: DeviceChoice| {
             let state = RunState::at_start(&recipe, begun_on.into(), None).unwrap();
-            let options = ResumeOptions { data: None, devices: &[choice], set: &[], processes: &several };
+            let options =
+                ResumeOptions { data: None, devices: &[choice], set: &[], processes: &several, check: None };
             same_devices(&state, &options).map(|devices| devices.to_string())
         };
         let auto = DeviceSet::open(&[DeviceChoice::AUTO]).unwrap().to_string();

@@ -13,7 +13,7 @@ use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
 use crate::experiment::evaluate::probe::Hits;
 use crate::experiment::evaluate::{draw, evaluate, untrained};
-use crate::experiment::preflight::{self, Foreseen, preflight};
+use crate::experiment::preflight::{self, PreflightReport, preflight};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
@@ -61,7 +61,7 @@ pub(super) struct Prepared {
     pub(super) weights: Option<Vec<u8>>,
     warnings: Warnings,
     /// The names of the metrics that it will have.
-    metrics: BTreeSet<String>,
+    pub(super) metrics: BTreeSet<String>,
 }
 
 /// Reads weights and images, and checks all later stages.
@@ -75,7 +75,7 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
     recipe.probe.drop_absent_condition(!splits.train.conditions.is_empty());
-    let Foreseen { warnings, metrics } = preflight(&recipe, &splits, &devices)?;
+    let PreflightReport { warnings, metrics } = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
     Ok(Prepared { recipe, data, devices, splits, weights, warnings, metrics })
 }

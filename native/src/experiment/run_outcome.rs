@@ -108,11 +108,10 @@ fn result_of(
         line(format_args!("{}: done before", folder.display()));
         return run_folder.read_json(RESULT);
     }
-    Ok(resume(
-        folder,
-        ResumeOptions { data, devices: &[device], set: &moved, processes: &ProcessGroup::alone() },
-    )?
-    .1)
+    let (processes, devices) = (ProcessGroup::alone(), [device]);
+    let options =
+        ResumeOptions { data, devices: &devices, set: &moved, processes: &processes, check: Some(check) };
+    Ok(resume(folder, options)?.1)
 }
 
 /// The setting with which a run resumes whose prior, the run of an earlier row, was moved.

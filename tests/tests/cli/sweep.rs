@@ -196,6 +196,15 @@ fn an_interrupted_sweep_goes_on_with_the_same_command() {
     wait_until(&mut child, "a checkpoint", || iterations(&first, "SimCLR") > 0);
     assert_eq!(end(child, "-INT").0, Some(130));
     assert!(!first.join("result.json").exists());
+    let before = iterations(&first, "SimCLR");
+    let by_absent = [&arguments[..], &["--by", "place_top1"]].concat();
+    let text = complaint(place.path(), &by_absent, 2);
+    assert!(text.contains("no run measures `place_top1`; choose --by one of"), "{text}");
+    assert_eq!(
+        iterations(&first, "SimCLR"),
+        before,
+        "a metric that no run has is refused before a run goes on"
+    );
     simile(place.path(), &arguments).assert().success();
     assert!(first.join("result.json").exists() && place.path().join("swept/sweep.json").exists());
 }

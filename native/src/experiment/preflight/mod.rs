@@ -60,7 +60,7 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
 }
 
 /// What is known of a run before it begins.
-pub(super) struct Foreseen {
+pub(super) struct PreflightReport {
     /// The warnings of each variant.
     pub(super) warnings: Warnings,
     /// The names of the metrics that its variants will have, or can have.
@@ -72,7 +72,7 @@ pub(super) struct Foreseen {
 ///
 /// # Errors
 /// A usage error if the run would fail later.
-pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Foreseen> {
+pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<PreflightReport> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
     let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.judged()));
@@ -97,7 +97,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
         Context::new(&measured.objective, test, recipe.train.seed)
             .with_context(|| format!("measuring `{name}`"))?;
     }
-    Ok(Foreseen { warnings, metrics })
+    Ok(PreflightReport { warnings, metrics })
 }
 
 /// Checks that a variant can be trained and drawn, and returns its warnings.
@@ -137,7 +137,7 @@ const FEW: usize = 24;
 /// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists. Returns the names of
 /// all metrics of the run.
 fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
-    let names = all_metrics(recipe, splits)?;
+    let names = metric_names(recipe, splits)?;
     let Splits { train, validation, .. } = splits;
     let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(names) };
     let probe = in_short(&recipe.probe);
@@ -159,7 +159,7 @@ fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
 }
 
 /// The names of all metrics of a run: of its probes, of its objectives on frozen networks, and of classifiers of its variants.
-fn all_metrics(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
+pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
     let mut names = check_measured(&recipe.probe, splits, recipe.data.judged())?;
     let classes = splits.train.classes.len();
     if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
