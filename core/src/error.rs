@@ -124,6 +124,9 @@ impl Error {
 /// multiplied by the numbers of a batch.
 const MODERATE: (f64, f64) = (1e-12, 1e12);
 
+/// The largest number that multiplies numbers of type `f32`; a larger one would be infinite there.
+const LARGEST_SINGLE: f64 = 3.4e38;
+
 /// Returns `value` if it is a finite number above zero.
 ///
 /// # Errors
@@ -151,6 +154,14 @@ pub fn bounded(name: &str, value: f64) -> Result<f64> {
 /// Names the parameter otherwise.
 pub fn factor(name: &str, value: f64) -> Result<f64> {
     within(name, value, 0.0, MODERATE.1)
+}
+
+/// Returns `value`, a learning rate, a weight decay or another factor of numbers of type `f32`, if it is a number from 0 to 3.4e38.
+///
+/// # Errors
+/// Names the parameter otherwise.
+pub fn single(name: &str, value: f64) -> Result<f64> {
+    within(name, value, 0.0, LARGEST_SINGLE)
 }
 
 /// Returns `value` if it is a finite number in `low..=high`; a `high` of [`f64::MAX`] is no limit.
@@ -242,6 +253,10 @@ mod tests {
         assert_eq!(
             factor("beta", 1e300).unwrap_err().to_string(),
             "`beta` is 1e300, expected a number from 0 to 1e12"
+        );
+        assert_eq!(
+            single("optimizer.weight_decay", 1e99).unwrap_err().to_string(),
+            "`optimizer.weight_decay` is 1e99, expected a number from 0 to 3.4e38"
         );
         assert_eq!(
             Error::parameter("samples", u64::MAX, "too many").to_string(),

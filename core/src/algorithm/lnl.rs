@@ -17,7 +17,7 @@ use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -57,7 +57,7 @@ impl Lnl {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        within("reversal", reversal, 0.0, f64::MAX)?;
+        single("reversal", reversal)?;
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
         Ok(Self { trained: Trained { model, predictor }, objective, reversal })
@@ -138,7 +138,7 @@ impl Method for LnlSettings {
     }
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
-        within("method.reversal", self.reversal, 0.0, f64::MAX).map(drop)
+        single("method.reversal", self.reversal).map(drop)
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {

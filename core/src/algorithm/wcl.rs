@@ -24,7 +24,7 @@ use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
-use crate::error::{Result, positive};
+use crate::error::{Result, positive, single};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -85,10 +85,10 @@ impl DifficultyWeighted {
     /// schedule; `None` for that of the optimiser.
     ///
     /// # Errors
-    /// The rate is not above 0.
+    /// The rate is not above 0, or larger than `f32`.
     pub fn with_biased_learning_rate(self, rate: Option<f64>) -> Result<Self> {
         if let Some(rate) = rate {
-            positive(BIASED_RATE, rate)?;
+            single(BIASED_RATE, positive(BIASED_RATE, rate)?)?;
         }
         Ok(Self { biased_learning_rate: rate, ..self })
     }
@@ -185,7 +185,8 @@ impl Method for DifficultySettings {
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
         self.triplet.check()?;
-        self.biased_learning_rate.map_or(Ok(()), |rate| positive(BIASED_RATE, rate).map(drop))
+        self.biased_learning_rate
+            .map_or(Ok(()), |rate| single(BIASED_RATE, positive(BIASED_RATE, rate)?).map(drop))
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {

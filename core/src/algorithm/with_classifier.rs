@@ -21,7 +21,7 @@ use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -167,7 +167,7 @@ impl Method for WithClassifierSettings {
 pub(super) fn check_weight(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
     match ce_weight {
         None => Ok(()),
-        Some(weight) if taken => within("method.ce_weight", weight, 0.0, f64::MAX).map(drop),
+        Some(weight) if taken => single("method.ce_weight", weight).map(drop),
         Some(weight) => {
             let reason = format!("but not beside this objective, {otherwise}");
             Err(Error::parameter("method.ce_weight", weight, &reason))

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::check_finite;
 use super::softmax::exponentials;
 use super::{check_labels, dense, regression};
-use crate::error::{Error, Result, positive, within};
+use crate::error::{Error, Result, positive, single, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Rows};
 use crate::optim::schedule::{Progress, Schedule};
@@ -85,9 +85,9 @@ impl SgdProbeConfig {
     /// # Errors
     /// [`Error::Parameter`] names the setting that is out of range.
     pub fn validate(&self) -> Result<()> {
-        positive("probe.sgd.learning_rate", self.learning_rate)?;
+        single("probe.sgd.learning_rate", positive("probe.sgd.learning_rate", self.learning_rate)?)?;
         within("probe.sgd.momentum", self.momentum, 0.0, 1.0)?;
-        within("probe.sgd.weight_decay", self.weight_decay, 0.0, f64::MAX)?;
+        single("probe.sgd.weight_decay", self.weight_decay)?;
         within("probe.sgd.factor", self.factor, 0.0, 1.0)?;
         for (name, count) in [("probe.sgd.epochs", self.epochs), ("probe.sgd.batch", self.batch)] {
             if count == 0 {

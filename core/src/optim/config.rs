@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lars::Lars;
 use super::rules::{Adam, Sgd};
-use crate::error::{Result, positive};
+use crate::error::{Result, positive, single};
 
 /// Settings of an optimiser: `{"name": "lars", ...}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,8 @@ impl OptimizerConfig {
     /// # Errors
     /// [`Error::Parameter`](crate::error::Error::Parameter) names the parameter that is out of range.
     pub fn validate(&self) -> Result<()> {
-        positive("optimizer.learning_rate", self.learning_rate())?;
+        let name = "optimizer.learning_rate";
+        single(name, positive(name, self.learning_rate())?)?;
         if let Some(length) = self.clip_norm() {
             positive("optimizer.clip_norm", length)?;
         }

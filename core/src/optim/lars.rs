@@ -21,7 +21,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, single, within};
 
 /// The variant of LARS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,8 +88,8 @@ impl Lars {
             return Err(Error::parameter("optimizer.excluded", "bias-and-normalisation", reason));
         }
         within("optimizer.momentum", self.momentum, 0.0, 1.0)?;
-        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX)?;
-        within("optimizer.eta", self.eta, 0.0, f64::MAX).map(drop)
+        single("optimizer.weight_decay", self.weight_decay)?;
+        single("optimizer.eta", self.eta).map(drop)
     }
 
     /// The new velocity. `vector` is true of biases and normalisation.

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, positive, within};
+use crate::error::{Error, Result, positive, single, within};
 
 /// `g + β w`, coupled weight decay.
 pub(super) fn decayed(gradient: Tensor<1>, weight: &Tensor<1>, weight_decay: f64) -> Tensor<1> {
@@ -39,7 +39,7 @@ impl Sgd {
         if self.nesterov && self.momentum == 0.0 {
             return Err(Error::parameter("optimizer.nesterov", true, "expected a momentum above 0"));
         }
-        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
+        single("optimizer.weight_decay", self.weight_decay).map(drop)
     }
 
     /// The direction of descent and the new momentum, if there is any.
@@ -102,8 +102,8 @@ impl Adam {
                 return Err(Error::parameter(name, beta, "expected a number from 0 to below 1"));
             }
         }
-        positive("optimizer.epsilon", self.epsilon)?;
-        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
+        single("optimizer.epsilon", positive("optimizer.epsilon", self.epsilon)?)?;
+        single("optimizer.weight_decay", self.weight_decay).map(drop)
     }
 
     /// The direction of descent and the new moments; `step` is the step count of the tensor, from 1.

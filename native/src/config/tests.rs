@@ -69,6 +69,29 @@ fn an_unknown_key_names_its_line_and_the_nearest() {
     assert!(text.contains("did you mean `train`?"), "{text}");
 }
 
+/// They became infinite in `f32`, so that the run ended with a loss that is no number, and without a line.
+#[test]
+fn a_rate_and_a_decay_that_no_f32_is_as_large_as_name_their_line() {
+    let of_optimizer = |name: &str, line: &str| {
+        usage_error(load(&format!("{SMALL}\n[optimizer]\nname = \"{name}\"\n{line}\n"), &[]))
+    };
+    for (name, key) in [
+        ("adam", "learning_rate"),
+        ("adamw", "weight_decay"),
+        ("adam", "epsilon"),
+        ("sgd", "weight_decay"),
+        ("lars", "weight_decay"),
+        ("lars", "eta"),
+    ] {
+        let text = of_optimizer(name, &format!("{key} = 1e99"));
+        let expected = format!("line 17: `optimizer.{key}` is 1e99, expected a number from 0 to 3.4e38");
+        assert!(text.contains(&expected), "{name}: {text}");
+    }
+    let text = usage_error(load(&format!("{SMALL}\n[probe.sgd]\nweight_decay = 1e99\n"), &[]));
+    assert!(text.contains("line 16: `probe.sgd.weight_decay` is 1e99"), "{text}");
+    assert!(load(&format!("{SMALL}\n[optimizer]\nname = \"sgd\"\nlearning_rate = 1e30\n"), &[]).is_ok());
+}
+
 #[test]
 fn an_unknown_key_is_not_taken_for_that_of_another_section() {
     let optimizer = "[optimizer]\nname = \"adam\"\n\n[schedule]\nname = \"cosine\"\nbatch = 3\n";
