@@ -226,6 +226,18 @@ fn settings_under_which_a_loss_says_nothing_are_said() {
     assert!(text.contains("`lambda` is 0") && text.contains("0.01"), "{text}");
 }
 
+#[test]
+fn a_regression_without_a_penalty_is_refused_with_its_line() {
+    let place = written(&RECIPE.replace("steps = 5", "steps = 5\nridge = 0"));
+    let text = complaint(place.path(), &["train", "mine.toml"], 2);
+    let expected = "mine.toml, line 13: `probe.ridge` has a penalty of 0, and `colour` is a number";
+    assert!(text.contains(expected), "{text}");
+    let set = ["train", "mine.toml", "--set", "probe.ridge=[0,1e-3]"];
+    let text = complaint(place.path(), &set, 2);
+    assert!(text.contains("--set probe.ridge=[0,1e-3]: `probe.ridge` has a penalty of 0"), "{text}");
+    assert!(!place.path().join("runs").exists(), "no run has begun");
+}
+
 /// Decoding may take an hour; an unavailable precision is reported before it, here even before missing files.
 #[test]
 fn a_precision_that_the_network_lacks_is_refused_before_data_are_read() {

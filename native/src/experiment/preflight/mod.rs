@@ -75,6 +75,7 @@ pub(super) struct PreflightReport {
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<PreflightReport> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
+    check_ridge(recipe, train)?;
     let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.judged()));
     limits::check_run(recipe, train)?;
     let metrics = check_probes(recipe, splits)?;
@@ -284,6 +285,21 @@ fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
             "{}the data set has no attribute `{name}` to probe; name one with `probe.condition`: {}",
             recipe.origin.of(&["probe", key]),
             known.join(", ")
+        ))),
+    }
+}
+
+/// Checks that a probe of a number, which is a regression, has a penalty.
+fn check_ridge(recipe: &Recipe, train: &Dataset) -> Result<()> {
+    let ProbeSection { ridge, condition, also, .. } = &recipe.probe;
+    let is_number = |name: &&String| matches!(train.conditions.get(*name), Some(Condition::Numeric(_)));
+    let number = std::iter::once(condition).chain(also).find(is_number);
+    match number.filter(|_| ridge.all().contains(&0.0)) {
+        None => Ok(()),
+        Some(name) => Err(usage(format_args!(
+            "{}`probe.ridge` has a penalty of 0, and `{name}` is a number: the weights of its probe, a regression, are not determined \
+             where a feature is constant or a combination of others; write a penalty above 0, such as 1e-6",
+            recipe.origin.of(&["probe", "ridge"]),
         ))),
     }
 }
