@@ -1,5 +1,7 @@
 //! The next steps where a variant hides nothing: settings of the recipe, in the order in which they are worth trying.
 
+use simile_core::optim::OptimizerConfig;
+
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::names::quoted;
@@ -60,11 +62,16 @@ fn of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &str) 
     }
 }
 
+/// The number of a value, which may be written as an integer.
+fn number_of(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|integer| integer as f64))
+}
+
 /// Steps that concern the condition, the length and the numbers of the objective.
 fn of_objective(recipe: &Recipe, variant: &RecipeVariant, condition: &str) -> Vec<String> {
     let set_here = |key: &str, value: &str| of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
-    let number = |key: &str| parameter(key).and_then(toml::Value::as_float);
+    let number = |key: &str| parameter(key).and_then(number_of);
     let mut steps = Vec::new();
     if variant.objective.condition().as_deref() != Some(condition) {
         let used =
@@ -81,10 +88,7 @@ fn of_objective(recipe: &Recipe, variant: &RecipeVariant, condition: &str) -> Ve
         steps.push(format!("another temperature: {}", set_here("temperature", &TEMPERATURE.to_string())));
     }
     // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
-    let sigma = parameter("kernel").and_then(|kernel| kernel.get("sigma"));
-    let sigma =
-        sigma.and_then(|sigma| sigma.as_float().or_else(|| sigma.as_integer().map(|sigma| sigma as f64)));
-    if let Some(sigma) = sigma {
+    if let Some(sigma) = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of) {
         let narrower = (sigma / 2.0).to_string();
         steps.push(format!("a narrower kernel: {}", set_here("kernel.sigma", &narrower)));
     }
@@ -112,10 +116,17 @@ fn of_training(
             of_variant(recipe, variant, "neighbourhoods", "4")
         ));
     }
-    let optimizer = toml::Table::try_from(&recipe.optimizer).unwrap_or_default();
-    if optimizer.get("learning_rate").and_then(toml::Value::as_float) != Some(LEARNING_RATE) {
-        let rate = LEARNING_RATE.to_string();
-        steps.push(format!("another learning rate, with Adam: {}", set("optimizer.learning_rate", &rate)));
+    match &recipe.optimizer {
+        OptimizerConfig::Adam(adam) | OptimizerConfig::AdamW(adam) if adam.learning_rate == LEARNING_RATE => {
+        }
+        OptimizerConfig::Adam(_) | OptimizerConfig::AdamW(_) => {
+            let rate = set("optimizer.learning_rate", &LEARNING_RATE.to_string());
+            steps.push(format!("another learning rate: {rate}"));
+        }
+        OptimizerConfig::Sgd(_) | OptimizerConfig::Lars(_) => {
+            let adam = format!("{{ name = \"adam\", learning_rate = {LEARNING_RATE} }}");
+            steps.push(format!("Adam: {}", set("optimizer", &adam)));
+        }
     }
     steps
 }
@@ -129,8 +140,13 @@ mod tests {
 
     /// The advice for an objective that hides no colour.
     fn said(objective: &str) -> String {
+        said_of(objective, "")
+    }
+
+    /// The same, of a recipe with further sections.
+    fn said_of(objective: &str, sections: &str) -> String {
         let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
-        let text = format!("{head}[objective]\n{objective}\n");
+        let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
         advice(&recipe, &name, Leak::Unmoved, ("colour", None)).join("\n")
@@ -143,6 +159,28 @@ mod tests {
         assert!(of("name = \"rbf\", sigma = 20.0").contains("`--set objective.kernel.sigma=10`"));
         for kernel in ["name = \"rbf\", sigma = \"median\"", "name = \"cosine\"", "name = \"exact-match\""] {
             assert!(!of(kernel).contains("kernel"), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn an_integer_is_a_number_as_another() {
+        for one in ["1", "1.0"] {
+            let text = said(&format!("name = \"fair-cclk\"\ntemperature = {one}\nlambda = {one}"));
+            assert!(
+                text.contains("objective.temperature=0.5") && text.contains("objective.lambda=0.01"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_rate_of_adam_is_advised_with_adam_alone() {
+        let of = |optimizer: &str| said_of("name = \"nt-xent\"", &format!("[optimizer]\n{optimizer}\n"));
+        assert!(of("name = \"adam\"").contains("`--set optimizer.learning_rate=0.004`"));
+        assert!(!of("name = \"adam\"\nlearning_rate = 0.004").contains("--set optimizer"));
+        for other in ["sgd", "lars"] {
+            let text = of(&format!("name = \"{other}\""));
+            assert!(text.contains("optimizer={ name = \"adam\", learning_rate = 0.004 }"), "{text}");
         }
     }
 
