@@ -25,6 +25,7 @@ mod positioned;
 mod report;
 mod reproduce;
 mod run_folder;
+mod shell;
 mod single;
 mod sweep;
 

@@ -1,4 +1,4 @@
-//! Names given by users that become names of files, and quoting for a shell.
+//! Names given by users that become names of files.
 
 use std::path::{Component, Path};
 
@@ -44,21 +44,6 @@ pub(crate) fn cut(name: &str, most: usize) -> &str {
     name.get(..name.floor_char_boundary(most)).unwrap_or_default()
 }
 
-/// A word quoted for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "=.,+-_/:%@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// The command that resumes the run in a folder.
-pub(crate) fn resuming(run: &Path) -> String {
-    format!("simile train --resume {}", quoted(&run.display().to_string()))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -100,13 +85,5 @@ mod tests {
     #[test]
     fn a_name_is_cut_between_letters() {
         assert_eq!([cut("病院", 4), cut("病院", 9), cut("ab", 1), cut("", 1)], ["病", "病院", "a", ""]);
-    }
-
-    #[test]
-    fn a_shell_takes_a_word_as_one() {
-        assert_eq!(quoted("runs/a-1"), "runs/a-1");
-        assert_eq!(quoted("my runs/it's"), r"'my runs/it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(resuming(Path::new("a b")), "simile train --resume 'a b'");
     }
 }

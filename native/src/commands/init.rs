@@ -10,8 +10,8 @@ use crate::console::{Console, line};
 use crate::devices::DeviceSet;
 use crate::draft::{Draft, Wishes};
 use crate::exit::usage;
-use crate::names::quoted;
 use crate::run_folder::folder;
+use crate::shell::quoted;
 
 #[derive(Serialize)]
 struct Answer {

@@ -13,7 +13,7 @@ use crate::data::DataSection;
 use crate::exit::usage;
 use crate::experiment::prepare::missing::missing_inputs;
 use crate::experiment::several::{Several, Task, devices_of, nothing_missing};
-use crate::names::{quoted, slug};
+use crate::names::slug;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, panels};
 use crate::reproduce::output::Comparison;
@@ -22,6 +22,7 @@ use crate::reproduce::row::Row;
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Scale, Table};
 use crate::run_folder::folder::{self, RESULT};
+use crate::shell::quoted;
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;

@@ -43,7 +43,7 @@ use self::smoke::SmokeSection;
 use self::views::normalisation;
 use crate::data::DataSection;
 use crate::exit::usage;
-use crate::names::quoted;
+use crate::shell::quoted;
 
 /// The key of the variants that a recipe compares, each a [`RecipeVariant`], and the one that it had.
 pub(crate) const VARIANTS: &str = "variant";

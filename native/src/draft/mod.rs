@@ -146,7 +146,7 @@ fn name_of(folder: &Path) -> String {
 /// The wishes as arguments.
 fn wished(wishes: Wishes<'_>) -> String {
     let Wishes { hide, keep, label, csv } = wishes;
-    let of = |flag: &str, value: &str| format!(" --{flag} {}", crate::names::quoted(value));
+    let of = |flag: &str, value: &str| format!(" --{flag} {}", crate::shell::quoted(value));
     let csv = csv.map(|csv| of("csv", &csv.display().to_string()));
     hide.iter()
         .map(|name| of("hide", name))

@@ -9,7 +9,7 @@ use super::folder::{Layout, Table};
 use super::variants::{self, PLAIN};
 use crate::columns::{Column, Kind, some};
 use crate::data::settings::JudgedBy;
-use crate::names::quoted;
+use crate::shell::quoted;
 
 /// The parameters that worked on coloured digits and on tinted pictures.
 const TEMPERATURE: &str = "0.5";

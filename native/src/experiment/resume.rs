@@ -19,12 +19,12 @@ use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images
 use crate::experiment::session::Session;
 use crate::experiment::write;
 use crate::interrupt;
-use crate::names::{quoted, resuming};
 use crate::peers::ProcessGroup;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::{RunState, lasting};
+use crate::shell::{quoted, resume_command};
 
 /// The changes that are allowed when a run resumes.
 #[derive(Clone, Copy)]
@@ -226,7 +226,7 @@ fn has_finished(folder: &RunFolder) -> anyhow::Error {
     usage(format_args!(
         "the run in {} has finished; {report}. `{} --set train.iterations=N` trains on, up to N iterations",
         run.display(),
-        resuming(run)
+        resume_command(run)
     ))
 }
 

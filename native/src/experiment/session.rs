@@ -15,12 +15,12 @@ use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
-use crate::names::resuming;
 use crate::peers::{Decision, Message, Status};
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
 use crate::run_folder::state::{Checkpointed, RunState};
 use crate::run_folder::writing::Writing;
+use crate::shell::resume_command;
 
 /// A run in progress.
 pub(crate) struct Session {
@@ -140,12 +140,12 @@ impl Session {
 
     /// The interruption that the user requested, with the command that resumes.
     pub(super) fn interrupted(&self) -> anyhow::Error {
-        Interrupted(format!("continue with `{}`", self.resuming())).into()
+        Interrupted(format!("continue with `{}`", self.resume_command())).into()
     }
 
     /// The command that resumes the run.
-    pub(super) fn resuming(&self) -> String {
-        resuming(self.folder.root()) + &self.devices.to_resume()
+    pub(super) fn resume_command(&self) -> String {
+        resume_command(self.folder.root()) + &self.devices.to_resume()
     }
 }
 

@@ -4,7 +4,7 @@ use simile_core::optim::OptimizerConfig;
 
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
-use crate::names::quoted;
+use crate::shell::quoted;
 
 /// The settings that worked on coloured digits and on tinted pictures.
 const TEMPERATURE: f64 = 0.5;

@@ -25,10 +25,10 @@ pub(crate) use self::parts::{time, wide};
 pub(crate) use self::smoke::smoke;
 pub(crate) use self::verdict::verdict;
 use crate::config::Recipe;
-use crate::names::resuming;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run_folder::record::{Measurement, RunResult};
+use crate::shell::resume_command;
 
 /// The files of a finished run.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl RunRecord {
             anyhow::bail!(
                 "the run in {} has not finished; continue it with `{}`",
                 place.display(),
-                resuming(place)
+                resume_command(place)
             );
         }
         Ok(Self {

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::exit::usage;
-use crate::names::resuming;
 use crate::run_folder::lock::{self, HOLDER, LOCK, Lock};
 use crate::run_folder::record::Measurement;
 use crate::run_folder::unfinished::{Pending, UNFINISHED, unfinished};
+use crate::shell::resume_command;
 
 pub(crate) const RECIPE: &str = "recipe.toml";
 pub(crate) const METRICS: &str = "metrics.jsonl";
@@ -232,7 +232,7 @@ fn refuse_what_holds_something(root: &Path) -> Result<()> {
         return Err(usage(format_args!(
             "{} holds a run; name another folder with --out, or resume it: {}",
             root.display(),
-            resuming(root)
+            resume_command(root)
         )));
     }
     let is_left = |name: &String| match name.as_str() {

@@ -11,8 +11,9 @@ use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 use crate::config::Recipe;
 use crate::config::explain::suggestion;
 use crate::exit::usage;
-use crate::names::{resuming, slug};
+use crate::names::slug;
 use crate::run_folder::folder::{MODEL, RECIPE, RESULT, several};
+use crate::shell::resume_command;
 
 /// The ending of a model's file.
 const ENDING: &str = "safetensors";
@@ -125,7 +126,7 @@ pub(crate) fn unwritten(file: &Path) -> Option<String> {
     Some(format!(
         "{} is not there: the run has not finished; continue it with `{}`{others}",
         file.display(),
-        resuming(run)
+        resume_command(run)
     ))
 }
 

@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Recipe;
-use crate::names::quoted;
 use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::exact;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{Evaluation, ImageCounts, Untrained, VariantResult, Warnings};
+use crate::shell::quoted;
 
 /// The state of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -36,10 +36,10 @@ impl VariantTraining<'_> {
             }
             Decision::Fail(rank) => {
                 self.checkpoint_if_finite()?;
-                let resumed = self.session.resuming();
+                let command = self.session.resume_command();
                 Err(batch
                     .err()
-                    .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{resumed}`")))
+                    .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{command}`")))
             }
             Decision::Step | Decision::End => batch,
         }
@@ -59,8 +59,8 @@ impl VariantTraining<'_> {
         };
         match (processes.agree(status)?, outcome) {
             (Decision::Fail(rank), Err(error)) if is_of_another(&error) => {
-                let resumed = self.session.resuming();
-                Err(anyhow!("process {rank} failed; continue with `{resumed}`"))
+                let command = self.session.resume_command();
+                Err(anyhow!("process {rank} failed; continue with `{command}`"))
             }
             (_, Err(error)) => Err(error),
             (Decision::Interrupt(signal), Ok(_)) => {
