@@ -1,7 +1,7 @@
 //! An experiment: the run of a recipe. [`run`] contains it from beginning to end: prepare, train, evaluate, write. The other files hold
-//! the functions that it calls, and the other entry points: resuming a run ([`resume`]), one of several runs ([`several`], [`run_outcome`]), a
-//! process that shares the steps of another ([`follow`]), the times of its steps ([`profile`]), and the speed of its images
-//! ([`measure`]).
+//! the functions that it calls, and the other entry points: resuming a run ([`resume`]), one of several runs ([`several`],
+//! [`run_outcome`]), a process that shares the steps of another ([`follow`]), the times of its steps ([`profile`]), and the speed of its
+//! images ([`measure`]).
 
 pub(crate) mod estimate;
 pub(crate) mod evaluate;

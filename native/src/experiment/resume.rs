@@ -23,7 +23,7 @@ use crate::peers::ProcessGroup;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::{ImageCounts, RunResult};
-use crate::run_folder::state::{RunState, lasting};
+use crate::run_folder::state::{RunState, absolute};
 use crate::shell::{quoted, resume_command};
 
 /// The changes that are allowed when a run resumes.
@@ -46,7 +46,7 @@ pub(crate) struct ResumeOptions<'a> {
 /// A usage error if there is no run, it has finished, or a changed key affects finished work; a failure if a file of
 /// the run is missing or damaged, if another process works on it, or if the run fails; before it goes on, as the check of its metrics.
 pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
-    let folder = RunFolder::open(run)?.taken()?;
+    let folder = RunFolder::open(run)?.locked()?;
     let written = recipe_of(&folder)?;
     let Some(mut state) = RunState::read(&folder)? else {
         return from_the_start(folder, written, options);
@@ -56,7 +56,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.drop_outdated(&folder);
     let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
     if is_longer {
-        state.follow(&recipe)?;
+        state.extend(&recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));
     }
@@ -64,7 +64,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         line(format_args!("{}: all variants are done; writing result and report", run.display()));
         return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));
     }
-    state.data = options.data.map(lasting).or(state.data);
+    state.data = options.data.map(absolute).or(state.data);
     let devices = same_devices(&state, &options)?;
     let weights = match &recipe.encoder.weights {
         Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),

@@ -18,8 +18,8 @@ use crate::experiment::resumed_recipe::PRIOR;
 use crate::experiment::run::{CheckMetrics, run};
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
-use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
-use crate::run_folder::lock::Held;
+use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, process_at_work};
+use crate::run_folder::lock::InUse;
 use crate::run_folder::record::RunResult;
 
 /// The outcome of one of several runs.
@@ -48,7 +48,7 @@ pub(crate) fn run_or_resume(
     match result_of(folder, recipe, data, device, check) {
         Ok(result) => Ok(RunOutcome::of(result)),
         Err(error) if is_divergence(&error) => Ok(RunOutcome::Diverged(message_with_causes(&error))),
-        Err(error) if error.is::<Held>() => Ok(RunOutcome::Missing(message_with_causes(&error))),
+        Err(error) if error.is::<InUse>() => Ok(RunOutcome::Missing(message_with_causes(&error))),
         Err(error) => Err(error),
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn run_or_resume(
 /// # Errors
 /// A usage error if the folder holds a run of another recipe; a failure if a file is damaged.
 pub(crate) fn read_outcome_of(folder: &Path, recipe: Recipe) -> Result<RunOutcome> {
-    let worked_on = worker(folder).map(|process| format!("{process} works on it"));
+    let worked_on = process_at_work(folder).map(|process| format!("{process} works on it"));
     if !folder.join(RECIPE).is_file() {
         return Ok(RunOutcome::Missing(worked_on.unwrap_or_else(|| "not begun".into())));
     }

@@ -16,10 +16,10 @@ use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::peers::{Decision, Message, Status};
+use crate::run_folder::checkpoint_writer::CheckpointWriter;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
-use crate::run_folder::state::{Checkpointed, RunState};
-use crate::run_folder::writing::Writing;
+use crate::run_folder::state::{CheckpointKind, RunState};
 use crate::shell::resume_command;
 
 /// A run in progress.
@@ -33,7 +33,7 @@ pub(crate) struct Session {
     pub(super) state: RunState,
     pub(super) log: MetricsLog,
     /// The checkpoint that is being written.
-    writing: Option<Writing>,
+    writer: Option<CheckpointWriter>,
     /// The time at which this process began.
     started: Instant,
     /// Wall time of earlier processes, in seconds.
@@ -58,8 +58,8 @@ impl Session {
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);
-        let writing = None;
-        Ok(Self { folder, recipe, devices, splits, weights, state, log, writing, started, seconds_before })
+        let writer = None;
+        Ok(Self { folder, recipe, devices, splits, weights, state, log, writer, started, seconds_before })
     }
 
     /// The normalisation of the encoder's images.
@@ -99,26 +99,26 @@ impl Session {
     ///
     /// # Errors
     /// If its numbers are not finite, or the folder cannot be written to, which the next call may be the first to say.
-    pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, why: Checkpointed) -> Result<()> {
+    pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, kind: CheckpointKind) -> Result<()> {
         let bytes = pollster::block_on(trainer.to_bytes())?;
-        self.written()?;
-        let name = self.state.expect_trainer(at, &bytes, why);
-        self.observe()?;
-        self.writing = Some(Writing::begin(self.folder.clone(), self.state.clone(), name, bytes)?);
+        self.wait_for_checkpoint()?;
+        let name = self.state.register_trainer(at, &bytes, kind);
+        self.update_log_and_time()?;
+        self.writer = Some(CheckpointWriter::begin(self.folder.clone(), self.state.clone(), name, bytes)?);
         Ok(())
     }
 
     /// True while a checkpoint is being written, so that another one would wait for it.
     pub(super) fn is_writing(&self) -> bool {
-        self.writing.as_ref().is_some_and(|writing| !writing.is_done())
+        self.writer.as_ref().is_some_and(|writer| !writer.is_done())
     }
 
     /// Waits for the checkpoint that is being written: before anything else is written to `state/` or read from it.
     ///
     /// # Errors
     /// If it could not be written.
-    pub(super) fn written(&mut self) -> Result<()> {
-        self.writing.take().map_or(Ok(()), Writing::end)
+    pub(super) fn wait_for_checkpoint(&mut self) -> Result<()> {
+        self.writer.take().map_or(Ok(()), CheckpointWriter::end)
     }
 
     /// Writes the current state.
@@ -126,13 +126,13 @@ impl Session {
     /// # Errors
     /// If the folder cannot be written to.
     pub(super) fn save(&mut self) -> Result<()> {
-        self.written()?;
-        self.observe()?;
+        self.wait_for_checkpoint()?;
+        self.update_log_and_time()?;
         self.state.write(&self.folder)
     }
 
     /// Brings log and wall time of the state up to date.
-    fn observe(&mut self) -> Result<()> {
+    fn update_log_and_time(&mut self) -> Result<()> {
         self.state.metrics = self.log.flush()?;
         self.state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
         Ok(())

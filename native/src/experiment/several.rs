@@ -19,7 +19,7 @@ use crate::experiment::jobs::side_by_side;
 use crate::experiment::run_outcome::{RunOutcome, read_outcome, read_outcome_of, run_or_resume};
 use crate::interrupt;
 use crate::run_folder::digest::Digest;
-use crate::run_folder::folder::{self, RECIPE, worker};
+use crate::run_folder::folder::{self, RECIPE, process_at_work};
 
 /// The file that says that the runs of a folder are begun one by one.
 const BY_TASK: &str = "by-task.txt";
@@ -92,7 +92,7 @@ impl Task {
 
     /// True if a process works on it, or did.
     fn is_begun(&self) -> bool {
-        self.folder.join(RECIPE).is_file() || worker(&self.folder).is_some()
+        self.folder.join(RECIPE).is_file() || process_at_work(&self.folder).is_some()
     }
 }
 
@@ -262,7 +262,7 @@ impl Several<'_> {
         let folder = &self.tasks[before].folder;
         let mut is_announced = false;
         while read_outcome(folder).is_none() {
-            let Some(process) = worker(folder) else {
+            let Some(process) = process_at_work(folder) else {
                 // It may have ended between the two checks.
                 if read_outcome(folder).is_some() {
                     break;

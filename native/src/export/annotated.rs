@@ -11,7 +11,7 @@ use simile_core::numeric::rows::{Buffer, Rows as _, to_matrix};
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
 use crate::export::parquet::{Cells, Kind, VECTOR, Writer};
-use crate::run_folder::unfinished::Pending;
+use crate::run_folder::atomic_file::AtomicFile;
 
 /// The columns beside the attributes.
 const OWN: [&str; 7] = ["path", "index", "split", "class", "x", "y", VECTOR];
@@ -29,7 +29,7 @@ pub(crate) fn write(
     features: impl Fn(&ImageSet) -> Result<Features>,
 ) -> Result<[usize; 2]> {
     // A place that cannot be written to is an error before an image is embedded.
-    let out = Pending::begin(path)?;
+    let out = AtomicFile::begin(path)?;
     let of_test = features(&splits.test.images)?;
     let dimensions = of_test.columns();
     let axes = 2.min(dimensions).min(of_test.rows());

@@ -8,7 +8,7 @@ use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
 use crate::export::parquet::{Cells, Kind, VECTOR, Writer};
-use crate::run_folder::unfinished::Pending;
+use crate::run_folder::atomic_file::AtomicFile;
 
 /// A file format, chosen by the ending of the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Format {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn begin(self, path: &Path, shape: [usize; 2]) -> Result<Vectors> {
-        let place = Pending::begin(path)?;
+        let place = AtomicFile::begin(path)?;
         Ok(match self {
             Self::Npy => Vectors::Npy(headed(place, &npy_header(shape))?),
             Self::Csv => Vectors::Csv(headed(place, &csv_header(shape[1])?)?),
@@ -53,7 +53,7 @@ impl Format {
 }
 
 /// A file that begins with a head.
-fn headed(place: Pending, head: &[u8]) -> Result<BufWriter<Pending>> {
+fn headed(place: AtomicFile, head: &[u8]) -> Result<BufWriter<AtomicFile>> {
     let mut file = BufWriter::new(place);
     file.write_all(head)?;
     Ok(file)
@@ -61,9 +61,9 @@ fn headed(place: Pending, head: &[u8]) -> Result<BufWriter<Pending>> {
 
 /// A file of vectors that is written row by row.
 pub(crate) enum Vectors {
-    Npy(BufWriter<Pending>),
-    Csv(BufWriter<Pending>),
-    Parquet(Writer<Pending>),
+    Npy(BufWriter<AtomicFile>),
+    Csv(BufWriter<AtomicFile>),
+    Parquet(Writer<AtomicFile>),
 }
 
 impl Vectors {

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::exit::usage;
+use crate::run_folder::atomic_file::{AtomicFile, TEMPORARY_PREFIX, temporary_in};
 use crate::run_folder::lock::{self, HOLDER, LOCK, Lock};
 use crate::run_folder::record::Measurement;
-use crate::run_folder::unfinished::{Pending, UNFINISHED, unfinished};
 use crate::shell::resume_command;
 
 pub(crate) const RECIPE: &str = "recipe.toml";
@@ -48,11 +48,11 @@ impl RunFolder {
         };
         let making = || format!("cannot make the run folder {}", root.display());
         fs::create_dir_all(root.join(STATE)).with_context(making)?;
-        let folder = Self { root, lock: None }.taken()?;
+        let folder = Self { root, lock: None }.locked()?;
         // Another process may have begun a run since the first check.
         refuse_what_holds_something(&folder.root)?;
         // Checked now, and not at the first checkpoint.
-        unfinished(&folder.root)
+        temporary_in(&folder.root)
             .with_context(|| format!("cannot write to the run folder {}", folder.root.display()))?;
         Ok(folder)
     }
@@ -67,19 +67,19 @@ impl RunFolder {
             return Ok(folder);
         }
         let none = || format!("{} is not a run folder: it has no {RECIPE}", root.display());
-        Err(usage(several(root).unwrap_or_else(none)))
+        Err(usage(runs_in(root).unwrap_or_else(none)))
     }
 
     /// Locks the folder for resuming its run, and removes temporary files of killed processes.
     ///
     /// # Errors
     /// If another process works on it, or it cannot be written to.
-    pub(crate) fn taken(self) -> Result<Self> {
+    pub(crate) fn locked(self) -> Result<Self> {
         let state = self.path(STATE);
         fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
         let lock = Arc::new(Lock::take(&state, &self.root)?);
         for place in [&self.root, &state] {
-            for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
+            for name in entries(place).into_iter().filter(|name| name.starts_with(TEMPORARY_PREFIX)) {
                 // A remaining one does no harm.
                 let _ = fs::remove_file(place.join(name));
             }
@@ -166,8 +166,8 @@ impl RunFolder {
     }
 }
 
-/// The message for a folder that is no run and holds some, as `--seeds` makes it; none for any other.
-pub(crate) fn several(root: &Path) -> Option<String> {
+/// The message for a folder that is no run and holds some, such as that of `--seeds`; none for any other folder.
+pub(crate) fn runs_in(root: &Path) -> Option<String> {
     if root.join(RECIPE).is_file() {
         return None;
     }
@@ -183,7 +183,7 @@ pub(crate) fn several(root: &Path) -> Option<String> {
 }
 
 /// The process that works on the run in a folder, in words, judged by its last beat.
-pub(crate) fn worker(root: &Path) -> Option<String> {
+pub(crate) fn process_at_work(root: &Path) -> Option<String> {
     lock::holder(&root.join(STATE)).map(|holder| holder.to_string())
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
 /// Names the file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let whole = || -> io::Result<()> {
-        let mut file = Pending::begin(path)?;
+        let mut file = AtomicFile::begin(path)?;
         file.write_all(bytes)?;
         file.finish()
     };
@@ -238,10 +238,10 @@ fn refuse_what_holds_something(root: &Path) -> Result<()> {
     let is_left = |name: &String| match name.as_str() {
         STATE => {
             let is_left =
-                |name: &String| [LOCK, HOLDER].contains(&name.as_str()) || name.starts_with(UNFINISHED);
+                |name: &String| [LOCK, HOLDER].contains(&name.as_str()) || name.starts_with(TEMPORARY_PREFIX);
             entries(&root.join(STATE)).iter().all(is_left)
         }
-        name => name.starts_with(UNFINISHED),
+        name => name.starts_with(TEMPORARY_PREFIX),
     };
     match entries(root).iter().all(is_left) {
         true => Ok(()),
@@ -289,8 +289,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let run = place.path().join("run");
         drop(RunFolder::create(Some(&run), "x").unwrap());
-        fs::write(run.join(STATE).join(format!("{UNFINISHED}a")), "half").unwrap();
-        fs::write(run.join(format!("{UNFINISHED}b")), "half").unwrap();
+        fs::write(run.join(STATE).join(format!("{TEMPORARY_PREFIX}a")), "half").unwrap();
+        fs::write(run.join(format!("{TEMPORARY_PREFIX}b")), "half").unwrap();
         drop(RunFolder::create(Some(&run), "x").unwrap());
         assert_eq!((entries(&run), entries(&run.join(STATE))), (vec![STATE.into()], vec![LOCK.into()]));
     }

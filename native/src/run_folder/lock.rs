@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::console::line;
-use crate::run_folder::unfinished::unfinished;
+use crate::run_folder::atomic_file::temporary_in;
 
 /// The file with the system's lock, which is never removed.
 pub(super) const LOCK: &str = "lock";
@@ -34,7 +34,7 @@ const SILENT: Duration = Duration::from_secs(60);
 /// Another process works on the run, or did without saying that it ended.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Held(String);
+pub(crate) struct InUse(String);
 
 /// The lock of a run folder for this process.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Lock {
     /// Takes the lock in the folder `state` of the run `run`.
     ///
     /// # Errors
-    /// [`Held`] if another process works on the run, or one of another machine did and has been silent since; the
+    /// [`InUse`] if another process works on the run, or one of another machine did and has been silent since; the
     /// message names it, and the file to remove in the second case. A failure if the folder cannot be written to.
     pub(crate) fn take(state: &Path, run: &Path) -> Result<Self> {
         let (path, holder) = (state.join(LOCK), state.join(HOLDER));
@@ -65,8 +65,8 @@ impl Lock {
         let is_locked = match file.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => {
-                let other = Sign::read(state).map(|sign| sign.holder);
-                return Err(Held(in_work(other.as_ref(), run)).into());
+                let other = Heartbeat::read(state).map(|heartbeat| heartbeat.holder);
+                return Err(InUse(in_use(other.as_ref(), run)).into());
             }
             Err(TryLockError::Error(error)) => {
                 line(format_args!(
@@ -77,22 +77,22 @@ impl Lock {
             }
         };
         let me = Holder::this();
-        if let Some(sign) = Sign::read(state) {
-            sign.refuse(&me, is_locked, &holder, run)?;
+        if let Some(heartbeat) = Heartbeat::read(state) {
+            heartbeat.refuse(&me, is_locked, &holder, run)?;
             // Of several processes that remove it, one makes the next.
             let _ = fs::remove_file(&holder);
         }
         let making = || format!("cannot write {}", holder.display());
         let text = serde_json::to_vec(&me)?;
         let new_file = || -> io::Result<File> {
-            let mut file = unfinished(state)?;
+            let mut file = temporary_in(state)?;
             file.write_all(&text)?;
             file.persist_noclobber(&holder).map_err(|error| error.error)
         };
         let named = match new_file() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let other = Sign::read(state).map(|sign| sign.holder);
-                return Err(Held(in_work(other.as_ref(), run)).into());
+                let other = Heartbeat::read(state).map(|heartbeat| heartbeat.holder);
+                return Err(InUse(in_use(other.as_ref(), run)).into());
             }
             named => named.with_context(making)?,
         };
@@ -186,12 +186,12 @@ impl fmt::Display for Holder {
 }
 
 /// The file of a holder, and the age of its last beat.
-struct Sign {
+struct Heartbeat {
     holder: Holder,
     age: Duration,
 }
 
-impl Sign {
+impl Heartbeat {
     fn read(state: &Path) -> Option<Self> {
         let path = state.join(HOLDER);
         // Opened, because a network file system then asks for the present time of the file.
@@ -215,7 +215,7 @@ impl Sign {
             return Ok(());
         }
         if *age < SILENT {
-            return Err(Held(in_work(Some(holder), run)).into());
+            return Err(InUse(in_use(Some(holder), run)).into());
         }
         let is_same_job = holder.job.is_some() && holder.job == me.job;
         if is_here || is_same_job {
@@ -229,17 +229,17 @@ impl Sign {
             age.as_secs(),
             path.display()
         );
-        Err(Held(message).into())
+        Err(InUse(message).into())
     }
 }
 
 /// The process that works on the run with a folder `state`, as far as its beat tells; none if its last beat is long past.
 pub(super) fn holder(state: &Path) -> Option<Holder> {
-    let sign = Sign::read(state)?;
-    (sign.age < SILENT).then_some(sign.holder)
+    let heartbeat = Heartbeat::read(state)?;
+    (heartbeat.age < SILENT).then_some(heartbeat.holder)
 }
 
-fn in_work(holder: Option<&Holder>, run: &Path) -> String {
+fn in_use(holder: Option<&Holder>, run: &Path) -> String {
     let holder = holder.map_or_else(|| "another process".into(), ToString::to_string);
     format!("{holder} works on the run in {}; wait until it has ended, or end it", run.display())
 }
@@ -247,7 +247,7 @@ fn in_work(holder: Option<&Holder>, run: &Path) -> String {
 /// The time by the clock that gives files of a folder their times.
 fn now(folder: &Path) -> SystemTime {
     let by_file = || -> io::Result<SystemTime> {
-        let mut file: NamedTempFile = unfinished(folder)?;
+        let mut file: NamedTempFile = temporary_in(folder)?;
         file.write_all(b"now")?;
         file.as_file().metadata()?.modified()
     };
@@ -256,8 +256,8 @@ fn now(folder: &Path) -> SystemTime {
 
 fn host() -> String {
     let named = ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| env::var(name).ok());
-    let told = fs::read_to_string("/proc/sys/kernel/hostname").ok().or(named);
-    told.map_or_else(|| "an unknown host".into(), |name| name.trim().to_owned())
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().or(named);
+    name.map_or_else(|| "an unknown host".into(), |name| name.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -267,7 +267,7 @@ mod tests {
 
     fn refusal(place: &Path) -> String {
         let error = Lock::take(place, place).unwrap_err();
-        assert!(error.is::<Held>(), "{error}");
+        assert!(error.is::<InUse>(), "{error}");
         error.to_string()
     }
 
@@ -326,14 +326,21 @@ mod tests {
             leave(place.path(), &killed, 1);
             drop(Lock::take(place.path(), place.path()).unwrap());
         }
-        let (me, sign) =
-            (Holder { job: Some("33".into()), ..Holder::this() }, |age| Sign { holder: elsewhere(), age });
-        let refused = |me: &Holder, age| sign(age).refuse(me, true, place.path(), place.path()).is_err();
+        let (me, heartbeat) = (Holder { job: Some("33".into()), ..Holder::this() }, |age| Heartbeat {
+            holder: elsewhere(),
+            age,
+        });
+        let refused = |me: &Holder, age| heartbeat(age).refuse(me, true, place.path(), place.path()).is_err();
         assert!(refused(&me, SILENT / 2) && !refused(&me, SILENT * 2));
         assert!(refused(&Holder { job: Some("34".into()), ..me }, SILENT * 2));
         // Without a lock of the system the beat of a process of this machine counts too.
         let here = |age| {
-            Sign { holder: killed.clone(), age }.refuse(&Holder::this(), false, place.path(), place.path())
+            Heartbeat { holder: killed.clone(), age }.refuse(
+                &Holder::this(),
+                false,
+                place.path(),
+                place.path(),
+            )
         };
         assert!(here(SILENT / 2).is_err() && here(SILENT * 2).is_ok());
     }

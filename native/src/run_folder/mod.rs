@@ -1,5 +1,7 @@
 //! The files of a run: recipe, metrics, models, state, result and figures, with atomic writing and detection of damage.
 
+pub(crate) mod atomic_file;
+pub(crate) mod checkpoint_writer;
 pub(crate) mod digest;
 mod exact;
 pub(crate) mod figures;
@@ -8,7 +10,6 @@ pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod model;
 pub(crate) mod record;
+mod sealed;
 pub(crate) mod state;
 pub(crate) mod tensorboard;
-pub(crate) mod unfinished;
-pub(crate) mod writing;

@@ -15,6 +15,7 @@ use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{Evaluation, ImageCounts, Untrained, VariantResult, Warnings};
+use crate::run_folder::sealed;
 use crate::shell::quoted;
 
 /// The state of the whole run.
@@ -65,7 +66,7 @@ pub(crate) struct RunState {
     /// The digest of the model of its prior, if it has one.
     #[serde(default)]
     pub(crate) prior: Option<Digest>,
-    /// The test images that the first variant classifies rightly, by metric: a character each, `1` or `0`.
+    /// The test images that the first variant classifies correctly, by metric: a character each, `1` or `0`.
     #[serde(default)]
     hits: BTreeMap<String, String>,
     /// File of the figures so far.
@@ -89,9 +90,10 @@ pub(crate) struct VariantState {
     pub(crate) seconds: f64,
     /// File of the trainer's state, once the variant was begun.
     pub(crate) trainer: Option<String>,
-    /// File of the trainer's state at the last multiple of `checkpoint_every`, restored if the run diverges: this state
-    /// must not depend on the times of other checkpoints.
-    pub(crate) good: Option<String>,
+    /// File of the trainer's state at the last multiple of `checkpoint_every`, which is restored if the run diverges. It must not
+    /// depend on the times of other checkpoints.
+    #[serde(rename = "good")]
+    pub(crate) last_finite: Option<String>,
     /// File of the best network among the evaluated ones.
     pub(crate) best: Option<String>,
     /// Evaluations so far.
@@ -102,7 +104,7 @@ pub(crate) struct VariantState {
 
 /// The kind of a checkpoint, which selects one of two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checkpointed {
+pub(crate) enum CheckpointKind {
     /// Made at a number of iterations: for resuming, and for restoring after divergence.
     ByCount,
     /// Made by the clock or on a signal: for resuming.
@@ -112,8 +114,6 @@ pub(crate) enum Checkpointed {
 const DOCUMENT: &str = "state.json";
 /// The version of the format that this program writes and reads.
 const VERSION: u32 = 3;
-/// The start of the last line of the document: the checksum of all bytes before it.
-const SEAL: &str = ",\n  \"crc32c\": ";
 
 impl RunState {
     /// The state at the start of a run.
@@ -126,7 +126,7 @@ impl RunState {
             ..VariantState::default()
         };
         // A path that is not Unicode cannot be stored in JSON; `--data` can give it again.
-        let data = data.map(|data| lasting(&data)).filter(|data| data.to_str().is_some());
+        let data = data.map(|data| absolute(&data)).filter(|data| data.to_str().is_some());
         let variants = recipe.variants().into_iter().map(variant).collect();
         let recipe = recipe.to_toml()?;
         let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
@@ -134,13 +134,13 @@ impl RunState {
         Ok(Self { version: VERSION, recipe, device, data, variants, command, ..Self::default() })
     }
 
-    /// Keeps the images that the first variant classifies rightly, by metric.
+    /// Stores the images that the first variant classifies correctly, by metric.
     pub(crate) fn keep_hits(&mut self, hits: &BTreeMap<String, Vec<bool>>) {
         let text = |of: &Vec<bool>| of.iter().map(|&right| if right { '1' } else { '0' }).collect();
         self.hits = hits.iter().map(|(metric, of)| (metric.clone(), text(of))).collect();
     }
 
-    /// The images that the first variant classifies rightly, by metric.
+    /// The images that the first variant classifies correctly, by metric.
     pub(crate) fn hits(&self) -> BTreeMap<String, Vec<bool>> {
         let read = |text: &String| text.bytes().map(|right| right == b'1').collect();
         self.hits.iter().map(|(metric, text)| (metric.clone(), read(text))).collect()
@@ -157,7 +157,7 @@ impl RunState {
         }
         let text = bytes_of(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let damaged = || format!("{} is damaged, or of another version of simile; {REMEDY}", path.display());
-        let state: Self = unsealed(&text).with_context(damaged)?;
+        let state: Self = sealed::read(&text).with_context(damaged)?;
         anyhow::ensure!(state.version == VERSION, damaged());
         Ok(Some(state))
     }
@@ -187,12 +187,11 @@ impl RunState {
         Recipe::resolved(&self.recipe, &document(folder))
     }
 
-    /// Switches to a recipe with more iterations: every variant has further ones to do, and results, figures and report are
-    /// computed again.
+    /// Makes the run longer: every variant has further iterations to do, and results, figures and report are computed again.
     ///
     /// # Errors
     /// If the recipe cannot be written.
-    pub(crate) fn follow(&mut self, recipe: &Recipe) -> Result<()> {
+    pub(crate) fn extend(&mut self, recipe: &Recipe) -> Result<()> {
         self.recipe = recipe.to_toml()?;
         self.finished = false;
         self.done = None;
@@ -251,15 +250,14 @@ impl RunState {
         Ok(())
     }
 
-    /// Refers to the state of the trainer of a variant by the name that is returned. It is the caller's to write the file before
-    /// this state.
+    /// Makes a file the state of the trainer of a variant, and returns its name. The caller writes that file before this state.
     #[must_use]
-    pub(crate) fn expect_trainer(&mut self, at: usize, bytes: &[u8], why: Checkpointed) -> String {
+    pub(crate) fn register_trainer(&mut self, at: usize, bytes: &[u8], kind: CheckpointKind) -> String {
         let (name, digest) = (self.unused_name(at, bytes), Digest::of(bytes));
         self.files.insert(name.clone(), digest);
         let variant = &mut self.variants[at];
-        if why == Checkpointed::ByCount {
-            variant.good = Some(name.clone());
+        if kind == CheckpointKind::ByCount {
+            variant.last_finite = Some(name.clone());
         }
         variant.trainer = Some(name.clone());
         self.forget_outdated();
@@ -328,7 +326,7 @@ impl RunState {
     pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
         self.forget_outdated();
         self.variant = self.current().map_or_else(String::new, |at| self.variants[at].name.clone());
-        folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed(self)?)?;
+        folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed::to_text(self)?)?;
         self.drop_outdated(folder);
         Ok(())
     }
@@ -336,7 +334,7 @@ impl RunState {
     /// Drops the files in `state/` that nothing of the state refers to any more.
     fn forget_outdated(&mut self) {
         let of_variants =
-            self.variants.iter().flat_map(|variant| [&variant.trainer, &variant.good, &variant.best]);
+            self.variants.iter().flat_map(|variant| [&variant.trainer, &variant.last_finite, &variant.best]);
         let used: Vec<&String> = of_variants.chain([&self.figures]).flatten().collect();
         self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
     }
@@ -371,8 +369,8 @@ impl RunState {
     }
 }
 
-/// A path that holds in any working directory; the given one if JSON could not hold that.
-pub(crate) fn lasting(path: &Path) -> PathBuf {
+/// The absolute path of a path; the given one if JSON could not hold that.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).ok().filter(|whole| whole.to_str().is_some());
     whole.unwrap_or_else(|| path.to_owned())
 }
@@ -384,21 +382,6 @@ fn is_of_state(name: &str) -> bool {
 
 fn document(folder: &RunFolder) -> PathBuf {
     folder.path(STATE).join(DOCUMENT)
-}
-
-/// The document with the checksum of all bytes before as its last entry.
-fn sealed(state: &RunState) -> Result<String> {
-    let text = exact::to_text(state)?;
-    let open = text.trim_end_matches('}').trim_end();
-    Ok(format!("{open}{SEAL}{}\n}}\n", crc32c::crc32c(open.as_bytes())))
-}
-
-fn unsealed(text: &[u8]) -> Result<RunState> {
-    let text = std::str::from_utf8(text)?;
-    let (open, seal) = text.rsplit_once(SEAL).context("it has no checksum")?;
-    let seal = seal.strip_suffix("\n}\n").context("its end is missing")?;
-    anyhow::ensure!(seal == crc32c::crc32c(open.as_bytes()).to_string(), "its checksum is another one");
-    Ok(exact::from_bytes(text.as_bytes())?)
 }
 
 #[cfg(test)]
@@ -430,10 +413,10 @@ mod tests {
         state.write(&folder).unwrap();
         assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
         for (iteration, why) in
-            [(3, Checkpointed::ByCount), (4, Checkpointed::ByTime), (5, Checkpointed::ByTime)]
+            [(3, CheckpointKind::ByCount), (4, CheckpointKind::ByTime), (5, CheckpointKind::ByTime)]
         {
             state.variants[0].iteration = iteration;
-            let name = state.expect_trainer(0, &[iteration as u8], why);
+            let name = state.register_trainer(0, &[iteration as u8], why);
             folder.write(name, [iteration as u8]).unwrap();
             state.write(&folder).unwrap();
             assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
@@ -441,7 +424,7 @@ mod tests {
         assert_eq!(checkpoints(&folder), ["arm-0-iteration-3.safetensors", "arm-0-iteration-5.safetensors"]);
         let variant = &state.variants[0];
         assert_eq!(state.file(&folder, variant.trainer.as_ref().unwrap()).unwrap(), [5]);
-        assert_eq!(state.file(&folder, variant.good.as_ref().unwrap()).unwrap(), [3]);
+        assert_eq!(state.file(&folder, variant.last_finite.as_ref().unwrap()).unwrap(), [3]);
         state.keep_best(&folder, 0, 2, &[2]).unwrap();
         state.keep_best(&folder, 0, 4, &[4]).unwrap();
         state.write(&folder).unwrap();
@@ -457,7 +440,7 @@ mod tests {
         let (_place, folder, mut state) = begun();
         state.variants[0].iteration = 4;
         let mut keep = |bytes: &[u8]| {
-            let name = state.expect_trainer(0, bytes, Checkpointed::ByCount);
+            let name = state.register_trainer(0, bytes, CheckpointKind::ByCount);
             folder.write(&name, bytes).unwrap();
             // Killed here, the run goes on from the state before.
             if let Some(listed) = RunState::read(&folder).unwrap() {
@@ -494,7 +477,7 @@ mod tests {
     #[test]
     fn a_state_that_is_not_the_one_written_is_refused() {
         let (_place, folder, mut state) = begun();
-        let name = state.expect_trainer(0, b"trainer", Checkpointed::ByCount);
+        let name = state.register_trainer(0, b"trainer", CheckpointKind::ByCount);
         folder.write(name, b"trainer").unwrap();
         state.keep(&folder, "model-a.safetensors", b"model").unwrap();
         state.write(&folder).unwrap();

@@ -12,7 +12,7 @@ use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::model::{self, Choice};
-use crate::run_folder::state::lasting;
+use crate::run_folder::state::absolute;
 
 /// The splits with the variable of the prior, if a recipe has one.
 ///
@@ -52,7 +52,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
 /// The message for the model of a prior that is not there; none if it is.
 pub(crate) fn absent(section: &PriorSection) -> Option<String> {
     let path = &section.model;
-    (!path.exists()).then(|| format!("`data.prior.model`, {}, is not there", lasting(path).display()))
+    (!path.exists()).then(|| format!("`data.prior.model`, {}, is not there", absolute(path).display()))
 }
 
 /// The digest of the model of a prior.

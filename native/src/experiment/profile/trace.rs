@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use super::spans::Stages;
-use crate::run_folder::unfinished::Pending;
+use crate::run_folder::atomic_file::AtomicFile;
 
 /// A file in the making, which leaves an earlier one as it is until it is whole.
 pub(super) struct TraceFile {
-    file: Pending,
+    file: AtomicFile,
     path: PathBuf,
     events: Vec<TraceEvent>,
     variants: u64,
@@ -61,7 +61,7 @@ impl TraceFile {
     /// # Errors
     /// If it cannot be written.
     pub(super) fn begin(path: &Path) -> Result<Self> {
-        let file = Pending::begin(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = AtomicFile::begin(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { file, path: path.to_owned(), events: Vec::new(), variants: 0 })
     }
 

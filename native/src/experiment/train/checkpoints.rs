@@ -10,13 +10,13 @@ use crate::console::line;
 use crate::exit::message_with_causes;
 use crate::interrupt;
 use crate::run_folder::record::{Stopped, Why};
-use crate::run_folder::state::Checkpointed;
+use crate::run_folder::state::CheckpointKind;
 
 impl VariantTraining<'_> {
     /// Makes a checkpoint of the state between two steps.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
         self.events.flush()?;
-        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
+        self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByTime)
     }
 
     /// As [`checkpoint`](Self::checkpoint), where all processes end for another reason: no checkpoint is made of numbers that are not
@@ -42,8 +42,8 @@ impl VariantTraining<'_> {
         }
         let began = Instant::now();
         self.events.flush()?;
-        let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
-        let result = self.session.checkpoint(self.at, &self.trainer, why);
+        let kind = if by_count { CheckpointKind::ByCount } else { CheckpointKind::ByTime };
+        let result = self.session.checkpoint(self.at, &self.trainer, kind);
         if result.is_ok() && !self.session.devices.processes.is_alone() {
             self.unshared_state = Some(pollster::block_on(self.trainer.to_bytes())?);
         }
@@ -76,11 +76,11 @@ impl VariantTraining<'_> {
     /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
     /// are not finite. Evaluations since then were finite, and are kept.
     pub(super) fn restore_last_finite(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
-        self.session.written()?;
-        let good = self.session.state.variants[self.at].good.clone();
-        self.trainer = trainer::open(self.session, self.variant, &self.loader, good.as_deref())?;
+        self.session.wait_for_checkpoint()?;
+        let last_finite = self.session.state.variants[self.at].last_finite.clone();
+        self.trainer = trainer::open(self.session, self.variant, &self.loader, last_finite.as_deref())?;
         let state = &mut self.session.state.variants[self.at];
-        (state.iteration, state.trainer) = (self.trainer.step_number(), good);
+        (state.iteration, state.trainer) = (self.trainer.step_number(), last_finite);
         let every = self.session.recipe.train.checkpoint_every as u64;
         let last = completed / every * every;
         if self.trainer.step_number() < last && self.session.devices.processes.is_alone() {
@@ -113,7 +113,7 @@ impl VariantTraining<'_> {
             }
         }
         self.session.state.variants[self.at].iteration = last;
-        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByCount)
+        self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByCount)
     }
 }
 
@@ -161,18 +161,21 @@ mod tests {
             for _ in 0..4 {
                 training.step().unwrap();
                 training.checkpoint_if_due(false).unwrap();
-                training.session.written().unwrap();
+                training.session.wait_for_checkpoint().unwrap();
             }
-            let good = training.session.state.variants[0].good.clone().unwrap();
-            assert!(good.contains(if affords { "iteration-4." } else { "iteration-0." }), "{good}");
+            let last_finite = training.session.state.variants[0].last_finite.clone().unwrap();
+            assert!(
+                last_finite.contains(if affords { "iteration-4." } else { "iteration-0." }),
+                "{last_finite}"
+            );
             let stopped = training.iterate().unwrap().unwrap();
-            training.session.written().unwrap();
+            training.session.wait_for_checkpoint().unwrap();
             let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
             assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
             session.log.flush().unwrap();
             let state = &session.state.variants[0];
             let file = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
-            assert!(file == bytes && state.good == state.trainer);
+            assert!(file == bytes && state.last_finite == state.trainer);
             let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
             (bytes, stopped.message, lines, state.iteration)
         };

@@ -27,7 +27,7 @@ use crate::experiment::memory::used::Used;
 use crate::interrupt;
 use crate::peers::Message;
 use crate::run_folder::record::{Measurement, Stopped};
-use crate::run_folder::state::Checkpointed;
+use crate::run_folder::state::CheckpointKind;
 use crate::run_folder::tensorboard::EventLog;
 
 /// A trained network, with the reason for an early end if there was one.
@@ -51,7 +51,7 @@ pub(crate) fn train(
     let outcome = training.iterate();
     let outcome = training.leave_group(outcome);
     training.progress.finish();
-    training.session.written()?;
+    training.session.wait_for_checkpoint()?;
     training.clock.warn_of_checkpoints(&training.variant.name);
     let stopped = outcome?;
     if let Some(stopped) = &stopped {
@@ -94,8 +94,8 @@ impl<'a> VariantTraining<'a> {
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
             // From here on there is always a state for resuming and for restoring.
-            session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
-            session.written()?;
+            session.checkpoint(at, &trainer, CheckpointKind::ByCount)?;
+            session.wait_for_checkpoint()?;
         }
         loader.divide(trainer.part());
         let processes = &session.devices.processes;

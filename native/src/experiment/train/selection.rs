@@ -59,7 +59,7 @@ pub(crate) fn evaluate(
         let mut metadata = session.metadata(at)?;
         metadata.head = Some(trainer.config().head.clone());
         let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
-        session.written()?;
+        session.wait_for_checkpoint()?;
         session.state.keep_best(&session.folder, at, iteration, &bytes)?;
     }
     session.state.variants[at].evaluations.push(Evaluation { iteration, value, metrics });

@@ -1,4 +1,4 @@
-//! Files in the making: temporary ones, in the folder of the file that they become.
+//! Atomic writing: a temporary file in the folder of the file that it becomes, to whose place it moves once it is on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,26 +9,26 @@ use tempfile::NamedTempFile;
 use crate::interrupt::{self, Temporary};
 
 /// The prefix of the names of temporary files.
-pub(super) const UNFINISHED: &str = ".tmp-simile-";
+pub(super) const TEMPORARY_PREFIX: &str = ".tmp-simile-";
 
 /// A new temporary file in a folder.
 ///
 /// # Errors
 /// If the folder cannot be written to.
-pub(crate) fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
+pub(crate) fn temporary_in(place: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(place)
 }
 
-/// A file that is at its place once it is whole and on the disk.
+/// A file in the making, which is at its place once it is complete and on the disk.
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum AtomicFile {
     /// A temporary file, and the place to which it moves.
     Beside { file: NamedTempFile, path: PathBuf, _entry: Temporary },
     /// A device or a pipe is written directly; moving a file there would replace it.
     Direct(File),
 }
 
-impl Pending {
+impl AtomicFile {
     /// Begins the file `path`.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Pending {
         if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
             return Ok(Self::Direct(File::options().write(true).open(path)?));
         }
-        let (file, _entry) = interrupt::temporary(|| unfinished(folder_of(path)))?;
+        let (file, _entry) = interrupt::temporary(|| temporary_in(folder_of(path)))?;
         Ok(Self::Beside { file, path: path.to_owned(), _entry })
     }
 
@@ -59,7 +59,7 @@ impl Pending {
     }
 }
 
-impl Write for Pending {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Beside { file, .. } => file.write(bytes),

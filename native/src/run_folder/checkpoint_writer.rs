@@ -11,11 +11,11 @@ use crate::run_folder::state::RunState;
 
 /// A checkpoint that is being written. Until [`end`](Self::end), nothing else may be written to the folder's `state/`, because the
 /// thread removes all files that its state does not name.
-pub(crate) struct Writing {
+pub(crate) struct CheckpointWriter {
     thread: JoinHandle<Result<()>>,
 }
 
-impl Writing {
+impl CheckpointWriter {
     /// Begins to write a file of the state and the state itself, both as they are now.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Changes, Recipe};
-    use crate::run_folder::state::Checkpointed;
+    use crate::run_folder::state::CheckpointKind;
 
     #[test]
     fn a_checkpoint_is_that_of_the_moment_it_was_begun_at() {
@@ -67,8 +67,8 @@ mod tests {
         for iteration in 1..=20 {
             state.variants[0].iteration = iteration;
             let bytes = vec![iteration as u8; 100_000];
-            let name = state.expect_trainer(0, &bytes, Checkpointed::ByTime);
-            let writing = Writing::begin(folder.clone(), state.clone(), name, bytes).unwrap();
+            let name = state.register_trainer(0, &bytes, CheckpointKind::ByTime);
+            let writing = CheckpointWriter::begin(folder.clone(), state.clone(), name, bytes).unwrap();
             // The run goes on while the thread writes.
             state.variants[0].iteration += 100;
             writing.end().unwrap();
@@ -95,7 +95,8 @@ mod tests {
         let before = RunState::read(&folder).unwrap();
         let nowhere = "nowhere/arm-0.safetensors".to_owned();
         state.variants[0].iteration = 3;
-        let error = Writing::begin(folder.clone(), state, nowhere, vec![1]).unwrap().end().unwrap_err();
+        let error =
+            CheckpointWriter::begin(folder.clone(), state, nowhere, vec![1]).unwrap().end().unwrap_err();
         assert!(error.to_string().contains("nowhere"), "{error}");
         assert_eq!(RunState::read(&folder).unwrap(), before);
     }
