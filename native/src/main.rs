@@ -14,7 +14,6 @@ mod experiment;
 mod export;
 #[cfg(test)]
 mod fuzz;
-mod given;
 mod import;
 mod interrupt;
 mod markdown;
@@ -28,6 +27,7 @@ mod run_folder;
 mod shell;
 mod single;
 mod sweep;
+mod vectors;
 
 use std::process::ExitCode;
 

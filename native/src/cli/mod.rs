@@ -10,13 +10,13 @@ use crate::devices::{ChoiceParser, DeviceChoice, SELF_TEST};
 
 mod data;
 mod model;
-mod own;
+mod own_pictures;
 mod several;
 mod shard;
 
 pub(crate) use data::{Data, DataCheck, DataFetch, DataList, DataMeasure, DataPreview};
 pub(crate) use model::{Embed, Evaluate, Export, Import, Loss, Precision, Target};
-pub(crate) use own::{Init, Own};
+pub(crate) use own_pictures::{Init, OwnPictures};
 pub(crate) use several::{Reproduce, Runs, Sweep};
 pub(crate) use shard::Shard;
 
@@ -101,7 +101,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: OwnPictures,
     #[command(flatten)]
     pub(crate) devices: Devices,
     /// The run folder; must be new or empty [default: runs/NAME]

@@ -13,7 +13,7 @@ use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
-use super::own_data;
+use super::model_data;
 use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
@@ -126,9 +126,9 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
         }
     };
     let instead = "name images, or a list of them with --list";
-    let recipe = own_data::recipe(model, &checkpoint.metadata, instead)?;
-    let folder = own_data::folder(model, arguments.data.as_deref())?;
-    let splits = own_data::splits(model, &recipe, folder.as_deref(), &device)?;
+    let recipe = model_data::recipe(model, &checkpoint.metadata, instead)?;
+    let folder = model_data::folder(model, arguments.data.as_deref())?;
+    let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
     let normalisation = model::normalisation(checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images: &ImageSet| {

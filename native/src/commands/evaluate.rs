@@ -12,8 +12,8 @@ use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
+use super::model_data;
 use super::named_data::{NamedData, section};
-use super::own_data;
 use crate::cli::Evaluate;
 use crate::config::explain::suggestion;
 use crate::config::measured::MeasuredObjective;
@@ -25,11 +25,11 @@ use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_w
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
-use crate::given::{Given, Sources};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::{BASE_RATE, order};
 use crate::run_folder::model;
 use crate::run_folder::record::ProbeFit;
+use crate::vectors::{ProbeVectors, Sources};
 
 #[derive(Serialize)]
 struct Answer {
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
 
 /// Probes given vectors.
 fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
-    let Given { train, test, judged } = Given::read(Sources {
+    let ProbeVectors { train, test, judged } = ProbeVectors::read(Sources {
         parts: &arguments.vectors,
         table: arguments.table.as_deref(),
         label: arguments.label.as_deref(),
@@ -132,7 +132,7 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device.device)?;
     let folder = match arguments.on {
-        None => own_data::folder(model, arguments.data.as_deref())?,
+        None => model_data::folder(model, arguments.data.as_deref())?,
         // The folder of the run has its own data, which would be judged under the name of the others.
         Some(_) => arguments.data.clone(),
     };
@@ -197,8 +197,8 @@ fn judging(
     let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
         None => {
             let instead = "name a data set or a recipe with --on";
-            let recipe = own_data::recipe(model, metadata, instead)?;
-            let splits = own_data::splits(model, &recipe, folder, device)?;
+            let recipe = model_data::recipe(model, metadata, instead)?;
+            let splits = model_data::splits(model, &recipe, folder, device)?;
             (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
         }
         Some(name) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::{Init, Own};
+use crate::cli::{Init, OwnPictures};
 use crate::console::{Console, line};
 use crate::devices::DeviceSet;
 use crate::draft::{Draft, Wishes};
@@ -46,8 +46,8 @@ pub(super) fn run(arguments: &Init, console: Console) -> Result<()> {
 ///
 /// # Errors
 /// As [`Draft::new`].
-pub(super) fn draft(folder: &Path, own: &Own, devices: &DeviceSet) -> Result<Draft> {
-    let Own { hide, keep, label, csv } = own;
+pub(super) fn draft(folder: &Path, own: &OwnPictures, devices: &DeviceSet) -> Result<Draft> {
+    let OwnPictures { hide, keep, label, csv } = own;
     let wishes = Wishes { hide, keep, label: label.as_deref(), csv: csv.as_deref() };
     let mut draft = Draft::new(folder, wishes, devices.has_gpu())?;
     draft.measure(devices)?;

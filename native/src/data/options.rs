@@ -26,23 +26,23 @@ pub(crate) struct Options {
     pub(crate) test: Option<usize>,
     pub(crate) colours: Colours,
     /// The keys that belong to the data set.
-    pub(crate) own: OwnOptions,
+    pub(crate) of_dataset: DatasetOptions,
 }
 
 impl Options {
     /// Settings with one key, and all others by default.
-    pub(crate) fn with<O: OwnOption>(option: O) -> Self {
-        Self { own: OwnOptions::default().with(option), ..Self::default() }
+    pub(crate) fn with<O: DatasetOption>(option: O) -> Self {
+        Self { of_dataset: DatasetOptions::default().with(option), ..Self::default() }
     }
 
     /// A key that belongs to the data set, if it is given.
-    pub(crate) fn get<O: OwnOption>(&self) -> Option<&O> {
-        self.own.get()
+    pub(crate) fn get<O: DatasetOption>(&self) -> Option<&O> {
+        self.of_dataset.get()
     }
 }
 
 /// A key of `[data]` that belongs to certain data sets, with the type of its value or section.
-pub(crate) trait OwnOption:
+pub(crate) trait DatasetOption:
     fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
 {
     /// The name below `data`.
@@ -69,14 +69,14 @@ pub(crate) trait OwnOption:
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OptionType {
     pub(crate) key: &'static str,
-    read: fn(Value) -> Result<Arc<dyn Given>, String>,
+    read: fn(Value) -> Result<Arc<dyn OptionValue>, String>,
     fault: fn(&[String], Value) -> Option<String>,
     #[cfg(test)]
     pub(crate) kind: std::any::TypeId,
 }
 
 impl OptionType {
-    pub(crate) const fn of<O: OwnOption>() -> Self {
+    pub(crate) const fn of<O: DatasetOption>() -> Self {
         Self {
             key: O::KEY,
             read: read::<O>,
@@ -87,13 +87,13 @@ impl OptionType {
     }
 }
 
-fn read<O: OwnOption>(value: Value) -> Result<Arc<dyn Given>, String> {
+fn read<O: DatasetOption>(value: Value) -> Result<Arc<dyn OptionValue>, String> {
     let option: O = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     Ok(Arc::new(option))
 }
 
 /// The fault of one value of a section, at a path that is not empty. The other values of the section may be missing.
-fn fault<O: OwnOption>(path: &[String], value: Value) -> Option<String> {
+fn fault<O: DatasetOption>(path: &[String], value: Value) -> Option<String> {
     let mut fault = None;
     let entry = Entry { path, value: Some(value), fault: &mut fault };
     drop(O::deserialize(MapAccessDeserializer::new(entry)));
@@ -129,43 +129,43 @@ impl<'de> MapAccess<'de> for Entry<'_> {
 }
 
 /// The value of a key as given, with its type.
-trait Given: fmt::Debug + Any + Send + Sync {
+trait OptionValue: fmt::Debug + Any + Send + Sync {
     fn written(&self) -> Result<Value, toml::ser::Error>;
-    fn equals(&self, other: &dyn Given) -> bool;
+    fn equals(&self, other: &dyn OptionValue) -> bool;
     fn check(&self) -> Result<(), String>;
     fn check_use(&self) -> Result<(), String>;
 }
 
-impl<O: OwnOption> Given for O {
+impl<O: DatasetOption> OptionValue for O {
     fn written(&self) -> Result<Value, toml::ser::Error> {
         Value::try_from(self)
     }
 
-    fn equals(&self, other: &dyn Given) -> bool {
+    fn equals(&self, other: &dyn OptionValue) -> bool {
         (other as &dyn Any).downcast_ref::<O>() == Some(self)
     }
 
     fn check(&self) -> Result<(), String> {
-        OwnOption::check(self)
+        DatasetOption::check(self)
     }
 
     fn check_use(&self) -> Result<(), String> {
-        OwnOption::check_use(self)
+        DatasetOption::check_use(self)
     }
 }
 
 /// The keys that belong to certain data sets, as given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OwnOptions(BTreeMap<&'static str, Arc<dyn Given>>);
+pub(crate) struct DatasetOptions(BTreeMap<&'static str, Arc<dyn OptionValue>>);
 
-impl OwnOptions {
-    pub(crate) fn get<O: OwnOption>(&self) -> Option<&O> {
+impl DatasetOptions {
+    pub(crate) fn get<O: DatasetOption>(&self) -> Option<&O> {
         let given: &dyn Any = self.0.get(O::KEY)?.as_ref();
         given.downcast_ref()
     }
 
     #[must_use]
-    pub(crate) fn with<O: OwnOption>(mut self, option: O) -> Self {
+    pub(crate) fn with<O: DatasetOption>(mut self, option: O) -> Self {
         self.0.insert(O::KEY, Arc::new(option));
         self
     }
@@ -207,14 +207,14 @@ impl OwnOptions {
     }
 }
 
-impl PartialEq for OwnOptions {
+impl PartialEq for DatasetOptions {
     fn eq(&self, other: &Self) -> bool {
         let mut values = self.0.values().zip(other.0.values());
         self.0.keys().eq(other.0.keys()) && values.all(|(one, other)| one.equals(other.as_ref()))
     }
 }
 
-impl Serialize for OwnOptions {
+impl Serialize for DatasetOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, given) in &self.0 {
@@ -228,7 +228,7 @@ impl Serialize for OwnOptions {
 struct OptionReader(OptionType);
 
 impl<'de> DeserializeSeed<'de> for OptionReader {
-    type Value = Arc<dyn Given>;
+    type Value = Arc<dyn OptionValue>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let value = ValueReader { option: self.0, path: &[] }.deserialize(deserializer)?;
@@ -317,13 +317,13 @@ mod tests {
         names: BTreeMap<String, Vec<String>>,
     }
 
-    impl OwnOption for Birds {
+    impl DatasetOption for Birds {
         const KEY: &'static str = "birds";
     }
 
     /// A document whose only key is `birds`.
     #[derive(Debug, Default, PartialEq)]
-    struct Document(OwnOptions);
+    struct Document(DatasetOptions);
 
     impl<'de> serde::Deserialize<'de> for Document {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

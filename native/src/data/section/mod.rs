@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use simile_core::data::synthetic::colour_mnist::Colours;
 
 use super::name::DatasetName;
-use super::options::{Options, OwnOptions};
+use super::options::{DatasetOptions, Options};
 use super::sets;
 use super::settings::{AttributesSection, Broken, FeaturesSection, Fit, JudgedBy, Normalise, Refused};
 
@@ -60,7 +60,7 @@ pub(crate) struct DataSection {
     pub(crate) prior: Option<PriorSection>,
     /// The keys that belong to certain data sets, which are read beside the others.
     #[serde(flatten, skip_deserializing)]
-    pub(crate) own: OwnOptions,
+    pub(crate) of_dataset: DatasetOptions,
 }
 
 /// `[data.prior]`: the representation of each image by another network, as a variable to condition on.
@@ -88,7 +88,7 @@ impl PriorSection {
 impl DataSection {
     /// The section with all images of a data set, or as many as in its defaults.
     pub(crate) fn of(dataset: DatasetName) -> Self {
-        let Options { train, test, colours, own } = dataset.defaults();
+        let Options { train, test, colours, of_dataset } = dataset.defaults();
         Self {
             dataset,
             colours,
@@ -104,13 +104,18 @@ impl DataSection {
             features: None,
             attributes: None,
             prior: None,
-            own,
+            of_dataset,
         }
     }
 
     /// The settings for reading the data set.
     pub(crate) fn options(&self) -> Options {
-        Options { train: self.train, test: self.test, colours: self.colours, own: self.own.clone() }
+        Options {
+            train: self.train,
+            test: self.test,
+            colours: self.colours,
+            of_dataset: self.of_dataset.clone(),
+        }
     }
 
     /// The word for the split on which probes are measured.
@@ -134,7 +139,7 @@ impl DataSection {
     pub(crate) fn check(&self) -> Result<(), Refused> {
         let refuse = |key, reason: &str| Err(Refused::new(key, reason));
         self.check_keys()?;
-        self.own.check()?;
+        self.of_dataset.check()?;
         self.dataset.check(&self.options())?;
         self.check_ranges()?;
         match (self.train, self.test) {
@@ -156,7 +161,7 @@ impl DataSection {
         if self.colours != Colours::default() && !self.dataset.has_backgrounds() {
             return Err(without_effect("colours"));
         }
-        self.own.check_use()?;
+        self.of_dataset.check_use()?;
         self.dataset.check_use(&self.options())
     }
 
@@ -174,7 +179,7 @@ impl DataSection {
             return Err(without_effect(key));
         }
         let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);
-        match self.own.keys().find(|key| !takes(key)) {
+        match self.of_dataset.keys().find(|key| !takes(key)) {
             Some(key) => Err(Refused::new(key, format!("`data.{key}` belongs to {}", sets::owners(key)))),
             None => Ok(()),
         }

@@ -7,14 +7,14 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer as _
 use serde::{Deserialize, Serialize, Serializer, forward_to_deserialize_any};
 
 use super::DataSection;
-use crate::data::options::{OptionType, OwnOptions};
+use crate::data::options::{DatasetOptions, OptionType};
 use crate::data::sets;
 
 impl<'de> Deserialize<'de> for DataSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut own = OwnOptions::default();
-        let section = Self::deserialize(Split { inner: deserializer, own: &mut own })?;
-        Ok(Self { own, ..section })
+        let mut of_dataset = DatasetOptions::default();
+        let section = Self::deserialize(Split { inner: deserializer, of_dataset: &mut of_dataset })?;
+        Ok(Self { of_dataset, ..section })
     }
 }
 
@@ -24,10 +24,10 @@ impl Serialize for DataSection {
     }
 }
 
-/// The reader of a section, which puts the keys of certain data sets into `own`.
+/// The reader of a section, which puts the keys of certain data sets into `of_dataset`.
 struct Split<'o, D> {
     inner: D,
-    own: &'o mut OwnOptions,
+    of_dataset: &'o mut DatasetOptions,
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
@@ -43,7 +43,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let visitor = SplitVisitor { visitor, fields, own: self.own };
+        let visitor = SplitVisitor { visitor, fields, of_dataset: self.of_dataset };
         self.inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -57,7 +57,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
 struct SplitVisitor<'o, V> {
     visitor: V,
     fields: &'static [&'static str],
-    own: &'o mut OwnOptions,
+    of_dataset: &'o mut DatasetOptions,
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, V> {
@@ -68,8 +68,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        let Self { visitor, fields, own } = self;
-        visitor.visit_map(SplitMap { map, fields, own })
+        let Self { visitor, fields, of_dataset } = self;
+        visitor.visit_map(SplitMap { map, fields, of_dataset })
     }
 }
 
@@ -77,7 +77,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, V> {
 struct SplitMap<'o, A> {
     map: A,
     fields: &'static [&'static str],
-    own: &'o mut OwnOptions,
+    of_dataset: &'o mut DatasetOptions,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplitMap<'_, A> {
@@ -86,7 +86,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplitMap<'_, A> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         loop {
             match self.map.next_key_seed(KeyReader(self.fields))? {
-                Some(Key::Own(option)) => self.own.read(option, &mut self.map)?,
+                Some(Key::OfDataset(option)) => self.of_dataset.read(option, &mut self.map)?,
                 Some(Key::OfAll(key)) => return seed.deserialize(key.into_deserializer()).map(Some),
                 None => return Ok(None),
             }
@@ -100,7 +100,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplitMap<'_, A> {
 
 enum Key {
     OfAll(&'static str),
-    Own(OptionType),
+    OfDataset(OptionType),
 }
 
 /// Reads a key, given those of all data sets.
@@ -113,7 +113,7 @@ impl<'de> DeserializeSeed<'de> for KeyReader {
         let key = String::deserialize(deserializer)?;
         let of_all = self.0.iter().copied().find(|field| *field == key).map(Key::OfAll);
         of_all
-            .or_else(|| sets::option(&key).map(Key::Own))
+            .or_else(|| sets::option(&key).map(Key::OfDataset))
             .ok_or_else(|| D::Error::unknown_field(&key, known(self.0)))
     }
 }

@@ -9,7 +9,7 @@ use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
 
 use crate::data::arrays::mnist;
 use crate::data::error::Result;
-use crate::data::options::{OptionType, Options, OwnOption};
+use crate::data::options::{DatasetOption, OptionType, Options};
 use crate::data::report::FileReport;
 use crate::data::settings::Refused;
 use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
@@ -21,7 +21,7 @@ struct Correlation(f64);
 /// The weakest published correlation.
 const WEAKEST: Correlation = Correlation(0.9);
 
-impl OwnOption for Correlation {
+impl DatasetOption for Correlation {
     const KEY: &'static str = "correlation";
 
     fn check(&self) -> Result<(), String> {

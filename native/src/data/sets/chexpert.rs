@@ -15,7 +15,7 @@ use simile_core::data::{Catalogue, Condition, DatasetError, Part};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
-use crate::data::options::{OptionType, Options, OwnOption};
+use crate::data::options::{DatasetOption, OptionType, Options};
 use crate::data::pictures::annotations::{Annotations, root, text};
 use crate::data::source::{About, Kind, PictureFiles, Source};
 
@@ -80,7 +80,7 @@ impl Default for ChexpertSection {
     }
 }
 
-impl OwnOption for ChexpertSection {
+impl DatasetOption for ChexpertSection {
     const KEY: &'static str = "chexpert";
 }
 

@@ -6,7 +6,7 @@ use simile_core::data::catalogue::kept;
 use simile_core::data::{Catalogue, DatasetError, Part};
 use simile_core::numeric::split::split_indices;
 
-use crate::data::options::OwnOption;
+use crate::data::options::DatasetOption;
 
 /// `[data.faces]`: the class and the bias of UTKFace or CelebA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl Default for FacesSection {
     }
 }
 
-impl OwnOption for FacesSection {
+impl DatasetOption for FacesSection {
     const KEY: &'static str = "faces";
 
     fn check(&self) -> Result<(), String> {

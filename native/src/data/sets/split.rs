@@ -5,7 +5,7 @@ use simile_core::data::catalogue::kept;
 use simile_core::data::{Catalogue, Part};
 
 use crate::data::error::Result;
-use crate::data::options::OwnOption;
+use crate::data::options::DatasetOption;
 
 /// `[data.split]`: the split for data sets whose authors publish none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl Default for SplitSection {
     }
 }
 
-impl OwnOption for SplitSection {
+impl DatasetOption for SplitSection {
     const KEY: &'static str = "split";
 
     fn check(&self) -> Result<(), String> {

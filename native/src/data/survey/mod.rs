@@ -47,10 +47,11 @@ impl Survey {
     pub(crate) fn from_files(section: &DataSection, folder: &Path) -> Result<Self> {
         let Kind::Pictures(set) = section.dataset.kind() else { return Ok(Self::default()) };
         let strict = set.annotations(&section.options(), folder);
-        let table = section.own.get::<TableSection>();
+        let table = section.of_dataset.get::<TableSection>();
         let mut lenient = section.options();
         if let Some(table) = table {
-            lenient.own = lenient.own.with(TableSection { missing: Broken::Skip, ..table.clone() });
+            lenient.of_dataset =
+                lenient.of_dataset.with(TableSection { missing: Broken::Skip, ..table.clone() });
         }
         let annotations = match strict {
             Ok(annotations) => Ok(annotations),

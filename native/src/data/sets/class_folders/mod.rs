@@ -21,7 +21,7 @@ use self::top_folders::{TopFolders, misspelt_parts};
 use super::split::{SplitSection, all_held_out};
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::Below;
-use crate::data::options::{OptionType, Options, OwnOption};
+use crate::data::options::{DatasetOption, OptionType, Options};
 use crate::data::pictures::annotations::{Annotations, inner_folder, root, text};
 use crate::data::source::{About, Kind, PictureFiles, Source};
 
@@ -38,7 +38,7 @@ struct FoldersSection {
     classes: Option<PathBuf>,
 }
 
-impl OwnOption for FoldersSection {
+impl DatasetOption for FoldersSection {
     const KEY: &'static str = "folders";
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::options::OwnOption;
+use crate::data::options::DatasetOption;
 use crate::data::settings::Broken;
 
 /// `[data.table]`: the CSV file and the meaning of its columns.
@@ -46,7 +46,7 @@ fn label_column() -> String {
     "label".into()
 }
 
-impl OwnOption for TableSection {
+impl DatasetOption for TableSection {
     const KEY: &'static str = "table";
 
     fn check_use(&self) -> Result<(), String> {

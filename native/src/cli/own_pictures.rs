@@ -24,7 +24,7 @@ pub(crate) struct Init {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: OwnPictures,
     /// The recipe to write [default: DIR.toml]
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) out: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Init {
 
 /// Options for a folder of the user's own pictures.
 #[derive(Debug, Args)]
-pub(crate) struct Own {
+pub(crate) struct OwnPictures {
     /// Hide this attribute, a column of the CSV file (repeatable)
     #[arg(long, value_name = "COLUMN")]
     pub(crate) hide: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Own {
     pub(crate) csv: Option<PathBuf>,
 }
 
-impl Own {
+impl OwnPictures {
     /// True if nothing is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.hide.is_empty() && self.keep.is_empty() && self.label.is_none() && self.csv.is_none()

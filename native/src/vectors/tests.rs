@@ -35,9 +35,14 @@ fn folder() -> tempfile::TempDir {
     place
 }
 
-fn read(place: &Path, parts: &[&str], table: &str) -> Result<Given> {
+fn read(place: &Path, parts: &[&str], table: &str) -> Result<ProbeVectors> {
     let parts: Vec<PathBuf> = parts.iter().map(|part| place.join(part)).collect();
-    Given::read(Sources { parts: &parts, table: Some(&place.join(table)), label: None, condition: None })
+    ProbeVectors::read(Sources {
+        parts: &parts,
+        table: Some(&place.join(table)),
+        label: None,
+        condition: None,
+    })
 }
 
 #[test]
@@ -97,7 +102,7 @@ fn rows_that_do_not_belong_together_are_refused() {
     assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
     let parts = [place.path().join("whole.npy")];
     let sources = Sources { parts: &parts, table: None, label: None, condition: None };
-    assert!(Given::read(sources).err().unwrap().to_string().contains("--table"));
+    assert!(ProbeVectors::read(sources).err().unwrap().to_string().contains("--table"));
 }
 
 /// A file as `numpy.save` writes it from three vectors of two numbers in `f64`.

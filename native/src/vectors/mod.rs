@@ -51,14 +51,14 @@ impl Split {
 }
 
 /// Vectors to fit probes to, and those to measure them on.
-pub(crate) struct Given {
+pub(crate) struct ProbeVectors {
     pub(crate) train: Split,
     pub(crate) test: Split,
     /// The choice of the test rows, in words.
     pub(crate) judged: &'static str,
 }
 
-impl Given {
+impl ProbeVectors {
     /// Reads vectors and annotations.
     ///
     /// # Errors
