@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(line_of(source, &["objective", "temprature"]), Some(4));
         assert_eq!(line_of(source, &["a"]), Some(1));
         assert_eq!(line_of(source, &["objective", "other"]), None);
-        let variants = "[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b.c\"\n[arm.objective]\nlambda = 1\n";
+        let variants =
+            "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b.c\"\n[variant.objective]\nlambda = 1\n";
         assert_eq!(line_of(variants, &["variant", "b.c", "objective", "lambda"]), Some(6));
         assert_eq!(line_of(variants, &["variant", "b.c"]), Some(3));
         assert_eq!(line_of(variants, &["variant", "c"]), None);

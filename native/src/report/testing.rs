@@ -39,14 +39,15 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult
     let file = folder.path().join("r.toml");
     let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
     let objective = "{ name = \"nt-xent\", temperature = 0.5 }";
-    let of_variant =
-        |variant: &VariantResult| format!("[[arm]]\nname = \"{}\"\nobjective = {objective}\n", variant.name);
+    let of_variant = |variant: &VariantResult| {
+        format!("[[variant]]\nname = \"{}\"\nobjective = {objective}\n", variant.name)
+    };
     std::fs::write(&file, head.to_owned() + &variants.iter().map(of_variant).collect::<String>()).unwrap();
     let set: Vec<String> = set
         .split(';')
         .filter(|setting| !setting.is_empty())
         .map(|setting| match setting.strip_prefix("objective.") {
-            Some(setting) => format!("arm.{}.objective.{setting}", variants[0].name),
+            Some(setting) => format!("variant.{}.objective.{setting}", variants[0].name),
             None => setting.to_owned(),
         })
         .collect();

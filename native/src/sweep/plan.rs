@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_folder_tells_points_apart() {
-        let axes = Axis::all(&["arm.A.objective.lambda=-1,1".into(), "train.batch=2".into()]).unwrap();
+        let axes = Axis::all(&["variant.A.objective.lambda=-1,1".into(), "train.batch=2".into()]).unwrap();
         assert_eq!(folder_of(&axes, &vec![0, 0]), "objective.lambda=-1,train.batch=2");
         assert_eq!(folder_of(&axes, &vec![1, 0]), "objective.lambda=1,train.batch=2");
     }

@@ -80,7 +80,7 @@ fn runs_as_the_command_line_does(place: Where) {
 fn losses_of_the_command_line(folder: &Path) -> Vec<f64> {
     let out = folder.join("run");
     let mut command = Command::new(program());
-    command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
+    command.args(["train", "fair-digits", "--variant", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
     for setting in [
         "train.iterations=8",
         "train.batch=16",
@@ -88,7 +88,7 @@ fn losses_of_the_command_line(folder: &Path) -> Vec<f64> {
         "data.train=128",
         "data.test=64",
         "augment.crop.scale=[0.3,1.0]",
-        "arm.Fair-CCLK.objective.temperature=0.5",
+        "variant.Fair-CCLK.objective.temperature=0.5",
     ] {
         command.args(["--set", setting]);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::runs::{interrupt, result, start};
 use crate::{ONE_THREAD, place, simile};
 
-/// Two arms, one chosen among several networks, checkpoints by count and by the clock.
+/// Two variants, one chosen among several networks, checkpoints by count and by the clock.
 const RECIPE: &str = r#"
 [data]
 dataset = "digits"
@@ -41,11 +41,11 @@ every = 4
 [probe]
 steps = 5
 
-[[arm]]
+[[variant]]
 name = "Plain"
 objective = { name = "nt-xent", temperature = 0.5 }
 
-[[arm]]
+[[variant]]
 name = "Fair"
 objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
 "#;
@@ -107,8 +107,8 @@ fn assert_same(place: &Path, trial: &str) {
             assert!(result[own].is_string(), "{trial}: no {own}");
             result[own] = "".into();
         }
-        for arm in result["arms"].as_array_mut().unwrap() {
-            arm["training_seconds"] = 0.into();
+        for variant in result["arms"].as_array_mut().unwrap() {
+            variant["training_seconds"] = 0.into();
         }
         result.to_string()
     };

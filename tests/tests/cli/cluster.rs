@@ -13,7 +13,7 @@ use crate::{ONE_THREAD, place, simile};
 
 /// A sweep of two runs with this number of steps.
 fn sweep<'a>(out: &'a str, iterations: &'a str) -> Vec<&'a str> {
-    let sweep = ["sweep", "fair-digits", "--device", "cpu", "--arm", "SimCLR", "--out", out];
+    let sweep = ["sweep", "fair-digits", "--device", "cpu", "--variant", "SimCLR", "--out", out];
     let small = ["--set", "data.train=96", "--set", "data.test=40", "--set", "data.validation=32"];
     let steps = ["--set", iterations, "--set", "train.checkpoint_every=5", "--set", "probe.steps=5"];
     let grid = ["--set", "augment.crop={ scale = [0.3, 1.0] }", "--grid", "train.batch=16,24"];

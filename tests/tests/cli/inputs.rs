@@ -40,11 +40,11 @@ fn said(place: &Path, arguments: &[&str]) -> String {
 #[test]
 fn counts_beyond_memory_are_refused_before_anything_is_made() {
     let place = written(RECIPE);
-    let moco = "arm.a.method={ name = \"moco\", queue = 100000000000 }";
+    let moco = "variant.a.method={ name = \"moco\", queue = 100000000000 }";
     let alone = RECIPE.split("[objective]").next().unwrap();
     fs::write(
-        place.path().join("arms.toml"),
-        format!("{alone}\n[[arm]]\nname = \"a\"\nobjective = {{ name = \"moco\" }}\n"),
+        place.path().join("variants.toml"),
+        format!("{alone}\n[[variant]]\nname = \"a\"\nobjective = {{ name = \"moco\" }}\n"),
     )
     .unwrap();
     for (recipe, setting, key, remedy) in [
@@ -56,7 +56,7 @@ fn counts_beyond_memory_are_refused_before_anything_is_made() {
         ("mine.toml", "train.iterations=9223372036854775807", "`train.iterations`", "at most 1000000000000"),
         ("mine.toml", "probe.sgd.epochs=9223372036854775807", "`probe.sgd.epochs`", "at most 1000000000000"),
         ("mine.toml", "head.output=1000000", "`head.output`", "65536"),
-        ("arms.toml", moco, "`method.queue`", "of memory"),
+        ("variants.toml", moco, "`method.queue`", "of memory"),
     ] {
         let text = complaint(place.path(), &["train", recipe, "--set", setting], 2);
         assert!(text.contains(key) && text.contains(remedy), "{setting}: {text}");
@@ -182,7 +182,7 @@ fn a_section_that_a_recipe_lacks_can_be_set() {
     assert!(text.contains("selection.held_out"), "{text}");
     // Neither setting is valid without the other.
     let both = ["--set", "selection.patience=2", "--set", "selection.held_out=32", "--out", "chosen"];
-    said(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "Fair-CCLK"], &both[..]].concat());
+    said(place.path(), &[&["train", "fair-digits", "--smoke", "--variant", "Fair-CCLK"], &both[..]].concat());
     let text = train(&["data.features.file=a.npy"], 2);
     assert!(text.contains("data.features.file") && text.contains("paths"), "{text}");
 }

@@ -26,7 +26,7 @@ steps = 5
 "#;
 
 /// Name, method, objective.
-const ARMS: [(&str, &str, &str); 10] = [
+const VARIANTS: [(&str, &str, &str); 10] = [
     ("Plain", r#"{ name = "single" }"#, r#"{ name = "cross-entropy" }"#),
     ("Balanced", r#"{ name = "single" }"#, r#"{ name = "biasbal", bias = "palette" }"#),
     ("MoCo", r#"{ name = "moco", queue = 32 }"#, r#"{ name = "moco" }"#),
@@ -39,28 +39,28 @@ const ARMS: [(&str, &str, &str); 10] = [
     ("JTT", r#"{ name = "jtt", first_steps = 3 }"#, r#"{ name = "jtt" }"#),
 ];
 
-fn recipe(arms: &[(&str, &str, &str)]) -> String {
-    arms.iter().fold(BASE.to_owned(), |text, (name, method, objective)| {
-        text + &format!("\n[[arm]]\nname = \"{name}\"\nmethod = {method}\nobjective = {objective}\n")
+fn recipe(variants: &[(&str, &str, &str)]) -> String {
+    variants.iter().fold(BASE.to_owned(), |text, (name, method, objective)| {
+        text + &format!("\n[[variant]]\nname = \"{name}\"\nmethod = {method}\nobjective = {objective}\n")
     })
 }
 
 #[test]
 fn one_command_trains_every_method() {
     let place = place();
-    fs::write(place.path().join("all.toml"), recipe(&ARMS)).unwrap();
+    fs::write(place.path().join("all.toml"), recipe(&VARIANTS)).unwrap();
     let output = simile(place.path(), &["train", "all.toml", "--out", "run"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("of 64 training images; the next stage begins"), "{text}");
     let result = fs::read(place.path().join("run/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
-    let arms = result["arms"].as_array().unwrap();
-    assert_eq!(arms.len(), ARMS.len());
-    for (arm, (name, ..)) in arms.iter().zip(ARMS) {
-        assert_eq!(arm["name"], name);
-        assert!(arm["final_loss"].as_f64().unwrap().is_finite());
-        assert!((0.0..=1.0).contains(&arm["metrics"]["top1"].as_f64().unwrap()));
+    let variants = result["arms"].as_array().unwrap();
+    assert_eq!(variants.len(), VARIANTS.len());
+    for (variant, (name, ..)) in variants.iter().zip(VARIANTS) {
+        assert_eq!(variant["name"], name);
+        assert!(variant["final_loss"].as_f64().unwrap().is_finite());
+        assert!((0.0..=1.0).contains(&variant["metrics"]["top1"].as_f64().unwrap()));
     }
 }
 
@@ -93,20 +93,20 @@ fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
     let softcon =
         format!(r#"{{ name = "bias-network", encoder = {guide}, first_steps = 3, ce_weight = 0.01 }}"#);
     let drawn = r#"{ name = "biascon-total", bias = "palette", oversample = 10.0 }"#;
-    let arms = [
+    let variants = [
         ("BiasCon", r#"{ name = "with-classifier" }"#, drawn),
         ("ConTeX", r#"{ name = "with-classifier" }"#, r#"{ name = "contex", variant = "paper" }"#),
         ("SoftCon", &softcon, r#"{ name = "softcon" }"#),
     ];
-    let text = recipe(&arms) + "\n[classified]\nbatch = 24\n";
+    let text = recipe(&variants) + "\n[classified]\nbatch = 24\n";
     fs::write(place.path().join("beside.toml"), &text).unwrap();
     let result = json(place.path(), &["train", "beside.toml", "--json"]);
-    for (arm, (name, ..)) in result["arms"].as_array().unwrap().iter().zip(arms) {
-        assert_eq!(arm["name"], name);
-        let own = arm["metrics"]["classifier_top1"].as_f64().unwrap();
+    for (variant, (name, ..)) in result["arms"].as_array().unwrap().iter().zip(variants) {
+        assert_eq!(variant["name"], name);
+        let own = variant["metrics"]["classifier_top1"].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&own), "{name}: {own}");
     }
-    let nobody = recipe(&ARMS[..1]) + "\n[classified]\nbatch = 24\n";
+    let nobody = recipe(&VARIANTS[..1]) + "\n[classified]\nbatch = 24\n";
     fs::write(place.path().join("nobody.toml"), nobody).unwrap();
     assert!(complaint(place.path(), &["train", "nobody.toml"], 2).contains("with-classifier"));
 }
@@ -115,12 +115,12 @@ fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
 #[test]
 fn interrupted_runs_with_a_state_continue_to_the_same_end() {
     let place = place();
-    let text = recipe(&[ARMS[2], ARMS[4], ARMS[9]]).replace("iterations = 6", "iterations = 40");
+    let text = recipe(&[VARIANTS[2], VARIANTS[4], VARIANTS[9]]).replace("iterations = 6", "iterations = 40");
     fs::write(place.path().join("three.toml"), text.replace("first_steps = 3", "first_steps = 20")).unwrap();
     simile(place.path(), &["train", "three.toml", "--out", "whole"]).assert().success();
     let mut arguments = vec!["train", "three.toml", "--out", "cut"];
-    for arm in ["MoCo", "SwAV", "JTT"] {
-        crate::runs::interrupt(place.path(), &arguments, arm);
+    for variant in ["MoCo", "SwAV", "JTT"] {
+        crate::runs::interrupt(place.path(), &arguments, variant);
         arguments = vec!["train", "--resume", "cut"];
     }
     simile(place.path(), &arguments).assert().success();

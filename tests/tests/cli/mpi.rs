@@ -208,7 +208,7 @@ fn started_by(launcher: u32) -> Vec<u32> {
 /// The steps are enough for a signal to arrive among them, and small, so that rounding differences stay small too.
 const LONG: [&str; 4] = ["--set", "train.iterations=200", "--set", "optimizer.learning_rate=1e-4"];
 
-/// The iterations of the only arm in the last checkpoint.
+/// The iterations of the only variant in the last checkpoint.
 fn taken(run: &Path) -> u64 {
     standing(run).and_then(|state| state["arms"][0]["iteration"].as_u64()).unwrap_or_default()
 }

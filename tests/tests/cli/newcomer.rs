@@ -104,9 +104,9 @@ fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
     let checked = stdout(place.path(), &["data", "check", "scans.toml", "--data", "scans"]);
     assert!(checked.contains("is sound"), "{checked}");
     let smoke = json(place.path(), &["train", "scans.toml", "--data", "scans", "--smoke", "--json"]);
-    let arms: Vec<&str> =
-        smoke["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
-    assert_eq!(arms, ["plain", "hide hospital", "keep age"]);
+    let variants: Vec<&str> =
+        smoke["arms"].as_array().unwrap().iter().map(|variant| variant["name"].as_str().unwrap()).collect();
+    assert_eq!(variants, ["plain", "hide hospital", "keep age"]);
     assert!(smoke["arms"][0]["metrics"]["age_r2"].is_number(), "{smoke}");
 
     let again = complaint(place.path(), &["init", "scans"], 2);
@@ -368,10 +368,11 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
     };
     let (last, said) = embed(&[]);
     assert!(said.contains("`hide hospital`, the last variant; --variant names another: plain"), "{said}");
-    let (plain, said) = embed(&["--arm", "plain"]);
+    let (plain, said) = embed(&["--variant", "plain"]);
     assert!(said.contains("the model of `plain`") && plain != last, "{said}");
+    // The former name of the option.
     assert_eq!(embed(&["--arm", "hide hospital"]).0, last);
-    let unknown = complaint(place.path(), &["evaluate", "runs/scans", "--arm", "plane"], 2);
+    let unknown = complaint(place.path(), &["evaluate", "runs/scans", "--variant", "plane"], 2);
     assert!(unknown.contains("did you mean `plain`"), "{unknown}");
 }
 

@@ -11,23 +11,23 @@ use crate::{complaint, json, place};
 fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
     let place = with_recipe();
     let answer = json(place.path(), &["train", "tiny.toml", "--profile", "2", "--out", "p", "--json"]);
-    let arms = answer["arms"].as_array().unwrap();
-    assert_eq!(arms.iter().map(|arm| &arm["name"]).collect::<Vec<_>>(), ["SimCLR", "Fair"]);
-    for arm in arms {
-        let stages = arm["stages"].as_array().unwrap();
+    let variants = answer["arms"].as_array().unwrap();
+    assert_eq!(variants.iter().map(|variant| &variant["name"]).collect::<Vec<_>>(), ["SimCLR", "Fair"]);
+    for variant in variants {
+        let stages = variant["stages"].as_array().unwrap();
         let names: Vec<&str> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["data", "views", "forward", "loss", "backward", "update", "waiting", "other"]);
         for stage in &stages[..6] {
             assert!(stage["ms"].as_f64().unwrap() > 0.0, "{stage}");
         }
         let shares: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
-        assert!((shares - 1.0).abs() < 1e-9 && arm["images_per_second"].as_f64().unwrap() > 0.0);
-        assert_eq!(arm["launches"], Value::Array(vec![]), "a CPU starts no kernel");
+        assert!((shares - 1.0).abs() < 1e-9 && variant["images_per_second"].as_f64().unwrap() > 0.0);
+        assert_eq!(variant["launches"], Value::Array(vec![]), "a CPU starts no kernel");
         // The images lie on the device; one of the two has a kernel to solve.
-        assert!(arm["waiting"]["images_ms"].is_null());
-        assert_eq!(arm["waiting"]["solves_ms"].is_number(), arm["name"] == "Fair", "{arm}");
-        assert_eq!(stages[6]["ms"].as_f64().unwrap() > 0.0, arm["name"] == "Fair", "{arm}");
-        let [host, step] = ["host_ms", "step_ms"].map(|key| arm[key].as_f64().unwrap());
+        assert!(variant["waiting"]["images_ms"].is_null());
+        assert_eq!(variant["waiting"]["solves_ms"].is_number(), variant["name"] == "Fair", "{variant}");
+        assert_eq!(stages[6]["ms"].as_f64().unwrap() > 0.0, variant["name"] == "Fair", "{variant}");
+        let [host, step] = ["host_ms", "step_ms"].map(|key| variant[key].as_f64().unwrap());
         assert!(host > 0.0 && host <= step, "{host} of {step}");
     }
 
@@ -35,7 +35,7 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
     let trace: Value = serde_json::from_slice(&trace).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let steps = events.iter().filter(|event| event["name"] == "step").collect::<Vec<_>>();
-    assert_eq!(steps.len(), 2 * arms.len());
+    assert_eq!(steps.len(), 2 * variants.len());
     // A stage lies inside its step.
     let time = |event: &Value, key: &str| event[key].as_f64().unwrap();
     let end = |event: &Value| time(event, "ts") + time(event, "dur");
@@ -54,11 +54,11 @@ fn a_profile_says_how_long_steps_wait_and_what_other_threads_do_meanwhile() {
     let mut command = crate::simile(place.path(), &[&profiled[..], &["--json"]].concat());
     let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().stdout.clone();
     let answer: Value = serde_json::from_slice(&output).unwrap();
-    for arm in answer["arms"].as_array().unwrap() {
-        let waiting = &arm["waiting"];
-        assert!(waiting["images_ms"].as_f64().unwrap() > 0.0, "{arm}");
-        assert_eq!(waiting["solves_ms"].is_number(), arm["name"] == "Fair", "{arm}");
-        let row = &arm["stages"].as_array().unwrap()[6];
+    for variant in answer["arms"].as_array().unwrap() {
+        let waiting = &variant["waiting"];
+        assert!(waiting["images_ms"].as_f64().unwrap() > 0.0, "{variant}");
+        assert_eq!(waiting["solves_ms"].is_number(), variant["name"] == "Fair", "{variant}");
+        let row = &variant["stages"].as_array().unwrap()[6];
         assert!(row["name"] == "waiting" && row["ms"].as_f64().unwrap() > 0.0, "{row}");
     }
 

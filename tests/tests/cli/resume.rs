@@ -1,4 +1,4 @@
-//! Resuming a run: arms that were not begun or not finished, recipes that were changed, runs that are to be longer.
+//! Resuming a run: variants that were not begun or not finished, recipes that were changed, runs that are to be longer.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::runs::{end, iterations, start, wait_until};
 use crate::schema::schema;
 use crate::{complaint, json, place, simile, stdout};
 
-/// One arm, whose learning rate does not depend on the length of the run.
+/// One variant, whose learning rate does not depend on the length of the run.
 const ONE: &str = r#"
 [data]
 dataset = "digits"
@@ -165,9 +165,12 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
     for (run, is_logged) in [(run, true), (place.path().join("unlogged"), false)] {
         let result = result(&run);
         assert_eq!(violations(&schema(), &result), [""; 0]);
-        let arm = &result["arms"][0];
-        assert_eq!((arm["iterations"].as_u64(), arm.get("final_loss").is_some()), (Some(0), is_logged));
-        let off = arm["final_loss"].as_f64().zip(first(&run)).map(|(loss, first)| loss - first);
+        let variant = &result["arms"][0];
+        assert_eq!(
+            (variant["iterations"].as_u64(), variant.get("final_loss").is_some()),
+            (Some(0), is_logged)
+        );
+        let off = variant["final_loss"].as_f64().zip(first(&run)).map(|(loss, first)| loss - first);
         assert!(off.is_none_or(|off| off.abs() < 1e-9) && off.is_some() == is_logged, "{off:?}");
     }
     // Of several seeds, the numbers are said before the failure.
@@ -235,7 +238,7 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     assert_same_end(place.path(), "whole", "cut");
     assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
 
-    // Several arms, each resumed from its state, with a new report.
+    // Several variants, each resumed from its state, with a new report.
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
     train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
@@ -251,10 +254,10 @@ fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
     let place = with_one();
     train(place.path(), &["one.toml", "--seeds", "1", "--out", "seeds"]);
     let run = place.path().join("seeds/seed-0");
-    let arm = result(&run)["arms"][0]["name"].as_str().unwrap().to_owned();
+    let variant = result(&run)["arms"][0]["name"].as_str().unwrap().to_owned();
     let longer = ["train", "--resume", "seeds/seed-0", "--set", "train.iterations=4000"];
     let mut child = start(place.path(), &longer);
-    wait_until(&mut child, "a checkpoint beyond the earlier end", || iterations(&run, &arm) > 6);
+    wait_until(&mut child, "a checkpoint beyond the earlier end", || iterations(&run, &variant) > 6);
     let (code, text) = end(child, "-INT");
     assert_eq!(code, Some(130), "{text}");
     for file in ["result.json", "report.html", "model.safetensors"] {
@@ -378,8 +381,8 @@ fn a_name_leads_nowhere() {
         let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
         assert!(text.contains("line 1") && text.contains("cannot be that of a file"), "{name}: {text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
-        let arm = RECIPE.replace("name = \"Fair\"", &format!("name = \"{name}\""));
-        fs::write(place.path().join("inside/evil.toml"), arm).unwrap();
+        let variant = RECIPE.replace("name = \"Fair\"", &format!("name = \"{name}\""));
+        fs::write(place.path().join("inside/evil.toml"), variant).unwrap();
         let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
         assert!(text.contains("cannot be that of a file"), "{name}: {text}");
     }
@@ -387,9 +390,9 @@ fn a_name_leads_nowhere() {
     assert!(!outside.exists() && !place.path().join("runs").exists());
     assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
 
-    // The names of arms may have spaces.
-    let arm = RECIPE.replace("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
-    fs::write(place.path().join("spaces.toml"), arm).unwrap();
+    // The names of variants may have spaces.
+    let variant = RECIPE.replace("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
+    fs::write(place.path().join("spaces.toml"), variant).unwrap();
     train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
     assert!(place.path().join("run/model-fair-2-of-2.safetensors").exists());
 }

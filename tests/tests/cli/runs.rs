@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{ONE_THREAD, complaint, json, place, simile, stdout};
 
-/// Two arms, small enough for an unoptimised build.
+/// Two variants, small enough for an unoptimised build.
 pub(crate) const RECIPE: &str = r#"
 [data]
 dataset = "digits"
@@ -36,11 +36,11 @@ log_every = 1
 [probe]
 steps = 5
 
-[[arm]]
+[[variant]]
 name = "SimCLR"
 objective = { name = "nt-xent", temperature = 0.5 }
 
-[[arm]]
+[[variant]]
 name = "Fair"
 objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
 "#;
@@ -55,9 +55,9 @@ pub(crate) fn result(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap()
 }
 
-/// The final metrics of every arm.
+/// The final metrics of every variant.
 fn metrics(run: &Path) -> Vec<Value> {
-    result(run)["arms"].as_array().unwrap().iter().map(|arm| arm["metrics"].clone()).collect()
+    result(run)["arms"].as_array().unwrap().iter().map(|variant| variant["metrics"].clone()).collect()
 }
 
 #[test]
@@ -70,13 +70,13 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
     }
     assert_eq!(answer, result(&run));
     assert_eq!((&answer["seed"], &answer["recipe"]), (&3.into(), &"tiny".into()));
-    for arm in answer["arms"].as_array().unwrap() {
-        let top1 = arm["metrics"]["top1"].as_f64().unwrap();
+    for variant in answer["arms"].as_array().unwrap() {
+        let top1 = variant["metrics"]["top1"].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&top1));
-        assert!(arm["metrics"]["condition_mse"].as_f64().unwrap() > 0.0);
-        assert!(arm["metrics"]["condition_r2"].as_f64().unwrap() <= 1.0);
+        assert!(variant["metrics"]["condition_mse"].as_f64().unwrap() > 0.0);
+        assert!(variant["metrics"]["condition_r2"].as_f64().unwrap() <= 1.0);
         for probe in ["class", "condition", "condition_nonlinear"] {
-            assert!(arm["probes"][probe]["ridge"].as_f64().unwrap() > 0.0, "{}", arm["probes"]);
+            assert!(variant["probes"][probe]["ridge"].as_f64().unwrap() > 0.0, "{}", variant["probes"]);
         }
     }
     let before = &answer["untrained"]["metrics"];
@@ -177,11 +177,12 @@ pub(crate) fn standing(run: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(run.join("state/state.json")).ok()?).ok()
 }
 
-/// The number of iterations of an arm in the last checkpoint.
-pub(crate) fn iterations(run: &Path, arm: &str) -> u64 {
+/// The number of iterations of a variant in the last checkpoint.
+pub(crate) fn iterations(run: &Path, variant: &str) -> u64 {
     let standing = standing(run).unwrap_or_default();
-    let arms = standing["arms"].as_array().cloned().unwrap_or_default();
-    let iteration = arms.iter().find(|one| one["name"] == arm).and_then(|one| one["iteration"].as_u64());
+    let variants = standing["arms"].as_array().cloned().unwrap_or_default();
+    let iteration =
+        variants.iter().find(|one| one["name"] == variant).and_then(|one| one["iteration"].as_u64());
     iteration.unwrap_or_default()
 }
 
@@ -210,12 +211,12 @@ pub(crate) fn end(child: Child, signal: &str) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Interrupts a run into the folder `cut` once there is a checkpoint of an arm.
+/// Interrupts a run into the folder `cut` once there is a checkpoint of a variant.
 #[cfg(unix)]
-pub(crate) fn interrupt(place: &Path, arguments: &[&str], arm: &str) {
+pub(crate) fn interrupt(place: &Path, arguments: &[&str], variant: &str) {
     let mut child = start(place, arguments);
     let run = place.join("cut");
-    wait_until(&mut child, &format!("a checkpoint of {arm}"), || iterations(&run, arm) > 0);
+    wait_until(&mut child, &format!("a checkpoint of {variant}"), || iterations(&run, variant) > 0);
     let (code, text) = end(child, "-INT");
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("--resume cut"), "{text}");
@@ -238,13 +239,13 @@ fn an_interrupted_run_continues_to_the_same_end() {
     let place = with_recipe();
     simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
 
-    // Stopped once in either arm; the arms are long enough for a signal to arrive in them.
+    // Stopped once in each variant, which is long enough for a signal to arrive.
     let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
-    for arm in ["SimCLR", "Fair"] {
-        interrupt(place.path(), &arguments, arm);
+    for variant in ["SimCLR", "Fair"] {
+        interrupt(place.path(), &arguments, variant);
         arguments = vec!["train", "--resume", "cut"];
     }
-    // The model of the first arm does not stand for the run.
+    // The model of the first variant does not stand for the run.
     let export = ["export", "cut", "--to", "pytorch"];
     let text = complaint(place.path(), &export, 1);
     assert!(text.contains("`simile train --resume cut`") && text.contains("done: model-simclr."), "{text}");
@@ -290,7 +291,7 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
     assert_eq!(
         evaluated["metrics"],
         metrics(&place.path().join("run"))[1],
-        "the model is that of the last arm"
+        "the model is that of the last variant"
     );
     let by_neighbours = json(place.path(), &["evaluate", "run", "--probe", "knn", "--json"]);
     assert!(by_neighbours["metrics"]["top1"].as_f64().is_some());
@@ -299,7 +300,8 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
 #[test]
 fn what_makes_a_run_doubtful_is_said_before_it_trains() {
     let place = with_recipe();
-    let set = ["--set", "augment={}", "--set", "arm.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }"];
+    let set =
+        ["--set", "augment={}", "--set", "variant.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }"];
     let arguments = [&["train", "tiny.toml", "--smoke", "--out", "run"], &set[..]].concat();
     let output = simile(place.path(), &arguments).assert().success().get_output().clone();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -310,7 +312,7 @@ fn what_makes_a_run_doubtful_is_said_before_it_trains() {
     {
         assert!(at(warning) < begun, "{warning} comes too late");
     }
-    let warnings = |arm: usize| result(&place.path().join("run"))["arms"][arm]["warnings"].clone();
+    let warnings = |variant: usize| result(&place.path().join("run"))["arms"][variant]["warnings"].clone();
     assert!(warnings(0)[0].as_str().unwrap().contains("augment.crop"));
     assert!(warnings(1)[1].as_str().unwrap().contains("wider"));
     let html = fs::read_to_string(place.path().join("run/report.html")).unwrap();
@@ -321,7 +323,7 @@ fn what_makes_a_run_doubtful_is_said_before_it_trains() {
 fn runs_of_other_settings_are_no_repeats_of_each_other() {
     let place = with_recipe();
     for (out, seed, batch) in [("1", "1", "16"), ("2", "2", "24")] {
-        let set = ["--set", &format!("train.batch={batch}"), "--arm", "Fair"];
+        let set = ["--set", &format!("train.batch={batch}"), "--variant", "Fair"];
         let arguments = [&["train", "tiny.toml", "--smoke", "--seed", seed, "--out", out], &set[..]].concat();
         simile(place.path(), &arguments).assert().success();
     }
@@ -330,8 +332,8 @@ fn runs_of_other_settings_are_no_repeats_of_each_other() {
     assert!(html.contains("train.batch = 16") && html.contains("train.batch = 24"));
     let over = html.split("Over the runs").nth(1).unwrap().split("</table>").next().unwrap();
     assert!(over.contains("Differs in"), "{over}");
-    let of_arms = over.split("Untrained network").next().unwrap();
-    assert!(!of_arms.contains(" ± ") && !of_arms.contains(", p "), "{of_arms}");
+    let of_variants = over.split("Untrained network").next().unwrap();
+    assert!(!of_variants.contains(" ± ") && !of_variants.contains(", p "), "{of_variants}");
 }
 
 #[test]

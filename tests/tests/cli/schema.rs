@@ -15,7 +15,7 @@ pub(crate) fn schema() -> Value {
 #[test]
 fn a_run_that_chooses_its_encoder_is_valid() {
     let place = place();
-    let set = ["--set", "selection={ held_out = 64, every = 1, patience = 1 }", "--arm", "SimCLR"];
+    let set = ["--set", "selection={ held_out = 64, every = 1, patience = 1 }", "--variant", "SimCLR"];
     simile(place.path(), &[&["train", "fair-digits", "--smoke", "--out", "run"], &set[..]].concat())
         .assert()
         .success();
@@ -47,8 +47,8 @@ fn real_results_are_valid() {
 #[test]
 fn what_is_no_result_is_found() {
     let metrics = json!({ "top1": 0.5, "condition_r2": -3.0 });
-    let arm = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics, "protocol": "" });
-    let whole = json!({ "recipe": "r", "condition": "c", "seed": 0, "device": "cpu", "version": "0", "seconds": 1.0, "arms": [arm] });
+    let variant = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics, "protocol": "" });
+    let whole = json!({ "recipe": "r", "condition": "c", "seed": 0, "device": "cpu", "version": "0", "seconds": 1.0, "arms": [variant] });
     assert_eq!(violations(&schema(), &whole), [""; 0]);
     let broken = |pointer: &str, value: Value| {
         let mut result = whole.clone();

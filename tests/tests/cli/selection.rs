@@ -32,7 +32,7 @@ steps = 5
 held_out = 64
 every = 4
 
-[[arm]]
+[[variant]]
 name = "A"
 objective = { name = "nt-xent", temperature = 0.5 }
 "#;
@@ -74,14 +74,14 @@ fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
     let run = ["train", "mine.toml", "--out", "run"];
     let text = stdout(place.path(), &run);
     let answer = result(&place.path().join("run"));
-    let arm = &answer["arms"][0];
-    let evaluations = arm["evaluations"].as_array().unwrap();
+    let variant = &answer["arms"][0];
+    let evaluations = variant["evaluations"].as_array().unwrap();
     let iterations: Vec<u64> = evaluations.iter().map(|e| e["iteration"].as_u64().unwrap()).collect();
     assert_eq!(iterations, [4, 8, 12, 16, 20, 24]);
     let value = |evaluation: &Value| evaluation["value"].as_f64().unwrap();
     let most = evaluations.iter().map(value).fold(0.0, f64::max);
     let best = evaluations.iter().find(|evaluation| value(evaluation) == most).unwrap();
-    let protocol = arm["protocol"].as_str().unwrap();
+    let protocol = variant["protocol"].as_str().unwrap();
     for words in
         [&format!("iteration {},", best["iteration"]), "top1", "64 held-out", "96 training", "48 test"]
     {
@@ -90,13 +90,13 @@ fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
     assert!(text.contains("held-out"), "{text}");
     // The metrics are those of the chosen encoder.
     let evaluated = json(place.path(), &["evaluate", "run", "--json"]);
-    assert_eq!(evaluated["metrics"], arm["metrics"]);
+    assert_eq!(evaluated["metrics"], variant["metrics"]);
     let is_last = best["iteration"] == 24;
     assert_eq!(exists(place.path(), "run/model-last.safetensors"), !is_last);
-    assert_eq!(arm["last"].is_null(), is_last);
+    assert_eq!(variant["last"].is_null(), is_last);
     if !is_last {
         let last = json(place.path(), &["evaluate", "run/model-last.safetensors", "--json"]);
-        assert_eq!(last["metrics"], arm["last"]);
+        assert_eq!(last["metrics"], variant["last"]);
         assert!(text.contains("A, last"), "{text}");
     }
 }
@@ -119,23 +119,23 @@ fn an_interrupted_selection_continues_to_the_same_end() {
 fn training_ends_when_nothing_gets_better() {
     let place = with(&CHOSEN.replace("every = 4", "every = 2\npatience = 1"));
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
-    let arm = result(&place.path().join("run"))["arms"][0].clone();
-    let evaluations = arm["evaluations"].as_array().unwrap();
+    let variant = result(&place.path().join("run"))["arms"][0].clone();
+    let evaluations = variant["evaluations"].as_array().unwrap();
     let last = evaluations.last().unwrap();
-    assert_eq!(arm["iterations"], last["iteration"]);
-    assert_eq!(arm["stopped"]["why"], "no-better", "twelve evaluations, each better: {evaluations:?}");
+    assert_eq!(variant["iterations"], last["iteration"]);
+    assert_eq!(variant["stopped"]["why"], "no-better", "twelve evaluations, each better: {evaluations:?}");
     assert!(evaluations.iter().any(|earlier| earlier["value"].as_f64() >= last["value"].as_f64()));
     // Its steps since the last line and the last checkpoint are not lost: a longer run begins where it ended.
     let seldom = ["--set", "train.log_every=50", "--set", "train.checkpoint_every=50"];
     simile(place.path(), &[&["train", "mine.toml", "--out", "seldom"], &seldom[..]].concat())
         .assert()
         .success();
-    let arm = || result(&place.path().join("seldom"))["arms"][0].clone();
-    let ended = arm();
+    let variant = || result(&place.path().join("seldom"))["arms"][0].clone();
+    let ended = variant();
     assert!(ended["final_loss"].as_f64().unwrap() > 0.0, "{ended}");
     simile(place.path(), &["train", "--resume", "seldom", "--set", "train.iterations=30"]).assert().success();
     for key in ["iterations", "final_loss", "last"] {
-        assert_eq!(arm()[key], ended[key], "{key}");
+        assert_eq!(variant()[key], ended[key], "{key}");
     }
 }
 
@@ -145,9 +145,9 @@ fn a_run_that_diverges_keeps_what_was_good() {
     let place = with(&recipe.replace("checkpoint_every = 3", "checkpoint_every = 1"));
     let text = complaint(place.path(), &["train", "mine.toml", "--out", "run"], 1);
     assert!(text.contains("not a finite number") && text.contains("kept as it was at iteration"), "{text}");
-    let arm = result(&place.path().join("run"))["arms"][0].clone();
-    assert_eq!(arm["stopped"]["why"], "diverged");
-    assert!(arm["iterations"].as_u64().unwrap() < 24 && arm["metrics"]["top1"].is_number());
+    let variant = result(&place.path().join("run"))["arms"][0].clone();
+    assert_eq!(variant["stopped"]["why"], "diverged");
+    assert!(variant["iterations"].as_u64().unwrap() < 24 && variant["metrics"]["top1"].is_number());
     assert!(exists(place.path(), "run/model.safetensors") && exists(place.path(), "run/report.html"));
     // Before the first checkpoint the stored state is the initial one.
     let text = complaint(
@@ -252,7 +252,7 @@ fn an_encoder_is_judged_on_other_data() {
 fn other_data_have_a_folder_of_their_own() {
     let place = with(CLASSIFIER);
     let mnist = simile_tests::data().display().to_string();
-    let train = ["train", "colour-mnist", "--smoke", "--arm", "SimCLR", "--data", &mnist, "--out", "run"];
+    let train = ["train", "colour-mnist", "--smoke", "--variant", "SimCLR", "--data", &mnist, "--out", "run"];
     simile(place.path(), &train).assert().success();
     let top1 = |rest: &[&str]| {
         json(place.path(), &[&["evaluate", "run", "--json"], rest].concat())["metrics"]["top1"].clone()
@@ -384,13 +384,13 @@ fn objectives_are_measured_on_the_frozen_network() {
     let objectives = "probe.objectives=[{ name = \"nt-xent\", temperature = 0.1, batch = 16 }, \
                       { name = \"align-uniform\", of = \"projection\", batch = 16 }]";
     let train = ["train", "mine.toml", "--set", objectives, "--out", "run", "--json"];
-    let arm = json(place.path(), &train)["arms"][0].clone();
-    let nt_xent = |part: &str| arm["metrics"][format!("nt_xent_{part}")].as_f64().unwrap();
+    let variant = json(place.path(), &train)["arms"][0].clone();
+    let nt_xent = |part: &str| variant["metrics"][format!("nt_xent_{part}")].as_f64().unwrap();
     assert!(nt_xent("train") > 0.0 && nt_xent("test") > 0.0 && nt_xent("train") != nt_xent("test"));
-    assert!(arm["metrics"]["align_uniform_test"].is_number());
-    assert!(arm["protocol"].as_str().unwrap().contains("nt-xent of the representation"), "{arm}");
+    assert!(variant["metrics"]["align_uniform_test"].is_number());
+    assert!(variant["protocol"].as_str().unwrap().contains("nt-xent of the representation"), "{variant}");
     let again = json(place.path(), &["evaluate", "run", "--json"])["metrics"].clone();
-    assert_eq!(again["nt_xent_test"], arm["metrics"]["nt_xent_test"]);
+    assert_eq!(again["nt_xent_test"], variant["metrics"]["nt_xent_test"]);
     assert!(again["align_uniform_test"].is_null(), "the file holds no head");
     let set = |objective: &str| {
         let setting = format!("probe.objectives=[{objective}]");

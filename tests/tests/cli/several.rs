@@ -13,7 +13,8 @@ use crate::{complaint, json, place, simile, stdout};
 
 /// A sweep of four runs, two a seed.
 fn sweep<'a>(out: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
-    let sweep = ["sweep", "fair-digits", "--device", "cpu", "--arm", "Fair-CCLK", "--seeds", "2", "--smoke"];
+    let sweep =
+        ["sweep", "fair-digits", "--device", "cpu", "--variant", "Fair-CCLK", "--seeds", "2", "--smoke"];
     let set = ["--set", "data.validation=32", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--out", out];
     [&sweep[..], &set, rest].concat()
 }

@@ -13,7 +13,7 @@ use crate::{complaint, simile};
 #[test]
 fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
     let place = with_recipe();
-    // An arm of seconds, so that no signal comes after its end on a machine that does other work too.
+    // A variant that takes seconds, so that no signal comes after its end on a machine that does other work too.
     let long = ["train", "tiny.toml", "--set", "train.iterations=160"];
     simile(place.path(), &[&long[..], &["--out", "whole"]].concat()).assert().success();
     // No checkpoint by count: a kill leaves only those by the clock.

@@ -31,8 +31,13 @@ fn sweep<'a>(rest: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_grid_is_tried_named_and_not_tried_twice() {
     let place = place();
-    let grid =
-        ["--grid", "arm.Fair-CCLK.objective.lambda=0.01,1", "--grid", "optimizer.learning_rate=1e-3,1e-2"];
+    let grid = [
+        "--grid",
+        "variant.Fair-CCLK.objective.lambda=0.01,1",
+        "--grid",
+        "optimizer.learning_rate=1e-3,1e-2",
+    ];
+    // The former name of the option.
     let arguments = sweep(&[&["--arm", "Fair-CCLK", "--json"], &grid[..]].concat());
     let answer = json(place.path(), &arguments);
     let points = answer["points"].as_array().unwrap();
@@ -46,7 +51,7 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
     let html = fs::read_to_string(out.join("sweep.html")).unwrap();
     assert!(html.contains("<svg") && html.contains("Best by validation") && !html.contains("src=\"http"));
     let csv = fs::read_to_string(out.join("sweep.csv")).unwrap();
-    assert!(csv.starts_with("arm.Fair-CCLK.objective.lambda,optimizer.learning_rate,metric,seed,value"));
+    assert!(csv.starts_with("variant.Fair-CCLK.objective.lambda,optimizer.learning_rate,metric,seed,value"));
     assert!(
         fs::read_to_string(out.join("sweep.md"))
             .unwrap()
@@ -64,10 +69,11 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
 #[test]
 fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     let place = place();
-    let rest = ["--arm", "SimCLR", "--grid", "objective_=1"];
+    let rest = ["--variant", "SimCLR", "--grid", "objective_=1"];
     let text = complaint(place.path(), &sweep(&rest), 2);
     assert!(text.contains("unknown key `objective_`"), "{text}");
-    let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
+    let rest =
+        ["--variant", "SimCLR", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
     let answer =
         json(place.path(), &sweep(&[&rest[..], &["--by", "condition_r2", "--lowest", "--json"]].concat()));
     let points = answer["points"].as_array().unwrap();
@@ -84,11 +90,12 @@ fn any_objective_is_searched_over_the_same_grid() {
         ("InfoNCE", "{ name = \"info-nce\" }"),
         ("Fair-InfoNCE", "{ name = \"fair-info-nce\", condition = \"colour\", clusters = 4 }"),
     ] {
-        let renamed = format!("arm.SimCLR.name={name}");
-        let objective = format!("arm.{name}.objective={objective}");
-        let temperatures = format!("arm.{name}.objective.temperature=0.1,0.5");
+        let renamed = format!("variant.SimCLR.name={name}");
+        let objective = format!("variant.{name}.objective={objective}");
+        let temperatures = format!("variant.{name}.objective.temperature=0.1,0.5");
         let grid = ["--grid", &temperatures, "--grid", "augment.crop.scale=[0.08,1.0],[0.3,1.0]"];
-        let rest = [&["--set", &renamed, "--set", &objective, "--arm", name, "--json"], &grid[..]].concat();
+        let rest =
+            [&["--set", &renamed, "--set", &objective, "--variant", name, "--json"], &grid[..]].concat();
         let mut arguments = sweep(&rest);
         arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = name);
         let answer = json(place.path(), &arguments);
@@ -101,7 +108,7 @@ fn any_objective_is_searched_over_the_same_grid() {
 #[test]
 fn a_metric_that_no_run_measures_ends_a_sweep_before_anything_is_trained() {
     let place = place();
-    let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--json"];
+    let rest = ["--variant", "SimCLR", "--grid", "optimizer.learning_rate=1e-3,1e-2", "--json"];
     let refused = |by| complaint(place.path(), &sweep(&[&rest[..], &["--by", by]].concat()), 2);
     let text = refused("top_1");
     assert!(text.contains("--by top_1: no run has this metric; did you mean `top1`?"), "{text}");
@@ -133,7 +140,7 @@ fn a_bound_on_a_leak_that_no_run_measures_ends_a_sweep_before_anything_is_traine
 #[test]
 fn test_images_choose_nothing() {
     let place = place();
-    let rest = ["sweep", "fair-digits", "--arm", "SimCLR", "--grid", "train.batch=16,32"];
+    let rest = ["sweep", "fair-digits", "--variant", "SimCLR", "--grid", "train.batch=16,32"];
     assert!(complaint(place.path(), &rest, 2).contains("--set data.validation="));
     assert!(!place.path().join("runs").exists(), "nothing was begun");
 }
@@ -174,7 +181,7 @@ fn the_best_point_on_data_without_test_images_is_judged_on_their_validation_imag
 #[test]
 fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
     let place = place();
-    let rest = ["--arm", "Fair-CCLK", "--grid", "train.batch=8,16,24", "--set", "train.iterations=30"];
+    let rest = ["--variant", "Fair-CCLK", "--grid", "train.batch=8,16,24", "--set", "train.iterations=30"];
     let points = |jobs: &'static str, out: &'static str| {
         let mut arguments = [&sweep(&rest)[..], &["--jobs", jobs, "--json"]].concat();
         arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = out);
@@ -189,7 +196,7 @@ fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
 #[test]
 fn an_interrupted_sweep_goes_on_with_the_same_command() {
     let place = place();
-    let rest = ["--arm", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
+    let rest = ["--variant", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
     let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
     let mut child = start(place.path(), &arguments);
     let first = place.path().join("swept/train.batch=16/seed-0");
@@ -213,7 +220,7 @@ fn an_interrupted_sweep_goes_on_with_the_same_command() {
 fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
     let place = place();
     let rest = [
-        "--arm",
+        "--variant",
         "SimCLR",
         "--set",
         "optimizer={ name = \"sgd\" }",

@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn shipped_settings_are_not_doubted() {
         assert_eq!(of(&[], |train| train), [""; 0]);
-        assert_eq!(of(&["arm.Fair-CCLK.objective.kernel={ name = \"cosine\" }"], |train| train), [""; 0]);
+        assert_eq!(of(&["variant.Fair-CCLK.objective.kernel={ name = \"cosine\" }"], |train| train), [""; 0]);
         assert_eq!(of(&["augment={ flip = 0.1 }"], |train| train), [""; 0]);
     }
 
@@ -282,17 +282,17 @@ mod tests {
         for same in ["augment={}", "augment={ flip = 1.0 }", "augment={ grey = 1.0 }"] {
             one_doubt(&[same], &["two views", "augment.crop"]);
         }
-        let classes = ["arm.Fair-CCLK.objective={ name = \"cross-entropy\" }", "augment={}"];
+        let classes = ["variant.Fair-CCLK.objective={ name = \"cross-entropy\" }", "augment={}"];
         assert_eq!(of(&classes, |train| train), [""; 0], "class scores need no second view");
     }
 
     #[test]
     fn a_kernel_that_is_black_or_white_is_named_with_its_value_and_a_rule() {
         let kernel =
-            |sigma: &str| format!("arm.Fair-CCLK.objective.kernel={{ name = \"rbf\", sigma = {sigma} }}");
+            |sigma: &str| format!("variant.Fair-CCLK.objective.kernel={{ name = \"rbf\", sigma = {sigma} }}");
         one_doubt(&[&kernel("0.5")], &["apart", "`colour`", "wider", "median"]);
         one_doubt(&[&kernel("3000")], &["alike", "`colour`", "narrower", "median"]);
-        let exact = "arm.Fair-CCLK.objective.kernel={ name = \"exact-match\" }";
+        let exact = "variant.Fair-CCLK.objective.kernel={ name = \"exact-match\" }";
         one_doubt(&[exact], &["apart", "wider", "kernel = { name = \"rbf\", sigma = \"median\" }"]);
         assert_eq!(of(&[&kernel("\"median\"")], |train| train), [""; 0]);
     }
@@ -305,7 +305,7 @@ mod tests {
         };
         let warnings = |objective: &str| {
             let set = format!(
-                "arm.Fair-CCLK.objective={{ name = \"{objective}\", condition = \"copy\", kernel = {{ name = \"exact-match\" }} }}"
+                "variant.Fair-CCLK.objective={{ name = \"{objective}\", condition = \"copy\", kernel = {{ name = \"exact-match\" }} }}"
             );
             of(&[&set], same).join("\n")
         };
@@ -357,12 +357,12 @@ mod tests {
             train.with_condition("age", Condition::Numeric(Matrix::from_fn(count, 1, |_, _| 7.5))).unwrap()
         };
         let warnings = |set: &[&str]| of(set, same).join("\n");
-        let of_objective = warnings(&["arm.Fair-CCLK.objective.condition=hospital"]);
+        let of_objective = warnings(&["variant.Fair-CCLK.objective.condition=hospital"]);
         assert!(
             of_objective.contains("`hospital` is north in all 300")
                 && of_objective.contains("objective.condition")
         );
-        let of_bias = warnings(&["arm.Fair-CCLK.objective={ name = \"biascon\", bias = \"hospital\" }"]);
+        let of_bias = warnings(&["variant.Fair-CCLK.objective={ name = \"biascon\", bias = \"hospital\" }"]);
         assert!(of_bias.contains("objective.bias"), "{of_bias}");
         let of_probe = warnings(&["probe.condition=age", "probe.also=[\"hospital\"]"]);
         assert!(of_probe.contains("`age` is 7.5") && of_probe.contains("`hospital` is north"), "{of_probe}");
