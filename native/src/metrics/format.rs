@@ -1,6 +1,7 @@
 //! Metrics for people: a title with its unit, and the significant digits. Files use the plain names.
 
 use crate::metrics::mean_std::{MeanStd, written};
+use crate::metrics::names::CONDITION;
 
 /// Name, title, factor to the unit of the title, digits.
 const PLAIN: [(&str, &str, f64, usize); 10] = [
@@ -25,8 +26,6 @@ const OF_VARIABLE: [(&str, [&str; 2], f64, usize); 5] = [
 ];
 /// Objectives on the frozen network, after their name.
 const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
-/// The prefix of metrics of the condition.
-const CONDITION: &str = "condition";
 
 /// The presentation of a metric.
 #[derive(Debug, Clone, PartialEq)]
