@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::ListDevices;
 use crate::console::{Console, table};
-use crate::devices::{DeviceChoice, DeviceName, Kind, Present, check};
+use crate::devices::{AvailableDevice, DeviceChoice, DeviceKind, DeviceName, check};
 
 #[derive(Serialize)]
 struct Answer {
@@ -27,7 +27,7 @@ struct Row {
 
 #[derive(Serialize)]
 struct Part {
-    kind: Kind,
+    kind: DeviceKind,
     name: Option<String>,
     /// With `--check`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
         name,
         feature: name.feature(),
         built_in: name.built_in(),
-        present: name.present().iter().map(|device| Part::of(device, arguments.check)).collect(),
+        present: name.available().iter().map(|device| Part::of(device, arguments.check)).collect(),
     };
     // Before `auto`, which tests devices too: an answer that is known already would take no time.
     let devices = DeviceName::BACKENDS.map(row).into_iter().collect();
@@ -57,13 +57,13 @@ pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
 }
 
 impl Part {
-    fn of(device: &Present, is_checked: bool) -> Self {
+    fn of(device: &AvailableDevice, is_checked: bool) -> Self {
         let self_test = is_checked.then(|| {
             let started = Instant::now();
             let reason = check(device.choice()).err();
             SelfTest { passed: reason.is_none(), reason, seconds: started.elapsed().as_secs_f64() }
         });
-        Self { kind: device.kind, name: device.part(), self_test }
+        Self { kind: device.kind, name: device.product_name(), self_test }
     }
 
     fn text(&self) -> String {

@@ -15,7 +15,7 @@ use simile_core::requests::{Outcome, Request};
 use super::describe;
 use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
-use crate::devices::{DeviceChoice, Present};
+use crate::devices::{AvailableDevice, DeviceChoice};
 use crate::exit::usage;
 
 #[derive(Serialize)]
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
 }
 
 /// Double precision where the device has it, unless the user asks for single.
-fn float_type(asked: Option<Precision>, device: &Present) -> Result<DType> {
+fn float_type(asked: Option<Precision>, device: &AvailableDevice) -> Result<DType> {
     match asked {
         Some(Precision::F32) => Ok(DType::F32),
         _ if device.device.supports_dtype(DType::F64) => Ok(DType::F64),

@@ -8,6 +8,6 @@ use crate::devices::{DeviceName, limit_own_time, self_test};
 pub(super) fn run(arguments: &SelfTest) -> Result<()> {
     limit_own_time();
     let device = arguments.device.open()?.device;
-    let cpu = [DeviceName::Cpu, DeviceName::Ndarray].into_iter().flat_map(DeviceName::present).next();
+    let cpu = [DeviceName::Cpu, DeviceName::Ndarray].into_iter().flat_map(DeviceName::available).next();
     self_test(&device, cpu.map(|cpu| cpu.device).as_ref())
 }

@@ -183,7 +183,7 @@ impl Recipe {
     /// # Errors
     /// A usage error that names the setting.
     pub(crate) fn with(&self, set: &[String]) -> Result<Self> {
-        set::all(self.clone(), set)
+        set::apply_all(self.clone(), set)
     }
 
     /// The variants to train, each with its method; the recipe's objective alone is one.

@@ -11,19 +11,19 @@ use crate::exit::usage;
 /// any order; keys that give no valid recipe one by one, such as those of a missing section, are changed together.
 ///
 /// # Errors
-/// A usage error that names the setting: as [`set`], or the first one with which the recipe is not valid.
-pub(super) fn all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
+/// A usage error that names the setting: as [`apply`], or the first one with which the recipe is not valid.
+pub(super) fn apply_all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let fault = |recipe: &Recipe| recipe.check_given().err().map(|fault| fault.reason);
     let mut steps: Vec<(&String, Recipe)> = Vec::new();
     let mut rest = settings;
     while let [first, others @ ..] = rest {
         let last = steps.last().map_or(&recipe, |(_, last)| last);
-        let (changed, left) = match set(last, std::slice::from_ref(first)) {
+        let (changed, left) = match apply(last, std::slice::from_ref(first)) {
             Ok(changed) => (changed, others),
             Err(error) => {
                 let together = (2..=rest.len()).find_map(|count| {
                     let (now, later) = rest.split_at(count);
-                    set(last, now).ok().map(|changed| (changed, later))
+                    apply(last, now).ok().map(|changed| (changed, later))
                 });
                 together.ok_or(error)?
             }
@@ -46,7 +46,7 @@ pub(super) fn all(recipe: Recipe, settings: &[String]) -> Result<Recipe> {
 ///
 /// # Errors
 /// A usage error that names the first setting: a missing `=`, an unknown key, a value of the wrong type.
-fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
+fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     let [setting, others @ ..] = settings else { return Ok(recipe.clone()) };
     let mut table = Table::try_from(recipe)?;
     let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
@@ -58,19 +58,19 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     // In a copy, because a variant whose name is removed cannot be found again.
     let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
-    let kind = Kind::named(&table, &path, old.as_ref());
+    let section_by_name = NamedSection::of(&table, &path, old.as_ref());
     let read = |value: Value| {
         let mut table = table.clone();
         place(&mut table, &path, value)?;
         others.iter().try_for_each(|other| put_as_read(&mut table, other))?;
-        kind.read(table)
+        section_by_name.read(table)
     };
     let placed = |reason: String| match (unknown_key(&reason), path.as_slice()) {
         (Some(key), [only]) if key == *only => within(&table, only).unwrap_or(reason),
-        (Some(key), _) if kind.has(&table, key) => format!(
+        (Some(key), _) if section_by_name.has(&table, key) => format!(
             "{reason}; it is a key of the former `{}`: set the whole section, as in --set '{}={{ name = \"{}\" }}'",
             old.as_ref().and_then(Value::as_str).unwrap_or_default(),
-            kind.section.join("."),
+            section_by_name.section.join("."),
             text.trim().trim_matches('"')
         ),
         _ => reason,
@@ -78,31 +78,33 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
 }
 
-/// A section whose kind, and so its keys, are chosen by its `name`, which a setting replaces.
-struct Kind<'a> {
+/// A section whose `name`, which a setting replaces, determines its keys: `[optimizer]`, `[method]`, ...
+struct NamedSection<'a> {
     /// The path of the section.
     section: &'a [&'a str],
-    /// The keys of the kind that it was, with their defaults, as far as the kind alone has any.
+    /// The keys of its former name with their defaults; none if a section of that name alone is not complete.
     defaults: Table,
 }
 
-impl<'a> Kind<'a> {
-    /// The section of the path of a setting; none that has a kind if that is not its `name`.
-    fn named(recipe: &Table, path: &'a [&'a str], former: Option<&Value>) -> Self {
+impl<'a> NamedSection<'a> {
+    /// The section whose `name` a setting replaces; an empty path if the setting is of another key.
+    fn of(recipe: &Table, path: &'a [&'a str], former: Option<&Value>) -> Self {
         let (section, former) = match (path, former) {
             ([section @ .., "name"], Some(former)) if !section.is_empty() => (section, former.clone()),
             _ => return Self { section: &[], defaults: Table::new() },
         };
         let alone = Table::from_iter([("name".to_owned(), former)]);
         let mut table = recipe.clone();
-        let of_kind = place(&mut table, section, Value::Table(alone)).and_then(|_| Recipe::from_table(table));
-        let mut written = of_kind.ok().and_then(|of_kind| Table::try_from(&of_kind).ok()).unwrap_or_default();
+        let of_former =
+            place(&mut table, section, Value::Table(alone)).and_then(|_| Recipe::from_table(table));
+        let mut written =
+            of_former.ok().and_then(|of_former| Table::try_from(&of_former).ok()).unwrap_or_default();
         let defaults = self::section(&mut written, section).cloned();
         Self { section, defaults: defaults.unwrap_or_default() }
     }
 
-    /// The recipe of a table. Keys of the section that its kind does not know are left out if they have the defaults of the former
-    /// one: they are in the table because a recipe is written with all of its keys.
+    /// The recipe of a table. Keys that the new name does not know are left out if they have the defaults of the former name: they
+    /// are in the table because a recipe is written with all of its keys.
     fn read(&self, mut table: Table) -> Result<Recipe, String> {
         loop {
             let reason = match Recipe::from_table(table.clone()) {

@@ -4,16 +4,16 @@ use std::sync::Once;
 
 use anyhow::{Result, anyhow};
 
-use super::{DeviceName, Kind, Present, child};
+use super::{AvailableDevice, DeviceKind, DeviceName, child};
 use crate::console::line;
 
 /// The device for a process of this machine. Says once which devices failed their self-test.
 ///
 /// # Errors
 /// If nothing is left to compute on.
-pub(super) fn automatic(process: usize) -> Result<Present> {
+pub(super) fn automatic(process: usize) -> Result<AvailableDevice> {
     static SAID: Once = Once::new();
-    let candidates = candidates(&DeviceName::Auto.present(), process);
+    let candidates = candidates(&DeviceName::Auto.available(), process);
     let Choice { taken, failed } = choose(candidates, |device| child::check(device.choice()))?;
     if !failed.is_empty() {
         SAID.call_once(|| line(format_args!("{}; taking {}", failed.join("; "), taken.choice())));
@@ -23,28 +23,31 @@ pub(super) fn automatic(process: usize) -> Result<Present> {
 
 /// The devices that a process may take, the preferred one first: of each backend the first real GPU for the first process of a
 /// machine, the second for the second, and so on in turn; at last the CPU.
-fn candidates(present: &[Present], process: usize) -> Vec<Present> {
+fn candidates(present: &[AvailableDevice], process: usize) -> Vec<AvailableDevice> {
     let mut candidates = vec![];
     for backend in DeviceName::BACKENDS {
-        let gpus = present.iter().filter(|device| device.name == backend && device.kind == Kind::Gpu);
-        let gpus: Vec<&Present> = gpus.collect();
+        let gpus = present.iter().filter(|device| device.name == backend && device.kind == DeviceKind::Gpu);
+        let gpus: Vec<&AvailableDevice> = gpus.collect();
         candidates.extend(gpus.get(process % gpus.len().max(1)).copied().cloned());
     }
-    candidates.extend(present.iter().find(|device| device.kind == Kind::Cpu).cloned());
+    candidates.extend(present.iter().find(|device| device.kind == DeviceKind::Cpu).cloned());
     candidates
 }
 
 struct Choice {
-    taken: Present,
+    taken: AvailableDevice,
     /// The devices that were preferred, each with its failure.
     failed: Vec<String>,
 }
 
 /// The first candidate that passes. The CPU is not tested, because others are compared with it.
-fn choose(candidates: Vec<Present>, mut check: impl FnMut(&Present) -> Result<(), String>) -> Result<Choice> {
+fn choose(
+    candidates: Vec<AvailableDevice>,
+    mut check: impl FnMut(&AvailableDevice) -> Result<(), String>,
+) -> Result<Choice> {
     let mut failed = vec![];
     for device in candidates {
-        let outcome = if device.kind == Kind::Cpu { Ok(()) } else { check(&device) };
+        let outcome = if device.kind == DeviceKind::Cpu { Ok(()) } else { check(&device) };
         match outcome {
             Ok(()) => return Ok(Choice { taken: device, failed }),
             Err(reason) => failed.push(format!("{}: its self-test {reason}", device.choice())),
@@ -64,20 +67,20 @@ mod tests {
 
     use super::*;
 
-    fn present(name: DeviceName, index: usize, kind: Kind) -> Present {
-        Present { name, index, kind, device: Device::flex() }
+    fn present(name: DeviceName, index: usize, kind: DeviceKind) -> AvailableDevice {
+        AvailableDevice { name, index, kind, device: Device::flex() }
     }
 
     /// A machine with two GPUs, through three backends, and a software adapter.
-    fn machine() -> Vec<Present> {
+    fn machine() -> Vec<AvailableDevice> {
         use DeviceName::{Cpu, Cuda, Ndarray, Vulkan, Wgpu};
-        let gpus = |name| [0, 1].map(|index| present(name, index, Kind::Gpu));
-        let software = [present(Vulkan, 2, Kind::Software), present(Wgpu, 2, Kind::Software)];
-        let cpus = [present(Cpu, 0, Kind::Cpu), present(Ndarray, 0, Kind::Cpu)];
+        let gpus = |name| [0, 1].map(|index| present(name, index, DeviceKind::Gpu));
+        let software = [present(Vulkan, 2, DeviceKind::Software), present(Wgpu, 2, DeviceKind::Software)];
+        let cpus = [present(Cpu, 0, DeviceKind::Cpu), present(Ndarray, 0, DeviceKind::Cpu)];
         [gpus(Cuda), gpus(Vulkan), gpus(Wgpu), software, cpus].concat()
     }
 
-    fn names(devices: &[Present]) -> String {
+    fn names(devices: &[AvailableDevice]) -> String {
         devices.iter().map(|device| device.choice().to_string()).collect::<Vec<_>>().join(" ")
     }
 
@@ -86,7 +89,7 @@ mod tests {
         assert_eq!(names(&candidates(&machine(), 0)), "cuda vulkan wgpu cpu");
         assert_eq!(names(&candidates(&machine(), 1)), "cuda:1 vulkan:1 wgpu:1 cpu");
         assert_eq!(names(&candidates(&machine(), 2)), "cuda vulkan wgpu cpu");
-        let software = [present(DeviceName::Wgpu, 0, Kind::Software)];
+        let software = [present(DeviceName::Wgpu, 0, DeviceKind::Software)];
         assert_eq!(names(&candidates(&software, 0)), "");
         assert!(choose(candidates(&software, 0), |_| Ok(())).is_err());
     }
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_build_without_a_cpu_says_which_devices_failed() {
-        let gpu = vec![present(DeviceName::Vulkan, 0, Kind::Gpu)];
+        let gpu = vec![present(DeviceName::Vulkan, 0, DeviceKind::Gpu)];
         let error = choose(gpu, |_| Err("took more than 300 s".into())).err().unwrap().to_string();
         assert!(error.starts_with("vulkan: its self-test took more than 300 s, and no CPU"), "{error}");
         let error = choose(vec![], |_| Ok(())).err().unwrap().to_string();
@@ -125,8 +128,8 @@ mod tests {
     fn auto_without_a_gpu_is_the_cpu() {
         let device = automatic(0).unwrap();
         if !cfg!(any(feature = "wgpu", feature = "vulkan", feature = "cuda")) {
-            assert_eq!((device.name, device.kind), (DeviceName::Cpu, Kind::Cpu));
+            assert_eq!((device.name, device.kind), (DeviceName::Cpu, DeviceKind::Cpu));
         }
-        assert_ne!(device.kind, Kind::Software);
+        assert_ne!(device.kind, DeviceKind::Software);
     }
 }

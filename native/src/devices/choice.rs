@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::automatic::automatic;
-use super::{DeviceName, Kind, Present};
+use super::{AvailableDevice, DeviceKind, DeviceName};
 use crate::exit::usage;
 use crate::peers::ProcessGroup;
 
@@ -24,8 +24,8 @@ pub(crate) struct DeviceChoice {
 /// The devices of a run in this process: the first one has the network, the loss and the probes; the others take part in the steps.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceSet {
-    pub(crate) first: Present,
-    helpers: Vec<Present>,
+    pub(crate) first: AvailableDevice,
+    helpers: Vec<AvailableDevice>,
     /// The names that the user gave them; empty by `auto`.
     named: Vec<DeviceChoice>,
     /// The processes that share the steps, each with as many devices.
@@ -39,7 +39,7 @@ impl DeviceChoice {
     ///
     /// # Errors
     /// A usage error that names the feature to build, or a failure that names the missing device.
-    pub(crate) fn open(self) -> anyhow::Result<Present> {
+    pub(crate) fn open(self) -> anyhow::Result<AvailableDevice> {
         if self == Self::AUTO {
             return automatic(0);
         }
@@ -51,7 +51,7 @@ impl DeviceChoice {
                  `cargo build --release --features {feature}`"
             )));
         }
-        let present = name.present();
+        let present = name.available();
         let count = present.len();
         present.into_iter().nth(self.index).ok_or_else(|| match count {
             0 => anyhow::anyhow!(
@@ -146,8 +146,8 @@ impl DeviceSet {
     ///
     /// # Errors
     /// A usage error that names the missing device.
-    pub(crate) fn again(written: &str, processes: &ProcessGroup) -> anyhow::Result<Self> {
-        let present = DeviceName::Auto.present();
+    pub(crate) fn reopen(written: &str, processes: &ProcessGroup) -> anyhow::Result<Self> {
+        let present = DeviceName::Auto.available();
         let find = |one: &str| {
             present.iter().find(|device| device.to_string() == one).cloned().ok_or_else(|| {
                 usage(format_args!(
@@ -177,11 +177,11 @@ impl DeviceSet {
 
     /// True if one of them is a GPU, or a software adapter that behaves as one.
     pub(crate) fn has_gpu(&self) -> bool {
-        self.all().any(|device| device.kind != Kind::Cpu)
+        self.all().any(|device| device.kind != DeviceKind::Cpu)
     }
 
     /// The first device and those beside it.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Present> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &AvailableDevice> {
         std::iter::once(&self.first).chain(&self.helpers)
     }
 
@@ -190,7 +190,7 @@ impl DeviceSet {
         self.helpers.iter().map(|helper| helper.device.clone()).collect()
     }
 
-    fn of(opened: Vec<Present>, processes: &ProcessGroup) -> anyhow::Result<Self> {
+    fn of(opened: Vec<AvailableDevice>, processes: &ProcessGroup) -> anyhow::Result<Self> {
         for (place, device) in opened.iter().enumerate() {
             if opened[..place].iter().any(|other| other.to_string() == device.to_string()) {
                 return Err(usage(format_args!(
@@ -248,10 +248,10 @@ mod tests {
         let devices = DeviceSet::open(&[cpu]).unwrap();
         assert_eq!(devices.to_string(), "cpu (CPU)");
         assert_eq!(
-            DeviceSet::again(&devices.to_string(), &ProcessGroup::alone()).unwrap().first.name,
+            DeviceSet::reopen(&devices.to_string(), &ProcessGroup::alone()).unwrap().first.name,
             DeviceName::Cpu
         );
-        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)", &ProcessGroup::alone()).unwrap_err();
+        let error = DeviceSet::reopen("cpu (CPU), vulkan:7 (GPU)", &ProcessGroup::alone()).unwrap_err();
         assert!(error.to_string().contains("vulkan:7"), "{error}");
         let error = DeviceSet::open(&[cpu, cpu]).unwrap_err();
         assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");

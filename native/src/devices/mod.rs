@@ -40,7 +40,7 @@ pub(crate) enum DeviceName {
 /// The kind of hardware of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum DeviceKind {
     Cpu,
     #[cfg_attr(not(any(feature = "wgpu", feature = "vulkan", feature = "cuda")), allow(dead_code))]
     Gpu,
@@ -51,11 +51,11 @@ pub(crate) enum Kind {
 
 /// A device that is built in and present.
 #[derive(Debug, Clone)]
-pub(crate) struct Present {
+pub(crate) struct AvailableDevice {
     pub(crate) name: DeviceName,
     /// The index of the device in its backend.
     index: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DeviceKind,
     pub(crate) device: Device,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for DeviceName {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cpu => "CPU",
@@ -110,25 +110,25 @@ impl DeviceName {
     }
 
     /// The devices of this backend that this machine has now, real GPUs before software adapters.
-    pub(crate) fn present(self) -> Vec<Present> {
-        let mut here: Vec<(Kind, Device)> = match self {
-            Self::Auto => return Self::BACKENDS.into_iter().flat_map(Self::present).collect(),
+    pub(crate) fn available(self) -> Vec<AvailableDevice> {
+        let mut here: Vec<(DeviceKind, Device)> = match self {
+            Self::Auto => return Self::BACKENDS.into_iter().flat_map(Self::available).collect(),
             #[cfg(feature = "flex")]
-            Self::Cpu => vec![(Kind::Cpu, Device::flex())],
+            Self::Cpu => vec![(DeviceKind::Cpu, Device::flex())],
             #[cfg(feature = "ndarray")]
-            Self::Ndarray => vec![(Kind::Cpu, ndarray())],
+            Self::Ndarray => vec![(DeviceKind::Cpu, ndarray())],
             #[cfg(feature = "wgpu")]
             Self::Wgpu => adapters(Device::enumerate(DeviceType::Wgpu), Device::wgpu),
             #[cfg(feature = "vulkan")]
             Self::Vulkan => adapters(Device::enumerate(DeviceType::Vulkan), Device::vulkan),
             #[cfg(feature = "cuda")]
-            Self::Cuda => listed(Device::enumerate(DeviceType::Cuda), |_| Kind::Gpu),
+            Self::Cuda => listed(Device::enumerate(DeviceType::Cuda), |_| DeviceKind::Gpu),
             #[allow(unreachable_patterns, reason = "a backend that is not built in has no devices")]
             _ => Vec::new(),
         };
-        here.sort_by_key(|(kind, _)| *kind == Kind::Software);
+        here.sort_by_key(|(kind, _)| *kind == DeviceKind::Software);
         let numbered = here.into_iter().enumerate();
-        numbered.map(|(index, (kind, device))| Present { name: self, index, kind, device }).collect()
+        numbered.map(|(index, (kind, device))| AvailableDevice { name: self, index, kind, device }).collect()
     }
 }
 
@@ -139,33 +139,33 @@ fn ndarray() -> Device {
 }
 
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
-fn adapters(devices: Devices, of_kind: fn(burn::tensor::DeviceKind) -> Device) -> Vec<(Kind, Device)> {
+fn adapters(devices: Devices, of_kind: fn(burn::tensor::DeviceKind) -> Device) -> Vec<(DeviceKind, Device)> {
     let software = of_kind(burn::tensor::DeviceKind::Cpu);
-    listed(devices, |device| if *device == software { Kind::Software } else { Kind::Gpu })
+    listed(devices, |device| if *device == software { DeviceKind::Software } else { DeviceKind::Gpu })
 }
 
 #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
-fn listed(devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<(Kind, Device)> {
+fn listed(devices: Devices, kind: impl Fn(&Device) -> DeviceKind) -> Vec<(DeviceKind, Device)> {
     devices.iter().map(|device| (kind(device), device.clone())).collect()
 }
 
-impl Present {
+impl AvailableDevice {
     /// The name by which `--device` chooses it.
     pub(crate) fn choice(&self) -> DeviceChoice {
         DeviceChoice { name: self.name, index: self.index }
     }
 
     /// Product name of the device, if its driver reports one. Opens the device.
-    pub(crate) fn part(&self) -> Option<String> {
+    pub(crate) fn product_name(&self) -> Option<String> {
         #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
-        if self.kind != Kind::Cpu {
+        if self.kind != DeviceKind::Cpu {
             return self.device.identity().map(|identity| identity.name);
         }
         None
     }
 }
 
-impl fmt::Display for Present {
+impl fmt::Display for AvailableDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.choice(), self.kind)
     }

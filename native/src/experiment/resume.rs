@@ -246,7 +246,7 @@ pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
 fn same_devices(state: &RunState, options: &ResumeOptions<'_>) -> Result<DeviceSet> {
     let is_auto = options.devices == [DeviceChoice::AUTO];
     if is_auto && options.processes.is_alone() {
-        return DeviceSet::again(&state.device, options.processes);
+        return DeviceSet::reopen(&state.device, options.processes);
     }
     let devices = DeviceSet::open_in(options.processes, options.devices)?;
     if devices.to_string() != state.device {

@@ -158,7 +158,7 @@ fn reads(recipe: &Recipe, variant: &RecipeVariant, device: &Device) -> Vec<u64> 
 /// If there is none and `SIMILE_REQUIRE_DEVICES` names it.
 fn device(name: DeviceName) -> Option<Device> {
     let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
-    let present = name.present().into_iter().next();
+    let present = name.available().into_iter().next();
     let is_required = required.split(',').any(|required| required == name.to_string());
     assert!(present.is_some() || !is_required, "no device `{name}`");
     present.map(|present| present.device)

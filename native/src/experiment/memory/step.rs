@@ -10,7 +10,7 @@ use super::size;
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
-use crate::devices::{DeviceSet, Kind, Present};
+use crate::devices::{AvailableDevice, DeviceKind, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_settings, step_size};
 
@@ -32,10 +32,10 @@ impl Room {
     ///
     /// # Errors
     /// A usage error if that is no whole number.
-    fn of(device: &Present) -> Result<Self> {
+    fn of(device: &AvailableDevice) -> Result<Self> {
         let given = mebibytes("SIMILE_MEMORY", "the MiB of memory that a run may take on its device")?;
         let (all, tensor) = match device.kind {
-            Kind::Cpu => (Some(available()), None),
+            DeviceKind::Cpu => (Some(available()), None),
             _ => {
                 simile_kernels::memory(&device.device).map_or((None, None), |has| (has.all, Some(has.tensor)))
             }
@@ -135,7 +135,7 @@ pub(crate) fn check_step(recipe: &Recipe, images: (usize, u64), devices: &Device
 fn check_device(
     recipe: &Recipe,
     (images, resident): (usize, u64),
-    (at, device): (usize, &Present),
+    (at, device): (usize, &AvailableDevice),
     devices: usize,
 ) -> Result<()> {
     let (room, is_first) = (Room::of(device)?, at == 0);

@@ -39,8 +39,8 @@ use crate::run_folder::record::Warnings;
 /// # Errors
 /// A usage error that names the device.
 pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()> {
-    for present in devices.all() {
-        recipe.train.precision.check(&recipe.encoder.config, &present.device).map_err(usage)?;
+    for device in devices.all() {
+        recipe.train.precision.check(&recipe.encoder.config, &device.device).map_err(usage)?;
     }
     Ok(())
 }

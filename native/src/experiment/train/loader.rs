@@ -362,7 +362,7 @@ mod tests {
         let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4"];
         let on_cpu = samplings.map(|sampling| (sampling, Device::flex()));
         // A thread copies them to a GPU while steps compute there.
-        let on_gpu = DeviceName::Wgpu.present().into_iter().take(1).map(|gpu| ("", gpu.device));
+        let on_gpu = DeviceName::Wgpu.available().into_iter().take(1).map(|gpu| ("", gpu.device));
         for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
             let (variant, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = loader.context().training_set();
