@@ -9,7 +9,7 @@ pub(crate) fn table(heads: &[impl AsRef<str>], rows: impl IntoIterator<Item = Ve
     above.into_iter().chain(rows.into_iter().map(row)).map(|line| line + "\n").collect()
 }
 
-/// A row of a table, a single line. A cell may have any text: what would end it is escaped.
+/// A row of a table, a single line. A cell may have any text: characters that would end it are escaped.
 pub(crate) fn row(cells: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let cell = |cell: &str| cell.replace('|', "\\|").replace(['\n', '\r'], " ");
     let cells = cells.into_iter().map(|text| cell(text.as_ref()) + " |");

@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     },
 }
 
-/// What is said of a word among numbers.
+/// The part of a message about a word among numbers.
 pub(crate) fn no_number(word: &str) -> String {
     format!("; `{word}` is not a number: leave such cells empty to make the column numeric")
 }

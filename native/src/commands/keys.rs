@@ -23,7 +23,7 @@ use crate::exit::usage;
 
 /// The objectives that are evaluated on the frozen network.
 const MEASURED: &str = "probe.objectives";
-/// What an entry has beside the keys of `[objective]`.
+/// The keys of an entry beside those of `[objective]`.
 const OF_MEASURED: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
 /// The type of a key whose values are of several.
 const ANY: &str = "any";

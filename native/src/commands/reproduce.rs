@@ -100,7 +100,7 @@ fn train(
     nothing_missing(&comparison.absent, count)
 }
 
-/// Tells each task what its row lacks.
+/// Notes in each task the data or weights that its row lacks.
 fn note_missing_inputs(tasks: &mut [Task], table: &Table) {
     for task in tasks {
         let row = table.row.iter().find(|row| row.name == task.row);

@@ -12,7 +12,7 @@ pub(crate) struct Origin {
     set: Vec<String>,
 }
 
-/// Recipes are equal by what they say, wherever they say it.
+/// Recipes are equal if their values are, wherever these were written.
 impl PartialEq for Origin {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -61,7 +61,7 @@ pub(crate) struct Missing {
     pub(crate) reason: String,
 }
 
-/// What is known of the metrics of a run.
+/// The metrics of a run, as far as they are known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Known<'a> {
     /// Their names, before it begins.

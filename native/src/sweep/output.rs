@@ -62,7 +62,7 @@ pub(crate) enum FinalImages {
 }
 
 impl FinalImages {
-    /// The command that evaluates the best point on them, with what its numbers can be taken for.
+    /// The command that evaluates the best point on them, with the meaning of its numbers.
     fn remark(self, command: &str) -> String {
         match self {
             Self::Test => format!("On the test images: `{command}`"),

@@ -38,7 +38,7 @@ pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>)
     }
 }
 
-/// What to do where a file takes more memory than is free.
+/// The remedy where a file takes more memory than is free.
 const REMEDY: &str = "divide it into several, which are read one after the other, or write Parquet, which is read in \
                       groups of rows";
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::data::Data;
 use crate::{Where, is_ready, run, screenshots, workspace};
 
-/// What the visitor calls a checkpoint.
+/// The name that the visitor gives a checkpoint.
 const NAME: &str = "a_network_whose_name_has_no_blank_and_is_wider_than_a_phone";
 
 #[test]

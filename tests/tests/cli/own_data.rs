@@ -1,4 +1,4 @@
-//! A user's own pictures and table: what is wrong with them, and what a verdict says of each attribute.
+//! A user's own pictures and table: their faults, and the verdict on each attribute.
 
 use std::fs;
 use std::path::Path;

@@ -74,7 +74,7 @@ fn a_signal_among_several_seeds_names_the_command_of_all() {
 #[test]
 fn a_signal_at_the_end_of_a_run_lets_it_finish_and_begins_no_other() {
     let place = with_recipe();
-    // So many test images that what comes after training takes longer than a signal.
+    // So many test images that the evaluation takes longer than a signal.
     let set = ["--set", "train.iterations=2", "--set", "data.test=400"];
     let seeds = [&["train", "tiny.toml", "--seeds", "2", "--out", "seeds"], &set[..]].concat();
     let mut child = start(place.path(), &seeds);

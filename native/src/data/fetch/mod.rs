@@ -78,12 +78,12 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
     Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5, receipt })
 }
 
-/// The file that names what was unpacked, beside a receipt.
+/// The list of the unpacked files, beside a receipt.
 fn unpacked_list(receipt: &Path) -> PathBuf {
     receipt.with_extension("unpacked")
 }
 
-/// The MD5 in a receipt, if all that was unpacked is still there. Earlier versions wrote no list of it.
+/// The MD5 in a receipt, if all unpacked files are still there. Earlier versions wrote no list of it.
 fn received(receipt: &Path, list: &Path, place: &Path) -> Option<String> {
     let md5 = fs::read_to_string(receipt).ok()?;
     let names = fs::read_to_string(list).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::data::error::{DataError, Result};
 /// Bytes at the beginning of a file that hold its header.
 const BEGINNING: u64 = 4096;
 
-/// Checks that a `.npy` or `.safetensors` file can be read in `free` bytes of memory, before it is. `remedy` says what to do if it
+/// Checks that a `.npy` or `.safetensors` file can be read in `free` bytes of memory, before it is. The error gives the `remedy` if it
 /// cannot. A file of another kind, or one that cannot be opened, is left to its reader.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::data::files::numbers::check_memory;
 use crate::data::files::{content, is_gzip};
 use crate::data::settings::FeaturesSection;
 
-/// What to do where features take more memory than is free.
+/// The remedy where features take more memory than is free.
 const REMEDY: &str = "keep fewer columns in it, such as those of a principal component analysis, or the rows of fewer pictures";
 
 /// Reads the two files of `[data.features]` in `free` bytes of memory.

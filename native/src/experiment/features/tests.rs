@@ -68,7 +68,7 @@ fn features_that_are_missing_are_said() {
     assert!(collector.finish().unwrap_err().to_string().contains("4 features of 3x2"));
 }
 
-/// What `SIMILE_PROBE` asks for: rows, columns and classes of made features, the decrease at which a fit ends, and whether the
+/// The request in `SIMILE_PROBE`: rows, columns and classes of made features, the decrease at which a fit ends, and whether the
 /// features are `held` in memory or `filed`. By default as many images as ImageNet has, by a ResNet-50.
 struct Asked {
     rows: usize,

@@ -59,7 +59,7 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     check_step(&own, (images, resident), devices)
 }
 
-/// What is known of a run before it begins.
+/// The warnings and metrics of a run, as far as they are known before it begins.
 pub(super) struct PreflightReport {
     /// The warnings of each variant.
     pub(super) warnings: Warnings,
@@ -174,7 +174,7 @@ pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
     Ok(names)
 }
 
-/// Checks that probes can be fitted to the training images and measured on the test images. `judged` says what these are. Returns
+/// Checks that probes can be fitted to the training images and measured on the test images. `judged` names their part. Returns
 /// the names of the metrics.
 ///
 /// # Errors

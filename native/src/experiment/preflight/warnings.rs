@@ -80,7 +80,7 @@ fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     ))
 }
 
-/// The warnings about the probed attributes. `judged` says what the test images are.
+/// The warnings about the probed attributes. `judged` names the part of the test images.
 pub(crate) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,

@@ -27,7 +27,7 @@ pub(super) struct Container<'a> {
     budget: usize,
 }
 
-/// What a tensor holds.
+/// The content of a tensor.
 pub(super) enum Content<'v> {
     /// Its values in row order.
     Floats(Vec<f32>),
