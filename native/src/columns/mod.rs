@@ -88,7 +88,7 @@ impl Column {
         Self { name: name.into(), kind, missing: cells.count() - rows }
     }
 
-    /// True if conditioning on it can say something: it has at least two values, which rows share.
+    /// True if it can be conditioned on: it has at least two values, which rows share.
     pub(crate) fn is_attribute(&self) -> bool {
         match &self.kind {
             Kind::Numbers { deviation, .. } => *deviation > 0.0,
@@ -125,7 +125,7 @@ impl Column {
     }
 
     /// The reason for its kernel.
-    pub(crate) fn why(&self) -> &'static str {
+    pub(crate) fn kernel_reason(&self) -> &'static str {
         match self.kind {
             Kind::Numbers { .. } => "a number: values one standard deviation apart have similarity exp(-1/2)",
             _ => "a category: similarity 1 if equal, else 0",
@@ -203,8 +203,8 @@ pub(crate) fn candidates<'h>(header: &'h [String], roles: &[Option<&String>]) ->
     header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
 }
 
-/// The columns of a table of so many rows that are attributes of vectors. The others are said: those that say nothing, and those that
-/// lack values, unless they are `wanted`.
+/// The columns of a table of so many rows that are attributes of vectors. A line names each of the others: those that are no
+/// attributes, and those that lack values, unless they are `wanted`.
 pub(crate) fn attributes(
     columns: impl Iterator<Item = Column>,
     wanted: Option<&str>,
@@ -213,7 +213,7 @@ pub(crate) fn attributes(
     let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
     let (useful, useless): (Vec<Column>, Vec<Column>) =
         columns.partition(|column| column.is_attribute() || is_wanted(column));
-    say_left_out(&useless, rows);
+    print_left_out(&useless, rows);
     let (whole, incomplete): (Vec<Column>, Vec<Column>) =
         useful.into_iter().partition(|column| column.missing == 0 || is_wanted(column));
     for column in incomplete {
@@ -222,13 +222,13 @@ pub(crate) fn attributes(
     whole
 }
 
-/// Says which columns cannot be attributes, of a table of so many rows.
-pub(crate) fn say_left_out(columns: &[Column], rows: usize) {
+/// Prints the columns that cannot be attributes, of a table of so many rows.
+pub(crate) fn print_left_out(columns: &[Column], rows: usize) {
     columns.iter().filter_map(|column| column.left_out(rows)).for_each(line);
 }
 
-/// Says it if most rows are alone in their class. A class is a column with these numbers of rows, each of which is a `thing`.
-pub(crate) fn say_lonely(label: &str, classes: &[(String, usize)], thing: &str) {
+/// Prints a line if most rows are alone in their class. A class is a column with these numbers of rows, each of which is a `thing`.
+pub(crate) fn print_lonely_classes(label: &str, classes: &[(String, usize)], thing: &str) {
     lonely(label, classes, thing).into_iter().for_each(line);
 }
 

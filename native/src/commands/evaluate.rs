@@ -136,8 +136,8 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         // The folder of the run has its own data, which would be judged under the name of the others.
         Some(_) => arguments.data.clone(),
     };
-    let Judging { splits, probe, judged, augmentation } =
-        judging(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
+    let EvaluationInputs { splits, probe, judged, augmentation } =
+        evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images| {
@@ -177,7 +177,7 @@ fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
 }
 
 /// The data and settings for evaluating a model.
-struct Judging {
+struct EvaluationInputs {
     splits: Splits,
     probe: ProbeSection,
     /// The split on which probes are measured, in a word.
@@ -187,13 +187,13 @@ struct Judging {
 }
 
 /// Resolves the data and the probe: those of the training run, or those of `--on`.
-fn judging(
+fn evaluation_inputs(
     arguments: &Evaluate,
     model: &Path,
     metadata: &Metadata,
     folder: Option<&Path>,
     device: &Device,
-) -> Result<Judging> {
+) -> Result<EvaluationInputs> {
     let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
         None => {
             let instead = "name a data set or a recipe with --on";
@@ -216,7 +216,7 @@ fn judging(
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
         _ => {}
     }
-    Ok(Judging { splits, probe, judged, augmentation })
+    Ok(EvaluationInputs { splits, probe, judged, augmentation })
 }
 
 fn text(answer: &Answer) -> String {

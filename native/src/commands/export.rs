@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
-    let of_last = || model::taken(&arguments.model, &metadata, Choice::Variant);
+    let of_last = || model::note_on_variant(&arguments.model, &metadata, Choice::Variant);
     said.or_else(|| arguments.variant.is_none().then(of_last).flatten()).iter().for_each(line);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
 
 fn to_pytorch(folder: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<Vec<String>> {
     if folder.is_file() || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(taken(folder, "folder"));
+        return Err(already_there(folder, "folder"));
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     folder::write(&folder.join(pytorch::SOURCE), pytorch::source(metadata)?.as_bytes())?;
@@ -74,12 +74,12 @@ fn to_pytorch(folder: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<V
 
 fn to_onnx(path: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<()> {
     if path.exists() {
-        return Err(taken(path, "file"));
+        return Err(already_there(path, "file"));
     }
     folder::write(path, &onnx::file(metadata, checkpoint)?)
 }
 
-fn taken(path: &Path, kind: &str) -> anyhow::Error {
+fn already_there(path: &Path, kind: &str) -> anyhow::Error {
     usage(format_args!("{} is there already; name another {kind} with --out", path.display()))
 }
 

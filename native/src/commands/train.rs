@@ -48,7 +48,7 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
             resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes, check: None })?
         }
         (None, Some(name)) => {
-            let Asked { recipe, data } = asked(name, arguments, &changes)?;
+            let RecipeWithData { recipe, data } = recipe_with_data(name, arguments, &changes)?;
             if !processes.is_alone() && (arguments.profile.is_some() || arguments.seeds.is_some()) {
                 return Err(usage("--profile and --seeds are for one process; start one"));
             }
@@ -78,13 +78,13 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
 }
 
 /// A recipe, with the folder of its data.
-struct Asked {
+struct RecipeWithData {
     recipe: Recipe,
     data: Option<PathBuf>,
 }
 
 /// The recipe of a name, or the one for a folder of pictures.
-fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> {
+fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<RecipeWithData> {
     let (folder, own) = (Path::new(name), &arguments.own);
     if folder.is_dir() && Shipped::find(name).is_none() {
         if let Some(data) = &arguments.data {
@@ -100,7 +100,7 @@ fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> 
             let begun = seeds::begun_iterations(&recipe, arguments);
             recipe.train.iterations = begun.unwrap_or(recipe.train.iterations);
         }
-        return Ok(Asked { recipe, data: Some(folder.to_owned()) });
+        return Ok(RecipeWithData { recipe, data: Some(folder.to_owned()) });
     }
     if !own.is_empty() && !folder.exists() && Shipped::find(name).is_none() {
         return Err(usage(format_args!("there is no folder `{name}`")));
@@ -110,7 +110,7 @@ fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> 
             "--hide, --keep, --label and --csv are for a folder of pictures, and `{name}` is none"
         )));
     }
-    Ok(Asked { recipe: Recipe::load(name, changes)?, data: arguments.data.clone() })
+    Ok(RecipeWithData { recipe: Recipe::load(name, changes)?, data: arguments.data.clone() })
 }
 
 fn text(result: &RunResult) -> String {

@@ -131,11 +131,11 @@ impl Contents {
         let candidates = columns::candidates(&header, &roles).into_iter();
         let columns = candidates.map(|name| Column::of(name, cells(name)));
         let (attributes, others): (Vec<Column>, Vec<Column>) = columns.partition(Column::is_attribute);
-        columns::say_left_out(&others, rows.len());
+        columns::print_left_out(&others, rows.len());
         let missing =
             roles.into_iter().flatten().map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
         let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
-        columns::say_lonely(label, &classes, "picture");
+        columns::print_lonely_classes(label, &classes, "picture");
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
         let side = side(some);
         let (file, label) = (file.clone(), label.clone());

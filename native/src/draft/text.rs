@@ -205,7 +205,7 @@ fn variant_sections(draft: &Draft) -> String {
         text += &hiding(column, &variant, "");
     }
     for (column, variant) in draft.keep.iter().zip(names) {
-        let (name, kernel, why) = (&column.name, column.kernel(), column.why());
+        let (name, kernel, why) = (&column.name, column.kernel(), column.kernel_reason());
         let _ = write!(
             text,
             "\n[[variant]]\nname = {}\n[variant.objective]              # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
@@ -228,7 +228,7 @@ fn variant_sections(draft: &Draft) -> String {
 
 /// The variant of a name that hides an attribute, with a mark before each line.
 fn hiding(column: &Column, variant: &str, mark: &str) -> String {
-    let (name, kernel, why) = (&column.name, column.kernel(), column.why());
+    let (name, kernel, why) = (&column.name, column.kernel(), column.kernel_reason());
     let section = format!(
         "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures of similar {}, so that does not help \
          to tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \

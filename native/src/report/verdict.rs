@@ -44,7 +44,7 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
             _ => of_seeds(&variants),
         });
     }
-    for (variant, leak) in references.stuck(&variants) {
+    for (variant, leak) in references.unmoved(&variants) {
         let images = first.images.map(|images| images.train);
         sentences.extend(advice(recipe, variant.name, leak, (&variant.attribute, images)));
     }
@@ -168,7 +168,7 @@ impl References<'_> {
     }
 
     /// The variants that should hide an attribute and whose leak did not fall beside that of the first one.
-    fn stuck<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, Leak)> {
+    fn unmoved<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, Leak)> {
         let Some((first, others)) = variants.split_first() else { return Vec::new() };
         let hiding = others.iter().filter(|variant| !variant.keeps);
         hiding.filter_map(|variant| Some((variant, self.leak_left(&first.metrics, variant)?))).collect()
@@ -176,18 +176,18 @@ impl References<'_> {
 
     /// The metrics in a sentence on a variant, with the subject of each and the name of its reference: those of its attribute, of the
     /// variable that the run measures, and of the class.
-    fn told(&self, attribute: &str) -> Vec<(String, String, &'static str)> {
-        let mut told = Vec::new();
+    fn metrics_of_sentence(&self, attribute: &str) -> Vec<(String, String, &'static str)> {
+        let mut metrics = Vec::new();
         let mut variables = vec![attribute, self.condition];
         variables.dedup();
         for variable in variables {
             let named = of_variable(NAMED, variable, self.condition);
-            told.push((named, format!("{variable} can be named"), "chance"));
+            metrics.push((named, format!("{variable} can be named"), "chance"));
             let r2 = of_variable(R2, variable, self.condition);
-            told.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
+            metrics.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
         }
-        told.push((TOP1.to_owned(), "class accuracy".to_owned(), "chance"));
-        told
+        metrics.push((TOP1.to_owned(), "class accuracy".to_owned(), "chance"));
+        metrics
     }
 
     /// The sentence on a variant, beside another one.
@@ -200,7 +200,7 @@ impl References<'_> {
         if !attribute.is_empty() && of_leak.iter().all(|metric| values(runs, metric).is_empty()) {
             parts.push(format!("how much of {attribute} leaks could not be measured"));
         }
-        for (metric, subject, chance) in self.told(attribute) {
+        for (metric, subject, chance) in self.metrics_of_sentence(attribute) {
             let metric = metric.as_str();
             let is_share = !metric.ends_with(R_SQUARED);
             let of_variant = values(runs, metric);

@@ -12,7 +12,7 @@ use crate::config::Recipe;
 use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::names::slug;
-use crate::run_folder::folder::{MODEL, RECIPE, RESULT, several};
+use crate::run_folder::folder::{MODEL, RECIPE, RESULT, runs_in};
 use crate::shell::resume_command;
 
 /// The ending of a model's file.
@@ -88,7 +88,7 @@ pub(crate) enum Choice {
 }
 
 /// A note on the variant whose model [`file()`] takes from a run folder, if the run has several.
-pub(crate) fn taken(path: &Path, metadata: &Metadata, choice: Choice) -> Option<String> {
+pub(crate) fn note_on_variant(path: &Path, metadata: &Metadata, choice: Choice) -> Option<String> {
     // A run whose recipe this program does not understand has a model all the same.
     let variants = variants_of(path).ok().flatten().filter(|variants| variants.len() > 1)?;
     let taken = metadata.variant.as_ref().or(variants.last())?;
@@ -139,7 +139,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
         anyhow::bail!(message);
     }
     let is_of_folder = file.ends_with(MODEL) && !file.exists();
-    if let Some(message) = file.parent().filter(|_| is_of_folder).and_then(several) {
+    if let Some(message) = file.parent().filter(|_| is_of_folder).and_then(runs_in) {
         return Err(usage(message));
     }
     let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;

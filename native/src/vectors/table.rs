@@ -53,7 +53,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     let candidates = columns::candidates(&header, &[file, Some(class), split.as_ref()]).into_iter();
     let columns = candidates.map(|name| Column::of(name, cells(name)));
     let attributes = columns::attributes(columns, wanted, rows.len());
-    columns::say_lonely(class, &counted(cells(class).filter(|cell| !cell.is_empty())), "row");
+    columns::print_lonely_classes(class, &counted(cells(class).filter(|cell| !cell.is_empty())), "row");
     let is_asked = |subject: &String| wanted == Some(subject.as_str());
     let subject = subject::find(&header, &rows, class);
     if split.is_none() {

@@ -22,7 +22,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let Some(section) = section else { return Ok(splits) };
     let reading = || absent(section).unwrap_or_else(|| "reading `data.prior.model`".into());
     let checkpoint = model::load(&section.model, device).with_context(reading)?;
-    model::taken(&section.model, &checkpoint.metadata, Choice::File).iter().for_each(line);
+    model::note_on_variant(&section.model, &checkpoint.metadata, Choice::File).iter().for_each(line);
     let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != given {
         return Err(usage(format_args!(

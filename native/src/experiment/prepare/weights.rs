@@ -48,7 +48,7 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     let bytes = model::read(&file).context("`encoder.weights`")?;
     let (_, metadata) = Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
-    model::taken(path, &metadata, Choice::File).iter().for_each(line);
+    model::note_on_variant(path, &metadata, Choice::File).iter().for_each(line);
     Ok(Some(bytes))
 }
 

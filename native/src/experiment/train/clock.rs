@@ -88,7 +88,7 @@ impl Clock {
     }
 
     /// Reports it if checkpoints took more than their share nevertheless.
-    pub(super) fn complain(&self, variant: &str) {
+    pub(super) fn warn_of_checkpoints(&self, variant: &str) {
         if let Some(share) = self.costs.excess(self.started.elapsed()) {
             let share = 100.0 * share;
             line(format_args!(
