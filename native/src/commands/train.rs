@@ -149,6 +149,6 @@ fn text(result: &RunResult) -> String {
     }
     let (protocols, took) = (protocols.concat(), time(result.seconds));
     let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();
-    let decision: String = result.decision.iter().map(|sentence| format!("{sentence}\n")).collect();
-    format!("{decision}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
+    let verdict: String = result.verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
+    format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
 }
