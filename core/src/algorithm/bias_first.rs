@@ -27,12 +27,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::{Sight, biased_network};
-use super::load::{Load, Network, Step, parameters};
+use super::biased::{BiasedInput, biased_network};
 use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages, class_scores, compares_views};
 use super::passes;
 use super::state::TRAINED;
 use super::with_classifier::{check_weight, cross_entropy, to_classify};
+use super::workload::{Network, StepContext, Workload, parameters};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
@@ -49,7 +49,7 @@ use crate::optim::Optimizer;
 #[derive(Debug)]
 pub struct BiasFirst {
     trained: Trained,
-    sight: Sight,
+    biased_input: BiasedInput,
     objective: Box<dyn Objective>,
     first_steps: u64,
     ce_weight: Option<f64>,
@@ -61,17 +61,17 @@ struct Trained {
     debiased: Model,
     biased: Model,
     /// The trained linear layer of the objective; `None` if the objective has none.
-    reader: Option<Reader>,
+    reader: Option<LinearLayer>,
 }
 
 /// A linear layer, `[outputs, inputs]` and `[1, outputs]`.
 #[derive(Module, Debug)]
-struct Reader {
+struct LinearLayer {
     weight: Param<Tensor<2>>,
     bias: Param<Tensor<2>>,
 }
 
-impl Reader {
+impl LinearLayer {
     fn init([inputs, outputs]: [usize; 2], device: &Device, rng: &mut impl Rng) -> Self {
         let weight = uniform_fan_in([outputs, inputs], inputs, device, rng);
         Self { weight, bias: uniform_fan_in([1, outputs], inputs, device, rng) }
@@ -92,13 +92,13 @@ impl BiasFirst {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        let sight = Sight::of(biased, debiased)?;
-        let shape = reader_shape(objective.spec(), debiased, biased);
+        let biased_input = BiasedInput::of(biased, debiased)?;
+        let shape = linear_shape(objective.spec(), debiased, biased);
         // The main network comes first, so that it begins as those of other methods with the same seed do.
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
-        let reader = shape.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
+        let reader = shape.map(|shape| LinearLayer::init(shape, &device.clone().autodiff(), rng));
         let trained = Trained { debiased, biased, reader };
-        Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
+        Ok(Self { trained, biased_input, objective, first_steps, ce_weight, steps: 0 })
     }
 
     /// True if only the biased network is trained.
@@ -107,10 +107,10 @@ impl BiasFirst {
     }
 }
 
-/// Features and outputs of the linear layer of an objective, if it has one: it reads the features that the objective names.
-fn reader_shape(spec: &Spec, debiased: &Networks, biased: &Networks) -> Option<[usize; 2]> {
-    let reads = if spec.needs("g_features") { biased } else { debiased };
-    let features = reads.encoder.embedding_size();
+/// Inputs and outputs of the linear layer of an objective, if it has one. Its inputs are the features that the objective names.
+fn linear_shape(spec: &Spec, debiased: &Networks, biased: &Networks) -> Option<[usize; 2]> {
+    let source = if spec.needs("g_features") { biased } else { debiased };
+    let features = source.encoder.embedding_size();
     let number = |name: &str| if name == "classes" { debiased.head.output } else { features };
     let weights = spec.input("fc_weight")?.dims(number);
     Some([features, *weights.first()?])
@@ -134,27 +134,27 @@ impl Algorithm for BiasFirst {
                 Some(_) => to_classify(views, &context, self.name())?,
                 None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
             };
-            return cross_entropy(passes::output(biased, self.sight.shrink(images)), classes);
+            return cross_entropy(passes::output(biased, self.biased_input.downsample(images)), classes);
         }
-        let guide = biased.valid();
-        let seen = self.sight.shrink(plain.clone().without_autodiff());
-        let features = guide.encoder.forward(seen);
+        let biased = biased.valid();
+        let images = self.biased_input.downsample(plain.clone().without_autodiff());
+        let features = biased.encoder.forward(images);
         let batch = match reader {
             Some(reader) => {
                 let embeddings = debiased.encoder.forward(views.a.clone());
                 context
                     .with_tensor("f_logits", debiased.head.forward(embeddings.clone()))
                     .with_tensor("f_features", embeddings)
-                    .with_tensor("g_logits", guide.head.forward(features.clone()))
+                    .with_tensor("g_logits", biased.head.forward(features.clone()))
                     .with_tensor("g_features", features)
                     .with_tensor("fc_weight", reader.weight.val())
                     .with_tensor("fc_bias", reader.bias.val())
             }
             None => {
-                let embeddings = passes::represent(debiased, views);
+                let embeddings = passes::embed(debiased, views);
                 let [a, b] = match self.ce_weight {
                     Some(_) => embeddings.split(),
-                    None => embeddings.through(debiased).split(),
+                    None => embeddings.project(debiased).split(),
                 };
                 context
                     .with_tensor("view_a", a)
@@ -257,22 +257,22 @@ impl Method for BiasNetworkSettings {
         Ok(Box::new(BiasFirst::new(both, parts.objective.build()?, steps, device, rng)?))
     }
 
-    /// The size of a step of the second stage, in which the biased network is fixed.
-    fn load(&self, step: &Step<'_>) -> Load {
+    /// The workload of a step of the second stage, in which the biased network is fixed.
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let pairs = match self.ce_weight {
             Some(_) => step.pairs_of_embeddings(2 * step.samples, 2 * step.samples),
             None => step.pairs_of_views(),
         };
-        let mut load = Load { pairs, ..step.begin() };
+        let mut workload = Workload { pairs, ..step.base() };
         let biased = biased_network(step.networks, Some(&self.encoder), step.networks.head.clone());
-        load.fixed = parameters(&biased);
-        load.follow(step.samples, &Network::of(&biased));
+        workload.fixed = parameters(&biased);
+        workload.add_forward_work(step.samples, &Network::of(&biased));
         let views = if compares_views(step.objective) { 2 } else { 1 };
-        load.pass(views * step.samples, &step.network);
+        workload.add_training_pass(views * step.samples, &step.network);
         if self.takes_classified() {
-            load.pass(step.classified, &step.network);
+            workload.add_training_pass(step.classified, &step.network);
         }
-        load
+        workload
     }
 
     fn takes_classified(&self) -> bool {

@@ -20,17 +20,17 @@ pub(super) fn biased_network(main: &Networks, encoder: Option<&EncoderConfig>, h
     }
 }
 
-/// The image size of the biased network.
+/// The images of the biased network, in its size.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sight {
+pub(super) struct BiasedInput {
     side: usize,
 }
 
-impl Sight {
-    /// The image size of `biased` for the images of `main`.
+impl BiasedInput {
+    /// Images for `biased`, made of those for `main`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if it takes larger ones.
+    /// [`Error::Parameter`] if `biased` takes larger ones than `main`.
     pub(super) fn of(biased: &Networks, main: &Networks) -> Result<Self> {
         let (side, most) = (biased.encoder.input_size, main.encoder.input_size);
         if side > most {
@@ -40,8 +40,8 @@ impl Sight {
         Ok(Self { side })
     }
 
-    /// `[n, channels, h, w]` to `[n, channels, side, side]`.
-    pub(super) fn shrink(self, images: Tensor<4>) -> Tensor<4> {
+    /// Averages images `[n, channels, h, w]` over areas, to `[n, channels, side, side]`.
+    pub(super) fn downsample(self, images: Tensor<4>) -> Tensor<4> {
         let [.., height, width] = images.dims();
         if [height, width] == [self.side; 2] {
             return images;
@@ -65,7 +65,7 @@ mod tests {
     fn smaller_images_are_averages_over_areas() {
         let values: Vec<f32> = (0..3 * 16 * 16).map(|i| (i as f32).sin()).collect();
         let images = Tensor::<1>::from_floats(values.as_slice(), &Device::flex()).reshape([1, 3, 16, 16]);
-        let seen = Sight::of(&networks(8), &networks(16)).unwrap().shrink(images.clone());
+        let seen = BiasedInput::of(&networks(8), &networks(16)).unwrap().downsample(images.clone());
         assert_eq!(seen.dims(), [1, 3, 8, 8]);
         let seen: Vec<f32> = seen.into_data().iter::<f32>().collect();
         for (channel, row, column) in [(0, 0, 0), (1, 7, 3), (2, 4, 7)] {
@@ -73,13 +73,13 @@ mod tests {
             let mean = (at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1)) / 4.0;
             assert!((seen[(channel * 8 + row) * 8 + column] - mean).abs() < 1e-6);
         }
-        let same = Sight::of(&networks(16), &networks(16)).unwrap().shrink(images.clone());
+        let same = BiasedInput::of(&networks(16), &networks(16)).unwrap().downsample(images.clone());
         assert_eq!(same.into_data().iter::<f32>().collect::<Vec<_>>(), values);
     }
 
     #[test]
     fn larger_images_are_refused() {
-        let error = Sight::of(&networks(32), &networks(28)).unwrap_err().to_string();
+        let error = BiasedInput::of(&networks(32), &networks(28)).unwrap_err().to_string();
         assert!(error.contains("method.encoder.input_size") && error.contains("28"), "{error}");
     }
 }

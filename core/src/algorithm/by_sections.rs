@@ -13,18 +13,18 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use super::Views;
-use super::passes::{self, OfViews};
+use super::passes::{self, ViewOutputs};
 use crate::error::Result;
 use crate::nn::{Flow, Model};
 use crate::stage::Stage;
 
 /// The forward passes of all sections, with their graphs, the first section first.
 #[derive(Debug)]
-pub(super) struct BySections(Vec<Joint>);
+pub(super) struct BySections(Vec<SectionPass>);
 
-/// The outputs of a section: one pass of both views together, or one pass for each view.
+/// The inputs and outputs of a section: of one pass of both views together, or of one pass for each view.
 #[derive(Debug)]
-struct Joint {
+struct SectionPass {
     inputs: Vec<Tensor<4>>,
     outputs: Vec<Tensor<4>>,
 }
@@ -33,24 +33,24 @@ impl BySections {
     /// The forward pass.
     pub(super) fn forward(model: &Model, views: &Views) -> Self {
         let mut inputs = passes::images(views);
-        let mut joints = Vec::new();
+        let mut sections = Vec::new();
         for section in model.sections() {
             let _span = Stage::Forward.enter();
             let outputs: Vec<Tensor<4>> = inputs.iter().map(|input| section.forward(input.clone())).collect();
             let next = outputs.iter().map(leaf).collect();
-            joints.push(Joint { inputs: std::mem::replace(&mut inputs, next), outputs });
+            sections.push(SectionPass { inputs: std::mem::replace(&mut inputs, next), outputs });
         }
-        Self(joints)
+        Self(sections)
     }
 
     /// The inputs of the head.
-    pub(super) fn embeddings(&self) -> OfViews {
-        OfViews::of(self.0.last().map(|head| rows(&head.inputs)).unwrap_or_default())
+    pub(super) fn embeddings(&self) -> ViewOutputs {
+        ViewOutputs::of(self.0.last().map(|head| rows(&head.inputs)).unwrap_or_default())
     }
 
     /// The outputs of the head for each view.
     pub(super) fn projections(&self) -> [Tensor<2>; 2] {
-        OfViews::of(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
+        ViewOutputs::of(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
     }
 
     /// Computes the gradients of the parameters from those of the projections of each view, and hands them over section by section,
@@ -64,14 +64,14 @@ impl BySections {
         of_projections: [Option<Tensor<2>>; 2],
         mut hand_over: impl FnMut(GradientsParams),
     ) -> Result<()> {
-        let mut loss = passes::with_gradients(self.projections().into_iter().zip(of_projections));
-        while let (Some(due), Some(Joint { inputs, .. })) = (loss.take(), self.0.pop()) {
-            let mut gradients = passes::backward(due)?;
+        let mut loss = passes::surrogate_loss(self.projections().into_iter().zip(of_projections));
+        while let (Some(of_section), Some(SectionPass { inputs, .. })) = (loss.take(), self.0.pop()) {
+            let mut gradients = passes::backward(of_section)?;
             hand_over(GradientsParams::from_module(&mut gradients, model));
             if let Some(before) = self.0.last() {
                 let outputs = before.outputs.iter().cloned();
                 let upstream = inputs.iter().map(|input| input.grad_remove(&mut gradients));
-                loss = passes::with_gradients(outputs.zip(upstream));
+                loss = passes::surrogate_loss(outputs.zip(upstream));
             }
         }
         Ok(())
@@ -139,7 +139,7 @@ mod tests {
     /// Embeddings, projections, gradients and running statistics of a step.
     fn outcome(
         model: &Model,
-        embeddings: OfViews,
+        embeddings: ViewOutputs,
         [a, b]: [Tensor<2>; 2],
         grads: &[GradientsParams],
     ) -> Vec<Vec<f32>> {
@@ -187,10 +187,10 @@ mod tests {
                 let grad_projections = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
 
                 let plain = model(&encoder, &mut rng(1));
-                let embeddings = passes::represent(&plain, &views);
-                let projections = embeddings.through(&plain).split();
+                let embeddings = passes::embed(&plain, &views);
+                let projections = embeddings.project(&plain).split();
                 let loss =
-                    passes::with_gradients(projections.clone().into_iter().zip(grad_projections.clone()));
+                    passes::surrogate_loss(projections.clone().into_iter().zip(grad_projections.clone()));
                 let gradients = passes::gradients(&plain, loss.unwrap()).unwrap();
                 let expected = outcome(&plain, embeddings, projections, &[gradients]);
 

@@ -11,10 +11,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts};
 use super::passes::{self, project_constant};
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result, within};
 use crate::loss;
@@ -91,20 +91,20 @@ impl Algorithm for Byol {
         let updates = optimizer.steps();
         passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         let is_updated = optimizer.steps() > updates;
-        self.target = self.average.follow_update(self.target.clone(), &self.trained.model, is_updated);
+        self.target = self.average.update_after_step(self.target.clone(), &self.trained.model, is_updated);
         Ok(())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
         state.module(TRAINED, &self.trained);
         state.module("target", &self.target);
-        state.value("averaged", &self.average.done)
+        state.value("averaged", &self.average.steps_done)
     }
 
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
         self.trained = state.module(TRAINED, self.trained.clone())?;
         self.target = state.module("target", self.target.clone())?;
-        self.average.done = state.value("averaged")?;
+        self.average.steps_done = state.value("averaged")?;
         Ok(())
     }
 }
@@ -162,12 +162,12 @@ impl Method for ByolSettings {
         Ok(Box::new(Byol::new(parts.networks, &predictor, average, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = step.begin();
-        load.fixed = load.trained;
-        load.pass(2 * step.samples, &step.network);
-        load.follow(2 * step.samples, &step.network);
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = step.base();
+        workload.fixed = workload.trained;
+        workload.add_training_pass(2 * step.samples, &step.network);
+        workload.add_forward_work(2 * step.samples, &step.network);
+        workload
     }
 }
 

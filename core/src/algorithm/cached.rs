@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Network, Step};
 use super::method::{Meaning, Method, Parts, at_least_one};
+use super::workload::{Network, StepContext, Workload};
 use super::{Algorithm, GradCache};
 use crate::error::{Error, Result};
 use crate::loss::spec::Spec;
@@ -71,14 +71,14 @@ impl Method for CachedSettings {
         Ok(Box::new(algorithm.with_statistics(self.statistics)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = Load { pairs: step.pairs_of_views(), ..step.begin() };
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = Workload { pairs: step.pairs_of_views(), ..step.base() };
         let chunk = step.samples.min(self.chunk as u64);
         match self.statistics {
-            BatchStatistics::Chunk => add_chunks(&mut load, step.samples, chunk, &step.network),
-            BatchStatistics::Batch => add_waiting_chunks(&mut load, step.samples, chunk, &step.network),
+            BatchStatistics::Chunk => add_chunks(&mut workload, step.samples, chunk, &step.network),
+            BatchStatistics::Batch => add_waiting_chunks(&mut workload, step.samples, chunk, &step.network),
         }
-        load
+        workload
     }
 
     fn chunk(&self) -> Option<usize> {
@@ -87,25 +87,25 @@ impl Method for CachedSettings {
 }
 
 /// Adds chunks of the pairs of a batch, whose network normalises each by its own statistics.
-fn add_chunks(load: &mut Load, samples: u64, chunk: u64, network: &Network) {
-    load.pass(2 * chunk, network);
+fn add_chunks(workload: &mut Workload, samples: u64, chunk: u64, network: &Network) {
+    workload.add_training_pass(2 * chunk, network);
     // Every other chunk goes forward twice.
     let others = samples - chunk;
     for start in (0..others).step_by(chunk.max(1) as usize) {
         let images = 2 * chunk.min(others - start);
-        load.follow(images, network);
-        load.learn(images, network);
+        workload.add_forward_work(images, network);
+        workload.add_training_work(images, network);
     }
 }
 
 /// Adds chunks that the statistics of the whole batch normalise, for which all wait after each layer.
-fn add_waiting_chunks(load: &mut Load, samples: u64, chunk: u64, network: &Network) {
+fn add_waiting_chunks(workload: &mut Workload, samples: u64, chunk: u64, network: &Network) {
     let Activations { between, largest, .. } = network.activations;
-    load.largest = (2 * chunk).saturating_mul(largest);
-    load.activations = (2 * samples).saturating_mul(between).saturating_add(load.largest);
-    load.waiting = 2 * samples;
-    (0..2).for_each(|_| load.follow(2 * samples, network));
-    load.learn(2 * samples, network);
+    workload.largest = (2 * chunk).saturating_mul(largest);
+    workload.activations = (2 * samples).saturating_mul(between).saturating_add(workload.largest);
+    workload.extra_images = 2 * samples;
+    (0..2).for_each(|_| workload.add_forward_work(2 * samples, network));
+    workload.add_training_work(2 * samples, network);
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The algorithm section of a recipe: the table of training methods, and what is asked of each.
+//! The algorithm section of a recipe: the table of training methods, with the functions on each.
 
 use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step, StepSize};
 use super::method::{Meaning, Method, Parts};
+use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
     JttSettings, LffSettings, LnlSettings, MocoSettings, Networks, RebiasSettings, SingleSettings,
@@ -146,9 +146,9 @@ impl AlgorithmConfig {
         self.method().build(&Parts { networks, objective, training, steps, device }, rng)
     }
 
-    /// The size of a step with an objective.
-    pub(crate) fn load(&self, networks: &Networks, objective: &str, size: StepSize) -> Load {
-        self.method().load(&Step::new(networks, objective, size))
+    /// The workload of a step with an objective.
+    pub(crate) fn workload(&self, networks: &Networks, objective: &str, size: StepSize) -> Workload {
+        self.method().workload(&StepContext::new(networks, objective, size))
     }
 
     /// The key that counts the rows of projections that the method keeps beside its networks, and that count; `None` if it keeps

@@ -21,9 +21,9 @@ use crate::error::{Result, within};
 pub struct MovingAverage {
     momentum: f64,
     steps: Option<u64>,
-    /// Number of steps, by which the momentum rises.
+    /// Number of steps so far, with which the momentum rises.
     #[serde(skip)]
-    pub(super) done: u64,
+    pub(super) steps_done: u64,
 }
 
 impl MovingAverage {
@@ -33,7 +33,7 @@ impl MovingAverage {
     /// The momentum is out of range.
     pub fn constant(momentum: f64) -> Result<Self> {
         within("momentum", momentum, 0.0, 1.0)?;
-        Ok(Self { momentum, steps: None, done: 0 })
+        Ok(Self { momentum, steps: None, steps_done: 0 })
     }
 
     /// A momentum that rises to 1 over `steps` steps along a cosine: from 0.996 in BYOL's paper.
@@ -49,7 +49,7 @@ impl MovingAverage {
         match self.steps {
             None => self.momentum,
             Some(steps) => {
-                let share = self.done.min(steps) as f64 / steps as f64;
+                let share = self.steps_done.min(steps) as f64 / steps as f64;
                 1.0 - (1.0 - self.momentum) * ((std::f64::consts::PI * share).cos() + 1.0) / 2.0
             }
         }
@@ -61,23 +61,23 @@ impl MovingAverage {
         online.valid().train().no_grad()
     }
 
-    /// [`follow`](Self::follow) after a step of the optimiser that updated `online`. While it only accumulates gradients, the
-    /// network that is followed stands still: then the step counts for the momentum alone.
-    pub(super) fn follow_update<M: Module>(&mut self, target: M, online: &M, is_updated: bool) -> M {
+    /// One step of `target` towards `online` after a step of training. While the optimiser only accumulates gradients, `online`
+    /// stands still: then the target does too, and the step counts for the momentum alone.
+    pub(super) fn update_after_step<M: Module>(&mut self, target: M, online: &M, is_updated: bool) -> M {
         if is_updated {
-            return self.follow(target, online);
+            return self.update(target, online);
         }
-        self.done += 1;
+        self.steps_done += 1;
         target
     }
 
     /// One step of `target` towards `online`, which must have been [its origin](Self::target).
-    pub fn follow<M: Module>(&mut self, target: M, online: &M) -> M {
+    pub fn update<M: Module>(&mut self, target: M, online: &M) -> M {
         let momentum = self.momentum();
-        self.done += 1;
+        self.steps_done += 1;
         let mut values = Values::default();
         online.visit(&mut values);
-        target.map(&mut Towards { values: values.by_id, momentum })
+        target.map(&mut Interpolation { online: values.by_id, momentum })
     }
 }
 
@@ -97,21 +97,32 @@ impl ModuleVisitor for Values {
     }
 }
 
-struct Towards {
-    values: BTreeMap<ParamId, Tensor<1>>,
+/// Maps a target network to its average with the online one.
+struct Interpolation {
+    online: BTreeMap<ParamId, Tensor<1>>,
     momentum: f64,
 }
 
-impl ModuleMapper for Towards {
+impl ModuleMapper for Interpolation {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(online) = self.values.remove(&param.id) else { return param };
-        let (id, tensor, mapper) = param.consume();
-        let (shape, tracked) = (tensor.shape(), tensor.is_autodiff());
-        let online: Tensor<D> = online.reshape(shape);
-        let averaged = tensor.without_autodiff() * self.momentum + online * (1.0 - self.momentum);
-        let averaged = if tracked { averaged.autodiff() } else { averaged };
-        Param::from_mapped_value(id, averaged, mapper)
+        match self.online.remove(&param.id) {
+            Some(online) => interpolate(param, online, self.momentum),
+            None => param,
+        }
     }
+}
+
+/// `momentum * param + (1 - momentum) * online`, where `online` holds the values of the other network, flattened.
+pub(crate) fn interpolate<const D: usize>(
+    param: Param<Tensor<D>>,
+    online: Tensor<1>,
+    momentum: f64,
+) -> Param<Tensor<D>> {
+    let (id, tensor, mapper) = param.consume();
+    let (shape, tracked) = (tensor.shape(), tensor.is_autodiff());
+    let online: Tensor<D> = online.reshape(shape);
+    let averaged = tensor.without_autodiff() * momentum + online * (1.0 - momentum);
+    Param::from_mapped_value(id, if tracked { averaged.autodiff() } else { averaged }, mapper)
 }
 
 #[cfg(test)]
@@ -139,14 +150,14 @@ mod tests {
     fn the_target_follows_by_the_formula() {
         let online = layer(1.0);
         let mut target = MovingAverage::target(&online);
-        let moved = online.clone().map(&mut Towards {
-            values: [(online.weight.id, Tensor::from_data([3.0], (&Device::flex(), DType::F64)))].into(),
+        let moved = online.clone().map(&mut Interpolation {
+            online: [(online.weight.id, Tensor::from_data([3.0], (&Device::flex(), DType::F64)))].into(),
             momentum: 0.0,
         });
         let moved = Layer { weight: moved.weight.map(|w| w.inner().autodiff().require_grad()) };
         let mut average = MovingAverage::constant(0.9).unwrap();
         for step in 1..=3 {
-            target = average.follow(target, &moved);
+            target = average.update(target, &moved);
             let expected = 3.0 - 2.0 * 0.9_f64.powi(step);
             assert!((value(&target) - expected).abs() < 1e-12);
         }
@@ -164,7 +175,7 @@ mod tests {
         for _ in 0..10 {
             assert!(average.momentum() > before);
             before = average.momentum();
-            target = average.follow(target, &online);
+            target = average.update(target, &online);
         }
         assert_eq!(average.momentum(), 1.0);
         assert!(MovingAverage::constant(1.5).unwrap_err().to_string().contains("momentum"));

@@ -20,10 +20,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Network, Step};
 use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{Network, StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -148,14 +148,14 @@ impl Method for DcganSettings {
         Ok(Box::new(AdversarialGenerator::new(parts.networks, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let EncoderConfig { channels, input_size, .. } = step.networks.encoder;
         let work = Generator::work(channels, input_size);
         let generator = Network::alone(Generator::activations(channels, input_size), work);
-        let mut load = step.begin();
-        load.pass(step.samples, &generator);
-        (0..3).for_each(|_| load.pass(step.samples, &step.network));
-        load
+        let mut workload = step.base();
+        workload.add_training_pass(step.samples, &generator);
+        (0..3).for_each(|_| workload.add_training_pass(step.samples, &step.network));
+        workload
     }
 
     fn scores(&self, _objective: &str, _classes: usize, _biases: usize) -> Option<usize> {

@@ -1,11 +1,11 @@
-//! Distributes the chunks of a batch over places, and gathers their results. A place is a device of this process or of a peer.
+//! Distributes the chunks of a batch over the devices of all processes, and gathers their results.
 //!
-//! Chunk `i` of a batch belongs to place `i mod (ranks x devices of a rank)`; the places of rank 0 come first. Projections of all
-//! places are gathered in the order of the chunks, and gradients of the parameters are summed as one flat vector (`sums.rs`).
+//! Chunk `i` of a batch belongs to device `i mod (ranks x devices of a rank)`; the devices of rank 0 come first. Projections of all
+//! devices are gathered in the order of the chunks, and gradients of the parameters are summed in buckets (`all_reduce.rs`).
 //!
-//! Projections and gradients of parameters move between places only in these two files. Burn 0.22 has no all-gather. From 0.23 on,
-//! `Tensor::all_gather` and `Tensor::all_reduce` do the same among the devices of one process, and can take the place of
-//! [`Places::gather`] and [`Places::sum`] there.
+//! Projections and gradients of parameters move between devices only in these two files. Burn 0.22 has no all-gather. From 0.23 on,
+//! `Tensor::all_gather` and `Tensor::all_reduce` do the same among the devices of one process, and can replace
+//! [`DeviceGroup::gather`] and [`DeviceGroup::sum`] there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::sums::{self, Sums, numbers};
+use super::all_reduce::{GradientReducer, all_reduce, all_reduce_during};
 use crate::error::{Error, Result};
 use crate::nn::Model;
-use crate::peers::{Alone, Peers};
+use crate::peers::{Alone, Peers, to_host};
 
 /// The devices that compute a step: those of this process, and its peers.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct DeviceGroup {
     /// The first device of this process, on which the loss is computed.
     first: Device,
     /// The other devices of this process.
@@ -31,20 +31,20 @@ pub(super) struct Places {
 /// The float types that projections may have, by the number that rank 0 sends.
 const TYPES: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
 
-/// The part of every batch that one process computes: the chunks of its places.
+/// The rows of every batch that one process computes: the chunks of its devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct BatchShard {
     /// Samples of a chunk.
     chunk: usize,
-    /// Places of each process.
-    each: usize,
+    /// Devices of each process.
+    devices: usize,
     rank: usize,
     ranks: usize,
 }
 
-impl Part {
+impl BatchShard {
     /// The whole batch, as one process computes it.
-    pub const WHOLE: Self = Self { chunk: 1, each: 1, rank: 0, ranks: 1 };
+    pub const WHOLE: Self = Self { chunk: 1, devices: 1, rank: 0, ranks: 1 };
 
     /// The rows of the batch whose views this process computes, in order. In a small batch a process may have no chunk; it then
     /// takes one row that it does not use.
@@ -58,8 +58,8 @@ impl Part {
 
     /// The rows of each chunk of this process, in order.
     fn chunks(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
-        let Self { chunk, each, rank, ranks } = self;
-        let is_own = move |index: &usize| index % (each * ranks) / each == rank;
+        let Self { chunk, devices, rank, ranks } = self;
+        let is_own = move |index: &usize| index % (devices * ranks) / devices == rank;
         let rows = move |index: usize| index * chunk..((index + 1) * chunk).min(samples);
         (0..samples.div_ceil(chunk)).filter(is_own).map(rows)
     }
@@ -70,7 +70,7 @@ impl Part {
     }
 }
 
-impl Places {
+impl DeviceGroup {
     /// One device.
     pub(super) fn of(first: Device) -> Self {
         Self { first, helpers: Vec::new(), peers: Arc::new(Alone) }
@@ -82,13 +82,13 @@ impl Places {
         std::iter::once(self.first.clone()).chain(helpers).collect()
     }
 
-    /// The part of this process.
-    pub(super) fn part(&self, chunk: usize) -> Part {
-        self.part_of_rank(self.peers.rank(), chunk)
+    /// The rows of this process in batches that are divided into chunks of `chunk` samples.
+    pub(super) fn shard(&self, chunk: usize) -> BatchShard {
+        self.shard_of_rank(self.peers.rank(), chunk)
     }
 
-    fn part_of_rank(&self, rank: usize, chunk: usize) -> Part {
-        Part { chunk, each: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
+    fn shard_of_rank(&self, rank: usize, chunk: usize) -> BatchShard {
+        BatchShard { chunk, devices: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
     }
 
     /// Gathers the rows of the whole batch on the first device of every process. This process contributes its own chunks.
@@ -102,98 +102,88 @@ impl Places {
         if ranks == 1 {
             return Ok(Tensor::cat(moved, 0));
         }
-        let (width, dtype) = self.shape(moved.first(), (samples, chunk))?;
-        let numbers = match moved.is_empty() {
+        let (width, dtype) = self.width_and_type(moved.first(), (samples, chunk))?;
+        let own = match moved.is_empty() {
             true => Vec::new(),
-            false => numbers(Tensor::cat(moved, 0))?,
+            false => to_host(Tensor::cat(moved, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
-            (0..ranks).map(|rank| self.part_of_rank(rank, chunk).chunks(samples).collect()).collect();
+            (0..ranks).map(|rank| self.shard_of_rank(rank, chunk).chunks(samples).collect()).collect();
         let counts: Vec<usize> =
             chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
-        let all = self.peers.all_gather(&numbers, &counts)?;
+        let all = self.peers.all_gather(&own, &counts)?;
         let mut ordered = vec![0.0; samples * width];
         let mut from = 0;
         for rows in chunks.into_iter().flatten() {
             let to = rows.start * width..rows.end * width;
-            let part = all.get(from..from + to.len()).ok_or_else(|| incomplete(all.len()))?;
+            let values = all.get(from..from + to.len()).ok_or_else(|| incomplete(all.len()))?;
             from += to.len();
-            ordered[to].copy_from_slice(part);
+            ordered[to].copy_from_slice(values);
         }
         let data = TensorData::new(ordered, [samples, width]);
         Ok(Tensor::from_data(data, (&self.first, dtype)))
     }
 
     /// The width and the type of the rows. A rank without a chunk learns them from rank 0.
-    fn shape(&self, own: Option<&Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<(usize, DType)> {
-        let known = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
-        if (0..self.peers.count()).all(|rank| !self.part_of_rank(rank, chunk).is_idle(samples)) {
-            return Ok(known);
+    fn width_and_type(
+        &self,
+        own: Option<&Tensor<2>>,
+        (samples, chunk): (usize, usize),
+    ) -> Result<(usize, DType)> {
+        let (width, dtype) = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
+        if (0..self.peers.count()).all(|rank| !self.shard_of_rank(rank, chunk).is_idle(samples)) {
+            return Ok((width, dtype));
         }
-        let at = TYPES.iter().position(|&dtype| dtype == known.1).unwrap_or_default();
-        let mut told = if self.peers.rank() == 0 { [known.0 as f32, at as f32] } else { [0.0; 2] };
-        self.peers.sum(&mut told)?;
-        let [width, at] = told.map(|number| number as usize);
-        Ok((width, TYPES.get(at).copied().unwrap_or(known.1)))
+        let at = TYPES.iter().position(|&of_list| of_list == dtype).unwrap_or_default();
+        // A sum to which only rank 0 contributes is a broadcast of its numbers.
+        let mut of_first = if self.peers.rank() == 0 { [width as f32, at as f32] } else { [0.0; 2] };
+        self.peers.sum(&mut of_first)?;
+        let [width, at] = of_first.map(|number| number as usize);
+        Ok((width, TYPES.get(at).copied().unwrap_or(dtype)))
     }
 
     /// Selects the rows of this process from those of a batch.
-    pub(super) fn own(&self, batch: &Tensor<2>, chunk: usize) -> Tensor<2> {
+    pub(super) fn own_rows(&self, batch: &Tensor<2>, chunk: usize) -> Tensor<2> {
         if self.peers.count() == 1 {
             return batch.clone();
         }
-        let rows = self.part(chunk).rows(batch.dims()[0]);
+        let rows = self.shard(chunk).rows(batch.dims()[0]);
         Tensor::cat(rows.into_iter().map(|rows| batch.clone().slice([rows])).collect(), 0)
     }
 
-    /// Sums the gradients of all places on the first device: first over the devices of this process, then over all processes in
+    /// Sums the gradients of all devices on the first one: first over the devices of this process, then over all processes in
     /// one exchange.
     ///
     /// # Errors
     /// A peer cannot be reached, or the device failed.
     pub(super) fn sum(&self, model: &Model, of_devices: Vec<GradientsParams>) -> Result<GradientsParams> {
-        let mut sum = GradientsAccumulator::new();
+        let mut accumulator = GradientsAccumulator::new();
         for gradients in of_devices {
-            sum.accumulate(model, gradients.to_device(&self.first, model));
+            accumulator.accumulate(model, gradients.to_device(&self.first, model));
         }
-        let gradients = sum.grads();
+        let gradients = accumulator.grads();
         if self.peers.count() == 1 {
             return Ok(gradients);
         }
-        sums::at_once((model, &self.first), self.peers.as_ref(), gradients)
+        all_reduce((model, &self.first), self.peers.as_ref(), gradients)
     }
 
-    /// Sums gradients as [`sum`](Self::sum) does, but while `work` still computes others.
+    /// Sums gradients as [`sum`](Self::sum) does, but already while `work` computes them.
     ///
     /// # Errors
     /// Those of `work`, and as [`sum`](Self::sum).
-    pub(super) fn sum_while_found(
+    pub(super) fn sum_during(
         &self,
         model: &Model,
-        work: impl FnOnce(&mut Sums) -> Result<()>,
+        work: impl FnOnce(&mut GradientReducer) -> Result<()>,
     ) -> Result<GradientsParams> {
-        sums::while_found((model, &self.first), self.peers.as_ref(), work)
+        all_reduce_during((model, &self.first), self.peers.as_ref(), work)
     }
 
     /// True if this is the only process.
     pub(super) fn is_alone(&self) -> bool {
         self.peers.count() == 1
     }
-}
-
-/// The sum of vectors over all processes.
-///
-/// # Errors
-/// A peer cannot be reached, or the device failed.
-pub(super) fn summed(peers: &dyn Peers, vector: Tensor<1>) -> Result<Tensor<1>> {
-    if peers.count() == 1 {
-        return Ok(vector);
-    }
-    let (device, dtype) = (vector.device(), vector.dtype());
-    let mut values = numbers(vector)?;
-    peers.sum(&mut values)?;
-    let count = values.len();
-    Ok(Tensor::from_data(TensorData::new(values, [count]), (&device, dtype)))
 }
 
 fn incomplete(count: usize) -> Error {
@@ -265,7 +255,7 @@ mod tests {
         let before = parameters(cached.model());
         let mut losses = Vec::new();
         for step in 0..2 {
-            let own = cached.part().rows(*samples);
+            let own = cached.shard().rows(*samples);
             let side = networks.encoder.input_size;
             let part = |whole: Tensor<4>| {
                 Tensor::cat(own.iter().map(|rows| whole.clone().slice([rows.clone()])).collect(), 0)
@@ -314,11 +304,11 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_belongs_to_places_in_turn() {
+    fn chunks_of_a_batch_belong_to_devices_in_turn() {
         let rows = |count, helpers: usize, samples| {
             together(count, |peers| {
                 let helpers = vec![Device::flex(); helpers];
-                Places { peers, helpers, first: Device::flex() }.part(2).rows(samples)
+                DeviceGroup { peers, helpers, first: Device::flex() }.shard(2).rows(samples)
             })
         };
         assert_eq!(rows(3, 0, 11), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6, 10..11]]);

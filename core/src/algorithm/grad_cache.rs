@@ -27,12 +27,12 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::all_reduce::GradientReducer;
 use super::by_sections::BySections;
-use super::gather::{Part, Places};
-use super::passes::{self, OfViews};
+use super::gather::{BatchShard, DeviceGroup};
+use super::passes::{self, ViewOutputs};
 use super::state::TRAINED;
-use super::sums::Sums;
-use super::whole_batch::{self, Outputs, WholeBatch};
+use super::whole_batch::{self, ChunkOutputs, WholeBatch};
 use super::{Algorithm, BatchStatistics, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -51,21 +51,21 @@ pub struct GradCache {
     objective: Box<dyn Objective>,
     chunk: usize,
     statistics: BatchStatistics,
-    places: Places,
+    devices: DeviceGroup,
     pending: Option<Pending>,
 }
 
 /// The forward passes of a step whose backward passes are still to come.
 #[derive(Debug)]
 enum Pending {
-    Chunks(Vec<Place>),
+    Chunks(Vec<Replica>),
     /// The passes of the whole batch, with the gradients of the projections.
-    Whole(Box<(WholeBatch, [Option<Tensor<2>>; 2])>),
+    WholeBatch(Box<(WholeBatch, [Option<Tensor<2>>; 2])>),
 }
 
-/// A device in one step: its copy of the network, and its chunks.
+/// The copy of the network on one device in one step, with the chunks of this device.
 #[derive(Debug)]
-struct Place {
+struct Replica {
     model: Model,
     chunks: Vec<Chunk>,
 }
@@ -81,7 +81,7 @@ struct Chunk {
 /// A pass of both views through a network, with its graph, or with those of its sections.
 #[derive(Debug)]
 struct Pass {
-    embeddings: OfViews,
+    embeddings: ViewOutputs,
     projections: [Tensor<2>; 2],
     by_sections: Option<BySections>,
 }
@@ -103,8 +103,8 @@ impl GradCache {
             return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
         }
         let (model, device) = (networks.init(device, rng)?, device.clone().inner());
-        let (statistics, places) = (BatchStatistics::default(), Places::of(device));
-        Ok(Self { model, objective, chunk, statistics, places, pending: None })
+        let (statistics, devices) = (BatchStatistics::default(), DeviceGroup::of(device));
+        Ok(Self { model, objective, chunk, statistics, devices, pending: None })
     }
 
     /// The same with batch norm by these statistics.
@@ -129,34 +129,34 @@ impl Algorithm for GradCache {
     }
 
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
-        self.places.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
+        self.devices.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
         Ok(())
     }
 
     fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
-        self.places.peers = peers;
+        self.devices.peers = peers;
         Ok(())
     }
 
-    fn part(&self) -> Part {
-        self.places.part(self.chunk)
+    fn shard(&self) -> BatchShard {
+        self.devices.shard(self.chunk)
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         match self.statistics {
             BatchStatistics::Chunk => {
-                let (places, outputs) = self.forward(views);
+                let (replicas, outputs) = self.forward(views);
                 let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
-                self.pending = Some(Pending::Chunks(self.with_gradients(places, &gradients)));
+                self.pending = Some(Pending::Chunks(self.with_gradients(replicas, &gradients)));
                 Ok(loss)
             }
             BatchStatistics::Batch => {
-                let models = self.places().into_iter().map(|place| place.model);
-                let copies = models.zip(self.places.local()).collect();
+                let models = self.replicas().into_iter().map(|replica| replica.model);
+                let copies = models.zip(self.devices.local()).collect();
                 let chunks = (self.own_chunks(views), views.apart);
-                let (passes, outputs) = WholeBatch::forward(copies, chunks, self.places.peers.clone())?;
+                let (passes, outputs) = WholeBatch::forward(copies, chunks, self.devices.peers.clone())?;
                 let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
-                self.pending = Some(Pending::Whole(Box::new((passes, gradients))));
+                self.pending = Some(Pending::WholeBatch(Box::new((passes, gradients))));
                 Ok(loss)
             }
         }
@@ -164,17 +164,17 @@ impl Algorithm for GradCache {
 
     fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
         let sum = match self.pending.take() {
-            None => self.places.sum(&self.model, Vec::new())?,
-            Some(Pending::Chunks(places)) if self.places.is_alone() => {
-                let gradients = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
-                self.places.sum(&self.model, gradients)?
+            None => self.devices.sum(&self.model, Vec::new())?,
+            Some(Pending::Chunks(replicas)) if self.devices.is_alone() => {
+                let gradients = replicas.into_iter().map(Replica::gradients).collect::<Result<_>>()?;
+                self.devices.sum(&self.model, gradients)?
             }
-            Some(Pending::Chunks(places)) => {
-                self.places.sum_while_found(&self.model, |sums| add_to(sums, places))?
+            Some(Pending::Chunks(replicas)) => {
+                self.devices.sum_during(&self.model, |reducer| add_gradients(reducer, replicas))?
             }
-            Some(Pending::Whole(whole)) => {
-                let (passes, gradients) = *whole;
-                self.places.sum(&self.model, passes.gradients(&gradients)?)?
+            Some(Pending::WholeBatch(pending)) => {
+                let (passes, gradients) = *pending;
+                self.devices.sum(&self.model, passes.gradients(&gradients)?)?
             }
         };
         self.model = optimizer.step(learning_rate, self.model.clone(), sum);
@@ -195,61 +195,61 @@ impl Algorithm for GradCache {
 impl GradCache {
     /// The chunks of this process.
     fn own_chunks(&self, views: &Views) -> Vec<Views> {
-        if self.part().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
+        if self.shard().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
     }
 
     /// The first pass of every chunk, and the outputs of all of them.
-    fn forward(&self, views: &Views) -> (Vec<Place>, Outputs) {
-        let mut places = self.places();
+    fn forward(&self, views: &Views) -> (Vec<Replica>, ChunkOutputs) {
+        let mut replicas = self.replicas();
         let chunks = self.own_chunks(views);
-        let first_kept = chunks.len().saturating_sub(places.len());
-        // The chunk whose backward pass is the last one of several processes.
-        let last = (!self.places.is_alone()).then(|| chunks.len().min(places.len()).saturating_sub(1));
+        let first_kept = chunks.len().saturating_sub(replicas.len());
+        // The chunk that this process differentiates last, section by section, if there are other processes.
+        let last = (!self.devices.is_alone()).then(|| chunks.len().min(replicas.len()).saturating_sub(1));
         let mut projections = [Vec::new(), Vec::new()];
         let mut embeddings = [Vec::new(), Vec::new()];
-        let conditions_on_them = self.objective.spec().conditioning() == Conditioning::Representation;
+        let needs_embeddings = self.objective.spec().conditioning() == Conditioning::Representation;
         for (index, views) in chunks.into_iter().enumerate() {
-            let place = index % places.len();
-            let views = match place {
+            let device = index % replicas.len();
+            let views = match device {
                 0 => views,
-                helper => views.to_device(&self.places.helpers[helper - 1]),
+                helper => views.to_device(&self.devices.helpers[helper - 1]),
             };
             let is_kept = index >= first_kept;
             let pass = match is_kept && last == Some(index) {
-                true => Pass::by_sections(&places[place].model, &views),
-                false => Pass::of(&places[place].model, &views),
+                true => Pass::by_sections(&replicas[device].model, &views),
+                false => Pass::of(&replicas[device].model, &views),
             };
-            for (all, one) in projections.iter_mut().zip(&pass.projections) {
-                all.push(one.clone().without_autodiff());
+            for (of_view, projections) in projections.iter_mut().zip(&pass.projections) {
+                of_view.push(projections.clone().without_autodiff());
             }
-            if conditions_on_them {
-                for (all, one) in embeddings.iter_mut().zip(pass.embeddings.split()) {
-                    all.push(one.without_autodiff());
+            if needs_embeddings {
+                for (of_view, embeddings) in embeddings.iter_mut().zip(pass.embeddings.split()) {
+                    of_view.push(embeddings.without_autodiff());
                 }
             }
             let pass = is_kept.then_some(pass);
-            places[place].chunks.push(Chunk { views, pass, gradients: [None, None] });
+            replicas[device].chunks.push(Chunk { views, pass, gradients: [None, None] });
         }
-        (places, Outputs { embeddings, projections })
+        (replicas, ChunkOutputs { embeddings, projections })
     }
 
     /// The loss of a batch, and its gradients with respect to the projections of each view of the samples of this process.
     fn evaluate(
         &self,
-        outputs: Outputs,
+        outputs: ChunkOutputs,
         context: Batch,
         samples: usize,
     ) -> Result<(Tensor<1>, [Option<Tensor<2>>; 2])> {
-        let whole = |[a, b]: [Vec<Tensor<2>>; 2]| -> Result<[Tensor<2>; 2]> {
-            let gather = |of_view| self.places.gather(of_view, (samples, self.chunk));
+        let gather = |[a, b]: [Vec<Tensor<2>>; 2]| -> Result<[Tensor<2>; 2]> {
+            let gather = |of_view| self.devices.gather(of_view, (samples, self.chunk));
             Ok([gather(a)?, gather(b)?])
         };
-        let Outputs { embeddings, projections } = outputs;
-        let [a, b] = whole(projections)?;
-        let context = loss::with_representations(self.objective.as_ref(), context, || whole(embeddings))?;
+        let ChunkOutputs { embeddings, projections } = outputs;
+        let [a, b] = gather(projections)?;
+        let context = loss::with_representations(self.objective.as_ref(), context, || gather(embeddings))?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
-        let batch = batch.with_peers(self.places.peers.clone());
+        let batch = batch.with_peers(self.devices.peers.clone());
         let Evaluation { loss, mut gradients, .. } = {
             let _span = Stage::Loss.enter();
             self.objective.evaluate(&batch)?
@@ -258,61 +258,61 @@ impl GradCache {
             (Some(view), Some(logits)) => Some(view + logits),
             (view, logits) => view.or(logits),
         };
-        let whole = [of_a, gradients.remove("view_b")];
-        if whole.iter().all(Option::is_none) {
+        let of_views = [of_a, gradients.remove("view_b")];
+        if of_views.iter().all(Option::is_none) {
             return Err(Error::Degenerate {
                 reason: "the loss depends on no network".into(),
                 remedy: "train with another objective, or with the method that it belongs to".into(),
             });
         }
-        Ok((loss, whole.map(|of_view| of_view.map(|of_view| self.places.own(&of_view, self.chunk)))))
+        Ok((loss, of_views.map(|of_view| of_view.map(|of_view| self.devices.own_rows(&of_view, self.chunk)))))
     }
 
-    /// Hands every chunk the gradients of its projections.
-    fn with_gradients(&self, mut places: Vec<Place>, whole: &[Option<Tensor<2>>; 2]) -> Vec<Place> {
-        let count = places.len();
-        for (place, Place { chunks, .. }) in places.iter_mut().enumerate() {
-            for (turn, chunk) in chunks.iter_mut().enumerate() {
-                let start = (turn * count + place) * self.chunk;
+    /// Hands every chunk the gradients of its projections, from those of the samples of this process.
+    fn with_gradients(&self, mut replicas: Vec<Replica>, of_views: &[Option<Tensor<2>>; 2]) -> Vec<Replica> {
+        let count = replicas.len();
+        for (device, Replica { chunks, .. }) in replicas.iter_mut().enumerate() {
+            for (round, chunk) in chunks.iter_mut().enumerate() {
+                let start = (round * count + device) * self.chunk;
                 let rows = start..start + chunk.views.samples();
-                let device = chunk.views.a.device();
-                let part = |whole: Tensor<2>| whole.slice([rows.clone()]).to_device(&device);
-                chunk.gradients = whole.clone().map(|whole| whole.map(part));
+                let to = chunk.views.a.device();
+                let of_chunk = |of_view: Tensor<2>| of_view.slice([rows.clone()]).to_device(&to);
+                chunk.gradients = of_views.clone().map(|of_view| of_view.map(of_chunk));
             }
         }
-        places
+        replicas
     }
 
     /// The current network on every device, the first device first.
-    fn places(&self) -> Vec<Place> {
+    fn replicas(&self) -> Vec<Replica> {
         // A clone shares its running averages with the model and would move them to the other device.
         let copy = |device| self.model.valid().train().fork(device);
-        let copies = self.places.helpers.iter().map(copy);
+        let copies = self.devices.helpers.iter().map(copy);
         let models = iter::once(self.model.clone()).chain(copies);
-        models.map(|model| Place { model, chunks: Vec::new() }).collect()
+        models.map(|model| Replica { model, chunks: Vec::new() }).collect()
     }
 }
 
-/// Adds the gradients of the parameters from all chunks of this process to sums over all: last those of one chunk by sections, each
-/// of which can be summed while those before it are differentiated.
-fn add_to(sums: &mut Sums, mut places: Vec<Place>) -> Result<()> {
-    let last = places.iter_mut().rev().find(|place| !place.chunks.is_empty());
-    let last = last.map(|place| (place.model.clone(), place.chunks.remove(0)));
-    for place in places {
-        sums.add(place.gradients()?);
+/// Adds the gradients of the parameters from all chunks of this process to the sums over processes. The last chunk adds those of
+/// one section after another, so that a section is summed while those before it are differentiated.
+fn add_gradients(reducer: &mut GradientReducer, mut replicas: Vec<Replica>) -> Result<()> {
+    let last = replicas.iter_mut().rev().find(|replica| !replica.chunks.is_empty());
+    let last = last.map(|replica| (replica.model.clone(), replica.chunks.remove(0)));
+    for replica in replicas {
+        reducer.add(replica.gradients()?);
     }
-    last.map_or(Ok(()), |(model, chunk)| chunk.add_to(sums, &model))
+    last.map_or(Ok(()), |(model, chunk)| chunk.add_sections(reducer, &model))
 }
 
-impl Place {
+impl Replica {
     /// The gradients of the parameters from all chunks of this device.
     fn gradients(self) -> Result<GradientsParams> {
-        let mut sum = GradientsAccumulator::new();
+        let mut accumulator = GradientsAccumulator::new();
         // The chunk with a graph first, so that its memory is freed for the others.
         for chunk in self.chunks.into_iter().rev() {
-            sum.accumulate(&self.model, chunk.gradients(&self.model)?);
+            accumulator.accumulate(&self.model, chunk.gradients(&self.model)?);
         }
-        Ok(sum.grads())
+        Ok(accumulator.grads())
     }
 }
 
@@ -320,24 +320,24 @@ impl Chunk {
     /// The gradients of the parameters, from those of the chunk's projections.
     fn gradients(self, model: &Model) -> Result<GradientsParams> {
         let Pass { projections, .. } = self.pass.unwrap_or_else(|| Pass::of(model, &self.views));
-        match passes::with_gradients(projections.into_iter().zip(self.gradients)) {
+        match passes::surrogate_loss(projections.into_iter().zip(self.gradients)) {
             Some(sum) => passes::gradients(model, sum),
             None => Ok(GradientsParams::new()),
         }
     }
 
-    /// Adds the same to sums, section by section.
-    fn add_to(self, sums: &mut Sums, model: &Model) -> Result<()> {
+    /// Adds the gradients of the parameters to the sums over processes, section by section.
+    fn add_sections(self, reducer: &mut GradientReducer, model: &Model) -> Result<()> {
         let by_sections = self.pass.and_then(|pass| pass.by_sections);
         let pass = by_sections.unwrap_or_else(|| BySections::forward(model, &self.views));
-        pass.backward(model, self.gradients, |of_section| sums.add_section(of_section))
+        pass.backward(model, self.gradients, |of_section| reducer.add_section(of_section))
     }
 }
 
 impl Pass {
     fn of(model: &Model, views: &Views) -> Self {
-        let embeddings = passes::represent(model, views);
-        let projections = embeddings.through(model).split();
+        let embeddings = passes::embed(model, views);
+        let projections = embeddings.project(model).split();
         Self { embeddings, projections, by_sections: None }
     }
 

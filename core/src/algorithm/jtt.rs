@@ -13,10 +13,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -31,7 +31,7 @@ use crate::optim::Optimizer;
 /// The stage of training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum JttStage {
     /// The network that finds the error set is trained.
     First,
     /// The network that learns from the error set is trained.
@@ -50,7 +50,7 @@ pub struct Jtt {
     first_steps: u64,
     labels: Vec<usize>,
     device: Device,
-    stage: Stage,
+    stage: JttStage,
 }
 
 impl Jtt {
@@ -70,7 +70,7 @@ impl Jtt {
         objective.check()?;
         let model = networks.init(device, rng)?;
         let (networks, device) = (networks.clone(), device.clone());
-        let stage = Stage::First;
+        let stage = JttStage::First;
         Ok(Self { networks, model, objective, first_steps, labels, device, stage })
     }
 }
@@ -87,7 +87,7 @@ impl Algorithm for Jtt {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let scores = passes::output(&self.model, views.a.clone());
         let batch = context.with_tensor("logits", scores);
-        let Stage::Second { errors } = &self.stage else {
+        let JttStage::Second { errors } = &self.stage else {
             return loss::loss(&CrossEntropy::default(), &batch);
         };
         let samples = batch.indices("jtt", "samples", views.samples())?;
@@ -107,11 +107,11 @@ impl Algorithm for Jtt {
 
     fn stage(&self, steps: u64) -> Range<u64> {
         let first = self.first_steps.min(steps);
-        if self.stage == Stage::First { 0..first } else { first..steps }
+        if self.stage == JttStage::First { 0..first } else { first..steps }
     }
 
     fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
-        if self.stage != Stage::First {
+        if self.stage != JttStage::First {
             return Err(Error::Degenerate {
                 reason: "the second stage has begun already".into(),
                 remedy: "take the error set from the first network".into(),
@@ -121,7 +121,7 @@ impl Algorithm for Jtt {
         let mut errors = vec![0; self.labels.len()];
         misclassified.iter().for_each(|&i| errors[i] = 1);
         self.model = self.networks.init(&self.device, rng)?;
-        self.stage = Stage::Second { errors };
+        self.stage = JttStage::Second { errors };
         Ok(misclassified.len())
     }
 
@@ -165,10 +165,10 @@ impl Method for JttSettings {
         Ok(Box::new(Jtt::new(networks, objective, self.first_steps, labels, device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = step.begin();
-        load.pass(step.samples, &step.network);
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = step.base();
+        workload.add_training_pass(step.samples, &step.network);
+        workload
     }
 
     fn first_steps(&self) -> Option<u64> {
@@ -204,7 +204,7 @@ mod tests {
 
         let scores = Matrix::from_fn(6, 3, |_, class| if class == 0 { 1.0 } else { 0.0 });
         assert_eq!(algorithm.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
-        assert_eq!(algorithm.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
+        assert_eq!(algorithm.stage, JttStage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
         assert_eq!(algorithm.stage(10), 4..10);
         let second = train(&mut algorithm, &context, 4);
         // The same random initial weights, and four of six samples count 20 times.

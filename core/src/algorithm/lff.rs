@@ -11,10 +11,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::{TRAINED, unusable};
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
@@ -163,11 +163,11 @@ impl Method for LffSettings {
         Ok(Box::new(Lff::new(parts.networks, parts.objective.parse()?, averages, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = step.begin();
-        load.trained *= 2;
-        (0..2).for_each(|_| load.pass(step.samples, &step.network));
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = step.base();
+        workload.trained *= 2;
+        (0..2).for_each(|_| workload.add_training_pass(step.samples, &step.network));
+        workload
     }
 }
 

@@ -12,10 +12,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result, single};
 use crate::loss;
@@ -147,10 +147,10 @@ impl Method for LnlSettings {
         Ok(Box::new(Lnl::new(networks, &predictor, parts.objective.parse()?, self.reversal, device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = step.begin();
-        load.pass(step.samples, &step.network);
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = step.base();
+        workload.add_training_pass(step.samples, &step.network);
+        workload
     }
 }
 

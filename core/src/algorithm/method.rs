@@ -1,4 +1,5 @@
-//! A training method by its settings: what they mean, which objectives they fit, the algorithm that they build, and what a step costs.
+//! A training method by its settings: their meaning, the objectives that they fit, the algorithm that they build, and the workload of a
+//! step.
 //! The file of each algorithm implements it for its settings.
 
 use std::fmt::Debug;
@@ -6,13 +7,13 @@ use std::fmt::Debug;
 use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 
-use super::load::{Load, Step};
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, TrainingSet};
 use crate::error::{Error, Result};
 use crate::loss::spec::Spec;
 use crate::loss::{self, ObjectiveConfig};
 
-/// What an algorithm is built of, for a run of `steps`.
+/// The inputs from which a method builds its algorithm, for a run of `steps`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) networks: &'a Networks,
@@ -55,8 +56,8 @@ pub(super) trait Method: Debug {
     /// The network or the training set lacks a property that the algorithm needs.
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>>;
 
-    /// The size of a step: parameters, passes of networks, and comparisons.
-    fn load(&self, step: &Step<'_>) -> Load;
+    /// The workload of a step: parameters, passes of networks, and comparisons.
+    fn workload(&self, step: &StepContext<'_>) -> Workload;
 
     /// The setting that counts rows of projections which it keeps beside its networks, and that count.
     fn rows_kept(&self) -> Option<(&'static str, usize)> {

@@ -11,10 +11,10 @@ use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
@@ -90,7 +90,7 @@ impl Algorithm for MomentumContrast {
         let updates = optimizer.steps();
         passes::descend(&mut self.model, loss, optimizer, learning_rate)?;
         let is_updated = optimizer.steps() > updates;
-        self.target = self.average.follow_update(self.target.clone(), &self.model, is_updated);
+        self.target = self.average.update_after_step(self.target.clone(), &self.model, is_updated);
         self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
     }
 
@@ -99,7 +99,7 @@ impl Algorithm for MomentumContrast {
         state.module("target", &self.target);
         state.tensor("queue", self.queue.rows());
         state.value("oldest", &self.queue.oldest())?;
-        state.value("averaged", &self.average.done)
+        state.value("averaged", &self.average.steps_done)
     }
 
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
@@ -107,7 +107,7 @@ impl Algorithm for MomentumContrast {
         self.target = state.module("target", self.target.clone())?;
         let rows = state.tensor("queue", &self.queue.rows())?;
         self.queue = self.queue.replaced(rows, state.value("oldest")?);
-        self.average.done = state.value("averaged")?;
+        self.average.steps_done = state.value("averaged")?;
         Ok(())
     }
 }
@@ -152,12 +152,12 @@ impl Method for MocoSettings {
         Ok(Box::new(MomentumContrast::new(networks, objective, average, self.queue, device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = Load { pairs: step.pairs(step.samples, self.queue as u64), ..step.begin() };
-        load.fixed = load.trained;
-        load.pass(step.samples, &step.network);
-        load.follow(step.samples, &step.network);
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = Workload { pairs: step.pairs(step.samples, self.queue as u64), ..step.base() };
+        workload.fixed = workload.trained;
+        workload.add_training_pass(step.samples, &step.network);
+        workload.add_forward_work(step.samples, &step.network);
+        workload
     }
 
     fn rows_kept(&self) -> Option<(&'static str, usize)> {

@@ -33,6 +33,7 @@
 //! # }
 //! ```
 
+mod all_reduce;
 mod bias_first;
 mod biased;
 mod by_sections;
@@ -46,19 +47,18 @@ mod grad_cache;
 mod jtt;
 mod lff;
 mod lnl;
-mod load;
 mod method;
 mod moco;
 mod passes;
 mod rebias;
 mod single;
 mod state;
-mod sums;
 mod swav;
 mod vae;
 mod wcl;
 mod whole_batch;
 mod with_classifier;
+mod workload;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -85,14 +85,13 @@ pub use byol::{Byol, ByolSettings};
 pub use cached::{BatchStatistics, CachedSettings};
 pub use config::{AlgorithmConfig, TrainingSet};
 pub use ema::MovingAverage;
+pub(crate) use ema::interpolate;
 pub use gan::{AdversarialGenerator, DcganSettings};
-pub use gather::Part;
+pub use gather::BatchShard;
 pub use grad_cache::GradCache;
-pub use jtt::{Jtt, JttSettings, Stage};
+pub use jtt::{Jtt, JttSettings, JttStage};
 pub use lff::{Lff, LffSettings};
 pub use lnl::{Lnl, LnlSettings};
-pub use load::StepSize;
-pub(crate) use load::{Load, Pairs};
 pub use method::class_scores;
 pub use moco::{MocoSettings, MomentumContrast};
 pub use rebias::{Rebias, RebiasSettings};
@@ -102,6 +101,8 @@ pub use swav::{Swav, SwavSettings};
 pub use vae::{VaeSettings, VariationalAutoencoder};
 pub use wcl::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
 pub use with_classifier::{WithClassifier, WithClassifierSettings};
+pub use workload::StepSize;
+pub(crate) use workload::{Pairs, Workload};
 
 /// The training of a network and of the state that an objective needs beside it.
 pub trait Algorithm: Debug {
@@ -142,7 +143,7 @@ pub trait Algorithm: Debug {
     }
 
     /// Distributes the work of every step over further processes, which take the same steps. From then on
-    /// [`loss`](Self::loss) takes the views of the rows of [`part`](Self::part), and the `context` of the whole batch. Each
+    /// [`loss`](Self::loss) takes the views of the rows of [`shard`](Self::shard), and the `context` of the whole batch. Each
     /// process has as many devices.
     ///
     /// # Errors
@@ -159,9 +160,9 @@ pub trait Algorithm: Debug {
         ))
     }
 
-    /// The part of every batch whose views this process takes.
-    fn part(&self) -> Part {
-        Part::WHOLE
+    /// The rows of every batch whose views this process takes.
+    fn shard(&self) -> BatchShard {
+        BatchShard::WHOLE
     }
 
     /// The range of steps of the current stage within a run of `steps`; a learning-rate schedule spans one stage.
@@ -235,7 +236,7 @@ impl Views {
         Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None, batch })
     }
 
-    /// Marks the views as those of [`Algorithm::part`] of a batch of `batch` samples.
+    /// Marks the views as those of [`Algorithm::shard`] of a batch of `batch` samples.
     #[must_use]
     pub fn out_of(self, batch: usize) -> Self {
         Self { batch, ..self }

@@ -16,8 +16,8 @@ pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
 }
 
 /// Embeddings of both views, in one pass unless the views need separate statistics.
-pub(super) fn represent(model: &Model, views: &Views) -> OfViews {
-    OfViews::of(images(views).into_iter().map(|images| model.encoder.forward(images)).collect())
+pub(super) fn embed(model: &Model, views: &Views) -> ViewOutputs {
+    ViewOutputs::of(images(views).into_iter().map(|images| model.encoder.forward(images)).collect())
 }
 
 /// The images of each pass.
@@ -27,7 +27,7 @@ pub(super) fn images(views: &Views) -> Vec<Tensor<4>> {
 
 /// Projections of both views, in the same number of passes.
 pub(super) fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
-    represent(model, views).through(model).split().into()
+    embed(model, views).project(model).split().into()
 }
 
 /// One optimiser step of all parameters of `module`.
@@ -60,7 +60,7 @@ pub(super) fn backward(loss: Tensor<1>) -> Result<Gradients> {
 }
 
 /// A scalar function of the outputs whose gradients are the given ones: the sum of `output * gradient`; `None` without gradients.
-pub(super) fn with_gradients<const D: usize>(
+pub(super) fn surrogate_loss<const D: usize>(
     outputs: impl IntoIterator<Item = (Tensor<D>, Option<Tensor<D>>)>,
 ) -> Option<Tensor<1>> {
     let products =
@@ -70,16 +70,16 @@ pub(super) fn with_gradients<const D: usize>(
 
 /// The outputs of a network for two views: from one pass of both, view a first, or from one pass for each view.
 #[derive(Debug, Clone)]
-pub(super) struct OfViews(Vec<Tensor<2>>);
+pub(super) struct ViewOutputs(Vec<Tensor<2>>);
 
-impl OfViews {
+impl ViewOutputs {
     /// The outputs of one pass of both views, or of two passes.
     pub(super) fn of(passes: Vec<Tensor<2>>) -> Self {
         Self(passes)
     }
 
     /// The outputs of the head for embeddings.
-    pub(super) fn through(&self, model: &Model) -> Self {
+    pub(super) fn project(&self, model: &Model) -> Self {
         Self(self.0.iter().map(|embedding| model.head.forward(embedding.clone())).collect())
     }
 
@@ -102,6 +102,7 @@ pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tens
     }
 }
 
+/// The first and the second half of the rows.
 pub(super) fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let b = both.dims()[0] / 2;
     (both.clone().slice([0..b]), both.slice([b..2 * b]))

@@ -19,11 +19,11 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::{Sight, biased_network};
-use super::load::{Load, Network, Step, parameters};
+use super::biased::{BiasedInput, biased_network};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{Network, StepContext, Workload, parameters};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
@@ -41,7 +41,7 @@ const FEWEST: usize = 4;
 #[derive(Debug)]
 pub struct Rebias {
     trained: Trained,
-    sight: Sight,
+    biased_input: BiasedInput,
     independence: RebiasHsic,
     lambda: f64,
 }
@@ -66,9 +66,9 @@ impl Rebias {
     ) -> Result<Self> {
         independence.check()?;
         within("lambda", lambda, 0.0, f64::MAX)?;
-        let sight = Sight::of(biased, debiased)?;
+        let biased_input = BiasedInput::of(biased, debiased)?;
         let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
-        Ok(Self { trained, sight, independence, lambda })
+        Ok(Self { trained, biased_input, independence, lambda })
     }
 }
 
@@ -88,7 +88,7 @@ impl Algorithm for Rebias {
             Ok((embeddings, loss::loss(&CrossEntropy::default(), &batch)?))
         };
         let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
-        let (g, loss_g) = classify(&self.trained.biased, self.sight.shrink(views.a.clone()))?;
+        let (g, loss_g) = classify(&self.trained.biased, self.biased_input.downsample(views.a.clone()))?;
         if views.samples() < FEWEST {
             return Ok(loss_f + loss_g);
         }
@@ -164,14 +164,14 @@ impl Method for RebiasSettings {
         Ok(Box::new(Rebias::new(both, parts.objective.parse()?, self.lambda, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let biased = self.biased(step.networks);
         let pairs = step.pairs_of_embeddings(step.samples, step.samples);
-        let mut load = Load { pairs, ..step.begin() };
-        load.trained += parameters(&biased);
-        load.pass(step.samples, &step.network);
-        load.pass(step.samples, &Network::of(&biased));
-        load
+        let mut workload = Workload { pairs, ..step.base() };
+        workload.trained += parameters(&biased);
+        workload.add_training_pass(step.samples, &step.network);
+        workload.add_training_pass(step.samples, &Network::of(&biased));
+        workload
     }
 
     fn least_batch(&self) -> usize {

@@ -9,10 +9,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Method, Parts, class_scores};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
@@ -63,8 +63,8 @@ impl Algorithm for Single {
             let batch = context.with_tensor("logits", scores).with_tensor("view_a", features);
             return loss::loss(self.objective.as_ref(), &batch);
         }
-        let embeddings = passes::represent(&self.model, views);
-        let [a, b] = embeddings.through(&self.model).split();
+        let embeddings = passes::embed(&self.model, views);
+        let [a, b] = embeddings.project(&self.model).split();
         let context =
             loss::with_representations(self.objective.as_ref(), context, || Ok(embeddings.split()))?;
         let batch =
@@ -103,10 +103,10 @@ impl Method for SingleSettings {
         Ok(Box::new(Single::new(parts.networks, objective, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = Load { pairs: step.pairs_of_views(), ..step.begin() };
-        load.pass(step.views(), &step.network);
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = Workload { pairs: step.pairs_of_views(), ..step.base() };
+        workload.add_training_pass(step.views(), &step.network);
+        workload
     }
 }
 

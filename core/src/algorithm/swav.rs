@@ -15,10 +15,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -247,11 +247,11 @@ impl Method for SwavSettings {
         Ok(Box::new(algorithm.with_queue(queue, queue_from)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let pairs = step.pairs(2 * step.samples, self.prototypes as u64);
-        let mut load = Load { pairs, ..step.begin() };
-        load.pass(2 * step.samples, &step.network);
-        load
+        let mut workload = Workload { pairs, ..step.base() };
+        workload.add_training_pass(2 * step.samples, &step.network);
+        workload
     }
 
     fn rows_kept(&self) -> Option<(&'static str, usize)> {

@@ -12,10 +12,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Network, Step};
 use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{Network, StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
@@ -124,15 +124,15 @@ impl Method for VaeSettings {
         Ok(Box::new(VariationalAutoencoder::new(parts.networks, objective, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let encoder = &step.networks.encoder;
         let EncoderConfig { channels, input_size, .. } = *encoder;
         let work = VaeDecoder::work(channels, input_size, encoder.embedding_size());
         let decoder = Network::alone(VaeDecoder::activations(channels, input_size), work);
-        let mut load = step.begin();
-        load.pass(step.samples, &step.network);
-        load.pass(step.samples, &decoder);
-        load
+        let mut workload = step.base();
+        workload.add_training_pass(step.samples, &step.network);
+        workload.add_training_pass(step.samples, &decoder);
+        workload
     }
 }
 

@@ -19,10 +19,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, positive, single};
 use crate::loss;
@@ -196,11 +196,11 @@ impl Method for DifficultySettings {
         Ok(Box::new(algorithm.with_biased_learning_rate(self.biased_learning_rate)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
-        let mut load = Load { pairs: step.pairs_of_views(), ..step.begin() };
-        load.trained *= 2;
-        (0..2).for_each(|_| load.pass(2 * step.samples, &step.network));
-        load
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
+        let mut workload = Workload { pairs: step.pairs_of_views(), ..step.base() };
+        workload.trained *= 2;
+        (0..2).for_each(|_| workload.add_training_pass(2 * step.samples, &step.network));
+        workload
     }
 }
 

@@ -16,10 +16,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Load, Step};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
+use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result, single};
 use crate::loss;
@@ -73,7 +73,7 @@ impl Algorithm for WithClassifier {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let (scores, classes) = to_classify(views, &context, self.name())?;
         let scores = passes::output(&self.model, scores);
-        let [a, b] = passes::represent(&self.model, views).split();
+        let [a, b] = passes::embed(&self.model, views).split();
         let batch = context.with_tensor("view_a", a).with_tensor("view_b", b);
         if includes_cross_entropy(self.objective.spec()) {
             let batch = batch.with_tensor("logits", scores).with_indices("ce_labels", classes);
@@ -150,12 +150,12 @@ impl Method for WithClassifierSettings {
         Ok(Box::new(WithClassifier::new(parts.networks, objective, weight, parts.device, rng)?))
     }
 
-    fn load(&self, step: &Step<'_>) -> Load {
+    fn workload(&self, step: &StepContext<'_>) -> Workload {
         let pairs = step.pairs_of_embeddings(2 * step.samples, 2 * step.samples);
-        let mut load = Load { pairs, ..step.begin() };
-        load.pass(step.classified, &step.network);
-        load.pass(2 * step.samples, &step.network);
-        load
+        let mut workload = Workload { pairs, ..step.base() };
+        workload.add_training_pass(step.classified, &step.network);
+        workload.add_training_pass(2 * step.samples, &step.network);
+        workload
     }
 
     fn takes_classified(&self) -> bool {

@@ -1,14 +1,14 @@
 //! The table of networks, and the functions on each.
 
 use burn::module::Module;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Serialize, Serializer};
-use simile_kernels::is_half;
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::initial::InitialValues;
+use super::layers::widen;
 use super::operations::Operation;
 use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
@@ -76,8 +76,8 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::features(settings)),+ }
             }
 
-            pub(super) fn least_numbers(self, settings: &Settings) -> u64 {
-                match self { $(Self::$name => <$design>::least_numbers(settings)),+ }
+            pub(super) fn min_parameters(self, settings: &Settings) -> u64 {
+                match self { $(Self::$name => <$design>::min_parameters(settings)),+ }
             }
 
             pub(super) fn activations(self, settings: &Settings) -> Activations {
@@ -121,7 +121,7 @@ macro_rules! networks {
             /// taken in steps.
             pub(crate) fn segments(&self) -> Option<Vec<Segment<'_>>> {
                 let mut segments = match self { $(Self::$name(network) => <$design>::segments(network)?),+ };
-                segments.push(vec![Step::of(|flow: Flow| flow.map(wide))]);
+                segments.push(vec![Step::of(|flow: Flow| flow.map(widen))]);
                 Some(segments)
             }
 
@@ -131,7 +131,7 @@ macro_rules! networks {
                     let whole = || Section::of(|images| Flow::from_rows(network.forward(images)).maps).with(network);
                     <$design>::sections(network).unwrap_or_else(|| vec![whole()])
                 }),+ };
-                sections.push(Section::of(wide));
+                sections.push(Section::of(widen));
                 sections
             }
 
@@ -143,15 +143,10 @@ macro_rules! networks {
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
                 let _span = Stage::Forward.enter();
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
-                wide(embedding)
+                widen(embedding)
             }
         }
     };
-}
-
-/// A tensor in `f32` instead of half precision.
-fn wide<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
-    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
 }
 
 networks! {

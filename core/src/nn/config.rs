@@ -131,11 +131,11 @@ impl EncoderConfig {
         self.name.for_side(&self.settings(), name, shape, values)
     }
 
-    /// A lower bound of the number of values of the network: those of the layers that grow with the settings, and
-    /// of a residual network. A file is compared with it before memory is allocated for a network that the file
+    /// A lower bound of the number of parameters: those of the layers that grow with the settings, and all of a residual
+    /// network. A file is compared with it before memory is allocated for a network that the file
     /// cannot fill.
-    pub(crate) fn least_numbers(&self) -> u64 {
-        self.name.least_numbers(&self.settings())
+    pub(crate) fn min_parameters(&self) -> u64 {
+        self.name.min_parameters(&self.settings())
     }
 
     /// The numbers of one image that a training step keeps on its device, those of the head aside.

@@ -219,7 +219,7 @@ impl Design for DcganDesign {
     }
 
     /// The last convolution has four thirds of all numbers.
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         (embedding_size(settings.side) as u64).pow(2) / 32
     }
 

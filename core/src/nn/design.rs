@@ -89,8 +89,8 @@ pub(crate) trait Design {
     /// A network initialised as PyTorch does.
     fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> Self::Network;
 
-    /// Numbers in the layers that grow with the settings: no more than the network has.
-    fn least_numbers(settings: &Settings) -> u64;
+    /// A lower bound of the number of parameters: those of the layers that grow with the settings.
+    fn min_parameters(settings: &Settings) -> u64;
 
     /// The numbers of one image that a training step keeps on its device.
     fn activations(settings: &Settings) -> Activations;

@@ -71,8 +71,8 @@ impl HeadConfig {
         Ok(())
     }
 
-    /// Number of values of its weights, with the meaning of [`EncoderConfig::least_numbers`](super::EncoderConfig).
-    pub(crate) fn least_numbers(&self, embedding_size: usize) -> u64 {
+    /// A lower bound of the number of parameters, as [`EncoderConfig::min_parameters`](super::EncoderConfig).
+    pub(crate) fn min_parameters(&self, embedding_size: usize) -> u64 {
         let [from, output] = [embedding_size, self.output].map(|width| width as u64);
         match self.kind {
             HeadKind::Linear => from * output,

@@ -20,6 +20,11 @@ pub(crate) fn uniform_fan_in<const D: usize>(
     initial.parameter(shape, device, Uniform { bound })
 }
 
+/// A tensor in `f32` instead of half precision, which has too few digits for sums.
+pub(crate) fn widen<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
+    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
+}
+
 /// The weight of a convolution `[out, in, k, k]` of a residual network at initialisation: normal with variance `2 /
 /// (k² out)` (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
 pub(crate) fn normal_fan_out(
@@ -168,7 +173,7 @@ impl BatchNorm {
         let options = (&device, statistics);
         let gain = self.weight.as_ref().map_or_else(|| Tensor::ones([self.features], options), Param::val);
         let shift = self.bias.as_ref().map_or_else(|| Tensor::zeros([self.features], options), Param::val);
-        if !self.trains(&device) {
+        if !self.uses_batch_statistics(&device) {
             let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
             let input = input.cast(statistics);
             return burn::tensor::module::batch_norm(input, gain, shift, mean, variance, self.epsilon)
@@ -176,7 +181,7 @@ impl BatchNorm {
         }
         let samples = input.shape().num_elements() / self.features.max(1);
         let (output, mean, variance) = simile_kernels::batch_norm_train(input, gain, shift, self.epsilon);
-        self.observe(mean, variance, samples);
+        self.update_running_statistics(mean, variance, samples);
         output
     }
 
@@ -202,7 +207,7 @@ impl BatchNorm {
             shift: shift.unwrap_or_else(|| Tensor::zeros([self.features], (&device, dtype))),
             epsilon: self.epsilon,
         };
-        if !self.trains(&device) {
+        if !self.uses_batch_statistics(&device) {
             let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
             let mean = match bias {
                 Some(bias) => mean - bias,
@@ -217,14 +222,18 @@ impl BatchNorm {
             Some(bias) => batch.mean + bias,
             None => batch.mean,
         };
-        self.observe(mean, batch.variance, n * height * width);
+        self.update_running_statistics(mean, batch.variance, n * height * width);
         output
     }
 
     /// Normalises maps `[n, h, w, channels]` by statistics, mean and biased variance, through which gradients pass.
-    pub(super) fn by_places(&self, maps: Tensor<4>, Statistics { mean, variance }: &Statistics) -> Tensor<4> {
+    pub(super) fn normalise_by(
+        &self,
+        maps: Tensor<4>,
+        Statistics { mean, variance }: &Statistics,
+    ) -> Tensor<4> {
         let (dtype, row) = (maps.dtype(), [1, 1, 1, self.features]);
-        let maps = if is_half(dtype) { maps.cast(DType::F32) } else { maps };
+        let maps = widen(maps);
         let mut scale = (variance.clone() + self.epsilon).sqrt().recip();
         if let Some(gain) = &self.weight {
             scale = scale * gain.val();
@@ -237,7 +246,7 @@ impl BatchNorm {
     }
 
     /// True if an input on this device is normalised by the statistics of its batch.
-    fn trains(&self, device: &Device) -> bool {
+    fn uses_batch_statistics(&self, device: &Device) -> bool {
         device.is_autodiff() && self.training.is_enabled()
     }
 
@@ -252,7 +261,7 @@ impl BatchNorm {
     }
 
     /// Updates the running statistics with the mean and the biased variance over `samples` samples.
-    pub(super) fn observe(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
+    pub(super) fn update_running_statistics(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
         let samples = samples as f64;
         let unbiased = samples / (samples - 1.0).max(1.0);
         self.track(&self.running_mean, mean);

@@ -79,7 +79,7 @@ impl Design for LeNet5Design {
         LeNet5::new(settings.channels, device, initial)
     }
 
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         (WIDTHS[0] * KERNEL * KERNEL * settings.channels) as u64
     }
 

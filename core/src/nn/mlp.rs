@@ -54,7 +54,7 @@ impl Design for MlpDesign {
         Mlp::new(settings.channels * settings.side * settings.side, device, initial)
     }
 
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         let [side, channels] = [settings.side, settings.channels].map(|number| number as u64);
         channels * side * side * EMBEDDING_SIZE as u64
     }

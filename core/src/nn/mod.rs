@@ -28,5 +28,5 @@ pub use self::config::EncoderConfig;
 pub use self::model::Model;
 pub use self::operations::Operation;
 pub(crate) use self::sections::Section;
-pub(crate) use self::segments::{Flow, Moments, Pending, Segment, Step};
+pub(crate) use self::segments::{Flow, Moments, PendingNorm, Segment, Step};
 pub use self::work::Work;

@@ -10,7 +10,7 @@ pub enum Operation {
     Convolution {
         /// The layer.
         name: String,
-        /// Places between two windows.
+        /// Stride: positions from one window to the next.
         stride: usize,
         /// Lines of zeros at each side.
         padding: usize,
@@ -33,7 +33,7 @@ pub enum Operation {
     Maximum {
         /// Side of a window.
         side: usize,
-        /// Places between two windows.
+        /// Stride: positions from one window to the next.
         stride: usize,
         /// Lines at each side that no value stands in.
         padding: usize,

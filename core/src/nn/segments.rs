@@ -12,7 +12,7 @@ use super::layers::BatchNorm;
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     /// `[n, height, width, channels]`. Images, before the first step, are `[n, channels, height, width]`; rows `[n, d]` are held
-    /// as maps of one place.
+    /// as maps of one position.
     pub(crate) maps: Tensor<4>,
     /// The maps of the other branch of a residual block.
     pub(crate) branch: Option<Tensor<4>>,
@@ -31,7 +31,7 @@ impl Flow {
         rows.reshape([n, 1, 1, width]).into()
     }
 
-    /// The rows `[n, d]` of maps of one place.
+    /// The rows `[n, d]` of maps of one position.
     pub(crate) fn rows(self) -> Tensor<2> {
         self.maps.flatten(1, 3)
     }
@@ -48,13 +48,13 @@ impl Flow {
 }
 
 /// A batch norm that waits for the statistics of its input.
-pub(crate) struct Pending<'n> {
+pub(crate) struct PendingNorm<'n> {
     norm: &'n BatchNorm,
     /// The bias of the layer before the norm. It is not added to the maps, because it cancels with the mean.
     bias: Option<Tensor<1>>,
 }
 
-impl Pending<'_> {
+impl PendingNorm<'_> {
     /// Number of channels.
     pub(crate) fn channels(&self) -> usize {
         self.norm.channels()
@@ -66,12 +66,16 @@ impl Pending<'_> {
     }
 
     /// Updates the running statistics.
-    pub(crate) fn observe(&self, Statistics { mean, variance }: &Statistics, samples: usize) {
+    pub(crate) fn update_running_statistics(
+        &self,
+        Statistics { mean, variance }: &Statistics,
+        samples: usize,
+    ) {
         let mean = match &self.bias {
             Some(bias) => mean.clone().autodiff() + bias.clone(),
             None => mean.clone().autodiff(),
         };
-        self.norm.observe(mean, variance.clone().autodiff(), samples);
+        self.norm.update_running_statistics(mean, variance.clone().autodiff(), samples);
     }
 }
 
@@ -80,11 +84,11 @@ pub(crate) type Moments = [Option<Statistics>; 2];
 
 /// The batch norms of a step, and the layers after them up to the next batch norms.
 pub(crate) struct Step<'n> {
-    norms: [Option<Pending<'n>>; 2],
+    norms: [Option<PendingNorm<'n>>; 2],
     layers: Box<dyn Fn(Flow) -> Flow + 'n>,
 }
 
-/// The steps between two places of the network at which the activations of a batch are kept.
+/// The steps between two points of the network at which the activations of a batch are kept.
 pub(crate) type Segment<'n> = Vec<Step<'n>>;
 
 impl<'n> Step<'n> {
@@ -95,24 +99,24 @@ impl<'n> Step<'n> {
 
     /// The same layers after a batch norm of the maps.
     pub(super) fn after(mut self, norm: &'n BatchNorm) -> Self {
-        self.norms[0] = Some(Pending { norm, bias: None });
+        self.norms[0] = Some(PendingNorm { norm, bias: None });
         self
     }
 
     /// The same layers after a batch norm of maps whose convolution has a bias.
     pub(super) fn after_biased(mut self, norm: &'n BatchNorm, bias: Tensor<1>) -> Self {
-        self.norms[0] = Some(Pending { norm, bias: Some(bias) });
+        self.norms[0] = Some(PendingNorm { norm, bias: Some(bias) });
         self
     }
 
     /// The same layers after a batch norm of the other branch, if it has one.
     pub(super) fn after_branch(mut self, norm: Option<&'n BatchNorm>) -> Self {
-        self.norms[1] = norm.map(|norm| Pending { norm, bias: None });
+        self.norms[1] = norm.map(|norm| PendingNorm { norm, bias: None });
         self
     }
 
     /// The batch norms of the maps and of the other branch.
-    pub(crate) fn norms(&self) -> &[Option<Pending<'n>>; 2] {
+    pub(crate) fn norms(&self) -> &[Option<PendingNorm<'n>>; 2] {
         &self.norms
     }
 
@@ -120,8 +124,8 @@ impl<'n> Step<'n> {
     pub(crate) fn forward(&self, flow: Flow, moments: &Moments) -> Flow {
         let ([of_maps, of_branch], [maps, branch]) = (&self.norms, moments);
         let normalised =
-            |input, norm: &Option<Pending>, statistics: &Option<Statistics>| match (norm, statistics) {
-                (Some(pending), Some(statistics)) => pending.norm.by_places(input, statistics),
+            |input, norm: &Option<PendingNorm>, statistics: &Option<Statistics>| match (norm, statistics) {
+                (Some(pending), Some(statistics)) => pending.norm.normalise_by(input, statistics),
                 _ => input,
             };
         (self.layers)(Flow {

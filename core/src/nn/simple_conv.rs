@@ -58,7 +58,7 @@ impl SimpleConv {
 
     /// `[n, channels, h, w]` to `[n, 128]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        if self.padding == 0 { self.by_places(images) } else { self.by_maps(images) }
+        if self.padding == 0 { self.by_matrix_products(images) } else { self.by_convolutions(images) }
     }
 
     /// A segment for each convolution with the norm after it.
@@ -72,7 +72,7 @@ impl SimpleConv {
             .collect()
     }
 
-    fn by_maps(&self, images: Tensor<4>) -> Tensor<2> {
+    fn by_convolutions(&self, images: Tensor<4>) -> Tensor<2> {
         let windows = Windows { stride: 1, padding: self.padding };
         let images = images.permute([0, 2, 3, 1]);
         mean_pool(
@@ -82,17 +82,17 @@ impl SimpleConv {
 
     /// With kernels of one pixel a layer is one matrix product over all positions of all images, which takes less
     /// time than convolutions.
-    fn by_places(&self, images: Tensor<4>) -> Tensor<2> {
+    fn by_matrix_products(&self, images: Tensor<4>) -> Tensor<2> {
         let [n, channels, height, width] = images.dims();
-        let places = height * width;
-        let maps: Tensor<3> = images.permute([1, 0, 2, 3]).reshape([1, channels, n * places]);
+        let positions = height * width;
+        let maps: Tensor<3> = images.permute([1, 0, 2, 3]).reshape([1, channels, n * positions]);
         let maps = self.layers.iter().fold(maps, |maps, Layer { conv, bn }| {
             let [outputs, inputs, ..] = conv.weight.dims();
             let weight = in_type_of(&conv.weight, &maps).reshape([1, outputs, inputs]);
             let bias = in_type_of(&conv.bias, &maps).reshape([1, outputs, 1]);
             relu(bn.forward(weight.matmul(maps) + bias))
         });
-        maps.reshape([EMBEDDING_SIZE, n, places]).mean_dim(2).reshape([EMBEDDING_SIZE, n]).transpose()
+        maps.reshape([EMBEDDING_SIZE, n, positions]).mean_dim(2).reshape([EMBEDDING_SIZE, n]).transpose()
     }
 }
 
@@ -140,7 +140,7 @@ impl Design for SimpleConvDesign {
         SimpleConv::new(settings.channels, 7, device, initial)
     }
 
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         784 * settings.channels as u64
     }
 
@@ -181,7 +181,7 @@ impl Design for SimpleConv1x1Design {
         SimpleConv::new(settings.channels, 1, device, initial)
     }
 
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         16 * settings.channels as u64
     }
 
@@ -257,8 +257,9 @@ mod tests {
             let of_layers = of_layers.map(|gradient| numbers(gradient.flatten(0, 3)));
             std::iter::once(numbers(embedding.flatten(0, 1))).chain(of_layers).collect::<Vec<_>>()
         };
-        let (by_places, expected) = (step(network.by_places(images())), step(network.by_maps(images())));
-        for (tensor, expected) in by_places.iter().zip(&expected) {
+        let (by_matrix_products, expected) =
+            (step(network.by_matrix_products(images())), step(network.by_convolutions(images())));
+        for (tensor, expected) in by_matrix_products.iter().zip(&expected) {
             let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
             for (a, b) in tensor.iter().zip(expected) {
                 assert!((a - b).abs() <= 1e-4 * largest, "{a} {b} of {largest}");

@@ -131,8 +131,8 @@ impl VaeDecoder {
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (last_side(side), Activations::default().and(2, flattened(side)));
         let (last, activations) = WIDTHS.windows(2).rev().fold(start, |(side, activations), pair| {
-            let places = (2 * side).pow(2);
-            (2 * side, activations.and(1, pair[1] * places).and(2, pair[0] * places))
+            let positions = (2 * side).pow(2);
+            (2 * side, activations.and(1, pair[1] * positions).and(2, pair[0] * positions))
         });
         activations.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
     }
@@ -194,7 +194,7 @@ impl Design for VaeDesign {
         VaeEncoder::new(settings.channels, settings.side, Self::latents(settings), device, initial)
     }
 
-    fn least_numbers(settings: &Settings) -> u64 {
+    fn min_parameters(settings: &Settings) -> u64 {
         2 * Self::latents(settings) as u64 * flattened(settings.side) as u64
     }
 

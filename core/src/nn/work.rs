@@ -16,18 +16,18 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Multiply-adds.
-    pub products: u64,
+    pub multiply_adds: u64,
     /// Numbers that layers read and write for an image.
-    pub moved: u64,
+    pub traffic: u64,
     /// Weights of convolutions and linear layers, which are read once for all images of a pass.
     pub weights: u64,
 }
 
 impl std::iter::Sum for Work {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |all, Self { products, moved, weights }| Self {
-            products: all.products + products,
-            moved: all.moved + moved,
+        parts.fold(Self::default(), |all, Self { multiply_adds, traffic, weights }| Self {
+            multiply_adds: all.multiply_adds + multiply_adds,
+            traffic: all.traffic + traffic,
             weights: all.weights + weights,
         })
     }
@@ -78,7 +78,7 @@ impl Layers {
     fn to_maps(mut self, channels: usize, side: usize) -> Self {
         let read = self.numbers();
         (self.channels, self.side) = (channels, side);
-        self.work.moved += read + self.numbers();
+        self.work.traffic += read + self.numbers();
         self
     }
 
@@ -86,7 +86,7 @@ impl Layers {
     pub(super) fn convolution(self, outputs: usize, window: Window) -> Self {
         let weights = (self.channels * outputs * window.kernel.pow(2)) as u64;
         let mut after = self.to_maps(outputs, window.after(self.side));
-        after.work.products += weights * (after.side.pow(2)) as u64;
+        after.work.multiply_adds += weights * (after.side.pow(2)) as u64;
         after.work.weights += weights;
         after
     }
@@ -95,14 +95,14 @@ impl Layers {
     pub(super) fn transposed(self, outputs: usize, kernel: usize, side: usize) -> Self {
         let weights = (self.channels * outputs * kernel.pow(2)) as u64;
         let mut after = self.to_maps(outputs, side);
-        after.work.products += weights * (self.side.pow(2)) as u64;
+        after.work.multiply_adds += weights * (self.side.pow(2)) as u64;
         after.work.weights += weights;
         after
     }
 
     /// Adds a batch norm, with the activation that is fused with it.
     pub(super) fn normalised(mut self) -> Self {
-        self.work.moved += 3 * self.numbers();
+        self.work.traffic += 3 * self.numbers();
         self
     }
 
@@ -113,7 +113,7 @@ impl Layers {
 
     /// Adds the read of an identity of this size, which is added during the normalisation.
     pub(super) fn added(mut self) -> Self {
-        self.work.moved += self.numbers();
+        self.work.traffic += self.numbers();
         self
     }
 
@@ -136,7 +136,7 @@ impl Layers {
     pub(super) fn linear(self, outputs: usize) -> Self {
         let weights = self.numbers() * outputs as u64;
         let mut after = self.to_maps(outputs, 1);
-        after.work.products += weights;
+        after.work.multiply_adds += weights;
         after.work.weights += weights;
         after
     }
@@ -175,7 +175,7 @@ mod tests {
             (ResNet101, 7_801_405_440, 44_549_160, 52_672),
         ] {
             let work = work(name, 224, Some(1000));
-            assert_eq!(work.products, products, "{}", name.name());
+            assert_eq!(work.multiply_adds, products, "{}", name.name());
             assert_eq!(work.weights + 2 * channels + 1000, parameters, "{}", name.name());
         }
     }
@@ -201,7 +201,7 @@ mod tests {
             (Architecture::VitB16, 17_560_000_000, 86_567_656, 768),
         ] {
             let (work, classes) = (work(name, 224, None), 1000);
-            let all = work.products + classes * width;
+            let all = work.multiply_adds + classes * width;
             assert!(all.abs_diff(products) * 1000 < products, "{}: {all}", name.name());
             // Biases and norms of a block, class token, positions, bias of the patches, last norm, bias of the classifier.
             let others = 12 * (3 + 1 + 4 + 1 + 4) * width + (1 + 197 + 1 + 2) * width + classes;
@@ -215,8 +215,8 @@ mod tests {
         let products = 28 * 28 * 6 * 75 + 10 * 10 * 16 * 150 + 120 * 400 + 84 * 120;
         let weights = 6 * 75 + 16 * 150 + 120 * 400 + 84 * 120;
         let maps = [3 * 32 * 32, 6 * 28 * 28, 6 * 14 * 14, 16 * 10 * 10, 16 * 5 * 5, 120, 120];
-        let moved = 2 * maps.iter().sum::<u64>() - maps[0] + 84;
-        assert_eq!(work(Architecture::LeNet5, 32, None), Work { products, moved, weights });
+        let traffic = 2 * maps.iter().sum::<u64>() - maps[0] + 84;
+        assert_eq!(work(Architecture::LeNet5, 32, None), Work { multiply_adds: products, traffic, weights });
     }
 
     /// The formula counts the weights of the networks up to those of biases and normalisations, which are few.

@@ -100,11 +100,12 @@ impl Optimizer {
     /// Continues from the state of another optimiser of the same settings.
     pub fn resume(&mut self, count: Count, slots: BTreeMap<String, Tensor<1>>) {
         let Count { steps, waiting, by_tensor } = count;
-        let moved = || {
+        // Without counts, every tensor was updated in each step.
+        let same_for_all = || {
             let name = |slot: &String| slot.strip_suffix(".first").map(|tensor| (tensor.to_owned(), steps));
             slots.keys().filter_map(name).collect()
         };
-        self.counts = by_tensor.unwrap_or_else(moved);
+        self.counts = by_tensor.unwrap_or_else(same_for_all);
         (self.steps, self.waiting, self.slots) = (steps, waiting, slots);
     }
 

@@ -3,12 +3,15 @@
 //! Core knows no launcher and no network of machines. A program implements [`Peers`] over the one that it has; the command
 //! line does over MPI.
 
+mod tensors;
 #[cfg(test)]
 pub(crate) mod threads;
 
 use std::fmt::Debug;
 
 use crate::error::Result;
+
+pub(crate) use tensors::{sum_tensor, to_host};
 
 /// The processes of a step. All of them call the same methods in the same order; a call returns when all have made it. At any time
 /// only one thread makes calls, which need not be the thread that started.
@@ -31,12 +34,12 @@ pub trait Peers: Debug + Send + Sync {
     /// A process cannot be reached.
     fn sum(&self, values: &mut [f32]) -> Result<()>;
 
-    /// Sums like [`sum`](Self::sum), but from a thread beside one that computes. It leaves the processor to that thread until all
-    /// processes have arrived. All processes make this call if one does.
+    /// Sums like [`sum`](Self::sum), but from a thread beside one that computes: it must leave the processor to that thread until
+    /// all processes have arrived. All processes make this call if one does.
     ///
     /// # Errors
     /// As [`sum`](Self::sum).
-    fn sum_aside(&self, values: &mut [f32]) -> Result<()> {
+    fn sum_in_background(&self, values: &mut [f32]) -> Result<()> {
         self.sum(values)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::Tensor;
 
-use crate::algorithm::{MovingAverage, StateReader, StateWriter};
+use crate::algorithm::{MovingAverage, StateReader, StateWriter, interpolate};
 use crate::nn::Model;
 use crate::nn::checkpoint::{CheckpointError, Flat, flattened};
 use crate::nn::names::TensorPath;
@@ -33,11 +33,12 @@ impl Average {
     }
 
     /// One step towards `online`.
-    pub(super) fn follow(&mut self, online: &Model) {
+    pub(super) fn update(&mut self, online: &Model) {
         let values =
             flattened("", online).into_iter().map(|Flat { name, values, .. }| (name, values)).collect();
-        let mut towards = Towards { path: TensorPath::default(), values, momentum: self.momentum };
-        self.model = self.model.clone().map(&mut towards);
+        let mut interpolation =
+            Interpolation { path: TensorPath::default(), online: values, momentum: self.momentum };
+        self.model = self.model.clone().map(&mut interpolation);
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) {
@@ -50,13 +51,14 @@ impl Average {
     }
 }
 
-struct Towards {
+/// Maps the average to its mean with the online network, tensor by tensor of the same name.
+struct Interpolation {
     path: TensorPath,
-    values: BTreeMap<String, Tensor<1>>,
+    online: BTreeMap<String, Tensor<1>>,
     momentum: f64,
 }
 
-impl ModuleMapper for Towards {
+impl ModuleMapper for Interpolation {
     fn enter_module(&mut self, name: &str, container: &str) {
         self.path.enter(name, container);
     }
@@ -66,11 +68,9 @@ impl ModuleMapper for Towards {
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(online) = self.values.remove(&self.path.name()) else { return param };
-        let (id, tensor, mapper) = param.consume();
-        let (shape, tracked) = (tensor.shape(), tensor.is_autodiff());
-        let online: Tensor<D> = online.reshape(shape);
-        let averaged = tensor.without_autodiff() * self.momentum + online * (1.0 - self.momentum);
-        Param::from_mapped_value(id, if tracked { averaged.autodiff() } else { averaged }, mapper)
+        match self.online.remove(&self.path.name()) {
+            Some(online) => interpolate(param, online, self.momentum),
+            None => param,
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The arithmetic and the memory traffic of a step, computed from the settings alone.
 //!
 //! ```text
-//! networks   2 products, 4 numbers      of every pass (2 in bf16); a pass with gradients counts three times
+//! networks   2 multiply-adds, 4 numbers of every pass (2 in bf16); a pass with gradients counts three times
 //! loss       2 · 3 a c d, 4 (3 (a + c) d + 4 a c)      a anchors, c candidates of d numbers
-//! update     4 p (3 + 2 slots)          parameters p: value, gradient and state are read, value and state written
+//! update     4 p (3 + 2 slots)          parameters p: value, gradient and state are read, value and state written;
+//!                                       3 more for each with an average, which reads both and writes one
 //! ```
 //!
 //! The loss is that of an objective of pairs: similarities, and the gradients of anchors and of candidates, each one product of
@@ -13,8 +14,8 @@
 use serde::Serialize;
 
 use super::TrainerConfig;
-use super::memory::NUMBER;
-use crate::algorithm::{Load, Pairs, StepSize};
+use super::memory::F32_BYTES;
+use crate::algorithm::{Pairs, StepSize, Workload};
 
 /// Floating-point operations, two for each multiply-add, and bytes that are read and written in the device's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -50,20 +51,23 @@ impl StepCost {
 impl TrainerConfig {
     /// The cost of a step of a size. The same settings count as for [`step_memory`](Self::step_memory).
     pub fn step_cost(&self, size: StepSize) -> StepCost {
-        let Load { trained, products, moved, pairs, .. } = self.load(size);
+        let Workload { trained, multiply_adds, traffic, pairs, .. } = self.workload(size);
         let Pairs { anchors, candidates, width } = pairs;
         let (compared, rows) = (anchors.saturating_mul(candidates), (anchors + candidates) * width);
         let average = if self.ema.is_some() { 3 } else { 0 };
         StepCost {
             networks: Effort {
-                flops: products.saturating_mul(2),
-                bytes: self.number().saturating_mul(moved),
+                flops: multiply_adds.saturating_mul(2),
+                bytes: self.bytes_per_number().saturating_mul(traffic),
             },
             loss: Effort {
                 flops: compared.saturating_mul(6 * width),
-                bytes: NUMBER.saturating_mul(compared.saturating_mul(4).saturating_add(3 * rows)),
+                bytes: F32_BYTES.saturating_mul(compared.saturating_mul(4).saturating_add(3 * rows)),
             },
-            update: Effort { flops: 0, bytes: NUMBER * trained * (3 + 2 * self.optimizer.slots() + average) },
+            update: Effort {
+                flops: 0,
+                bytes: F32_BYTES * trained * (3 + 2 * self.optimizer.slots() + average),
+            },
         }
     }
 }

@@ -14,8 +14,8 @@
 use serde::Serialize;
 
 use super::TrainerConfig;
-use super::memory::NUMBER;
-use crate::algorithm::{Load, Pairs, StepSize};
+use super::memory::F32_BYTES;
+use crate::algorithm::{Pairs, StepSize, Workload};
 
 /// Bytes that each process of a step sends, and receives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -39,11 +39,11 @@ impl TrainerConfig {
     /// The bytes that each process sends in a step of the method `cached`. It uses the same settings as
     /// [`step_cost`](Self::step_cost).
     pub fn step_exchange(&self, size: StepSize, parameters: u64, processes: u64) -> Exchange {
-        let Load { pairs, .. } = self.load(size);
+        let Workload { pairs, .. } = self.workload(size);
         let Pairs { anchors, width, .. } = pairs;
         let round = |numbers: u64| {
             let processes = u128::from(processes.max(1));
-            (u128::from(NUMBER) * u128::from(numbers) * (processes - 1) / processes) as u64
+            (u128::from(F32_BYTES) * u128::from(numbers) * (processes - 1) / processes) as u64
         };
         Exchange {
             projections: round(2 * size.samples as u64 * self.head.output as u64),
@@ -87,7 +87,7 @@ mod tests {
         let work = |peers| {
             let mut trainer = Trainer::new(config.clone(), &TrainingSet::default(), &Device::flex()).unwrap();
             trainer.join(peers).unwrap();
-            let rows = trainer.part().rows(SAMPLES).into_iter().map(|rows| rows.len()).sum::<usize>();
+            let rows = trainer.shard().rows(SAMPLES).into_iter().map(|rows| rows.len()).sum::<usize>();
             let shape = [rows, 3, 32, 32];
             let values = (0..rows * 3072).map(|i| (i as f32 * 0.37).sin()).collect::<Vec<f32>>();
             let images =

@@ -17,14 +17,14 @@
 use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
-use crate::algorithm::{Load, Networks, Pairs, StepSize};
+use crate::algorithm::{Networks, Pairs, StepSize, Workload};
 use crate::loss::Objective;
 use crate::nn::EncoderConfig;
 
-/// Bytes of a number.
-pub(super) const NUMBER: u64 = 4;
+/// Bytes of an `f32`.
+pub(super) const F32_BYTES: u64 = 4;
 /// Bytes of a number in half precision.
-const HALF: u64 = 2;
+const HALF_BYTES: u64 = 2;
 
 /// The pictures of a batch before its views are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,22 +64,22 @@ impl TrainerConfig {
     /// The least memory of a step of a size on the first of `devices` that share it. Only objective, algorithm, network, head,
     /// optimiser, average, accumulation and precision count.
     pub fn step_memory(&self, size: StepSize, stored: StoredPictures, devices: usize) -> StepMemory {
-        let Load { trained, fixed, pairs, .. } = self.load(size);
-        let Load { activations, largest, waiting, .. } = self.load(self.share(size, devices));
+        let Workload { trained, fixed, pairs, .. } = self.workload(size);
+        let Workload { activations, largest, extra_images, .. } = self.workload(self.share(size, devices));
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
-        let number = self.number();
+        let bytes = self.bytes_per_number();
         let classified = size.classified.unwrap_or(0) as u64;
-        let views = 2 * size.samples as u64 + classified + waiting;
+        let views = 2 * size.samples as u64 + classified + extra_images;
         let picture = (self.encoder.channels * stored.side.pow(2)) as u64;
         let pictures = picture.saturating_mul(size.samples as u64 + classified);
         StepMemory {
-            parameters: NUMBER * (trained * copies + fixed),
-            activations: number.saturating_mul(activations),
+            parameters: F32_BYTES * (trained * copies + fixed),
+            activations: bytes.saturating_mul(activations),
             pairs: self.pairs(pairs, size.samples),
             images: self.views(views).saturating_add(pictures.saturating_mul(stored.ahead as u64)),
-            pictures: pictures.saturating_mul(NUMBER + 1),
-            largest: number.saturating_mul(largest).max(pictures.saturating_mul(NUMBER)),
+            pictures: pictures.saturating_mul(F32_BYTES + 1),
+            largest: bytes.saturating_mul(largest).max(pictures.saturating_mul(F32_BYTES)),
         }
     }
 
@@ -88,15 +88,15 @@ impl TrainerConfig {
     pub fn helper_memory(&self, size: StepSize, devices: usize) -> Option<StepMemory> {
         self.algorithm.chunk()?;
         let share = self.share(size, devices);
-        let Load { trained, activations, largest, .. } = self.load(share);
-        let number = self.number();
+        let Workload { trained, activations, largest, .. } = self.workload(share);
+        let bytes = self.bytes_per_number();
         Some(StepMemory {
-            parameters: NUMBER * 2 * trained,
-            activations: number.saturating_mul(activations),
+            parameters: F32_BYTES * 2 * trained,
+            activations: bytes.saturating_mul(activations),
             pairs: 0,
             images: self.views(2 * share.samples as u64),
             pictures: 0,
-            largest: number.saturating_mul(largest),
+            largest: bytes.saturating_mul(largest),
         })
     }
 
@@ -110,27 +110,28 @@ impl TrainerConfig {
     /// Bytes of `count` images in the form that the network reads.
     fn views(&self, count: u64) -> u64 {
         let EncoderConfig { channels, input_size, .. } = self.encoder;
-        NUMBER.saturating_mul(count.saturating_mul((channels * input_size.pow(2)) as u64))
+        F32_BYTES.saturating_mul(count.saturating_mul((channels * input_size.pow(2)) as u64))
     }
 
     /// Bytes of the weights of pairs of samples, at least, and of the similarities that the loss has at once.
     fn pairs(&self, Pairs { anchors, candidates, .. }: Pairs, samples: usize) -> u64 {
         let least = |objective: Box<dyn Objective>| Some(*objective.ahead()?.numbers(samples).start());
         let weights = self.objective.build().ok().and_then(least).unwrap_or(0);
-        NUMBER.saturating_mul(weights.saturating_add(similarities_at_once(anchors, candidates)))
+        F32_BYTES.saturating_mul(weights.saturating_add(similarities_at_once(anchors, candidates)))
     }
 
-    pub(super) fn load(&self, size: StepSize) -> Load {
+    /// Parameters, passes and comparisons of a step of a size.
+    pub(super) fn workload(&self, size: StepSize) -> Workload {
         let networks =
             Networks { encoder: self.encoder.clone(), head: self.head.clone(), ..Networks::default() };
-        self.algorithm.load(&networks, &self.objective.name, size)
+        self.algorithm.workload(&networks, &self.objective.name, size)
     }
 
-    /// Bytes of a number in the network.
-    pub(super) fn number(&self) -> u64 {
+    /// Bytes of a number in the activations of the network.
+    pub(super) fn bytes_per_number(&self) -> u64 {
         match self.precision {
-            Precision::Bf16 if self.encoder.name.computes_in_half() => HALF,
-            _ => NUMBER,
+            Precision::Bf16 if self.encoder.name.computes_in_half() => HALF_BYTES,
+            _ => F32_BYTES,
         }
     }
 }

@@ -51,13 +51,13 @@ pub use cost::{Effort, StepCost};
 pub use embed::{embed, embed_each, score};
 pub use exchange::Exchange;
 pub use memory::{StepMemory, StoredPictures};
-pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
+pub use sampler::{CLASSIFIED_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
 
 pub use crate::numeric::random::{Purpose, stream};
 
 use self::average::Average;
-use crate::algorithm::{Algorithm, Networks, Part, TrainingSet, Views};
+use crate::algorithm::{Algorithm, BatchShard, Networks, TrainingSet, Views};
 use crate::error::Error;
 use crate::loss::batch::Batch;
 use crate::nn::Model;
@@ -147,9 +147,9 @@ impl Trainer {
         Ok(self.algorithm.join(peers)?)
     }
 
-    /// The part of every batch whose views [`step_on`](Self::step_on) takes in this process.
-    pub fn part(&self) -> Part {
-        self.algorithm.part()
+    /// The rows of every batch whose views [`step_on`](Self::step_on) takes in this process.
+    pub fn shard(&self) -> BatchShard {
+        self.algorithm.shard()
     }
 
     /// The settings.
@@ -258,7 +258,7 @@ impl Trainer {
         let updates = self.optimizer.steps();
         self.algorithm.descend(loss, &mut self.optimizer, learning_rate)?;
         if let Some(average) = self.average.as_mut().filter(|_| self.optimizer.steps() > updates) {
-            average.follow(self.algorithm.model());
+            average.update(self.algorithm.model());
         }
         self.step += 1;
 

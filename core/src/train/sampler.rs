@@ -14,7 +14,7 @@ pub const TEST_SEED: u64 = 1 << 63;
 
 /// Turns the seed of a run into that of the order of the separate images to classify, which differs from that of
 /// the views.
-pub const BESIDE_SEED: u64 = 1 << 62;
+pub const CLASSIFIED_SEED: u64 = 1 << 62;
 
 /// Settings of a [`Sampler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -116,7 +116,7 @@ impl Follower {
             let mut loader =
                 DataLoader::new(variant, &self.recipe, &self.splits.train, &self.devices.first.device)?;
             let trainer = self.trainer(variant, &loader, state)?;
-            loader.divide(trainer.part());
+            loader.set_shard(trainer.shard());
             Ok((variant, loader, trainer))
         });
         let processes = &self.devices.processes;

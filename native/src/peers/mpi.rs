@@ -123,7 +123,7 @@ impl Peers for World {
         Ok(())
     }
 
-    fn sum_aside(&self, values: &mut [f32]) -> CoreResult<()> {
+    fn sum_in_background(&self, values: &mut [f32]) -> CoreResult<()> {
         Self::all_come(&SimpleCommunicator::world(), ASIDE);
         self.sum(values)
     }

@@ -1,7 +1,7 @@
 //! Computes a batch in chunks, but normalises them by the statistics of the whole batch, so that the result equals one pass.
 //!
 //! A batch norm couples all samples, forward and backward. With the mean `μ` and the variance `v` of its inputs `x` over the
-//! `N` places of all chunks, the gradient of a loss is
+//! `N` positions of all chunks, the gradient of a loss is
 //!
 //! ```text
 //! dL/dx_i = (dL/dx_i with μ and v fixed) + dL/dμ / N + dL/dv 2 (x_i - μ) / N
@@ -27,7 +27,10 @@ use std::sync::Arc;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 
-use self::statistics::{Known, changed, due_by_all, gradient_of, moments_of, on_device, plus, with_due};
+use self::statistics::{
+    BatchMoments, add_statistics, add_statistics_terms, gradient_of, map_statistics, moments_of, on_device,
+    sum_over_processes,
+};
 use super::Views;
 use super::passes::halves;
 use crate::error::{Error, Result};
@@ -51,11 +54,11 @@ struct Pass {
     /// The inputs of each segment, chunk by chunk.
     starts: Vec<Vec<Flow>>,
     /// The statistics of each step of each segment.
-    moments: Vec<Vec<Known>>,
+    moments: Vec<Vec<BatchMoments>>,
 }
 
 /// The outputs of each view: those of every chunk, on its device.
-pub(super) struct Outputs {
+pub(super) struct ChunkOutputs {
     pub(super) embeddings: [Vec<Tensor<2>>; 2],
     pub(super) projections: [Vec<Tensor<2>>; 2],
 }
@@ -98,15 +101,16 @@ impl<'m> Networks<'m> {
     }
 
     /// A step of a segment, in the copy of the network on the chunk's device.
-    fn step(&self, chunk: usize, (segment, turn): (usize, usize)) -> &Step<'m> {
-        &self.segments[chunk % self.segments.len()][segment][turn]
+    fn step(&self, chunk: usize, (segment, step): (usize, usize)) -> &Step<'m> {
+        &self.segments[chunk % self.segments.len()][segment][step]
     }
 
     /// Takes one step with all chunks, without a graph.
     fn forward(&self, flows: Vec<Flow>, at: (usize, usize), moments: &Moments) -> Vec<Flow> {
         let step = |(chunk, flow): (usize, Flow)| {
             let moments = on_device(moments, &flow.maps.device());
-            let moments = moments.map(|known| known.map(|known| changed(known, Tensor::autodiff)));
+            let moments =
+                moments.map(|of_norm| of_norm.map(|of_norm| map_statistics(of_norm, Tensor::autodiff)));
             self.step(chunk, at).forward(flow.map(Tensor::autodiff), &moments).map(Tensor::without_autodiff)
         };
         flows.into_iter().enumerate().map(step).collect()
@@ -123,12 +127,12 @@ impl WholeBatch {
         copies: Vec<(Model, Device)>,
         (chunks, are_apart): (Vec<Views>, bool),
         peers: Arc<dyn Peers>,
-    ) -> Result<(Self, Outputs)> {
+    ) -> Result<(Self, ChunkOutputs)> {
         let _span = Stage::Forward.enter();
         let (models, devices): (Vec<Model>, Vec<Device>) = copies.into_iter().unzip();
         let (passes, outputs) = {
             let networks = Networks::of(&models)?;
-            passes_of(&networks, (chunks, are_apart), &devices, peers.as_ref())?
+            forward_passes(&networks, (chunks, are_apart), &devices, peers.as_ref())?
         };
         Ok((Self { models, passes, peers }, outputs))
     }
@@ -141,8 +145,7 @@ impl WholeBatch {
         let _span = Stage::Backward.enter();
         let Self { models, passes, peers } = self;
         let networks = Networks::of(&models)?;
-        let mut sums: Vec<Sum> =
-            models.iter().map(|model| Sum { model, all: GradientsAccumulator::new() }).collect();
+        let mut of_copies: Vec<CopyGradients> = models.iter().map(CopyGradients::new).collect();
         let is_apart = passes.len() > 1;
         let zeros = of_views.iter().flatten().next().map(Tensor::zeros_like);
         let of_views = of_views.iter().filter_map(|of_view| of_view.clone().or_else(|| zeros.clone()));
@@ -158,22 +161,22 @@ impl WholeBatch {
                 Flow::from_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
-            pass.backward(&networks, &mut sums, ends.unwrap_or_default(), peers.as_ref())?;
+            pass.backward(&networks, &mut of_copies, ends.unwrap_or_default(), peers.as_ref())?;
         }
-        Ok(sums.into_iter().map(|mut sum| sum.all.grads()).collect())
+        Ok(of_copies.into_iter().map(|mut copy| copy.accumulator.grads()).collect())
     }
 }
 
 /// The passes of the chunks, distributed over the devices in turn, and their outputs: one pass of both views, or one for each view.
-fn passes_of(
+fn forward_passes(
     networks: &Networks,
     (chunks, are_apart): (Vec<Views>, bool),
     devices: &[Device],
     peers: &dyn Peers,
-) -> Result<(Vec<Pass>, Outputs)> {
+) -> Result<(Vec<Pass>, ChunkOutputs)> {
     let flows = |images: &dyn Fn(&Views) -> Tensor<4>| -> Vec<Flow> {
-        let on_turn = chunks.iter().zip(devices.iter().cycle());
-        on_turn.map(|(views, device)| images(views).without_autodiff().to_device(device).into()).collect()
+        let on_devices = chunks.iter().zip(devices.iter().cycle());
+        on_devices.map(|(views, device)| images(views).without_autodiff().to_device(device).into()).collect()
     };
     let batches = match are_apart {
         true => vec![flows(&|views| views.a.clone()), flows(&|views| views.b.clone())],
@@ -186,13 +189,19 @@ fn passes_of(
         projections.push(ends);
         passes.push(pass);
     }
-    Ok((passes, Outputs { embeddings: by_view(embeddings), projections: by_view(projections) }))
+    Ok((passes, ChunkOutputs { embeddings: by_view(embeddings), projections: by_view(projections) }))
 }
 
-/// The gradients of a copy of the network.
-struct Sum<'m> {
+/// The gradients of the parameters from the chunks of one copy of the network.
+struct CopyGradients<'m> {
     model: &'m Model,
-    all: GradientsAccumulator<Model>,
+    accumulator: GradientsAccumulator<Model>,
+}
+
+impl<'m> CopyGradients<'m> {
+    fn new(model: &'m Model) -> Self {
+        Self { model, accumulator: GradientsAccumulator::new() }
+    }
 }
 
 impl Pass {
@@ -202,10 +211,10 @@ impl Pass {
         for (segment, steps) in networks.lengths().into_iter().enumerate() {
             starts.push(flows.clone());
             let mut of_segment = Vec::new();
-            for at in (0..steps).map(|turn| (segment, turn)) {
-                let known = moments_of(networks.step(0, at), &flows, peers)?;
-                flows = networks.forward(flows, at, &known.moments);
-                of_segment.push(known);
+            for at in (0..steps).map(|step| (segment, step)) {
+                let of_step = moments_of(networks.step(0, at), &flows, peers)?;
+                flows = networks.forward(flows, at, &of_step.moments);
+                of_segment.push(of_step);
             }
             moments.push(of_segment);
         }
@@ -216,20 +225,20 @@ impl Pass {
     fn backward(
         self,
         networks: &Networks,
-        sums: &mut [Sum],
+        of_copies: &mut [CopyGradients],
         mut upstream: Vec<Flow>,
         peers: &dyn Peers,
     ) -> Result<()> {
         let segments = self.starts.into_iter().zip(self.moments).enumerate();
         for (segment, (start, moments)) in segments.rev() {
             let mut inputs = vec![start];
-            for (turn, known) in moments.iter().enumerate().take(moments.len().saturating_sub(1)) {
+            for (step, of_step) in moments.iter().enumerate().take(moments.len().saturating_sub(1)) {
                 let flows = inputs.last().cloned().unwrap_or_default();
-                inputs.push(networks.forward(flows, (segment, turn), &known.moments));
+                inputs.push(networks.forward(flows, (segment, step), &of_step.moments));
             }
-            for ((turn, known), flows) in moments.iter().enumerate().zip(inputs).rev() {
-                let upstream_of = Upstream { of_outputs: upstream, peers };
-                upstream = pull_back(networks, (segment, turn), (flows, known), upstream_of, sums)?;
+            for ((step, of_step), flows) in moments.iter().enumerate().zip(inputs).rev() {
+                let of_outputs = Upstream { of_outputs: upstream, peers };
+                upstream = pull_back(networks, (segment, step), (flows, of_step), of_outputs, of_copies)?;
             }
         }
         Ok(())
@@ -242,22 +251,23 @@ struct Upstream<'p> {
     peers: &'p dyn Peers,
 }
 
-/// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `sums`. The
+/// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `of_copies`. The
 /// inputs of the first step are images, which have no gradient.
 fn pull_back(
     networks: &Networks,
     at: (usize, usize),
-    (flows, Known { moments, counts }): (Vec<Flow>, &Known),
+    (flows, BatchMoments { moments, counts }): (Vec<Flow>, &BatchMoments),
     Upstream { of_outputs, peers }: Upstream,
-    sums: &mut [Sum],
+    of_copies: &mut [CopyGradients],
 ) -> Result<Vec<Flow>> {
     let leaf =
         |tensor: Tensor<4>| if at == (0, 0) { tensor.autodiff() } else { tensor.autodiff().require_grad() };
-    let (mut of_inputs, mut of_moments) = (Vec::new(), [None, None]);
+    let (mut of_inputs, mut grad_moments) = (Vec::new(), [None, None]);
     for (chunk, (flow, upstream)) in flows.iter().zip(of_outputs).enumerate() {
         let inputs = flow.clone().map(leaf);
-        let variables = on_device(moments, &flow.maps.device())
-            .map(|known| known.map(|known| changed(known, |numbers| numbers.autodiff().require_grad())));
+        let variables = on_device(moments, &flow.maps.device()).map(|of_norm| {
+            of_norm.map(|of_norm| map_statistics(of_norm, |numbers| numbers.autodiff().require_grad()))
+        });
         let outputs = networks.step(chunk, at).forward(inputs.clone(), &variables);
         let product = |output: Tensor<4>, gradient: Tensor<4>| (output * gradient.autodiff()).sum();
         let mut loss = product(outputs.maps, upstream.maps);
@@ -268,16 +278,16 @@ fn pull_back(
             continue;
         }
         let mut gradients = loss.backward();
-        let turn = chunk % sums.len().max(1);
-        if let Some(Sum { model, all }) = sums.get_mut(turn) {
-            all.accumulate(model, GradientsParams::from_module(&mut gradients, *model));
+        let device = chunk % of_copies.len().max(1);
+        if let Some(CopyGradients { model, accumulator }) = of_copies.get_mut(device) {
+            accumulator.accumulate(model, GradientsParams::from_module(&mut gradients, *model));
         }
-        for (sum, variables) in of_moments.iter_mut().zip(variables) {
+        for (sum, variables) in grad_moments.iter_mut().zip(variables) {
             let Some(gradient) = variables.map(|variables| gradient_of(variables, &mut gradients)) else {
                 continue;
             };
             *sum = Some(match sum.take() {
-                Some(sum) => plus(sum, gradient),
+                Some(sum) => add_statistics(sum, gradient),
                 None => gradient,
             });
         }
@@ -286,19 +296,18 @@ fn pull_back(
             None => input.without_autodiff().zeros_like(),
         }));
     }
-    let of_moments = due_by_all(of_moments, moments, peers)?;
-    let due = |(input, gradient): (&Flow, Flow)| {
-        let [of_maps, of_branch] = on_device(&of_moments, &input.maps.device());
+    let grad_moments = sum_over_processes(grad_moments, moments, peers)?;
+    let complete = |(input, gradient): (&Flow, Flow)| {
+        let [grad_maps, grad_branch] = on_device(&grad_moments, &input.maps.device());
         let [maps, branch] = on_device(moments, &input.maps.device());
         Flow {
-            maps: with_due(gradient.maps, &input.maps, maps.zip(of_maps), counts[0]),
-            branch: gradient
-                .branch
-                .zip(input.branch.as_ref())
-                .map(|(gradient, input)| with_due(gradient, input, branch.zip(of_branch), counts[1])),
+            maps: add_statistics_terms(gradient.maps, &input.maps, maps.zip(grad_maps), counts[0]),
+            branch: gradient.branch.zip(input.branch.as_ref()).map(|(gradient, input)| {
+                add_statistics_terms(gradient, input, branch.zip(grad_branch), counts[1])
+            }),
         }
     };
-    Ok(flows.iter().zip(of_inputs).map(due).collect())
+    Ok(flows.iter().zip(of_inputs).map(complete).collect())
 }
 
 /// The rows of each view, from the chunks of one pass of both views or of one pass for each view.
@@ -387,7 +396,7 @@ mod tests {
     }
 
     fn in_one_pass(model: &Model, views: &Views) -> Outcome {
-        let [a, b] = passes::represent(model, views).through(model).split();
+        let [a, b] = passes::embed(model, views).project(model).split();
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
         let gradients = [grad_projections(&a, 4), grad_projections(&b, 5)].map(Tensor::autodiff);
         let [of_a, of_b] = gradients;

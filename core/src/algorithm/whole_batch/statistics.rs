@@ -4,50 +4,50 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, Gradients, Tensor};
-use simile_kernels::{Statistics, is_half};
+use simile_kernels::Statistics;
 
-use crate::algorithm::gather::summed;
 use crate::error::Result;
-use crate::nn::{Flow, Moments, Pending, Step};
-use crate::peers::Peers;
+use crate::nn::layers::widen;
+use crate::nn::{Flow, Moments, PendingNorm, Step};
+use crate::peers::{Peers, sum_tensor};
 
-/// The statistics of a step's inputs, with the number of places over which they were computed.
+/// The statistics of a step's inputs, with the number of positions over which they were computed.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct BatchMoments {
     pub(super) moments: Moments,
     pub(super) counts: [usize; 2],
 }
 
 /// Computes the statistics of the inputs of a step's norms, and updates the running statistics with them.
-pub(super) fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Result<Known> {
+pub(super) fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Result<BatchMoments> {
     let [of_maps, of_branch] = step.norms();
     let maps = flows.iter().map(|flow| &flow.maps).collect::<Vec<_>>();
     let branch = flows.iter().filter_map(|flow| flow.branch.as_ref()).collect::<Vec<_>>();
-    let mut known = Known { moments: [None, None], counts: [0; 2] };
+    let mut of_step = BatchMoments { moments: [None, None], counts: [0; 2] };
     for (at, (norm, inputs)) in [(of_maps, maps), (of_branch, branch)].into_iter().enumerate() {
         let Some(norm) = norm else { continue };
         let (moments, count) = statistics(&inputs, norm, peers)?;
-        norm.observe(&moments, count);
-        known.moments[at] = Some(moments);
-        known.counts[at] = count;
+        norm.update_running_statistics(&moments, count);
+        of_step.moments[at] = Some(moments);
+        of_step.counts[at] = count;
     }
-    Ok(known)
+    Ok(of_step)
 }
 
 /// Mean and biased variance of each channel over all chunks, on the device of the first chunk of this process, with the number
-/// of places. The mean is computed first and subtracted before squaring, so that large means cost no digits.
-fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Result<(Statistics, usize)> {
+/// of positions. The mean is computed first and subtracted before squaring, so that large means cost no digits.
+fn statistics(inputs: &[&Tensor<4>], norm: &PendingNorm, peers: &dyn Peers) -> Result<(Statistics, usize)> {
     let device = inputs.first().map_or_else(|| norm.device(), |input| input.device());
-    let count = places_of_all(inputs.iter().copied(), peers)?;
+    let count = positions_of_all(inputs.iter().copied(), peers)?;
     let mean_of = |of: &dyn Fn(Tensor<2>) -> Tensor<2>| {
         let sum = |input: &&Tensor<4>| {
             let [n, height, width, channels] = input.dims();
-            let rows = wide((*input).clone()).reshape([n * height * width, channels]);
+            let rows = widen((*input).clone()).reshape([n * height * width, channels]);
             of(rows).sum_dim(0).reshape([channels]).to_device(&device)
         };
         let own = inputs.iter().map(sum).reduce(|sum, one| sum + one);
         let own = own.unwrap_or_else(|| Tensor::zeros([norm.channels()], (&device, DType::F32)));
-        Ok(summed(peers, own)? / count as f64)
+        Ok(sum_tensor(peers, own)? / count as f64)
     };
     let mean: Tensor<1> = mean_of(&|rows| rows)?;
     let variance = mean_of(&|rows| {
@@ -57,11 +57,11 @@ fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Resul
     Ok((Statistics { mean, variance }, count))
 }
 
-/// The number of places in the maps of all processes.
-fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peers) -> Result<usize> {
+/// The number of positions in the maps of all processes.
+fn positions_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peers) -> Result<usize> {
     /// The number is sent as two numbers below this one, which are exact in `f32`, as are their sums over a few thousand processes.
     const PART: usize = 1 << 12;
-    let own = places(maps);
+    let own = positions(maps);
     if peers.count() == 1 {
         return Ok(own);
     }
@@ -71,31 +71,31 @@ fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peer
     Ok(low + PART * (middle + PART * high))
 }
 
-/// The number of places of maps, over which statistics are taken.
-fn places<'f>(maps: impl Iterator<Item = &'f Tensor<4>>) -> usize {
+/// The number of positions of maps, over which statistics are taken.
+fn positions<'f>(maps: impl Iterator<Item = &'f Tensor<4>>) -> usize {
     maps.map(|maps| maps.dims()[..3].iter().product::<usize>()).sum()
 }
 
-/// A tensor in a float type of enough bits for sums.
-fn wide(tensor: Tensor<4>) -> Tensor<4> {
-    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
-}
-
-pub(super) fn changed(
+/// Applies a function to mean and variance.
+pub(super) fn map_statistics(
     Statistics { mean, variance }: Statistics,
     of: impl Fn(Tensor<1>) -> Tensor<1>,
 ) -> Statistics {
     Statistics { mean: of(mean), variance: of(variance) }
 }
 
-pub(super) fn plus(a: Statistics, b: Statistics) -> Statistics {
+/// Adds means and variances, on the device of the first.
+pub(super) fn add_statistics(a: Statistics, b: Statistics) -> Statistics {
     let device = a.mean.device();
-    let b = changed(b, |numbers| numbers.to_device(&device));
+    let b = map_statistics(b, |numbers| numbers.to_device(&device));
     Statistics { mean: a.mean + b.mean, variance: a.variance + b.variance }
 }
 
+/// Copies statistics to a device.
 pub(super) fn on_device(moments: &Moments, device: &Device) -> Moments {
-    moments.clone().map(|known| known.map(|known| changed(known, |numbers| numbers.to_device(device))))
+    moments
+        .clone()
+        .map(|of_norm| of_norm.map(|of_norm| map_statistics(of_norm, |numbers| numbers.to_device(device))))
 }
 
 /// The gradients with respect to statistics that were variables of a graph.
@@ -108,39 +108,39 @@ pub(super) fn gradient_of(variables: Statistics, gradients: &mut Gradients) -> S
 }
 
 /// Sums the gradients with respect to the statistics over the chunks of all processes.
-pub(super) fn due_by_all(own: Moments, known: &Moments, peers: &dyn Peers) -> Result<Moments> {
+pub(super) fn sum_over_processes(own: Moments, moments: &Moments, peers: &dyn Peers) -> Result<Moments> {
     if peers.count() == 1 {
         return Ok(own);
     }
     let [of_maps, of_branch] = own;
-    let [maps, branch] = known;
-    let of_all = |own: Option<Statistics>, known: &Option<Statistics>| -> Result<Option<Statistics>> {
-        let Some(known) = known else { return Ok(None) };
+    let [maps, branch] = moments;
+    let of_all = |own: Option<Statistics>, values: &Option<Statistics>| -> Result<Option<Statistics>> {
+        let Some(values) = values else { return Ok(None) };
         let zeros = |like: &Tensor<1>| like.zeros_like();
-        let own =
-            own.unwrap_or_else(|| Statistics { mean: zeros(&known.mean), variance: zeros(&known.variance) });
+        let own = own
+            .unwrap_or_else(|| Statistics { mean: zeros(&values.mean), variance: zeros(&values.variance) });
         let [channels] = own.mean.dims();
-        let both = summed(peers, Tensor::cat(vec![own.mean, own.variance], 0))?;
+        let both = sum_tensor(peers, Tensor::cat(vec![own.mean, own.variance], 0))?;
         let part = |rows: Range<usize>| both.clone().slice([rows]);
         Ok(Some(Statistics { mean: part(0..channels), variance: part(channels..2 * channels) }))
     };
     Ok([of_all(of_maps, maps)?, of_all(of_branch, branch)?])
 }
 
-/// Adds to the gradient of an input the terms that come through the statistics of `count` places and their gradients.
-pub(super) fn with_due(
+/// Adds to the gradient of an input the terms that come through the statistics of `count` positions and their gradients.
+pub(super) fn add_statistics_terms(
     gradient: Tensor<4>,
     input: &Tensor<4>,
     statistics: Option<(Statistics, Statistics)>,
     count: usize,
 ) -> Tensor<4> {
-    let Some((known, of_known)) = statistics else { return gradient };
+    let Some((values, gradients)) = statistics else { return gradient };
     let dtype = gradient.dtype();
     let row = |numbers: Tensor<1>| {
         let [channels] = numbers.dims();
         numbers.reshape([1, 1, 1, channels])
     };
-    let centred = wide(input.clone()) - row(known.mean);
-    let due = centred * row(of_known.variance * (2.0 / count as f64)) + row(of_known.mean / count as f64);
-    (wide(gradient) + due).cast(dtype)
+    let centred = widen(input.clone()) - row(values.mean);
+    let terms = centred * row(gradients.variance * (2.0 / count as f64)) + row(gradients.mean / count as f64);
+    (widen(gradient) + terms).cast(dtype)
 }

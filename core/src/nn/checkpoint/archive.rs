@@ -13,9 +13,9 @@ use crate::numeric::read;
 /// A tensor on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostTensor {
-    /// Its sides.
+    /// Lengths of its axes.
     pub shape: Vec<usize>,
-    /// All values, the last side first.
+    /// All values in row-major order: the index of the last axis runs fastest.
     pub values: Vec<f32>,
 }
 

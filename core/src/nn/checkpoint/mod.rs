@@ -172,9 +172,9 @@ impl Metadata {
 
     /// Fails if the network has more values than the file: a header of a few bytes can describe a network of
     /// gigabytes.
-    fn check_room(&self, numbers: u64) -> Result<()> {
-        let of_head = self.head.as_ref().map_or(0, |head| head.least_numbers(self.embedding_size));
-        let expected = self.encoder.least_numbers() + of_head;
+    fn check_size(&self, numbers: u64) -> Result<()> {
+        let of_head = self.head.as_ref().map_or(0, |head| head.min_parameters(self.embedding_size));
+        let expected = self.encoder.min_parameters() + of_head;
         if numbers < expected { Err(CheckpointError::TooFew { found: numbers, expected }) } else { Ok(()) }
     }
 }
@@ -229,7 +229,7 @@ impl Checkpoint {
     pub fn from_bytes(bytes: &[u8], device: &Device) -> Result<Self> {
         let metadata = Metadata::from_bytes(bytes)?;
         let mut archive = Archive::parse(bytes)?;
-        metadata.check_room(archive.numbers())?;
+        metadata.check_size(archive.numbers())?;
         let encoder = archive.restore("", blank_encoder(&metadata.encoder, device)?)?;
         let head = match &metadata.head {
             None => None,

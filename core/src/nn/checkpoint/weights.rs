@@ -158,8 +158,8 @@ impl Weights {
             }
         }
         let encoder = archive.restore("", blank)?;
-        let left: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
-        let unused = left.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
+        let remaining: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
+        let unused = remaining.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
         let checkpoint = Checkpoint { metadata, encoder, head: None };
         Ok(Imported { checkpoint, prefix, unused, resampled: self.resampled })
     }
@@ -169,19 +169,19 @@ impl Weights {
     fn check_whole(&self, prefix: &str, expected: &[String], encoder: Architecture) -> Result<()> {
         let of_network =
             || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
-        let taken: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
-        if !taken.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
+        let of_encoder: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+        if !of_encoder.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
             return Ok(());
         }
         let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
-        let left = shapes.keys().filter(|name| !taken.contains(*name) && !name.ends_with(COUNTER));
-        let of_it = left.filter(|name| belongs(name, expected, &shapes));
-        let names: Vec<String> = of_it.map(|name| format!("{prefix}{name}")).collect();
+        let further = shapes.keys().filter(|name| !of_encoder.contains(*name) && !name.ends_with(COUNTER));
+        let further = further.filter(|name| belongs(name, expected, &shapes));
+        let names: Vec<String> = further.map(|name| format!("{prefix}{name}")).collect();
         if names.is_empty() {
             return Ok(());
         }
         let same = format!("`{}`", encoder.name());
-        let likely = likely(&shapes).filter(|said| !said.contains(&same));
+        let likely = likely(&shapes).filter(|hint| !hint.contains(&same));
         let likely = likely.unwrap_or_else(|| "this is the file of another network".into());
         Err(CheckpointError::LeftOver { names, likely })
     }
@@ -216,8 +216,8 @@ impl Weights {
         // Of any expected tensor, because the first one may be missing.
         let before = |name: &&str| {
             let prefixes = expected.iter().filter_map(|ending| name.strip_suffix(ending.as_str()));
-            let whole = prefixes.filter(|prefix| prefix.is_empty() || prefix.ends_with('.'));
-            whole.map(str::to_owned).collect::<Vec<_>>()
+            let modules = prefixes.filter(|prefix| prefix.is_empty() || prefix.ends_with('.'));
+            modules.map(str::to_owned).collect::<Vec<_>>()
         };
         let count_with = |prefix: &str| {
             expected.iter().filter(|name| names.contains(format!("{prefix}{name}").as_str())).count()

@@ -159,7 +159,7 @@ macro_rules! designs {
                 ResNet::new(&ResNetConfig::of($depth, settings), device, initial)
             }
 
-            fn least_numbers(settings: &Settings) -> u64 {
+            fn min_parameters(settings: &Settings) -> u64 {
                 ResNetConfig::of($depth, settings).work(settings.side).weights
             }
 
@@ -208,7 +208,7 @@ pub(crate) fn layers_and_blocks(shapes: &Shapes<'_>) -> Option<(usize, [usize; 4
     (blocks[0] > 0 && blocks[1] > 0).then_some((layers, blocks))
 }
 
-/// How many blocks each stage has.
+/// Number of blocks of each stage.
 fn blocks(shapes: &Shapes<'_>) -> [usize; 4] {
     [1, 2, 3, 4].map(|stage| {
         let start = format!("layer{stage}.");

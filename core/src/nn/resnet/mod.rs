@@ -26,7 +26,7 @@ use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
 use super::work::Window;
 
-/// How many layers.
+/// Number of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// 8 blocks of two convolutions.

@@ -62,7 +62,7 @@ impl Plain<'_> {
         let [n, _, height, width] = maps.dims();
         let batch = batch_norm_train(maps, gain, shift, 1e-5);
         let of_batch = |value: Tensor<1>| value.cast(DType::F32);
-        norm.observe(of_batch(batch.mean), of_batch(batch.variance), n * height * width);
+        norm.update_running_statistics(of_batch(batch.mean), of_batch(batch.variance), n * height * width);
         batch.output
     }
 

@@ -5,12 +5,12 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use burn::module::{Module, Param};
 use burn::tensor::module::{attention, layer_norm};
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 use simile_kernels::is_half;
 
 use super::HIDDEN;
 use crate::nn::initial::{InitialValues, Normal};
-use crate::nn::layers::{Linear, in_type_of};
+use crate::nn::layers::{Linear, in_type_of, widen};
 
 /// The constant that layer normalisation adds to the variance.
 pub(super) const EPSILON: f64 = 1e-6;
@@ -52,7 +52,7 @@ impl LayerNorm {
     /// `[n, width]` to the same. Statistics are never in half precision.
     pub(super) fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
         let dtype = rows.dtype();
-        let rows = if is_half(dtype) { rows.cast(DType::F32) } else { rows };
+        let rows = widen(rows);
         let (gain, shift) = (in_type_of(&self.weight, &rows), in_type_of(&self.bias, &rows));
         let normalised = layer_norm(rows, gain, Some(shift), EPSILON);
         if is_half(dtype) { normalised.cast(dtype) } else { normalised }

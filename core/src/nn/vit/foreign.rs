@@ -28,9 +28,9 @@ pub(super) fn resampled(
     values: &[f32],
 ) -> Option<(Vec<usize>, Vec<f32>)> {
     let &[1, tokens, width] = shape else { return None };
-    let places = tokens.checked_sub(1)?;
-    let theirs = places.isqrt();
-    if name != "pos_embed" || width == 0 || theirs == 0 || theirs.pow(2) != places || theirs == side {
+    let patches = tokens.checked_sub(1)?;
+    let theirs = patches.isqrt();
+    if name != "pos_embed" || width == 0 || theirs == 0 || theirs.pow(2) != patches || theirs == side {
         return None;
     }
     let (class, grid) = values.split_at_checked(width)?;

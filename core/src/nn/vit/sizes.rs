@@ -52,15 +52,15 @@ impl VitConfig {
         let tokens = self.tokens();
         let (rows, scores) = (tokens * width, heads * tokens.pow(2));
         let linear = |rows: usize, inputs: usize, outputs: usize| Work {
-            products: (rows * inputs * outputs) as u64,
-            moved: (rows * (inputs + outputs)) as u64,
+            multiply_adds: (rows * inputs * outputs) as u64,
+            traffic: (rows * (inputs + outputs)) as u64,
             weights: (inputs * outputs) as u64,
         };
-        let moves = |numbers: usize| Work { moved: numbers as u64, ..Work::default() };
+        let moves = |numbers: usize| Work { traffic: numbers as u64, ..Work::default() };
         let attention = Work {
-            products: 2 * (tokens * rows) as u64,
+            multiply_adds: 2 * (tokens * rows) as u64,
             // Queries and keys to scores, their softmax, and with the values to mixed ones.
-            moved: (3 * rows + scores + 2 * scores + scores + rows) as u64,
+            traffic: (3 * rows + scores + 2 * scores + scores + rows) as u64,
             weights: 0,
         };
         let block = [
@@ -132,7 +132,7 @@ macro_rules! designs {
                 Vit::new(&config($width, settings), device, initial)
             }
 
-            fn least_numbers(settings: &Settings) -> u64 {
+            fn min_parameters(settings: &Settings) -> u64 {
                 config($width, settings).work().weights
             }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor};
-use simile_core::algorithm::Part;
+use simile_core::algorithm::BatchShard;
 use simile_core::augment::ImageStore;
 use simile_core::data::ImageSet;
 use simile_core::train::{ConditionGroups, Sampler, WeightedSampler};
@@ -71,20 +71,27 @@ pub(super) struct ImageLoader {
     images: ImageSet,
     place: Place,
     device: Device,
-    /// The part of each batch that this process takes.
-    part: Part,
+    /// The rows of each batch that this process takes.
+    shard: BatchShard,
     /// The step of the next batch of the thread that reads ahead.
     ahead: Option<(u64, Ahead)>,
 }
 
 impl ImageLoader {
     pub(super) fn new(order: Order, images: &ImageSet, place: Place, device: &Device) -> Self {
-        Self { order, images: images.clone(), place, device: device.clone(), part: Part::WHOLE, ahead: None }
+        Self {
+            order,
+            images: images.clone(),
+            place,
+            device: device.clone(),
+            shard: BatchShard::WHOLE,
+            ahead: None,
+        }
     }
 
-    /// Reads only a part of each batch from here on.
-    pub(super) fn divide(&mut self, part: Part) {
-        (self.part, self.ahead) = (part, None);
+    /// Reads only these rows of each batch from here on.
+    pub(super) fn set_shard(&mut self, shard: BatchShard) {
+        (self.shard, self.ahead) = (shard, None);
     }
 
     /// The images of a step. Nothing is read ahead for steps from `end` on.
@@ -93,7 +100,7 @@ impl ImageLoader {
     /// If an image cannot be read.
     pub(super) fn batch(&mut self, step: u64, end: u64) -> Result<StepImages> {
         let indices = self.order.batch(step);
-        let rows = self.part.rows(indices.len());
+        let rows = self.shard.rows(indices.len());
         let images = self.images_of(step, end, &own(&indices, &rows))?;
         let stretches = self.images.stretches(&indices);
         Ok(StepImages { indices, images, rows, stretches })
@@ -121,8 +128,8 @@ impl ImageLoader {
 
     /// The images of this process in a step and in those after it, up to `end`.
     fn own_plan(&self, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
-        let part = self.part;
-        self.plan(step, end).map(move |indices| own(&indices, &part.rows(indices.len())))
+        let shard = self.shard;
+        self.plan(step, end).map(move |indices| own(&indices, &shard.rows(indices.len())))
     }
 
     /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.

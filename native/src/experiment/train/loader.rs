@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::Result;
 use burn::tensor::Device;
 use rand::Rng;
-use simile_core::algorithm::{Part, Views};
+use simile_core::algorithm::{BatchShard, Views};
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::loss::batch::Batch;
 use simile_core::stage::Stage;
-use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
+use simile_core::train::{CLASSIFIED_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
 use super::image_loader::{ImageLoader, Order, Place, StepImages};
 use crate::config::Recipe;
@@ -111,7 +111,7 @@ impl DataLoader {
         let method = variant.method();
         let mut beside = None;
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
-            let sampler = shuffled(section.batch, seed ^ BESIDE_SEED)?;
+            let sampler = shuffled(section.batch, seed ^ CLASSIFIED_SEED)?;
             batches_per_epoch = sampler.batches_per_epoch();
             let image_loader =
                 ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
@@ -157,9 +157,9 @@ impl DataLoader {
         self.batch((trainer.step_number(), trainer.config().steps), &mut trainer.rng())
     }
 
-    /// Takes only a part of each batch from here on, that of a trainer which shares its steps with other processes.
-    pub(crate) fn divide(&mut self, part: Part) {
-        self.image_loader.divide(part);
+    /// Takes only these rows of each batch from here on, for a trainer that shares its steps with other processes.
+    pub(crate) fn set_shard(&mut self, shard: BatchShard) {
+        self.image_loader.set_shard(shard);
     }
 
     /// The batch of a step, of which nothing but its number and the generator of its views is known. Nothing is read ahead

@@ -97,7 +97,7 @@ impl<'a> VariantTraining<'a> {
             session.checkpoint(at, &trainer, CheckpointKind::ByCount)?;
             session.wait_for_checkpoint()?;
         }
-        loader.divide(trainer.part());
+        loader.set_shard(trainer.shard());
         let processes = &session.devices.processes;
         if !processes.is_alone() {
             processes.broadcast(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;

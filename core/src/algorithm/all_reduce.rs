@@ -1,8 +1,8 @@
-//! Gradients of the parameters, summed over processes as one flat vector.
+//! Sums the gradients of the parameters over processes, in buckets, as distributed data-parallel training does.
 //!
-//! The vector is cut into pieces of whole sections of the network, the last section first, so that a thread sums one piece while the
-//! earlier sections are still being differentiated. The pieces depend on the network alone: they are the same in every process, with
-//! or without chunks. Small sections share a piece, because every sum has a latency too.
+//! A bucket holds the parameters of whole sections of the network, the last section first, so that a thread sums one bucket while
+//! the earlier sections are still being differentiated. The buckets depend on the network alone: they are the same in every process,
+//! with or without chunks. Small sections share a bucket, because every sum has a latency too.
 //!
 //! A process that fails in a step still takes part in all remaining sums and marks them as failed. So all processes leave the step
 //! together, and none waits for another.
@@ -19,37 +19,36 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use crate::error::{Error, Result};
 use crate::nn::Model;
-use crate::numeric::read;
-use crate::peers::Peers;
+use crate::peers::{Peers, to_host};
 
-/// The least count of numbers in a piece; only the last piece may be smaller. A smaller sum costs more latency than it hides.
-const PIECE: usize = 1 << 20;
+/// The least count of numbers in a bucket; only the last bucket may be smaller. A smaller sum costs more latency than it hides.
+const BUCKET_LENGTH: usize = 1 << 20;
 
-/// The gradients of this process, and which of them have been sent to be summed.
-pub(super) struct Sums<'m> {
+/// Collects the gradients of this process, and sends each bucket to the summing thread as soon as it is complete.
+pub(super) struct GradientReducer<'m> {
     model: &'m Model,
     device: &'m Device,
     /// The gradients of this process that have not been sent.
     gradients: Vec<GradientsParams>,
-    /// The pieces that have not been sent.
-    left: &'m [Piece],
+    /// The buckets that have not been sent.
+    remaining: &'m [Bucket],
     /// Number of sections whose gradients are complete.
-    sections: usize,
-    thread: Sender<Option<Flat>>,
+    complete_sections: usize,
+    thread: Sender<Option<FlatGradients>>,
 }
 
 /// Parameters whose gradients are summed together.
 #[derive(Debug, Default)]
-struct Piece {
+struct Bucket {
     parameters: HashSet<ParamId>,
     /// The count of numbers in these parameters.
     length: usize,
-    /// The piece can be summed once the gradients of this many sections are complete, counted from the last section.
-    sections: usize,
+    /// The bucket can be summed once the gradients of this many sections are complete, counted from the last section.
+    ready_after: usize,
 }
 
-/// The gradients of a piece as one vector, in the order of the network's parameters.
-struct Flat {
+/// The gradients of a bucket as one vector, in the order of the network's parameters.
+struct FlatGradients {
     /// For each parameter 1 if it has a gradient, else 0.
     mask: Vec<f32>,
     gradients: Tensor<1>,
@@ -59,127 +58,129 @@ struct Flat {
 ///
 /// # Errors
 /// An error of `work`, which the other processes see as [`Error::PeerFailed`]; a peer cannot be reached, or the device failed.
-pub(super) fn while_found(
+pub(super) fn all_reduce_during(
     (model, device): (&Model, &Device),
     peers: &dyn Peers,
-    work: impl FnOnce(&mut Sums) -> Result<()>,
+    work: impl FnOnce(&mut GradientReducer) -> Result<()>,
 ) -> Result<GradientsParams> {
-    let pieces = pieces(model);
+    let buckets = buckets(model);
     let (thread, received) = channel();
-    let mut sums = Sums { model, device, gradients: Vec::new(), left: &pieces, sections: 0, thread };
+    let mut gradients = GradientReducer {
+        model,
+        device,
+        gradients: Vec::new(),
+        remaining: &buckets,
+        complete_sections: 0,
+        thread,
+    };
     let values = thread::scope(|scope| {
-        let summing = match summing(scope, (&pieces, received), peers) {
-            Ok(summing) => summing,
+        let reducer = match spawn_reducer(scope, (&buckets, received), peers) {
+            Ok(reducer) => reducer,
             Err(error) => {
-                pieces.iter().try_for_each(|piece| peers.sum_aside(&mut piece.marked()))?;
+                buckets.iter().try_for_each(|bucket| peers.sum_in_background(&mut bucket.failure_mark()))?;
                 return Err(Error::Peers { reason: format!("no thread can sum gradients: {error}") });
             }
         };
-        let worked = work(&mut sums);
-        sums.end(worked.is_ok());
-        let values = summing.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let worked = work(&mut gradients);
+        gradients.finish(worked.is_ok());
+        let values = reducer.join().unwrap_or_else(|panic| resume_unwind(panic));
         worked.and(values)
     })?;
-    spread((model, device), &pieces, values)
+    unflatten((model, device), &buckets, values)
 }
 
 /// Sums gradients that are already complete over all processes, on the calling thread.
 ///
 /// # Errors
 /// A peer cannot be reached, or the device failed.
-pub(super) fn at_once(
+pub(super) fn all_reduce(
     (model, device): (&Model, &Device),
     peers: &dyn Peers,
     gradients: GradientsParams,
 ) -> Result<GradientsParams> {
-    let mut piece = Piece::default();
-    piece.take(trained(model));
-    if piece.parameters.is_empty() {
+    let mut bucket = Bucket::default();
+    bucket.take(trained(model));
+    if bucket.parameters.is_empty() {
         return Ok(gradients);
     }
-    let mut values = Flat::of((model, device), &piece, &mut [gradients]).numbers()?;
+    let mut values = FlatGradients::of((model, device), &bucket, &mut [gradients]).into_host()?;
     peers.sum(&mut values)?;
-    spread((model, device), &[piece], vec![values])
+    unflatten((model, device), &[bucket], vec![values])
 }
 
-/// Reads the values of a tensor, which waits for the device.
-///
-/// # Errors
-/// The device failed.
-pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let failed =
-        |reason: String| Error::Peers { reason: format!("values cannot be read from the device: {reason}") };
-    Ok(read::floats(&read::values_now(tensor, failed)?))
-}
-
-/// Starts the thread that sums the pieces in order of arrival. `None` in place of a piece tells the others that this process failed.
-fn summing<'s>(
+/// Starts the thread that sums the buckets in order of arrival. `None` in place of a bucket tells the others that this process failed.
+fn spawn_reducer<'s>(
     scope: &'s Scope<'s, '_>,
-    (pieces, received): (&'s [Piece], Receiver<Option<Flat>>),
+    (buckets, received): (&'s [Bucket], Receiver<Option<FlatGradients>>),
     peers: &'s dyn Peers,
 ) -> io::Result<ScopedJoinHandle<'s, Result<Vec<Vec<f32>>>>> {
     let work = move || {
         let mut failure = Ok(());
-        let mut sum = |(flat, piece): (Option<Flat>, &Piece)| {
-            let own = flat.map_or_else(|| Ok(piece.marked()), Flat::numbers);
+        let mut sum = |(flat, bucket): (Option<FlatGradients>, &Bucket)| {
+            let own = flat.map_or_else(|| Ok(bucket.failure_mark()), FlatGradients::into_host);
             let mut values = own.unwrap_or_else(|error| {
                 failure = Err(error);
-                piece.marked()
+                bucket.failure_mark()
             });
-            peers.sum_aside(&mut values).map(|()| values)
+            peers.sum_in_background(&mut values).map(|()| values)
         };
-        let values = received.into_iter().zip(pieces).map(&mut sum).collect::<Result<_>>()?;
+        let values = received.into_iter().zip(buckets).map(&mut sum).collect::<Result<_>>()?;
         failure.map(|()| values)
     };
     thread::Builder::new().name("sums of gradients".into()).spawn_scoped(scope, work)
 }
 
-impl Sums<'_> {
+impl GradientReducer<'_> {
     /// Adds the complete gradients of one or more chunks.
     pub(super) fn add(&mut self, gradients: GradientsParams) {
         self.gradients.push(gradients.to_device(self.device, self.model));
     }
 
-    /// Adds the gradients of a section from the last chunk of this process, and sends the pieces that this completes.
+    /// Adds the gradients of a section from the last chunk of this process, and sends the buckets that this completes.
     pub(super) fn add_section(&mut self, gradients: GradientsParams) {
         self.add(gradients);
-        self.sections += 1;
-        while let Some((piece, left)) =
-            self.left.split_first().filter(|(next, _)| next.sections <= self.sections)
+        self.complete_sections += 1;
+        let complete = self.complete_sections;
+        while let Some((bucket, remaining)) =
+            self.remaining.split_first().filter(|(next, _)| next.ready_after <= complete)
         {
-            self.left = left;
-            self.send(piece);
+            self.remaining = remaining;
+            self.send(bucket);
         }
     }
 
-    /// Sends the remaining pieces. If this process failed, it sends a mark of the failure for each of them instead.
-    fn end(mut self, is_fine: bool) {
-        for piece in self.left {
-            if is_fine { self.send(piece) } else { drop(self.thread.send(None)) }
+    /// Sends the remaining buckets. If this process failed, it sends a mark of the failure for each of them instead.
+    fn finish(mut self, is_ok: bool) {
+        for bucket in self.remaining {
+            if is_ok { self.send(bucket) } else { drop(self.thread.send(None)) }
         }
     }
 
-    fn send(&mut self, piece: &Piece) {
+    fn send(&mut self, bucket: &Bucket) {
         // Sending fails only if the thread has ended with an error; joining it returns that error.
-        drop(self.thread.send(Some(Flat::of((self.model, self.device), piece, &mut self.gradients))));
+        drop(self.thread.send(Some(FlatGradients::of(
+            (self.model, self.device),
+            bucket,
+            &mut self.gradients,
+        ))));
     }
 }
 
-/// The pieces of a network in the order of a backward pass.
-fn pieces(model: &Model) -> Vec<Piece> {
+/// The buckets of a network in the order of a backward pass.
+fn buckets(model: &Model) -> Vec<Bucket> {
     let mut trained: HashMap<ParamId, usize> = trained(model).collect();
-    let (mut pieces, mut piece) = (Vec::new(), Piece::default());
-    for (before, section) in model.sections().iter().rev().enumerate() {
-        piece.sections = before + 1;
-        piece.take(section.parameters().iter().filter_map(|id| trained.remove_entry(id)));
-        if piece.length >= PIECE {
-            pieces.push(std::mem::take(&mut piece));
+    let (mut buckets, mut bucket) = (Vec::new(), Bucket::default());
+    for (sections_after, section) in model.sections().iter().rev().enumerate() {
+        bucket.ready_after = sections_after + 1;
+        bucket.take(section.parameters().iter().filter_map(|id| trained.remove_entry(id)));
+        if bucket.length >= BUCKET_LENGTH {
+            buckets.push(std::mem::take(&mut bucket));
         }
     }
-    piece.take(trained.into_iter());
-    // This last piece is sent at the end, because some sections may have no gradients.
-    pieces.extend((!piece.parameters.is_empty()).then_some(piece));
-    pieces
+    bucket.take(trained.into_iter());
+    // This last bucket is sent at the end, because some sections may have no gradients.
+    buckets.extend((!bucket.parameters.is_empty()).then_some(bucket));
+    buckets
 }
 
 /// The trained parameters, each with its number of elements.
@@ -198,7 +199,7 @@ fn trained(model: &Model) -> impl Iterator<Item = (ParamId, usize)> {
     trained.0.into_iter()
 }
 
-impl Piece {
+impl Bucket {
     fn take(&mut self, parameters: impl Iterator<Item = (ParamId, usize)>) {
         for (id, length) in parameters {
             self.parameters.insert(id);
@@ -206,44 +207,44 @@ impl Piece {
         }
     }
 
-    /// The numbers that a failed process adds to the sum: NaN, which the others recognise.
-    fn marked(&self) -> Vec<f32> {
+    /// The numbers that a process which failed adds to the sum: NaN, which the others recognise.
+    fn failure_mark(&self) -> Vec<f32> {
         vec![f32::NAN; self.parameters.len() + self.length]
     }
 }
 
-impl Flat {
-    /// Sums the gradients of a piece over the chunks, and removes them from `gradients`.
-    fn of((model, device): (&Model, &Device), piece: &Piece, gradients: &mut [GradientsParams]) -> Self {
-        let mut flattening = Flattening { piece, device, of: gradients, mask: Vec::new(), parts: Vec::new() };
-        model.visit(&mut flattening);
-        let Flattening { mask, parts, .. } = flattening;
+impl FlatGradients {
+    /// Sums the gradients of a bucket over the chunks, and removes them from `gradients`.
+    fn of((model, device): (&Model, &Device), bucket: &Bucket, gradients: &mut [GradientsParams]) -> Self {
+        let mut flatten = Flatten { bucket, device, gradients, mask: Vec::new(), parts: Vec::new() };
+        model.visit(&mut flatten);
+        let Flatten { mask, parts, .. } = flatten;
         Self { mask, gradients: Tensor::cat(parts, 0) }
     }
 
-    /// The numbers of the piece on the host: for each parameter whether it has a gradient, then the gradients.
-    fn numbers(self) -> Result<Vec<f32>> {
+    /// The numbers of the bucket on the host: for each parameter whether it has a gradient, then the gradients.
+    fn into_host(self) -> Result<Vec<f32>> {
         let Self { mask: mut values, gradients } = self;
-        values.extend(numbers(gradients)?);
+        values.extend(to_host(gradients)?);
         Ok(values)
     }
 }
 
-/// Visits a network to build a [`Flat`].
-struct Flattening<'g> {
-    piece: &'g Piece,
+/// Visits a network to build a [`FlatGradients`].
+struct Flatten<'g> {
+    bucket: &'g Bucket,
     device: &'g Device,
-    of: &'g mut [GradientsParams],
+    gradients: &'g mut [GradientsParams],
     mask: Vec<f32>,
     parts: Vec<Tensor<1>>,
 }
 
-impl ModuleVisitor for Flattening<'_> {
+impl ModuleVisitor for Flatten<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if !self.piece.parameters.contains(&param.id) {
+        if !self.bucket.parameters.contains(&param.id) {
             return;
         }
-        let gradients = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
+        let gradients = self.gradients.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
         let gradient = gradients.reduce(|sum, gradient| sum + gradient);
         let count = param.val().shape().num_elements();
         self.mask.push(f32::from(u8::from(gradient.is_some())));
@@ -254,47 +255,47 @@ impl ModuleVisitor for Flattening<'_> {
     }
 }
 
-/// The gradients of the parameters, from the summed numbers of all pieces.
+/// The gradients of the parameters, from the summed numbers of all buckets.
 ///
 /// # Errors
 /// A process failed.
-fn spread(
+fn unflatten(
     (model, device): (&Model, &Device),
-    pieces: &[Piece],
+    buckets: &[Bucket],
     values: Vec<Vec<f32>>,
 ) -> Result<GradientsParams> {
     let mut gradients = GradientsParams::new();
-    for (piece, mut values) in pieces.iter().zip(values) {
-        let sums = values.split_off(piece.parameters.len());
+    for (bucket, mut values) in buckets.iter().zip(values) {
+        let sums = values.split_off(bucket.parameters.len());
         if values.iter().any(|value| value.is_nan()) {
             return Err(Error::PeerFailed);
         }
-        let sums = Tensor::from_data(TensorData::new(sums, [piece.length]), (device, DType::F32));
-        let mut spreading = Spreading { piece, sums, mask: values.into_iter(), at: 0, device, gradients };
-        model.visit(&mut spreading);
-        gradients = spreading.gradients;
+        let sums = Tensor::from_data(TensorData::new(sums, [bucket.length]), (device, DType::F32));
+        let mut unflatten = Unflatten { bucket, sums, mask: values.into_iter(), start: 0, device, gradients };
+        model.visit(&mut unflatten);
+        gradients = unflatten.gradients;
     }
     Ok(gradients)
 }
 
-/// The gradients of one piece. A parameter has a gradient if it has one in any process.
-struct Spreading<'g> {
-    piece: &'g Piece,
+/// Visits a network to register the gradients of one bucket. A parameter has a gradient if it has one in any process.
+struct Unflatten<'g> {
+    bucket: &'g Bucket,
     sums: Tensor<1>,
     mask: std::vec::IntoIter<f32>,
-    at: usize,
+    start: usize,
     device: &'g Device,
     gradients: GradientsParams,
 }
 
-impl ModuleVisitor for Spreading<'_> {
+impl ModuleVisitor for Unflatten<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if !self.piece.parameters.contains(&param.id) {
+        if !self.bucket.parameters.contains(&param.id) {
             return;
         }
         let value = param.val();
-        let rows = self.at..self.at + value.shape().num_elements();
-        self.at = rows.end;
+        let rows = self.start..self.start + value.shape().num_elements();
+        self.start = rows.end;
         if self.mask.next().is_some_and(|count| count > 0.0) {
             let gradient = self.sums.clone().slice([rows]).reshape(value.dims()).cast(value.dtype());
             self.gradients.register::<D>(param.id, gradient.to_device(self.device));
@@ -393,7 +394,7 @@ mod tests {
             self.0.sum(values)
         }
 
-        fn sum_aside(&self, values: &mut [f32]) -> Result<()> {
+        fn sum_in_background(&self, values: &mut [f32]) -> Result<()> {
             self.1.push(Happened::SumBegan);
             self.0.sum(values)
         }
@@ -435,7 +436,7 @@ mod tests {
 
     /// Each of two processes has two chunks: the first has one backward pass, the other has one for each section.
     #[test]
-    fn a_piece_is_summed_while_earlier_sections_are_differentiated() {
+    fn a_bucket_is_summed_while_earlier_sections_are_differentiated() {
         let sections = model().sections().len();
         let work = |peers: Arc<dyn Peers>| {
             let log = Arc::new(Log::default());
@@ -469,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_sections_joined_until_they_are_long() {
+    fn buckets_are_sections_joined_until_they_are_long() {
         let mut of_50 = residual();
         of_50.encoder.name = Architecture::ResNet50;
         of_50.head = HeadConfig { kind: HeadKind::Mlp, hidden: Some(2048), output: 128 };
@@ -477,16 +478,17 @@ mod tests {
         // second, and the rest. Of 50: the head, three blocks, six blocks, the second stage, and the rest, 0.2 million numbers.
         for (networks, expected) in [(residual(), 5), (of_50, 12)] {
             let model = networks.init(&Device::flex(), &mut rng(1)).unwrap();
-            let pieces = pieces(&model);
-            assert_eq!(pieces.len(), expected);
-            let (rest, long) = pieces.split_last().unwrap();
-            assert!(long.iter().all(|piece| piece.length >= PIECE));
+            let buckets = buckets(&model);
+            assert_eq!(buckets.len(), expected);
+            let (rest, long) = buckets.split_last().unwrap();
+            assert!(long.iter().all(|bucket| bucket.length >= BUCKET_LENGTH));
             assert!(expected == 5 || (200_000..250_000).contains(&rest.length), "{}", rest.length);
             let all: HashMap<ParamId, usize> = trained(&model).collect();
-            let parameters: Vec<ParamId> = pieces.iter().flat_map(|piece| piece.parameters.clone()).collect();
+            let parameters: Vec<ParamId> =
+                buckets.iter().flat_map(|bucket| bucket.parameters.clone()).collect();
             assert_eq!(parameters.len(), all.len());
             assert!(parameters.iter().all(|id| all.contains_key(id)));
-            let lengths = pieces.iter().map(|piece| piece.length);
+            let lengths = buckets.iter().map(|bucket| bucket.length);
             assert_eq!(lengths.sum::<usize>(), all.values().sum::<usize>());
         }
     }
@@ -498,7 +500,7 @@ mod tests {
         let work = |peers: Arc<dyn Peers>| {
             let (model, rank) = (model(), peers.rank());
             let sections = model.sections().len();
-            let gradients = while_found((&model, &Device::flex()), peers.as_ref(), |sums| {
+            let gradients = all_reduce_during((&model, &Device::flex()), peers.as_ref(), |sums| {
                 for section in 0..sections {
                     if rank == 1 && section == sections / 2 {
                         return Err(failed());
@@ -541,7 +543,7 @@ mod tests {
         }
         let (model, device) = (model(), Device::flex());
         for sums in 0..6 {
-            let gradients = while_found((&model, &device), &Lost(Mutex::new(sums)), |sums| {
+            let gradients = all_reduce_during((&model, &device), &Lost(Mutex::new(sums)), |sums| {
                 model.sections().iter().for_each(|_| sums.add_section(GradientsParams::new()));
                 Ok(())
             });

@@ -1,4 +1,5 @@
-//! The size of a step: how many images go through which network, and how many parameters there are. Each method adds up its own.
+//! The workload of a step, from the settings alone: how many images go through which network, and how many parameters there are.
+//! Each method adds up its own.
 
 use super::{Networks, class_scores};
 use crate::nn::{Activations, Work};
@@ -12,23 +13,23 @@ pub struct StepSize {
     pub classified: Option<usize>,
 }
 
-/// The size of a step: the least count of numbers in memory, and the work of its passes.
+/// The workload of a step: the least count of numbers in memory, and the work of its passes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct Workload {
     /// Parameters that are trained.
     pub(crate) trained: u64,
-    /// Parameters of networks that follow others, or are fixed.
+    /// Parameters of networks that are moving averages of others, or fixed.
     pub(crate) fixed: u64,
     /// The count of numbers that all passes together keep for the gradient.
     pub(crate) activations: u64,
     /// The count of numbers in the largest tensor.
     pub(crate) largest: u64,
-    /// Images of the parts of the batch that wait for their turn, beside the views.
-    pub(crate) waiting: u64,
+    /// Images in memory beside the views: chunks that wait until the others have gone through the same layers.
+    pub(crate) extra_images: u64,
     /// The multiply-adds of all passes and of their gradients.
-    pub(crate) products: u64,
-    /// The numbers that all passes and their gradients read and write.
-    pub(crate) moved: u64,
+    pub(crate) multiply_adds: u64,
+    /// The count of numbers that all passes and their gradients read and write.
+    pub(crate) traffic: u64,
     /// The pairs of rows that the objective compares.
     pub(crate) pairs: Pairs,
 }
@@ -50,33 +51,34 @@ pub(super) struct Network {
     work: [Work; 2],
 }
 
-impl Load {
+impl Workload {
     /// Adds a pass of `images` images at once, with its gradients.
-    pub(super) fn pass(&mut self, images: u64, of_one: &Network) {
+    pub(super) fn add_training_pass(&mut self, images: u64, of_one: &Network) {
         let Activations { kept: activations, largest, .. } = of_one.activations;
         self.activations = self.activations.saturating_add(images.saturating_mul(activations));
         self.largest = self.largest.max(images.saturating_mul(largest));
-        self.learn(images, of_one);
+        self.add_training_work(images, of_one);
     }
 
     /// Adds the work of a pass with its gradients. The gradients of the weights and those of the inputs each take as much as a
     /// forward pass. (The first layer has no gradient of its inputs; in ResNet-50 at 224 pixels that is 1 % of all work.)
-    pub(super) fn learn(&mut self, images: u64, of_one: &Network) {
-        (0..3).for_each(|_| self.follow(images, of_one));
+    pub(super) fn add_training_work(&mut self, images: u64, of_one: &Network) {
+        (0..3).for_each(|_| self.add_forward_work(images, of_one));
     }
 
     /// Adds the work of a pass without gradients.
-    pub(super) fn follow(&mut self, images: u64, of_one: &Network) {
-        for Work { products, moved, weights } in of_one.work {
-            self.products = self.products.saturating_add(images.saturating_mul(products));
-            self.moved = self.moved.saturating_add(images.saturating_mul(moved).saturating_add(weights));
+    pub(super) fn add_forward_work(&mut self, images: u64, of_one: &Network) {
+        for Work { multiply_adds, traffic, weights } in of_one.work {
+            self.multiply_adds = self.multiply_adds.saturating_add(images.saturating_mul(multiply_adds));
+            self.traffic =
+                self.traffic.saturating_add(images.saturating_mul(traffic).saturating_add(weights));
         }
     }
 }
 
-/// A step for which the size is asked.
+/// The settings that determine the workload of a step.
 #[derive(Debug)]
-pub(super) struct Step<'a> {
+pub(super) struct StepContext<'a> {
     pub(super) networks: &'a Networks,
     pub(super) objective: &'a str,
     /// The samples of which two views are compared.
@@ -87,7 +89,7 @@ pub(super) struct Step<'a> {
     pub(super) network: Network,
 }
 
-impl<'a> Step<'a> {
+impl<'a> StepContext<'a> {
     pub(super) fn new(networks: &'a Networks, objective: &'a str, size: StepSize) -> Self {
         Self {
             networks,
@@ -98,9 +100,9 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The size of a step without passes, which trains the main network.
-    pub(super) fn begin(&self) -> Load {
-        Load { trained: parameters(self.networks), ..Load::default() }
+    /// The workload of a step without passes, which trains the main network.
+    pub(super) fn base(&self) -> Workload {
+        Workload { trained: parameters(self.networks), ..Workload::default() }
     }
 
     /// Images of the views that the objective reads: those of view a alone if it reads class scores.
@@ -143,5 +145,5 @@ impl Network {
 
 /// Parameters of a network with its head.
 pub(super) fn parameters(Networks { encoder, head, .. }: &Networks) -> u64 {
-    encoder.least_numbers() + head.least_numbers(encoder.embedding_size())
+    encoder.min_parameters() + head.min_parameters(encoder.embedding_size())
 }
