@@ -6,7 +6,7 @@ use faer::{Mat, Side};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::input::parse_part;
+use super::input::{parse_condition, parse_part};
 use super::outcome::Outcome;
 use crate::error::{Error, Result, within};
 use crate::kernel::Kernel;
@@ -15,7 +15,7 @@ use crate::numeric::matrix::Matrix;
 
 #[derive(Deserialize)]
 struct Inputs {
-    z: Matrix,
+    z: Value,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +119,7 @@ pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
 
 fn conditions(inputs: &Value) -> Result<Matrix> {
     let Inputs { z } = parse_part("inputs", inputs)?;
+    let z = parse_condition("z", &z)?;
     match z.first_not_finite() {
         Some(row) => Err(Error::NotFinite { input: "z".into(), row }),
         None if z.rows() == 0 => Err(Error::shape("z", "at least one row", "none")),

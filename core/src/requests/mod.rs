@@ -288,7 +288,7 @@ mod tests {
             ("5", "expected an object with objective, params and inputs"),
             (
                 r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": "a"}}"#,
-                "`z` is not understood",
+                "`z` has invalid type",
             ),
             (
                 r#"{"objective": "kmeans", "params": {"k": "two"}, "inputs": {"points": [[1]]}}"#,
@@ -323,6 +323,21 @@ mod tests {
         assert!(lnl.contains("bias_logits"), "{lnl}");
         let alone = r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": [[0.5]]}}"#;
         assert!(run(alone).unwrap().aux.get("clip_margin").is_none(), "one row has no pair");
+    }
+
+    #[test]
+    fn a_list_of_numbers_is_a_condition_of_one_column() {
+        for (objective, params) in [
+            ("kceo-weights", r#"{"kernel": {"name": "rbf"}}"#),
+            ("kernel-gram", r#"{"kernels": {"k": {"name": "rbf"}}}"#),
+        ] {
+            let aux = |z: &str| {
+                run(&format!(r#"{{"objective": "{objective}", "params": {params}, "inputs": {{"z": {z}}}}}"#))
+                    .unwrap()
+                    .aux
+            };
+            assert_eq!(aux("[0.5, 1, 3]"), aux("[[0.5], [1], [3]]"), "{objective}");
+        }
     }
 
     #[test]
