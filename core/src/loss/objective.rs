@@ -118,7 +118,7 @@ impl Evaluation {
     /// Adds the two parts of the loss, if details are requested: `positive`, the contribution of the similarities
     /// of the positive pairs, and `negative`, the rest.
     #[must_use]
-    pub(crate) fn in_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
+    pub(crate) fn with_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
         if !batch.is_detailed() {
             return self;
         }

@@ -67,13 +67,13 @@ impl Scale {
     }
 
     /// The evaluation of stacked anchors that are compared with themselves.
-    pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: PairwiseResult) -> Evaluation {
+    pub(crate) fn evaluation(&self, views: &TwoViews, result: PairwiseResult) -> Evaluation {
         let anchors = 2 * views.size;
         let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));
-        let per_anchor = contrasted.per_anchor.clone();
+        let per_anchor = result.per_anchor.clone();
         let sum = per_anchor.clone().sum();
         views
-            .stacked_loss(contrasted, self.ratio() * unscaled)
+            .stacked_loss(result, self.ratio() * unscaled)
             .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
             .with_aux("scale", Aux::Number(self.ratio()))
             .with_aux("loss_mean", Aux::Scalar(sum * mean))

@@ -59,9 +59,9 @@ impl TwoViews {
     }
 
     /// The evaluation of `scale` times the sum over `2 b` stacked anchors that are compared with themselves.
-    pub(crate) fn stacked_loss(&self, contrasted: PairwiseResult, scale: f64) -> Evaluation {
-        let loss = contrasted.per_anchor.sum() * scale;
-        let gradient = (contrasted.anchors + contrasted.candidates) * scale;
+    pub(crate) fn stacked_loss(&self, result: PairwiseResult, scale: f64) -> Evaluation {
+        let loss = result.per_anchor.sum() * scale;
+        let gradient = (result.grad_anchors + result.grad_candidates) * scale;
         self.with_stacked_gradient(loss, gradient)
     }
 

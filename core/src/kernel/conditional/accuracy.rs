@@ -1,11 +1,11 @@
 //! The accuracy of `W`.
 
-/// How far `W` may be from the exact one, as `|W - W_exact|_2`.
+/// The bound of the error `|W - W_exact|_2`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Accuracy {
-    /// By rounding in `f64` only.
+    /// No error but rounding in `f64`.
     Exact,
-    /// At most so far.
+    /// The error is at most this.
     Within(f64),
     /// There is no bound.
     Unknown,

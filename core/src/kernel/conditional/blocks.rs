@@ -13,7 +13,7 @@ use simile_kernels::cpu::parallel;
 
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
-use super::large::{ROUNDING, Weights};
+use super::large::{DenseF32, ROUNDING};
 use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
 use crate::kernel::{Factor, Kernel};
@@ -40,7 +40,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
     let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
     Ok(Some(ConditionalEmbedding {
-        form: Form::Single(assemble(&groups, &blocks)),
+        form: Form::DenseF32(assemble(&groups, &blocks)),
         accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
     }))
 }
@@ -53,7 +53,7 @@ fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
 }
 
 /// `W` in the order of the samples.
-fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Weights {
+fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> DenseF32 {
     let rows = groups.iter().map(Vec::len).sum();
     let mut places = vec![(0, 0); rows];
     for (group, members) in groups.iter().enumerate() {
@@ -66,13 +66,13 @@ fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Weights {
             row[sample] = if weight.abs() < NEGLIGIBLE { 0.0 } else { weight as f32 };
         }
     });
-    Weights { rows, values }
+    DenseF32 { rows, values }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::regress;
+    use super::super::solve_dense;
     use super::*;
 
     fn product(of: &str) -> Kernel {
@@ -99,7 +99,7 @@ mod tests {
             for ridge in [0.01, 1.0] {
                 let embedding = solve(&kernel, &z, ridge).unwrap().unwrap();
                 let bound = embedding.approximation_error().unwrap();
-                let (weights, dense) = (embedding.to_matrix(), regress(&kernel.gram(&z), ridge).unwrap());
+                let (weights, dense) = (embedding.to_matrix(), solve_dense(&kernel.gram(&z), ridge).unwrap());
                 let largest = weights
                     .data()
                     .iter()
@@ -108,7 +108,7 @@ mod tests {
                 assert!(largest <= bound && bound < 1e-6, "{kernel:?}, {ridge}: {largest} {bound}");
                 assert!(matches!(
                     ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().form,
-                    Form::Single(_)
+                    Form::DenseF32(_)
                 ));
             }
         }

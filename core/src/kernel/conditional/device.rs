@@ -24,7 +24,7 @@ impl ConditionalEmbedding {
                 DeviceForm::Factors { shift, left: place(&left), right: place(&right) }
             }
             Form::Groups(_) => DeviceForm::Dense(place(&self.to_matrix())),
-            Form::Single(weights) => {
+            Form::DenseF32(weights) => {
                 let data = TensorData::new(weights.values.clone(), [weights.rows; 2]);
                 DeviceForm::Dense(Tensor::from_data(data, (device, dtype)))
             }
@@ -45,7 +45,7 @@ impl ConditionalEmbedding {
 }
 
 /// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number. Where only shares of them
-/// count, rows of such weights are [raised](ConditionalEmbedding::raised) before.
+/// count, rows of such weights are [rescaled](ConditionalEmbedding::rescaled) before.
 pub(super) const NEGLIGIBLE: f64 = 1e-30;
 
 /// The matrix with values that the float type can represent.

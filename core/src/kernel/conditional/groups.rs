@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::{ConditionalEmbedding, Form, regress};
+use super::{ConditionalEmbedding, Form, solve_dense};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -121,7 +121,7 @@ impl ConditionalEmbedding {
         // A bandwidth given as a rule is that of all rows.
         let (function, count) = (kernel.function(z), first.len());
         let scaled = |i: usize, j: usize| roots[i] * roots[j] * function(z.row(first[i]), z.row(first[j]));
-        let solved = regress(&Matrix::from_fn(count, count, scaled), ridge)?;
+        let solved = solve_dense(&Matrix::from_fn(count, count, scaled), ridge)?;
         let weights = Matrix::from_fn(count, count, |i, j| solved[(i, j)] / (roots[i] * roots[j]));
         Ok(Self::exact(Form::Groups(GroupWeights { of, between: Between::All(weights) })))
     }
@@ -146,7 +146,7 @@ mod tests {
             serde_json::from_str(product).unwrap(),
         ] {
             for ridge in [0.01, 1.0] {
-                let dense = regress(&kernel.gram(&z), ridge).unwrap();
+                let dense = solve_dense(&kernel.gram(&z), ridge).unwrap();
                 let equal = EqualRows::of(&z);
                 assert!(equal.count() < 30);
                 let mut ways =

@@ -92,8 +92,8 @@ struct Elimination {
     others: Vec<usize>,
     /// `A_PP^-1`.
     inverse: Mat<f64>,
-    /// `G`, `[R, P]` in row order.
-    shares: Vec<f64>,
+    /// `G`, the coefficients of the other rows in the pivots, `[R, P]` in row order.
+    coefficients: Vec<f64>,
     remainder: SymmetricTiles,
 }
 
@@ -120,21 +120,21 @@ impl Elimination {
         // The columns of `A_PP^-1 A_PR` are the rows of `G`.
         let solved = parallel::map(parts, |part| leading.solve(part));
         let columns = solved.iter().flat_map(|part| part.col_iter());
-        let shares: Vec<f64> = columns.flat_map(|column| column.iter().copied()).collect();
-        let all_shares = MatRef::from_row_major_slice(&shares, r, p);
+        let coefficients: Vec<f64> = columns.flat_map(|column| column.iter().copied()).collect();
+        let g = MatRef::from_row_major_slice(&coefficients, r, p);
 
         let remainder = SymmetricTiles::new(r, |i, j| {
             let mut tile = values.between(i.clone(), j.clone());
             let out = MatMut::from_row_major_slice_mut(&mut tile, i.len(), j.len());
             let left = across.subcols(i.start, i.len()).transpose();
-            let right = all_shares.subrows(j.start, j.len()).transpose();
+            let right = g.subrows(j.start, j.len()).transpose();
             matmul(out, Accum::Add, left, right, -1.0, Par::Seq);
             if i.start == j.start {
                 (0..i.len()).for_each(|at| tile[at * j.len() + at] += ridge);
             }
             tile.into_iter().map(|value| value as f32).collect()
         });
-        Some(Self { ridge, pivots, others, inverse: leading.inverse(), shares, remainder })
+        Some(Self { ridge, pivots, others, inverse: leading.inverse(), coefficients, remainder })
     }
 
     /// `W` with its bound; `None` if `S` is not positive definite in `f32`, or the bound is too large.
@@ -145,8 +145,8 @@ impl Elimination {
             return None;
         }
         let weights =
-            Weights { rows: self.pivots.len() + self.others.len(), values: self.assemble(&negative) };
-        Some(ConditionalEmbedding { form: Form::Single(weights), accuracy: Accuracy::Within(error) })
+            DenseF32 { rows: self.pivots.len() + self.others.len(), values: self.assemble(&negative) };
+        Some(ConditionalEmbedding { form: Form::DenseF32(weights), accuracy: Accuracy::Within(error) })
     }
 
     /// The bound of the error for `-X`.
@@ -155,13 +155,14 @@ impl Elimination {
         let mut rng = ChaCha8Rng::seed_from_u64((p + r) as u64);
         let mut probes = |rows| Mat::from_fn(rows, PROBES, |_, _| rng.sample::<f64, _>(StandardNormal));
         let (of_pivots, of_others) = (probes(p), probes(r));
-        let shares = MatRef::from_row_major_slice(&self.shares, r, p);
-        // Each product is with `-X`, so that two of them cancel their signs.
-        let seen = &of_others - shares * &of_pivots;
-        let rest = &seen + self.remainder.times(&negative.times(&seen));
-        let off = negative.times(&rest);
-        let off_pivots = shares.transpose() * &off;
-        let squares = off.squared_norm_l2() + off_pivots.squared_norm_l2();
+        let g = MatRef::from_row_major_slice(&self.coefficients, r, p);
+        // `F v` of each vector `v`, then `(I - S X) F v`, then `F^T X` of that. Each product is with `-X`, so that two of them cancel
+        // their signs.
+        let projected = &of_others - g * &of_pivots;
+        let residual = &projected + self.remainder.times(&negative.times(&projected));
+        let error_others = negative.times(&residual);
+        let error_pivots = g.transpose() * &error_others;
+        let squares = error_others.squared_norm_l2() + error_pivots.squared_norm_l2();
         let estimate = self.ridge * (squares / PROBES as f64).sqrt();
         let rounding = self.remainder.largest_row_sum() / self.ridge + ((p + r) as f64).sqrt();
         SAFETY * estimate + ROUNDING * rounding
@@ -171,12 +172,12 @@ impl Elimination {
     fn of_pivots(&self, across: &[f32]) -> Mat<f64> {
         let p = self.pivots.len();
         let size = (COLUMNS * p).max(1);
-        let parts = self.shares.chunks(size).zip(across.chunks(size));
-        let products = parallel::map(parts, |(shares, across)| {
+        let parts = self.coefficients.chunks(size).zip(across.chunks(size));
+        let products = parallel::map(parts, |(coefficients, across)| {
             let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
-            let [shares, across] =
-                [shares, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
-            shares.transpose() * across
+            let [coefficients, across] =
+                [coefficients, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
+            coefficients.transpose() * across
         });
         let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
         let identity = |i, j| if i == j { 1.0 } else { 0.0 };
@@ -189,13 +190,13 @@ impl Elimination {
     fn assemble(&self, negative: &SymmetricTiles) -> Vec<f32> {
         let (p, r) = (self.pivots.len(), self.others.len());
         let (n, ridge) = (p + r, self.ridge as f32);
-        let shares: Vec<f32> = self.shares.iter().map(|&value| value as f32).collect();
+        let coefficients: Vec<f32> = self.coefficients.iter().map(|&value| value as f32).collect();
         // `-X G`.
-        let across = negative.times_f32(&shares, p);
+        let across = negative.times_f32(&coefficients, p);
         let of_pivots = self.of_pivots(&across);
         let flush_to_zero = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
 
-        // The place of each sample among the others, or among the pivots.
+        // The index of each sample among the other rows (`Ok`), or among the pivots (`Err`).
         let mut places = vec![Err(0); n];
         self.others.iter().enumerate().for_each(|(at, &other)| places[other] = Ok(at));
         self.pivots.iter().enumerate().for_each(|(at, &pivot)| places[pivot] = Err(at));
@@ -237,7 +238,7 @@ impl Elimination {
 
 /// `W` in `f32`, in row order.
 #[derive(Debug, Clone)]
-pub(super) struct Weights {
+pub(super) struct DenseF32 {
     pub(super) rows: usize,
     pub(super) values: Vec<f32>,
 }
@@ -245,7 +246,7 @@ pub(super) struct Weights {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::regress;
+    use super::super::solve_dense;
     use super::*;
 
     /// Values without order, the same on every run.
@@ -278,7 +279,7 @@ mod tests {
                 let solved = Elimination::new(&kernel, z, ridge, &low_rank).and_then(Elimination::weights);
                 assert!(solved.is_some(), "{kernel:?}, ridge {ridge}");
                 let solved = solved.unwrap();
-                let off = difference(&solved.to_matrix(), &regress(&kernel.gram(z), ridge).unwrap());
+                let off = difference(&solved.to_matrix(), &solve_dense(&kernel.gram(z), ridge).unwrap());
                 let bound = solved.approximation_error().unwrap();
                 assert!(off <= bound && bound <= LARGEST_ERROR, "{kernel:?}, {ridge}: {off} {bound}");
                 assert!(off < 1e-3, "{kernel:?}, {ridge}: {off}");
@@ -304,7 +305,7 @@ mod tests {
             for ridge in [0.01, 0.1] {
                 let solved = solve(&kernel, z, ridge).unwrap().unwrap();
                 let bound = solved.approximation_error().unwrap();
-                let off = difference(&solved.to_matrix(), &regress(&kernel.gram(z), ridge).unwrap());
+                let off = difference(&solved.to_matrix(), &solve_dense(&kernel.gram(z), ridge).unwrap());
                 eprintln!("{name}, ridge {ridge}: error {off:.1e}, bound {bound:.1e}");
                 assert!(off <= bound, "{name}, {ridge}: {off} {bound}");
             }
@@ -324,7 +325,7 @@ mod tests {
         let way = |kernel: &Kernel, z: &Matrix| solve(kernel, z, 0.1).unwrap().map(|solved| solved.form);
         let distinct = uniform(SMALL + 76, 3, 255.0);
         assert!(matches!(way(&Kernel::rbf(1000.0), &distinct), Some(Form::Factors { .. })));
-        assert!(matches!(way(&Kernel::rbf(20.0), &distinct), Some(Form::Single(_))));
+        assert!(matches!(way(&Kernel::rbf(20.0), &distinct), Some(Form::DenseF32(_))));
         assert!(way(&Kernel::rbf(20.0), &uniform(SMALL, 3, 255.0)).is_none());
         let repeated = Matrix::from_fn(SMALL + 76, 3, |i, j| distinct[(i % 40, j)]);
         assert!(matches!(way(&Kernel::rbf(20.0), &repeated), Some(Form::Groups(_))));

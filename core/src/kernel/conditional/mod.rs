@@ -36,10 +36,11 @@
 
 mod accuracy;
 mod blocks;
+mod dense;
 mod device;
 mod groups;
 mod large;
-mod raised;
+mod rescaled;
 mod ridge;
 mod tensors;
 mod tiles;
@@ -47,7 +48,7 @@ mod weight_scheme;
 
 use std::sync::Arc;
 
-use faer::linalg::solvers::{DenseSolveCore, Solve};
+use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use simile_kernels::cpu::vectors::dot;
 
@@ -55,8 +56,9 @@ use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
+use self::dense::solve_dense;
 use self::groups::GroupWeights;
-use self::large::Weights;
+use self::large::DenseF32;
 
 pub(crate) use accuracy::Accuracy;
 pub use device::DeviceEmbedding;
@@ -84,14 +86,9 @@ pub struct ConditionalEmbedding {
 #[derive(Debug, Clone)]
 enum Form {
     Dense(Matrix),
-    Factors {
-        diagonal: Vec<f64>,
-        left: Matrix,
-        right: Matrix,
-    },
+    Factors { diagonal: Vec<f64>, left: Matrix, right: Matrix },
     Groups(GroupWeights),
-    /// Dense in `f32`.
-    Single(Weights),
+    DenseF32(DenseF32),
 }
 
 impl ConditionalEmbedding {
@@ -119,7 +116,7 @@ impl ConditionalEmbedding {
         }
         match large::solve(kernel, z, ridge)? {
             Some(operator) => Ok(operator),
-            None => Ok(Self::exact(Form::Dense(regress(&kernel.gram(z), ridge)?))),
+            None => Ok(Self::exact(Form::Dense(solve_dense(&kernel.gram(z), ridge)?))),
         }
     }
 
@@ -147,7 +144,7 @@ impl ConditionalEmbedding {
         for i in 0..gram.rows() {
             gram[(i, i)] = 1.0;
         }
-        Ok(Self::exact(Form::Dense(regress(&gram, ridge)?)))
+        Ok(Self::exact(Form::Dense(solve_dense(&gram, ridge)?)))
     }
 
     /// `(L L^T + ridge I)^-1 L L^T` for a [low-rank factor](Kernel::low_rank) of `K`: `b r^2` work for any kernel.
@@ -185,7 +182,7 @@ impl ConditionalEmbedding {
     }
 
     fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
-        representable(features)?;
+        check_magnitude(features)?;
         let z = to_faer(features);
         let mut inner = z.transpose() * &z;
         let trace: f64 = (0..inner.nrows()).map(|i| inner[(i, i)]).sum();
@@ -217,7 +214,7 @@ impl ConditionalEmbedding {
     /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` if
     /// an entry of `D` is too close to 0 for that to be accurate.
     fn from_features_with_unit_diagonal(features: &Matrix, ridge: f64) -> Result<Option<Self>> {
-        representable(features)?;
+        check_magnitude(features)?;
         let squares: Vec<f64> = features.iter_rows().map(|row| dot(row, row)).collect();
         let d: Vec<f64> = squares.iter().map(|square| 1.0 + ridge - square).collect();
         let largest = squares.iter().copied().fold(1.0, f64::max);
@@ -260,7 +257,7 @@ impl ConditionalEmbedding {
             Form::Dense(w) => w.rows(),
             Form::Factors { left, .. } => left.rows(),
             Form::Groups(groups) => groups.of.len(),
-            Form::Single(weights) => weights.rows,
+            Form::DenseF32(weights) => weights.rows,
         }
     }
 
@@ -273,7 +270,7 @@ impl ConditionalEmbedding {
                 diagonal + dot(left.row(i), right.row(j))
             }),
             Form::Groups(groups) => Matrix::from_fn(self.rows(), self.rows(), |i, j| groups.weight(i, j)),
-            Form::Single(weights) => {
+            Form::DenseF32(weights) => {
                 let n = weights.rows;
                 Matrix::from_fn(n, n, |i, j| f64::from(weights.values[i * n + j]))
             }
@@ -290,7 +287,7 @@ impl ConditionalEmbedding {
                 diagonal.iter().zip(own).map(|(d, own)| d + own).collect()
             }
             Form::Groups(groups) => (0..self.rows()).map(|i| groups.weight(i, i)).collect(),
-            Form::Single(weights) => {
+            Form::DenseF32(weights) => {
                 let own = weights.values.iter().step_by(weights.rows + 1);
                 own.map(|&weight| f64::from(weight)).collect()
             }
@@ -317,38 +314,8 @@ impl Solved {
     }
 }
 
-/// `(K + ridge I)^-1 K` by Cholesky, or by LU if `K + ridge I` is not positive definite.
-fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
-    representable(gram)?;
-    let n = gram.rows();
-    let mut regularised = to_faer(gram);
-    for i in 0..n {
-        regularised[(i, i)] += ridge;
-    }
-    let (inverse, pivots): (Mat<f64>, Vec<f64>) = match regularised.llt(Side::Lower) {
-        Ok(factor) => (factor.inverse(), (0..n).map(|i| factor.L()[(i, i)].powi(2)).collect()),
-        Err(_) => {
-            let factor = regularised.partial_piv_lu();
-            (factor.inverse(), (0..n).map(|i| factor.U()[(i, i)].abs()).collect())
-        }
-    };
-    check_pivots(&regularised, pivots.into_iter(), ridge)?;
-    let weights = Matrix::from_fn(n, n, |i, j| {
-        let identity = f64::from(u8::from(i == j));
-        identity - ridge * inverse[(i, j)]
-    });
-    if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
-}
-
-/// Checks the pivots: one within the rounding error of the largest entry counts as zero.
-fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge: f64) -> Result<()> {
-    let smallest = pivots.fold(f64::INFINITY, f64::min);
-    let is_regular = smallest > regularised.norm_max() * regularised.nrows() as f64 * f64::EPSILON;
-    if is_regular { Ok(()) } else { Err(singular(ridge)) }
-}
-
 /// Checks that the values of a kernel, or of its features, are small enough for finite products.
-fn representable(values: &Matrix) -> Result<()> {
+fn check_magnitude(values: &Matrix) -> Result<()> {
     if values.data().iter().all(|value| value.abs() < LARGEST) {
         return Ok(());
     }
@@ -445,14 +412,14 @@ mod tests {
                 let gram = kernel.gram(&z);
                 let features = kernel.features(&z).unwrap();
                 let few = ConditionalEmbedding::from_features(&features, ridge).unwrap().to_matrix();
-                assert!(largest_difference(&few, &regress(&gram, ridge).unwrap()) < 1e-9, "{kernel:?}");
+                assert!(largest_difference(&few, &solve_dense(&gram, ridge).unwrap()) < 1e-9, "{kernel:?}");
 
                 let mut unit = gram;
                 (0..40).for_each(|i| unit[(i, i)] = 1.0);
                 let few = ConditionalEmbedding::from_features_with_unit_diagonal(&features, ridge).unwrap();
                 let Some(few) = few else { continue };
                 assert!(
-                    largest_difference(&few.to_matrix(), &regress(&unit, ridge).unwrap()) < 1e-7,
+                    largest_difference(&few.to_matrix(), &solve_dense(&unit, ridge).unwrap()) < 1e-7,
                     "{kernel:?}"
                 );
             }

@@ -7,9 +7,8 @@ use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
-use super::{
-    ConditionalEmbedding, DeviceEmbedding, SMALL, check_pivots, check_ridge, representable, to_faer,
-};
+use super::dense::check_pivots;
+use super::{ConditionalEmbedding, DeviceEmbedding, SMALL, check_magnitude, check_ridge, to_faer};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -49,14 +48,14 @@ impl HostRidge {
         let has_features = ridge > 0.0 && kernel.features(z).is_some();
         if is_cpu(device) && !has_features && z.rows() <= SMALL {
             let gram = kernel.gram(z);
-            representable(&gram)?;
+            check_magnitude(&gram)?;
             let mut regularised = to_faer(&gram);
             for i in 0..z.rows() {
                 regularised[(i, i)] += ridge;
             }
             if let Ok(factor) = regularised.llt(Side::Lower) {
-                let pivots = (0..z.rows()).map(|i| factor.L()[(i, i)].powi(2));
-                check_pivots(&regularised, pivots, ridge)?;
+                let pivots = (0..z.rows()).map(|i| (factor.L()[(i, i)].powi(2), regularised[(i, i)]));
+                check_pivots(pivots, ridge)?;
                 return Ok(Self(Host::Factor(Arc::new(Factor { factor, ridge }))));
             }
         }

@@ -23,8 +23,8 @@ impl SymmetricTiles {
         rows: usize,
         tile: impl Fn(Range<usize>, Range<usize>) -> Vec<f32> + Sync + Send,
     ) -> Self {
-        let places = (0..rows.div_ceil(TILE)).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let tiles = parallel::map_one_by_one(places, |(i, j)| tile(span(rows, i), span(rows, j)));
+        let indices = (0..rows.div_ceil(TILE)).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let tiles = parallel::map_one_by_one(indices, |(i, j)| tile(span(rows, i), span(rows, j)));
         Self { rows, tiles }
     }
 
@@ -41,7 +41,7 @@ impl SymmetricTiles {
     /// The tile of the rows of block `i` and the columns of block `j`.
     fn tile(&self, i: usize, j: usize) -> MatRef<'_, f32> {
         let (low, high) = (i.min(j), i.max(j));
-        let stored = &self.tiles[place(high, low)];
+        let stored = &self.tiles[tile_index(high, low)];
         let tile = MatRef::from_row_major_slice(stored, self.span(high).len(), self.span(low).len());
         if i < j { tile.transpose() } else { tile }
     }
@@ -63,15 +63,15 @@ impl SymmetricTiles {
         let mut swept = Self { rows: self.rows, tiles };
         let mut pivot = swept.tiles.first().and_then(|tile| inverse(tile, span(self.rows, 0).len()));
         for k in 0..self.blocks() {
-            let of_pivot = pivot?;
+            let inverse_of_pivot = pivot?;
             let before = swept.take_cross(k);
-            let after = before.scaled(&of_pivot);
-            // The next pivot is changed first and inverted at once, while other threads change the other tiles.
-            let next = if k + 1 < self.blocks() { place(k + 1, k + 1) } else { 0 };
+            let after = before.scaled(&inverse_of_pivot);
+            // The next pivot is updated first and inverted at once, while other threads update the other tiles.
+            let next = if k + 1 < self.blocks() { tile_index(k + 1, k + 1) } else { 0 };
             let mut tiles: Vec<_> = swept.tiles.into_iter().enumerate().collect();
             tiles.swap(0, next);
-            let changed = parallel::map_one_by_one(tiles, |(at, mut tile)| {
-                let (i, j) = block_of(at);
+            let updated = parallel::map_one_by_one(tiles, |(at, mut tile)| {
+                let (i, j) = blocks_of_tile(at);
                 let (rows, columns) = (span(self.rows, i).len(), span(self.rows, j).len());
                 if i == j && i != k {
                     subtract_symmetric(&mut tile, after.part(i), before.part(i).transpose());
@@ -82,20 +82,20 @@ impl SymmetricTiles {
                 let inverted = if at == next && next > 0 { inverse(&tile, rows) } else { None };
                 (tile, inverted)
             });
-            let (tiles, inverted): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
+            let (tiles, inverted): (Vec<_>, Vec<_>) = updated.into_iter().unzip();
             (swept.tiles, pivot) = (tiles, inverted.into_iter().next().flatten());
             swept.tiles.swap(0, next);
             for (i, tile) in after.tiles.into_iter().enumerate().filter(|(i, _)| *i != k) {
-                swept.tiles[place(i.max(k), i.min(k))] = tile;
+                swept.tiles[tile_index(i.max(k), i.min(k))] = tile;
             }
-            swept.tiles[place(k, k)] = of_pivot.into_iter().map(|value| -value).collect();
+            swept.tiles[tile_index(k, k)] = inverse_of_pivot.into_iter().map(|value| -value).collect();
         }
         Some(swept)
     }
 
     /// Takes the tiles of the row and the column of block `k`, without that of `k` itself.
     fn take_cross(&mut self, k: usize) -> Cross {
-        let mut take = |i: usize| std::mem::take(&mut self.tiles[place(i.max(k), i.min(k))]);
+        let mut take = |i: usize| std::mem::take(&mut self.tiles[tile_index(i.max(k), i.min(k))]);
         let tiles =
             (0..self.rows.div_ceil(TILE)).map(|i| if i == k { Vec::new() } else { take(i) }).collect();
         Cross { of: self.rows, k, tiles }
@@ -105,11 +105,11 @@ impl SymmetricTiles {
     pub(super) fn times(&self, x: &Mat<f64>) -> Mat<f64> {
         let part = |i: usize| x.submatrix(self.span(i).start, 0, self.span(i).len(), x.ncols());
         let both = parallel::map_one_by_one(0..self.tiles.len(), |at| {
-            let (i, j) = block_of(at);
+            let (i, j) = blocks_of_tile(at);
             let (rows, columns) = (self.span(i).len(), self.span(j).len());
             let values: Vec<f64> = self.tiles[at].iter().map(|&value| f64::from(value)).collect();
             let tile = MatRef::from_row_major_slice(&values, rows, columns);
-            (gemm(tile, part(j)), (i != j).then(|| gemm(tile.transpose(), part(i))))
+            (product_f64(tile, part(j)), (i != j).then(|| product_f64(tile.transpose(), part(i))))
         });
         let mut sum = Mat::zeros(self.rows, x.ncols());
         let mut add = |block: usize, product: &Mat<f64>| {
@@ -118,7 +118,7 @@ impl SymmetricTiles {
             rows += product;
         };
         for (at, (of_rows, of_columns)) in both.iter().enumerate() {
-            let (i, j) = block_of(at);
+            let (i, j) = blocks_of_tile(at);
             add(i, of_rows);
             of_columns.iter().for_each(|product| add(j, product));
         }
@@ -145,7 +145,7 @@ impl SymmetricTiles {
     /// The largest sum of the absolute values of a row, which no eigenvalue exceeds.
     pub(super) fn largest_row_sum(&self) -> f64 {
         let sums = parallel::map_one_by_one(0..self.tiles.len(), |at| {
-            let (i, j) = block_of(at);
+            let (i, j) = blocks_of_tile(at);
             let mut of_rows = vec![0.0; self.span(i).len()];
             let mut of_columns = vec![0.0; self.span(j).len()];
             for (sum, row) in of_rows.iter_mut().zip(self.tiles[at].chunks(of_columns.len())) {
@@ -156,7 +156,7 @@ impl SymmetricTiles {
         });
         let mut total = vec![0.0; self.rows];
         for (at, (of_rows, of_columns)) in sums.into_iter().enumerate() {
-            let (i, j) = block_of(at);
+            let (i, j) = blocks_of_tile(at);
             total[self.span(i)].iter_mut().zip(of_rows).for_each(|(total, sum)| *total += sum);
             total[self.span(j)].iter_mut().zip(of_columns).for_each(|(total, sum)| *total += sum);
         }
@@ -204,7 +204,7 @@ impl Cross {
     }
 }
 
-fn gemm(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
+fn product_f64(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut product = Mat::zeros(left.nrows(), right.ncols());
     matmul(product.as_mut(), Accum::Replace, left, right, 1.0, Par::Seq);
     product
@@ -215,18 +215,18 @@ fn span(rows: usize, block: usize) -> Range<usize> {
     block * TILE..((block + 1) * TILE).min(rows)
 }
 
-/// The place of tile `(i, j)`, `i >= j`.
-fn place(i: usize, j: usize) -> usize {
+/// The index at which tile `(i, j)`, `i >= j`, is stored.
+fn tile_index(i: usize, j: usize) -> usize {
     i * (i + 1) / 2 + j
 }
 
-/// The tile at a place.
-fn block_of(at: usize) -> (usize, usize) {
+/// The rows `i` and columns `j` of the tile that is stored at an index.
+fn blocks_of_tile(at: usize) -> (usize, usize) {
     let mut i = (2 * at).isqrt();
-    if place(i, 0) > at {
+    if tile_index(i, 0) > at {
         i -= 1;
     }
-    (i, at - place(i, 0))
+    (i, at - tile_index(i, 0))
 }
 
 /// Subtracts a symmetric product from a tile in row order, without a quarter of it that lies above the diagonal.
@@ -261,7 +261,7 @@ mod tests {
         let mut at = 0;
         for i in 0..70 {
             for j in 0..=i {
-                assert_eq!((place(i, j), block_of(at)), (at, (i, j)));
+                assert_eq!((tile_index(i, j), blocks_of_tile(at)), (at, (i, j)));
                 at += 1;
             }
         }

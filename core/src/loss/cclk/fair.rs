@@ -169,7 +169,7 @@ fn conditional_negatives(
         WeightScheme::Paper => as_printed(settings, views, batch, operators),
         WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, operators),
     };
-    Ok(operators.note(evaluation?).in_parts(batch, || views.own_pairs(settings.temperature)))
+    Ok(operators.with_error_bound(evaluation?).with_parts(batch, || views.own_pairs(settings.temperature)))
 }
 
 /// The released and the normalised form, which have no negative weights.
@@ -181,27 +181,27 @@ fn without_signs(
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .among(batch.peers())
+        .with_peers(batch.peers())
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked());
     let denominator = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
         log_add(own, negatives + mass.max(f64::MIN_POSITIVE).ln())
     };
     let others = (b - 1) as f64;
-    let contrasted = match settings.variant {
+    let result = match settings.variant {
         WeightScheme::Released => {
-            compared.log_sum_exp(weighted(b, settings.clip_threshold)).evaluate(|rows| {
-                let own = rows.means[0].clone();
-                released_clamp(denominator(own.clone(), rows.sums[0].clone(), others)) - own
+            compared.log_sum_exp(weighted(b, settings.clip_threshold)).evaluate(|reductions| {
+                let own = reductions.means[0].clone();
+                released_clamp(denominator(own.clone(), reductions.sums[0].clone(), others)) - own
             })?
         }
-        _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
-            let negatives = Mass::of(&rows.sums[1]).normalise(rows.sums[0].clone());
-            let own = rows.means[0].clone();
+        _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|reductions| {
+            let negatives = Mass::of(&reductions.sums[1]).normalise(reductions.sums[0].clone());
+            let own = reductions.means[0].clone();
             denominator(own.clone(), negatives, others / 2.0) - own
         })?,
     };
-    Ok(views.stacked_loss(contrasted, 1.0 / (2 * b) as f64))
+    Ok(views.stacked_loss(result, 1.0 / (2 * b) as f64))
 }
 
 fn as_printed(
@@ -214,9 +214,9 @@ fn as_printed(
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
         let operator = operators.of(side);
         let diagonal = operator.diagonal();
-        signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
-            let estimate = SignedEstimate::of(rows, &diagonal);
-            let own = rows.means[0].clone();
+        signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|reductions| {
+            let estimate = SignedEstimate::of(reductions, &diagonal);
+            let own = reductions.means[0].clone();
             let shift = estimate.largest().max_pair(own.clone());
             let positive = (own.clone() - shift.clone()).exp();
             let denominator = positive + estimate.relative_to(&shift) * mass;

@@ -175,7 +175,7 @@ impl KernelWeights {
     }
 
     /// The same for a loss in which, of normalised weights, only the shares of a row count. A row of very small weights is
-    /// raised, so that neither they nor their products with exponentials leave `f32`.
+    /// rescaled, so that neither they nor their products with exponentials leave `f32`.
     fn operators_of_shares(
         &self,
         batch: &Batch,
@@ -186,7 +186,7 @@ impl KernelWeights {
         let span = (2.0 / self.temperature).min(LONGEST_SPAN);
         let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
         Ok(match self.variant {
-            WeightScheme::Normalised => solved.raised_on_device(least, &like),
+            WeightScheme::Normalised => solved.rescaled_on_device(least, &like),
             _ => solved.on_device(&like),
         })
     }
@@ -244,10 +244,10 @@ impl SolvedViews {
         BothEmbeddings { a, b, is_shared: self.b.is_none(), is_symmetric: true, accuracy }
     }
 
-    /// The same with rows [raised](ConditionalEmbedding::raised) whose largest weight is below `least`.
-    fn raised_on_device(self, least: f64, like: &Tensor<2>) -> BothEmbeddings {
-        let raised = |operator: &Arc<ConditionalEmbedding>| operator.raised(least).map(Arc::new);
-        let (a, b) = (raised(&self.a), self.b.as_ref().and_then(raised));
+    /// The same with rows [rescaled](ConditionalEmbedding::rescaled) whose largest weight is below `least`.
+    fn rescaled_on_device(self, least: f64, like: &Tensor<2>) -> BothEmbeddings {
+        let rescaled = |operator: &Arc<ConditionalEmbedding>| operator.rescaled(least).map(Arc::new);
+        let (a, b) = (rescaled(&self.a), self.b.as_ref().and_then(rescaled));
         let is_symmetric = a.is_none() && b.is_none();
         let solved = Self { a: a.unwrap_or(self.a), b: b.or(self.b) };
         BothEmbeddings { is_symmetric, ..solved.on_device(like) }
@@ -259,14 +259,14 @@ struct BothEmbeddings {
     a: DeviceEmbedding,
     b: DeviceEmbedding,
     is_shared: bool,
-    /// False if rows are raised.
+    /// False if rows are rescaled.
     is_symmetric: bool,
     accuracy: Accuracy,
 }
 
 impl BothEmbeddings {
     /// Adds the error bound of the weights, if it is known and they are not exact.
-    fn note(&self, evaluation: Evaluation) -> Evaluation {
+    fn with_error_bound(&self, evaluation: Evaluation) -> Evaluation {
         match self.accuracy.bound() {
             Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
             None => evaluation,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernel::conditional::DeviceEmbedding;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation};
-use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, Weight, itself};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Reductions, Weight, itself};
 use crate::loss::views::TwoViews;
 
 /// Lower bound of a sum with weights of either sign, as a fraction of its largest term, so that it has a logarithm.
@@ -23,7 +23,7 @@ pub(super) fn signed_sums<'a>(
 ) -> Result<PairwiseLoss<'a>> {
     let [b, _] = anchors.dims();
     Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
-        .among(batch.peers())
+        .with_peers(batch.peers())
         .mean(Positives::Partner(itself(b)))
         .with_weights(DeviceEmbedding::pair_weights(&[operator]))
         .log_sum_exp(weighted(b, 0.0))
@@ -39,13 +39,13 @@ pub(super) struct SignedEstimate {
 }
 
 impl SignedEstimate {
-    pub(super) fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
+    pub(super) fn of(reductions: &Reductions, diagonal: &Tensor<2>) -> Self {
         let own_weight: Tensor<1> = diagonal.clone().squeeze_dim(1);
         Self {
-            own: (rows.means[0].clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
+            own: (reductions.means[0].clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
             own_sign: own_weight.sign(),
-            above: rows.sums[0].clone(),
-            below: rows.sums[1].clone(),
+            above: reductions.sums[0].clone(),
+            below: reductions.sums[1].clone(),
         }
     }
 
@@ -74,8 +74,8 @@ pub(super) fn with_kceo_diagonal(
     }
     let diagonal = operator.diagonal();
     let estimate =
-        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
-            let estimate = SignedEstimate::of(rows, &diagonal);
+        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|reductions| {
+            let estimate = SignedEstimate::of(reductions, &diagonal);
             estimate.relative_to(&estimate.own.zeros_like())
         })?;
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());

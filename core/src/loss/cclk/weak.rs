@@ -41,7 +41,7 @@ use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Reductions, log_add, other_view};
 use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 
 /// The largest term of `P_i` is taken for `exp(-SPAN)` of the negatives where there is none.
@@ -99,7 +99,7 @@ impl Objective for WeakSupCclk {
             WeightScheme::Released => as_released(&self.0, &views, batch, &operators),
             WeightScheme::Normalised => normalised(&self.0, &views, batch, &operators),
         };
-        Ok(operators.note(evaluation?))
+        Ok(operators.with_error_bound(evaluation?))
     }
 }
 
@@ -114,9 +114,9 @@ fn as_printed(
         let diagonal = operator.diagonal();
         let others = LogSumExp::apart(views.size);
         let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
-        sums.evaluate(|rows| {
-            let estimate = SignedEstimate::of(rows, &diagonal);
-            let negatives = rows.sums[2].clone();
+        sums.evaluate(|reductions| {
+            let estimate = SignedEstimate::of(reductions, &diagonal);
+            let negatives = reductions.sums[2].clone();
             let largest = estimate.largest();
             let has_none = largest.clone().lower_elem(EMPTY / 2.0);
             let largest = largest.mask_where(has_none, negatives.clone() - SPAN);
@@ -134,23 +134,23 @@ fn as_released(
     operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .among(batch.peers())
+    let result = PairwiseLoss::within(z, settings.temperature, batch.tile())?
+        .with_peers(batch.peers())
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, settings.clip_threshold))
         .log_sum_exp(LogSumExp::apart(2 * b))
-        .evaluate(|rows| {
-            let positive = released_positive(rows);
-            released_clamp(log_add(positive.clone(), rows.sums[1].clone())) - positive
+        .evaluate(|reductions| {
+            let positive = released_positive(reductions);
+            released_clamp(log_add(positive.clone(), reductions.sums[1].clone())) - positive
         })?;
-    let positive = released_positive(&contrasted.rows);
-    let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
-    Ok(evaluation.in_parts(batch, || positive.mean().neg()))
+    let positive = released_positive(&result.reductions);
+    let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+    Ok(evaluation.with_parts(batch, || positive.mean().neg()))
 }
 
 /// `log P_i` as released.
-fn released_positive(rows: &Rows) -> Tensor<1> {
-    released_clamp(rows.sums[0].clone())
+fn released_positive(reductions: &Reductions) -> Tensor<1> {
+    released_clamp(reductions.sums[0].clone())
 }
 
 fn normalised(
@@ -161,30 +161,30 @@ fn normalised(
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let own_weights = operators.own_weights().clamp_min(0.0);
-    let positive = |rows: &Rows| {
+    let positive = |reductions: &Reductions| {
         // Weights are fractions of their sum including the sample's own; a sample without neighbours keeps all of
         // it.
-        let mass = Mass::of(&rows.sums[2]);
+        let mass = Mass::of(&reductions.sums[2]);
         let own = log_or_empty(own_weights.clone().mask_fill(mass.is_empty(), 1.0));
         let total = log_add(mass.0, own.clone());
-        let neighbours = rows.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
-        log_add(rows.means[0].clone() + own - total, neighbours)
+        let neighbours = reductions.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
+        log_add(reductions.means[0].clone() + own - total, neighbours)
     };
-    let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .among(batch.peers())
+    let result = PairwiseLoss::within(z, settings.temperature, batch.tile())?
+        .with_peers(batch.peers())
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, 0.0))
         .log_sum_exp(LogSumExp::apart(2 * b))
         .log_sum_exp(Mass::term(b))
-        .evaluate(|rows| {
-            let positive = positive(rows);
-            log_add(positive.clone(), rows.sums[1].clone()) - positive
+        .evaluate(|reductions| {
+            let positive = positive(reductions);
+            log_add(positive.clone(), reductions.sums[1].clone()) - positive
         })?;
-    let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
-    let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
+    let part = batch.is_detailed().then(|| positive(&result.reductions).mean().neg());
+    let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
     Ok(match part {
-        Some(part) => evaluation.in_parts(batch, || part),
+        Some(part) => evaluation.with_parts(batch, || part),
         None => evaluation,
     })
 }

@@ -107,6 +107,7 @@ impl Objective for BiasBalance {
 
 /// The table `p(y | b)` of a training set, `[biases, classes]`; the row of a bias without samples is uniform.
 ///
+/// # Errors
 /// The lists differ in length, or contain an integer that is not below `classes` or `biases`.
 pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, biases: usize) -> Result<Matrix> {
     if labels.len() != bias.len() {

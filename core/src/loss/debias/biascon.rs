@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Reductions, log_add};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -60,19 +60,19 @@ impl BiasCon {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.groups(objective, "labels", views.size)?;
         let bias = batch.groups(objective, "bias", views.size)?;
-        let (label, part) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
-        let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == part.size_of(i)).count();
+        let (label, excluded) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
+        let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == excluded.size_of(i)).count();
         let z = views.stacked();
-        let contrasted = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
-            .among(batch.peers())
-            .mean(Positives::Group { group: label, part })
+        let result = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
+            .with_peers(batch.peers())
+            .mean(Positives::Group { group: label, excluded })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|rows| attraction(rows, &z, self.temperature, self.variant))?;
-        let without_epsilon = attraction(&contrasted.rows, &z, self.temperature, Variant::Paper).mean();
-        let positives = contrasted.rows.means[0].clone();
+            .evaluate(|reductions| attraction(reductions, &z, self.temperature, self.variant))?;
+        let without_epsilon = attraction(&result.reductions, &z, self.temperature, Variant::Paper).mean();
+        let positives = result.reductions.means[0].clone();
         let evaluation = views
-            .stacked_loss(contrasted, 1.0 / (2 * views.size) as f64)
-            .in_parts(batch, || positives.mean().neg());
+            .stacked_loss(result, 1.0 / (2 * views.size) as f64)
+            .with_parts(batch, || positives.mean().neg());
         Ok(evaluation
             .with_aux("anchors_without_positive", Aux::Number(alone as f64))
             .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
@@ -111,8 +111,13 @@ impl Objective for BiasCon {
 }
 
 /// The negated mean log-probability of the positives, from one mean and one sum over all other rows of `z`.
-pub(crate) fn attraction(rows: &Rows, z: &Tensor<2>, temperature: f64, variant: Variant) -> Tensor<1> {
-    let others = rows.sums[0].clone();
+pub(crate) fn attraction(
+    reductions: &Reductions,
+    z: &Tensor<2>,
+    temperature: f64,
+    variant: Variant,
+) -> Tensor<1> {
+    let others = reductions.sums[0].clone();
     let denominator = match variant {
         Variant::Paper => others,
         Variant::Released => {
@@ -121,5 +126,5 @@ pub(crate) fn attraction(rows: &Rows, z: &Tensor<2>, temperature: f64, variant: 
             log_add(others, largest + RELEASED_EPSILON.ln())
         }
     };
-    rows.with_positives(0, denominator) - rows.means[0].clone()
+    reductions.with_positives(0, denominator) - reductions.means[0].clone()
 }

@@ -152,26 +152,26 @@ fn orthogonal(unit: &Tensor<2>, bias: &[i64]) -> Term {
 /// `R_parallel` over all pairs of equal class and different bias.
 fn all_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     let class = LabelGroups::new(labels, &unit.device());
-    let part = LabelGroups::new(labels.iter().zip(bias), &unit.device());
-    let pairs = (0..labels.len()).map(|p| class.size_of(p) - part.size_of(p)).sum::<usize>() / 2;
-    Term::parallel(unit, class.sums(unit.clone()) - part.sums(unit.clone()), pairs)
+    let same_bias = LabelGroups::new(labels.iter().zip(bias), &unit.device());
+    let pairs = (0..labels.len()).map(|p| class.size_of(p) - same_bias.size_of(p)).sum::<usize>() / 2;
+    Term::parallel(unit, class.sums(unit.clone()) - same_bias.sums(unit.clone()), pairs)
 }
 
 /// `R_parallel` over the released half of these pairs, which depends on the order of the batch.
 fn released_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     let n = labels.len();
-    let mut counted = vec![0.0_f32; n * n];
-    for (p, row) in counted.chunks_exact_mut(n).enumerate() {
+    let mut mask = vec![0.0_f32; n * n];
+    for (p, row) in mask.chunks_exact_mut(n).enumerate() {
         let earlier = labels[..p].iter().zip(&bias[..p]);
-        for (counts, (label, other)) in row.iter_mut().zip(earlier) {
-            *counts = f32::from(u8::from(*label == labels[p] && bias[p] < *other));
+        for (is_pair, (label, other)) in row.iter_mut().zip(earlier) {
+            *is_pair = f32::from(u8::from(*label == labels[p] && bias[p] < *other));
         }
     }
-    let pairs = counted.iter().filter(|&&counts| counts > 0.0).count();
-    let counted = TensorData::new(counted, [n, n]);
-    let counted = Tensor::<2>::from_data(counted, (&unit.device(), unit.dtype()));
-    let drawn = product(counted.clone(), unit.clone()) + product(counted.transpose(), unit.clone());
-    Term::parallel(unit, drawn, pairs)
+    let pairs = mask.iter().filter(|&&is_pair| is_pair > 0.0).count();
+    let mask = TensorData::new(mask, [n, n]);
+    let mask = Tensor::<2>::from_data(mask, (&unit.device(), unit.dtype()));
+    let partner_sums = product(mask.clone(), unit.clone()) + product(mask.transpose(), unit.clone());
+    Term::parallel(unit, partner_sums, pairs)
 }
 
 #[cfg(test)]

@@ -73,7 +73,12 @@ impl Described for Jtt {
             Form::new("paper", "an error counts up_weight times"),
             Form::new("released", "an error counts 1 + up_weight times"),
         ],
-        parameters: &[Parameter::number("up_weight", Range::Factor, 20.0, "how much the error set counts")],
+        parameters: &[Parameter::number(
+            "up_weight",
+            Range::Factor,
+            20.0,
+            "weight of the samples of the error set",
+        )],
         module: module_path!(),
         ..Spec::BASE
     };

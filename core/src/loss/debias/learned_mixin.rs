@@ -85,20 +85,20 @@ impl Objective for LearnedMixin {
         check_shape("g_logits", &bias_logits, [rows, classes])?;
         check_shape("f_features", &features, [rows, features.dims()[1]])?;
         check_linear(&features, &weight, &bias, 1)?;
-        let asked = linear(features.clone(), weight.clone(), bias);
-        let factor = softplus(asked.clone(), 1.0);
+        let score = linear(features.clone(), weight.clone(), bias);
+        let factor = softplus(score.clone(), 1.0);
         let mixed_in = bias_logits.clone() * factor.clone();
         let (mixture, to_logits) = CrossEntropies::new(logits + mixed_in.clone(), &targets).mean();
         let (entropy, to_entropy) = entropy(mixed_in);
         let to_mixed = to_logits.clone() + to_entropy * (self.entropy_weight / rows as f64);
         // The softplus has the sigmoid as its slope.
-        let to_asked = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(asked);
+        let to_score = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(score);
         Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
-            .with_gradient("f_features", product(to_asked.clone(), weight))
+            .with_gradient("f_features", product(to_score.clone(), weight))
             .with_gradient("f_logits", to_logits)
             .with_gradient("g_logits", to_mixed * factor)
-            .with_gradient("fc_weight", product(to_asked.clone().transpose(), features))
-            .with_gradient("fc_bias", to_asked.sum_dim(0)))
+            .with_gradient("fc_weight", product(to_score.clone().transpose(), features))
+            .with_gradient("fc_bias", to_score.sum_dim(0)))
     }
 }
 

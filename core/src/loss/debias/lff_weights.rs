@@ -26,9 +26,9 @@ pub struct LffWeights {
     eps: f64,
     labels: Vec<usize>,
     classes: usize,
-    /// The place of each sample in the tables below.
-    places: Vec<usize>,
-    /// The sample at each place, or their number where there is none.
+    /// The slot of each sample in the tables below.
+    slots: Vec<usize>,
+    /// The sample at each slot, or their number where there is none.
     samples: Tensor<1, Int>,
     /// `[classes x most samples of a class, 1]`, so that the largest of a class is that of a row.
     biased: Tensor<2>,
@@ -55,17 +55,17 @@ impl LffWeights {
         })?;
         let mut counts = vec![0; classes];
         let mut samples = vec![labels.len(); entries];
-        let mut places = Vec::with_capacity(labels.len());
+        let mut slots = Vec::with_capacity(labels.len());
         for (sample, &label) in labels.iter().enumerate() {
-            let place = label * most + counts[label];
+            let slot = label * most + counts[label];
             counts[label] += 1;
-            samples[place] = sample;
-            places.push(place);
+            samples[slot] = sample;
+            slots.push(slot);
         }
         let device = &device.clone().inner();
         let unseen = Tensor::full([entries, 1], UNSEEN, (device, dtype));
         let samples = indices(&samples, device);
-        Ok(Self { alpha, eps, labels, classes, places, samples, biased: unseen.clone(), debiased: unseen })
+        Ok(Self { alpha, eps, labels, classes, slots, samples, biased: unseen.clone(), debiased: unseen })
     }
 
     /// Updates the averages with the cross-entropies `[n]` of a batch of training `samples`, and returns a weight for
@@ -84,27 +84,26 @@ impl LffWeights {
             return Err(Error::shape("losses", expected, format!("{} and {}", counts[0], counts[1])));
         }
         for visits in rounds(samples) {
-            let places: Vec<usize> = visits.iter().map(|&at| self.places[samples[at]]).collect();
-            let (rows, places) = (self.indices(&visits), self.indices(&places));
+            let slots: Vec<usize> = visits.iter().map(|&at| self.slots[samples[at]]).collect();
+            let (rows, slots) = (self.indices(&visits), self.indices(&slots));
             for (averages, losses) in [(&mut self.biased, &biased), (&mut self.debiased, &debiased)] {
                 let losses: Tensor<2> = losses.clone().without_autodiff().unsqueeze_dim(1);
                 let losses = losses.cast(averages.dtype()).select(0, rows.clone());
-                let before = averages.clone().select(0, places.clone());
+                let before = averages.clone().select(0, slots.clone());
                 let after = before.clone() * self.alpha + losses.clone() * (1.0 - self.alpha);
                 let after = after.mask_where(before.lower_elem(0.0), losses);
-                *averages =
-                    averages.clone().select_assign(0, places.clone(), after, IndexingUpdateOp::Assign);
+                *averages = averages.clone().select_assign(0, slots.clone(), after, IndexingUpdateOp::Assign);
             }
         }
         let labels: Vec<usize> = samples.iter().map(|&sample| self.labels[sample]).collect();
-        let places: Vec<usize> = samples.iter().map(|&sample| self.places[sample]).collect();
-        let (labels, places) = (self.indices(&labels), self.indices(&places));
+        let slots: Vec<usize> = samples.iter().map(|&sample| self.slots[sample]).collect();
+        let (labels, slots) = (self.indices(&labels), self.indices(&slots));
         let relative = |averages: &Tensor<2>| {
             let most = averages.dims()[0] / self.classes;
             let largest = averages.clone().reshape([self.classes, most]).max_dim(1);
             let largest = largest.select(0, labels.clone());
             let is_zero = largest.clone().lower_equal_elem(0.0);
-            let share = averages.clone().select(0, places.clone()) / largest.mask_fill(is_zero.clone(), 1.0);
+            let share = averages.clone().select(0, slots.clone()) / largest.mask_fill(is_zero.clone(), 1.0);
             share.mask_fill(is_zero, 0.0)
         };
         let (b, d) = (relative(&self.biased), relative(&self.debiased));
@@ -114,8 +113,8 @@ impl LffWeights {
     /// The averages of the biased and of the debiased network, `[training samples, 1]` each; -1 for a sample that was
     /// never visited.
     pub fn averages(&self) -> [Tensor<2>; 2] {
-        let places = self.indices(&self.places);
-        [&self.biased, &self.debiased].map(|averages| averages.clone().select(0, places.clone()))
+        let slots = self.indices(&self.slots);
+        [&self.biased, &self.debiased].map(|averages| averages.clone().select(0, slots.clone()))
     }
 
     /// Replaces the averages by those of [`averages`](Self::averages).

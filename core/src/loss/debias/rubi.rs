@@ -84,12 +84,12 @@ impl Objective for Rubi {
         let question = linear(features.clone(), weight, bias);
         let mask = sigmoid(question.clone());
         let (fused, to_fused) = CrossEntropies::new(logits.clone() * mask.clone(), &targets).mean();
-        let (asked, to_asked) = CrossEntropies::new(question, &targets).mean();
+        let (question_loss, to_question_scores) = CrossEntropies::new(question, &targets).mean();
         let to_logits = to_fused.clone() * mask.clone();
         // The sigmoid's slope is s (1 - s).
         let to_mask = to_fused * logits * mask.clone() * (mask.neg() + 1.0);
-        let to_question = to_mask + to_asked * self.question_loss_weight;
-        Ok(Evaluation::new(fused + asked * self.question_loss_weight)
+        let to_question = to_mask + to_question_scores * self.question_loss_weight;
+        Ok(Evaluation::new(fused + question_loss * self.question_loss_weight)
             .with_gradient("f_logits", to_logits)
             .with_gradient("fc_weight", product(to_question.clone().transpose(), features))
             .with_gradient("fc_bias", to_question.sum_dim(0))

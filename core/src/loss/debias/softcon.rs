@@ -105,15 +105,15 @@ impl Objective for SoftCon {
         let sample = LabelGroups::new(0..b, &z.device());
         let features = bias_features(batch, &z, b)?;
         let features = UnitRows::normalise(features).rows();
-        let contrasted = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
-            .among(batch.peers())
+        let result = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
+            .with_peers(batch.peers())
             .mean(Positives::Samples {
                 count: b,
                 weights: Box::new(|range| shares(&features, &label, &sample, range)),
             })
             .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|rows| attraction(rows, &z, self.temperature, self.variant))?;
-        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
+            .evaluate(|reductions| attraction(reductions, &z, self.temperature, self.variant))?;
+        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);
         }

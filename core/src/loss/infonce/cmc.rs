@@ -110,7 +110,7 @@ impl Objective for Cmc {
 
         let mean = 1.0 / views.size as f64;
         let loss = (from_a.per_anchor.clone() + from_b.per_anchor.clone()).sum() * mean;
-        let (mut to_a, mut to_b) = (from_a.anchors.clone(), from_b.anchors.clone());
+        let (mut to_a, mut to_b) = (from_a.grad_anchors.clone(), from_b.grad_anchors.clone());
         if self.variant == Variant::Paper {
             to_b = to_b + self.to_positives(&from_a, a);
             to_a = to_a + self.to_positives(&from_b, b);
@@ -121,8 +121,8 @@ impl Objective for Cmc {
 
 impl Cmc {
     /// Gradient with respect to the positives of anchors.
-    fn to_positives(&self, contrasted: &PairwiseResult, anchors: Tensor<2>) -> Tensor<2> {
-        let of_own: Tensor<2> = contrasted.of_means[0].clone().unsqueeze_dim(1);
+    fn to_positives(&self, result: &PairwiseResult, anchors: Tensor<2>) -> Tensor<2> {
+        let of_own: Tensor<2> = result.grad_means[0].clone().unsqueeze_dim(1);
         anchors * of_own / self.temperature
     }
 }

@@ -106,20 +106,20 @@ impl Objective for Dc {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|rows| {
-                let (own, negatives) = (rows.means[0].clone(), rows.sums[0].clone());
+            .evaluate(|reductions| {
+                let (own, negatives) = (reductions.means[0].clone(), reductions.sums[0].clone());
                 match self.variant {
                     Variant::Paper => where_present(negatives.clone() - own, &negatives),
                     Variant::Released => with_masked(negatives, own.clone(), self.temperature) - own,
                 }
             })?;
-        let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
+        let [one_way_ab, one_way_ba] = by_view(&result.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
-        let evaluation = views.stacked_loss(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
+        let evaluation = views.stacked_loss(result, scale(self.variant, b)).with_parts(batch, own_pairs);
         Ok(evaluation
             .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
             .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
@@ -168,13 +168,13 @@ impl Objective for Dclw {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let negatives = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|rows| match self.variant {
-                Variant::Paper => where_present(rows.sums[0].clone(), &rows.sums[0]),
+            .evaluate(|reductions| match self.variant {
+                Variant::Paper => where_present(reductions.sums[0].clone(), &reductions.sums[0]),
                 Variant::Released => {
-                    with_masked(rows.sums[0].clone(), rows.means[0].clone(), self.temperature)
+                    with_masked(reductions.sums[0].clone(), reductions.means[0].clone(), self.temperature)
                 }
             })?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
@@ -189,13 +189,13 @@ impl Objective for Dclw {
         let [to_a, to_b] = to_views.map(|g| g * 2.0);
         let [ab, ba] = by_view(&negatives.per_anchor, b).map(|mean| mean + positives.clone());
 
-        let to_rows =
-            (negatives.anchors + negatives.candidates) / b as f64 + Tensor::cat(vec![to_a, to_b], 0);
+        let to_rows = (negatives.grad_anchors + negatives.grad_candidates) / b as f64
+            + Tensor::cat(vec![to_a, to_b], 0);
         let of_sum = scale(self.variant, b) * b as f64;
         let loss = (ab.clone() + ba.clone()) * of_sum;
         Ok(views
             .with_stacked_gradient(loss, to_rows * of_sum)
-            .in_parts(batch, || positives * (2.0 * of_sum))
+            .with_parts(batch, || positives * (2.0 * of_sum))
             .with_aux("one_way_ab", Aux::Scalar(ab))
             .with_aux("one_way_ba", Aux::Scalar(ba)))
     }

@@ -83,14 +83,14 @@ impl Objective for Dcl {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|rows| debias.loss(rows.means[0].clone(), rows.sums[0].clone()))?;
-        let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), contrasted.rows.sums[0].clone());
-        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
-        let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
+            .evaluate(|reductions| debias.loss(reductions.means[0].clone(), reductions.sums[0].clone()))?;
+        let at_floor = debias.at_floor(result.reductions.means[0].clone(), result.reductions.sums[0].clone());
+        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+        let evaluation = evaluation.with_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }
 }

@@ -24,7 +24,7 @@ use super::dcl::Debias;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, other_view};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Reductions, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -89,23 +89,23 @@ impl Objective for Hcl {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
             .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
-            .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)))?;
-        let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
-        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
-        let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
+            .evaluate(|reductions| debias.loss(reductions.means[0].clone(), reweighted(reductions, b)))?;
+        let at_floor = debias.at_floor(result.reductions.means[0].clone(), reweighted(&result.reductions, b));
+        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+        let evaluation = evaluation.with_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }
 }
 
 /// `log R_i` from the sums with power `1 + beta` and `beta` over the `2 b - 2` rows of other samples.
-pub(crate) fn reweighted(rows: &Rows, b: usize) -> burn::tensor::Tensor<1> {
+pub(crate) fn reweighted(reductions: &Reductions, b: usize) -> burn::tensor::Tensor<1> {
     match b {
-        0 | 1 => rows.sums[0].clone(),
-        _ => rows.sums[0].clone() - rows.sums[1].clone() + ((2 * b - 2) as f64).ln(),
+        0 | 1 => reductions.sums[0].clone(),
+        _ => reductions.sums[0].clone() - reductions.sums[1].clone() + ((2 * b - 2) as f64).ln(),
     }
 }

@@ -59,7 +59,11 @@ impl Described for InfoNce {
         directed: true,
         parameters: &[
             Parameter::temperature(0.5),
-            Parameter::choice("similarity", &["cosine"], "how embeddings are compared; there is one way"),
+            Parameter::choice(
+                "similarity",
+                &["cosine"],
+                "similarity of embeddings; the cosine is the only one",
+            ),
             Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
         ],
         pytorch: Some(concat!(include_str!("across.py"), include_str!("info_nce.py"))),
@@ -84,12 +88,12 @@ impl Objective for InfoNce {
         let views = TwoViews::of(batch, self.name())?;
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
             PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
-                .among(batch.peers())
+                .with_peers(batch.peers())
                 .mean(Positives::Partner(itself(views.size)))
                 .log_sum_exp(LogSumExp::over_all())
-                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())
+                .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())
         })?;
-        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
 }
 
@@ -140,13 +144,13 @@ impl Objective for FairInfoNce {
         let cluster = LabelGroups::new(cluster, &views.a.rows().device());
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
             PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
-                .among(batch.peers())
+                .with_peers(batch.peers())
                 .mean(Positives::Partner(itself(views.size)))
                 .with_weights(cluster.pair_weights())
                 .log_sum_exp(LogSumExp::same_label())
-                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())
+                .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())
         })?;
-        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
 }
 
@@ -170,18 +174,18 @@ pub(crate) fn directed(
     let forward = direction(a.clone(), b.clone(), Side::A)?;
     let loss = forward.per_anchor.clone().sum() * mean;
     if !symmetric && !batch.is_detailed() {
-        return Ok(views.with_gradients(loss, forward.anchors * mean, forward.candidates * mean));
+        return Ok(views.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean));
     }
     let reverse = direction(b, a, Side::B)?;
     let loss_reverse = reverse.per_anchor.sum() * mean;
     let loss_symmetric = (loss.clone() + loss_reverse.clone()) / 2.0;
     let evaluation = if symmetric {
         let half = mean / 2.0;
-        let to_a = (forward.anchors + reverse.candidates) * half;
-        let to_b = (forward.candidates + reverse.anchors) * half;
+        let to_a = (forward.grad_anchors + reverse.grad_candidates) * half;
+        let to_b = (forward.grad_candidates + reverse.grad_anchors) * half;
         views.with_gradients(loss_symmetric.clone(), to_a, to_b)
     } else {
-        views.with_gradients(loss, forward.anchors * mean, forward.candidates * mean)
+        views.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean)
     };
     Ok(evaluation
         .with_aux("per_anchor", Aux::Vector(forward.per_anchor))

@@ -89,7 +89,7 @@ impl Objective for MoCo {
         )?;
         let mean = 1.0 / views.size as f64;
         let evaluation = Evaluation::new(compared.per_anchor.sum() * mean)
-            .with_gradient("view_a", views.a.pull_back(compared.anchors * mean));
+            .with_gradient("view_a", views.a.pull_back(compared.grad_anchors * mean));
         Ok(if batch.is_detailed() {
             let first = queries.slice(0..1) / self.temperature;
             let candidates = Tensor::cat(vec![keys.slice(0..1), queue], 0);
@@ -117,9 +117,9 @@ pub(crate) fn against_bank(
         .with_constant_candidates()
         .mean(Positives::Rows(positives))
         .log_sum_exp(LogSumExp::over_all())
-        .evaluate(|rows| {
-            let own = rows.means[0].clone();
-            log_add(own.clone(), rows.sums[0].clone()) - own
+        .evaluate(|reductions| {
+            let own = reductions.means[0].clone();
+            log_add(own.clone(), reductions.sums[0].clone()) - own
         })
 }
 
@@ -169,8 +169,8 @@ impl KeyQueue {
         }
         let key_count = b.min(size);
         let keys = UnitRows::normalise(keys.without_autodiff()).rows().slice(b - key_count..b);
-        let places: Vec<usize> = (0..key_count).map(|i| (self.next + i) % size).collect();
-        let at = indices(&places, &keys.device());
+        let slots: Vec<usize> = (0..key_count).map(|i| (self.next + i) % size).collect();
+        let at = indices(&slots, &keys.device());
         let change = keys - self.rows.clone().select(0, at.clone());
         self.rows = self.rows.clone().select_assign(0, at, change, IndexingUpdateOp::Add);
         self.next = (self.next + key_count) % size;

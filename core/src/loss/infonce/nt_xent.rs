@@ -59,12 +59,12 @@ impl Objective for NtXent {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())?;
-        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
-        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+            .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())?;
+        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use burn::tensor::{Int, Tensor};
 use simile_kernels::{product, tile_rows};
 
-use super::means::{Place, Target};
+use super::means::{MeanInputs, WeightedSums};
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
@@ -26,9 +26,9 @@ pub(super) struct Sorted {
     /// The anchors over the temperature.
     scaled: Tensor<2>,
     candidates: Tensor<2>,
-    /// Label of the group and of the part of each row, `[n, 1]`.
+    /// Label of each row in the partition into groups, and in that into excluded rows, `[n, 1]`.
     group: Tensor<2, Int>,
-    part: Tensor<2, Int>,
+    excluded: Tensor<2, Int>,
     /// The log-sum-exp of each row, `[n, 1]`.
     limit: Tensor<2>,
     /// One over the number of positives of each row, `[n, 1]`.
@@ -39,28 +39,33 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// The rows of `place`; positives are the rows of the same group and of another part of it, nearer than the log-sum-exp
-    /// `sum`.
-    pub(super) fn new(place: &Place<'_>, group: &LabelGroups, part: &LabelGroups, sum: usize) -> Self {
-        let (device, dtype) = (place.candidates.device(), place.candidates.dtype());
+    /// The rows of `inputs`. The positives of a row are those of its group that are not excluded and whose scaled cosine is below
+    /// the log-sum-exp `sum`, so that they are farther.
+    pub(super) fn new(
+        inputs: &MeanInputs<'_>,
+        group: &LabelGroups,
+        excluded: &LabelGroups,
+        sum: usize,
+    ) -> Self {
+        let (device, dtype) = (inputs.candidates.device(), inputs.candidates.dtype());
         let order = group.by_group();
         let mut inverse = vec![0; order.len()];
         order.iter().enumerate().for_each(|(at, &row)| inverse[row] = at);
-        let share = |&i: &usize| 1.0 / group.size_of(i).saturating_sub(part.size_of(i)).max(1) as f64;
+        let share = |&i: &usize| 1.0 / group.size_of(i).saturating_sub(excluded.size_of(i)).max(1) as f64;
         let share = Matrix::column(&order.iter().map(share).collect::<Vec<_>>()).to_tensor(&device, dtype);
         let blocks = blocks(order.iter().map(|&i| group.size_of(i)));
         let [order, inverse] = [order, inverse].map(|rows| indices(&rows, &device));
         let sorted = |rows: &Tensor<2>| rows.clone().select(0, order.clone());
         let labels = |of: &LabelGroups| of.on_device().select(0, order.clone()).unsqueeze_dim(1);
         Self {
-            scaled: sorted(place.scaled),
-            candidates: sorted(place.candidates),
+            scaled: sorted(inputs.scaled),
+            candidates: sorted(inputs.candidates),
             group: labels(group),
-            part: labels(part),
-            limit: place.sums[sum].clone().select(0, order.clone()).unsqueeze_dim(1),
+            excluded: labels(excluded),
+            limit: inputs.sums[sum].clone().select(0, order.clone()).unsqueeze_dim(1),
             share,
             blocks,
-            tile: place.tile,
+            tile: inputs.tile,
             order,
             inverse,
         }
@@ -81,14 +86,14 @@ impl Sorted {
         let own = |labels: &Tensor<2, Int>| rows_of_labels(labels, tile).expand(shape);
         let others = |labels: &Tensor<2, Int>| rows_of_labels(labels, block).transpose().expand(shape);
         let is_farther = similarity.lower(rows_of(&self.limit, tile.clone()).expand(shape));
-        let left_out = (own(&self.group).not_equal(others(&self.group)))
-            .bool_or(own(&self.part).equal(others(&self.part)))
+        let is_no_positive = (own(&self.group).not_equal(others(&self.group)))
+            .bool_or(own(&self.excluded).equal(others(&self.excluded)))
             .bool_or(is_farther.bool_not());
-        rows_of(&self.share, tile.clone()).expand(shape).mask_fill(left_out, 0.0)
+        rows_of(&self.share, tile.clone()).expand(shape).mask_fill(is_no_positive, 0.0)
     }
 
     /// The weighted sums from which the means are computed.
-    pub(super) fn target(&self) -> Target {
+    pub(super) fn weighted_sums(&self) -> WeightedSums {
         let (mut rows, mut masses, mut tile_weights) = (Vec::new(), Vec::new(), Vec::new());
         let are_kept = self.blocks.iter().map(|block| block.len().pow(2)).sum::<usize>() <= KEPT_ENTRIES;
         for block in &self.blocks {
@@ -101,13 +106,17 @@ impl Sorted {
             }
         }
         let restored = |parts| Tensor::cat(parts, 0).select(0, self.inverse.clone());
-        Target { rows: restored(rows), mass: Some(restored(masses).squeeze_dim(1)), weights: tile_weights }
+        WeightedSums {
+            rows: restored(rows),
+            mass: Some(restored(masses).squeeze_dim(1)),
+            weights: tile_weights,
+        }
     }
 
     /// `sum_i P_ij g_i`.
-    pub(super) fn spread(&self, gradient: Tensor<2>, target: &Target) -> Tensor<2> {
+    pub(super) fn pull_back(&self, gradient: Tensor<2>, sums: &WeightedSums) -> Tensor<2> {
         let gradient = gradient.select(0, self.order.clone());
-        let mut tile_weights = target.weights.iter();
+        let mut tile_weights = sums.weights.iter();
         let of_block = |block: &Range<usize>| {
             let of_tiles = self.tiles(block).map(|tile| {
                 let weights = tile_weights.next().cloned().unwrap_or_else(|| self.weights(&tile, block));

@@ -2,8 +2,8 @@
 
 use burn::tensor::Tensor;
 
-/// The anchors and candidates of a comparison.
-pub(super) struct Place<'p> {
+/// The inputs of a mean: the anchors and candidates of a comparison, with its log-sum-exps.
+pub(super) struct MeanInputs<'p> {
     /// The anchors over the temperature.
     pub(super) scaled: &'p Tensor<2>,
     pub(super) candidates: &'p Tensor<2>,
@@ -13,7 +13,7 @@ pub(super) struct Place<'p> {
 }
 
 /// The weighted sums from which a mean is computed.
-pub(super) struct Target {
+pub(super) struct WeightedSums {
     /// `sum_j P_ij c_j`, `[anchors, d]`.
     pub(super) rows: Tensor<2>,
     /// `sum_j P_ij`, `[anchors]`; none where each is 1.
@@ -22,7 +22,7 @@ pub(super) struct Target {
     pub(super) weights: Vec<Tensor<2>>,
 }
 
-impl Target {
+impl WeightedSums {
     /// The means of the anchors, divided by the temperature.
     pub(super) fn mean(&self, scaled: &Tensor<2>) -> Tensor<1> {
         (scaled.clone() * self.rows.clone()).sum_dim(1).squeeze_dim(1)

@@ -32,7 +32,7 @@ use simile_kernels::Comparison;
 use crate::error::{Error, Result, bounded};
 use crate::peers::Peers;
 
-use means::{Place, Target};
+use means::{MeanInputs, WeightedSums};
 pub use positives::{Positives, SampleWeights};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
@@ -43,7 +43,7 @@ pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
 pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
 
 /// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
-pub struct Rows {
+pub struct Reductions {
     /// One vector for each [`Positives`].
     pub means: Vec<Tensor<1>>,
     /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives; none where each is 1.
@@ -52,7 +52,7 @@ pub struct Rows {
     pub sums: Vec<Tensor<1>>,
 }
 
-impl Rows {
+impl Reductions {
     /// `values` times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
     pub fn with_positives(&self, mean: usize, values: Tensor<1>) -> Tensor<1> {
         match self.masses.get(mean) {
@@ -74,13 +74,13 @@ pub struct PairwiseResult {
     /// Loss of each anchor.
     pub per_anchor: Tensor<1>,
     /// The reductions.
-    pub rows: Rows,
-    /// Gradient of their sum with respect to the anchors, `[anchors, d]`.
-    pub anchors: Tensor<2>,
-    /// Gradient of their sum with respect to the candidates, `[candidates, d]`.
-    pub candidates: Tensor<2>,
-    /// Gradient of their sum with respect to each of the means, `[anchors]` each.
-    pub of_means: Vec<Tensor<1>>,
+    pub reductions: Reductions,
+    /// Gradient of the sum of the losses with respect to the anchors, `[anchors, d]`.
+    pub grad_anchors: Tensor<2>,
+    /// Gradient of the sum of the losses with respect to the candidates, `[candidates, d]`.
+    pub grad_candidates: Tensor<2>,
+    /// Gradient of the sum of the losses with respect to each of the means, `[anchors]` each.
+    pub grad_means: Vec<Tensor<1>>,
 }
 
 /// Anchors compared with candidates. Rows are unit vectors (see [`crate::numeric::unit_rows`]); the gradients are
@@ -135,8 +135,8 @@ impl<'a> PairwiseLoss<'a> {
         })
     }
 
-    /// Compares rows `[n, d]` with themselves. The gradient of [`PairwiseResult::candidates`] can then be part of that of
-    /// [`PairwiseResult::anchors`].
+    /// Compares rows `[n, d]` with themselves. The gradient of [`PairwiseResult::grad_candidates`] can then be part of that of
+    /// [`PairwiseResult::grad_anchors`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -153,7 +153,7 @@ impl<'a> PairwiseLoss<'a> {
 
     /// Shares the anchors of the log-sum-exps with other processes, which evaluate the same loss on the same rows.
     #[must_use]
-    pub fn among(mut self, peers: Option<Arc<dyn Peers>>) -> Self {
+    pub fn with_peers(mut self, peers: Option<Arc<dyn Peers>>) -> Self {
         self.peers = peers;
         self
     }
@@ -184,50 +184,53 @@ impl<'a> PairwiseLoss<'a> {
     ///
     /// # Errors
     /// A process with which the anchors are shared cannot be reached.
-    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> Result<PairwiseResult> {
+    pub fn evaluate(self, loss: impl FnOnce(&Reductions) -> Tensor<1>) -> Result<PairwiseResult> {
         let scaled = self.anchors.clone() / self.temperature;
         let sums = self.pair_sums()?;
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
-        let place = Place { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
-        let targets: Vec<Target> = self.means.iter().map(|positives| positives.target(&place)).collect();
-        let rows = Rows {
-            means: targets.iter().map(|target| leaf(target.mean(&scaled))).collect(),
-            masses: targets.iter().map(|target| target.mass.clone()).collect(),
+        let inputs =
+            MeanInputs { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
+        let of_positives: Vec<WeightedSums> =
+            self.means.iter().map(|positives| positives.weighted_sums(&inputs)).collect();
+        let reductions = Reductions {
+            means: of_positives.iter().map(|sums| leaf(sums.mean(&scaled))).collect(),
+            masses: of_positives.iter().map(|sums| sums.mass.clone()).collect(),
             sums: values.iter().cloned().map(leaf).collect(),
         };
 
-        let losses = loss(&rows);
+        let losses = loss(&reductions);
         let per_anchor = losses.clone().without_autodiff();
         // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
         let mut gradients = losses.is_tracked().then(|| losses.backward());
-        let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
-        let of_means: Vec<Tensor<1>> =
-            (rows.means.iter()).map(|mean| of(mean).unwrap_or_else(|| per_anchor.zeros_like())).collect();
-        let grad_sums: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
+        let mut gradient = |x: &Tensor<1>| gradients.as_mut().and_then(|all| x.grad_remove(all));
+        let grad_means: Vec<Tensor<1>> = (reductions.means.iter())
+            .map(|mean| gradient(mean).unwrap_or_else(|| per_anchor.zeros_like()))
+            .collect();
+        let grad_sums: Vec<Option<Tensor<1>>> = reductions.sums.iter().map(gradient).collect();
 
-        let (mut anchors, mut candidates) = (None, None);
+        let (mut grad_anchors, mut grad_candidates) = (None, None);
         if let Some(sums) = sums.filter(|_| grad_sums.iter().any(Option::is_some)) {
             let grad_sums =
                 grad_sums.into_iter().map(|gradient| gradient.unwrap_or_else(|| per_anchor.zeros_like()));
             let (of_anchors, of_candidates) = sums.pull_back(matrix(grad_sums.collect()))?;
-            (anchors, candidates) = (Some(of_anchors), of_candidates);
+            (grad_anchors, grad_candidates) = (Some(of_anchors), of_candidates);
         }
-        for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {
-            let g: Tensor<2> = g.clone().unsqueeze_dim(1);
-            let of_anchors = target.rows.clone() * (g.clone() / self.temperature);
-            anchors = Some(plus(anchors, of_anchors));
+        for ((positives, sums), grad_mean) in self.means.iter().zip(&of_positives).zip(&grad_means) {
+            let grad_mean: Tensor<2> = grad_mean.clone().unsqueeze_dim(1);
+            let of_anchors = sums.rows.clone() * (grad_mean.clone() / self.temperature);
+            grad_anchors = Some(plus(grad_anchors, of_anchors));
             if !self.constant_candidates
-                && let Some(spread) = positives.spread(scaled.clone() * g, target, &place)
+                && let Some(of_candidates) = positives.pull_back(scaled.clone() * grad_mean, sums, &inputs)
             {
-                candidates = Some(plus(candidates, spread));
+                grad_candidates = Some(plus(grad_candidates, of_candidates));
             }
         }
         Ok(PairwiseResult {
             per_anchor,
-            rows: rows.constant(),
-            anchors: anchors.unwrap_or_else(|| scaled.zeros_like()),
-            candidates: candidates.unwrap_or_else(|| self.candidates.zeros_like()),
-            of_means,
+            reductions: reductions.constant(),
+            grad_anchors: grad_anchors.unwrap_or_else(|| scaled.zeros_like()),
+            grad_candidates: grad_candidates.unwrap_or_else(|| self.candidates.zeros_like()),
+            grad_means,
         })
     }
 

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 use simile_kernels::{product, tile_rows};
 
 use super::farther::Sorted;
-use super::means::{Place, Target};
+use super::means::{MeanInputs, WeightedSums};
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
@@ -22,16 +22,17 @@ pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync
 pub enum Positives<'a> {
     /// Candidate `partner[i]`, weight one.
     Partner(Vec<usize>),
-    /// The mean over the candidates of the anchor's group outside its part of that group. Anchors and candidates
+    /// The mean over the candidates of the anchor's group without the excluded ones. Anchors and candidates
     /// are the same rows. An anchor without such a candidate has weight 0.
     Group {
         /// Groups of equal label.
         group: LabelGroups,
-        /// A finer partition: each row alone, or the rows of equal label and bias.
-        part: LabelGroups,
+        /// The rows of the group that are no positives of each other, as a finer partition: each row alone, or the rows of equal
+        /// label and bias.
+        excluded: LabelGroups,
     },
     /// Row `i` of a tensor `[anchors, d]` that is not a candidate, weight one; it receives no gradient, see
-    /// [`PairwiseResult::of_means`](super::PairwiseResult::of_means).
+    /// [`PairwiseResult::grad_means`](super::PairwiseResult::grad_means).
     Rows(Tensor<2>),
     /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows,
     /// with the samples of one view after those of another.
@@ -41,13 +42,14 @@ pub enum Positives<'a> {
         /// Weights of a range of samples, `[range, samples]`, taken as constants.
         weights: SampleWeights<'a>,
     },
-    /// The candidates of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps, each with its weight
+    /// The candidates of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps (their scaled cosine
+    /// is below it), each with its weight
     /// in the mean over the whole group. The weights depend on the rows, but are taken as constants.
     Farther {
         /// Groups of equal label.
         group: LabelGroups,
-        /// A finer partition.
-        part: LabelGroups,
+        /// The rows of the group that are no positives of each other, as a finer partition.
+        excluded: LabelGroups,
         /// Index of the log-sum-exp.
         sum: usize,
     },
@@ -55,18 +57,18 @@ pub enum Positives<'a> {
 
 impl Positives<'_> {
     /// The weighted sums from which the means of the anchors are computed.
-    pub(super) fn target(&self, place: &Place<'_>) -> Target {
-        let candidates = place.candidates;
+    pub(super) fn weighted_sums(&self, inputs: &MeanInputs<'_>) -> WeightedSums {
+        let candidates = inputs.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
-        let [n, _] = place.scaled.dims();
-        let of = |rows: Tensor<2>, mass: Option<Tensor<1>>| Target { rows, mass, weights: Vec::new() };
+        let [n, _] = inputs.scaled.dims();
+        let of = |rows: Tensor<2>, mass: Option<Tensor<1>>| WeightedSums { rows, mass, weights: Vec::new() };
         match self {
             Self::Partner(partner) if is_itself(partner, candidates) => of(candidates.clone(), None),
             Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), None),
             Self::Rows(rows) => of(rows.clone(), None),
-            Self::Group { group, part } => {
-                let (share, mass) = shares(group, part, &device, dtype);
-                of(rest_of_group(group, part, candidates.clone()) * share, Some(mass.squeeze_dim(1)))
+            Self::Group { group, excluded } => {
+                let (share, mass) = shares(group, excluded, &device, dtype);
+                of(positive_sums(group, excluded, candidates.clone()) * share, Some(mass.squeeze_dim(1)))
             }
             Self::Samples { count, weights } => {
                 let (views, of_samples) = (n / count, over_views(candidates.clone(), *count));
@@ -79,18 +81,20 @@ impl Positives<'_> {
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
                 of(for_views(rows), Some(for_views(mass).squeeze_dim(1)))
             }
-            Self::Farther { group, part, sum } => Sorted::new(place, group, part, *sum).target(),
+            Self::Farther { group, excluded, sum } => {
+                Sorted::new(inputs, group, excluded, *sum).weighted_sums()
+            }
         }
     }
 
     /// `sum_i P_ij g_i`, `[candidates, d]`; `None` if the candidates get no gradient.
-    pub(super) fn spread(
+    pub(super) fn pull_back(
         &self,
         gradient: Tensor<2>,
-        target: &Target,
-        place: &Place<'_>,
+        sums: &WeightedSums,
+        inputs: &MeanInputs<'_>,
     ) -> Option<Tensor<2>> {
-        let candidates = place.candidates;
+        let candidates = inputs.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         match self {
             Self::Partner(partner) if is_itself(partner, candidates) => Some(gradient),
@@ -98,9 +102,9 @@ impl Positives<'_> {
                 let at = indices(partner, &device);
                 Some(candidates.zeros_like().select_assign(0, at, gradient, IndexingUpdateOp::Add))
             }
-            Self::Group { group, part } => {
-                let (share, _) = shares(group, part, &device, dtype);
-                Some(rest_of_group(group, part, gradient * share))
+            Self::Group { group, excluded } => {
+                let (share, _) = shares(group, excluded, &device, dtype);
+                Some(positive_sums(group, excluded, gradient * share))
             }
             Self::Samples { count, weights } => {
                 let views = candidates.dims()[0] / count;
@@ -110,8 +114,8 @@ impl Positives<'_> {
                 tiles.reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
             }
             Self::Rows(_) => None,
-            Self::Farther { group, part, sum } => {
-                Some(Sorted::new(place, group, part, *sum).spread(gradient, target))
+            Self::Farther { group, excluded, sum } => {
+                Some(Sorted::new(inputs, group, excluded, *sum).pull_back(gradient, sums))
             }
         }
     }
@@ -134,11 +138,15 @@ fn ranges(samples: usize) -> impl Iterator<Item = Range<usize>> {
     (0..samples).step_by(size).map(move |start| start..(start + size).min(samples))
 }
 
-/// `1 / |P(i)|` of each row, 0 if nothing is left of its group, and the mass, 1 if something is left; both `[rows,
-/// 1]`.
-fn shares(group: &LabelGroups, part: &LabelGroups, device: &Device, dtype: DType) -> (Tensor<2>, Tensor<2>) {
+/// `1 / |P(i)|` of each row, 0 if it has no positive, and the mass, 1 if it has one; both `[rows, 1]`.
+fn shares(
+    group: &LabelGroups,
+    excluded: &LabelGroups,
+    device: &Device,
+    dtype: DType,
+) -> (Tensor<2>, Tensor<2>) {
     let counts: Vec<usize> =
-        (0..group.rows()).map(|i| group.size_of(i).saturating_sub(part.size_of(i))).collect();
+        (0..group.rows()).map(|i| group.size_of(i).saturating_sub(excluded.size_of(i))).collect();
     let column = |value: fn(usize) -> f64| {
         let values: Vec<f64> =
             counts.iter().map(|&count| if count == 0 { 0.0 } else { value(count) }).collect();
@@ -147,7 +155,7 @@ fn shares(group: &LabelGroups, part: &LabelGroups, device: &Device, dtype: DType
     (column(|count| 1.0 / count as f64), column(|_| 1.0))
 }
 
-/// For each row the sum over its group outside its part of the group.
-fn rest_of_group(group: &LabelGroups, part: &LabelGroups, rows: Tensor<2>) -> Tensor<2> {
-    group.sums(rows.clone()) - part.sums(rows)
+/// For each row the sum over its group without the excluded rows.
+fn positive_sums(group: &LabelGroups, excluded: &LabelGroups, rows: Tensor<2>) -> Tensor<2> {
+    group.sums(rows.clone()) - excluded.sums(rows)
 }

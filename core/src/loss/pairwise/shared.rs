@@ -1,26 +1,26 @@
 //! The log-sum-exps of a comparison, of all anchors at once or shared by processes.
 //!
-//! Each process compares its part of the anchors with all candidates: `n m d / ranks` of the work. The sums of all anchors are
-//! gathered, a few numbers an anchor. Backward, each process computes the gradient of its own anchors, and its share of the
-//! gradient of all candidates; both are summed over the processes.
+//! Each process compares a block of the anchors with all candidates: `n m d / ranks` of the work. The sums of all anchors are
+//! gathered, a few numbers an anchor. Backward, each process computes the gradient of its own anchors, and the terms of its
+//! anchors in the gradient of all candidates; both are summed over the processes.
 //!
-//! A process that begins with anchor `r` sees the candidates in the order `r, r + 1, ..., r - 1`. Anchor `i` and candidate `i` are
-//! then the same row, as in the whole batch, so that the same operations work. If pairs are defined by index and there are
-//! not as many anchors as candidates, no such order exists, and every process evaluates the whole.
+//! Pairs and weights can be defined by the indices of rows, for example all pairs but `i, i`. A block that begins with anchor `r`
+//! then gets the candidates rotated, in the order `r, r + 1, ..., r - 1`, so that its row `i` and the candidate of index `i` are the
+//! same sample, as in the whole batch, and the same operations work. This needs as many candidates as anchors; otherwise every
+//! process evaluates the whole comparison.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Dispatch, TensorMetadata as _};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 use simile_kernels::{Comparison, LogSumExp, PairSums, Pairs};
 
 use super::PairWeights;
 use super::rows::rows_of;
-use crate::error::{Error, Result};
-use crate::numeric::read;
-use crate::peers::Peers;
+use crate::error::Result;
+use crate::peers::{Peers, sum_tensor, to_host};
 
 /// Rows that are compared.
 pub(super) struct Compared {
@@ -41,8 +41,9 @@ pub(super) enum Sums {
 /// The sums of the anchors of this process, with those of all.
 pub(super) struct Shared {
     peers: Arc<dyn Peers>,
-    /// The anchors of this process; nothing if there are fewer of them than processes, and this one has none.
-    own: Vec<Piece>,
+    /// The anchors of this process; none if there are fewer anchors than processes.
+    own: Vec<AnchorBlock>,
+    /// The sums of all anchors.
     values: Tensor<2>,
     /// Numbers of anchors and candidates, and columns of both.
     shape: [usize; 3],
@@ -51,9 +52,9 @@ pub(super) struct Shared {
 }
 
 /// Anchors that are compared at once.
-struct Piece {
+struct AnchorBlock {
     rows: Range<usize>,
-    /// The candidate that they see first.
+    /// The candidate that comes first, if the candidates are rotated; else 0.
     start: usize,
     sums: PairSums,
 }
@@ -65,9 +66,9 @@ impl Sums {
     /// A peer cannot be reached, or the device failed.
     pub(super) fn of(compared: Compared, peers: Option<Arc<dyn Peers>>) -> Result<Self> {
         if let Some(peers) = peers.filter(|peers| peers.count() > 1)
-            && let Some(turned) = compared.turned()
+            && let Some(order) = compared.candidate_order()
         {
-            return Ok(Self::Shared(Box::new(Shared::of(compared, turned, peers)?)));
+            return Ok(Self::Shared(Box::new(Shared::of(compared, order, peers)?)));
         }
         let Compared { anchors, candidates, within, weights, comparison } = compared;
         Ok(Self::Whole(Box::new(match within {
@@ -96,9 +97,18 @@ impl Sums {
     }
 }
 
+/// The order in which a block of anchors gets the candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CandidateOrder {
+    /// The same for every block.
+    Same,
+    /// Rotated, beginning with the index of the block's first anchor.
+    Rotated,
+}
+
 impl Compared {
-    /// True if a process must see the candidates in its own order, false if any order does; `None` if no order does.
-    fn turned(&self) -> Option<bool> {
+    /// The order of the candidates with which blocks of anchors can be compared separately; `None` if there is none.
+    fn candidate_order(&self) -> Option<CandidateOrder> {
         let ([n, _], [m, _]) = (self.anchors.dims(), self.candidates.dims());
         let by_index = self.comparison.terms.iter().any(|LogSumExp { pairs, .. }| *pairs != Pairs::All);
         let fits = |period: usize| period > 0 && m.is_multiple_of(period);
@@ -114,30 +124,38 @@ impl Compared {
             PairWeights::Samples(_) => n == m,
             PairWeights::Factors { samples, .. } => n == m && fits(*samples),
         };
-        (weights && terms && (n == m || !by_index)).then_some(n == m)
+        let order = if n == m { CandidateOrder::Rotated } else { CandidateOrder::Same };
+        (weights && terms && (n == m || !by_index)).then_some(order)
     }
 }
 
 impl Shared {
-    fn of(compared: Compared, turned: bool, peers: Arc<dyn Peers>) -> Result<Self> {
+    fn of(compared: Compared, order: CandidateOrder, peers: Arc<dyn Peers>) -> Result<Self> {
         let Compared { anchors, candidates, within, weights, comparison } = compared;
         let ([n, width], [m, _]) = (anchors.dims(), candidates.dims());
-        let part = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
+        let rows_of_rank = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
         let (constant_candidates, terms) = (comparison.constant_candidates, comparison.terms.len());
         let (device, dtype) = (anchors.device(), anchors.dtype());
-        let piece = |rows: Range<usize>| {
-            let start = if turned { rows.start } else { 0 };
-            let weights = part_of(weights.clone(), &rows, (m, start));
-            let of = (rows_of(&anchors, rows.clone()), turn(candidates.clone(), start, 0));
-            Piece { rows, start, sums: PairSums::across(of.0, of.1, weights, comparison.clone()) }
+        let block = |rows: Range<usize>| {
+            let start = if order == CandidateOrder::Rotated { rows.start } else { 0 };
+            let weights = weights_of_block(weights.clone(), &rows, (m, start));
+            let (anchors, candidates) =
+                (rows_of(&anchors, rows.clone()), rotate(candidates.clone(), start, 0));
+            AnchorBlock {
+                rows,
+                start,
+                sums: PairSums::across(anchors, candidates, weights, comparison.clone()),
+            }
         };
-        let own: Vec<Piece> = pieces(&weights, part(peers.rank())).into_iter().map(piece).collect();
-        let counts: Vec<usize> = (0..peers.count()).map(|rank| part(rank).len() * terms).collect();
+        let own: Vec<AnchorBlock> =
+            blocks(&weights, rows_of_rank(peers.rank())).into_iter().map(block).collect();
+        let counts: Vec<usize> = (0..peers.count()).map(|rank| rows_of_rank(rank).len() * terms).collect();
         let mut values = Vec::new();
-        for piece in &own {
-            values.extend(numbers(piece.sums.values())?);
+        for block in &own {
+            values.extend(to_host(block.sums.values())?);
         }
-        let values = tensor(peers.all_gather(&values, &counts)?, [n, terms], &device, dtype);
+        let values = TensorData::new(peers.all_gather(&values, &counts)?, [n, terms]);
+        let values = Tensor::from_data(values, (&device, dtype));
         Ok(Self { peers, own, values, shape: [n, m, width], within, constant_candidates })
     }
 
@@ -147,43 +165,39 @@ impl Shared {
         let zeros = |rows: usize| Tensor::<2>::zeros([rows, width], (&device, dtype));
         let mut of_anchors = zeros(n);
         let mut of_candidates = (!constant_candidates).then(|| zeros(m));
-        for Piece { rows, start, sums } in own {
+        for AnchorBlock { rows, start, sums } in own {
             let (anchors, candidates) = sums.pull_back(rows_of(&gradient, rows.clone()));
             of_anchors = of_anchors.slice_assign([rows, 0..width], anchors);
-            let candidates = candidates.map(|candidates| turn(candidates, m - start, 0));
+            let candidates = candidates.map(|candidates| rotate(candidates, m - start, 0));
             of_candidates = of_candidates.zip(candidates).map(|(sum, candidates)| sum + candidates);
         }
-        let (whole, of_candidates) = match of_candidates {
-            None => (of_anchors, false),
-            Some(of_candidates) if within => (of_anchors + of_candidates, false),
-            Some(of_candidates) => (Tensor::cat(vec![of_anchors, of_candidates], 0), true),
-        };
-        let rows = whole.dims()[0];
-        let mut values = numbers(whole)?;
-        peers.sum(&mut values)?;
-        let whole = tensor(values, [rows, width], &device, dtype);
+        let peers = peers.as_ref();
         Ok(match of_candidates {
-            true => (rows_of(&whole, 0..n), Some(rows_of(&whole, n..n + m))),
-            false => (whole, None),
+            None => (sum_tensor(peers, of_anchors)?, None),
+            Some(of_candidates) if within => (sum_tensor(peers, of_anchors + of_candidates)?, None),
+            Some(of_candidates) => {
+                let both = sum_tensor(peers, Tensor::cat(vec![of_anchors, of_candidates], 0))?;
+                (rows_of(&both, 0..n), Some(rows_of(&both, n..n + m)))
+            }
         })
     }
 }
 
-/// The anchors of a process in pieces that one operation compares. Weights of each view as a product of factors of its own have no
-/// common order, so that a piece has anchors of one view.
-fn pieces(weights: &PairWeights, rows: Range<usize>) -> Vec<Range<usize>> {
+/// Divides the anchors of a process into blocks that one operation compares. If each view has factors of its own as weights, no
+/// rotation fits the anchors of two views, so that a block has anchors of one view.
+fn blocks(weights: &PairWeights, rows: Range<usize>) -> Vec<Range<usize>> {
     let length = match weights {
         PairWeights::Factors { left, samples, .. } if rows_in(left) > *samples => *samples,
         _ => usize::MAX,
     };
-    let mut pieces = Vec::new();
+    let mut blocks = Vec::new();
     let mut start = rows.start;
     while start < rows.end {
         let end = (start / length + 1).saturating_mul(length).min(rows.end);
-        pieces.push(start..end);
+        blocks.push(start..end);
         start = end;
     }
-    pieces
+    blocks
 }
 
 /// Number of rows of a matrix.
@@ -192,7 +206,7 @@ fn rows_in(matrix: &FloatTensor<Dispatch>) -> usize {
 }
 
 /// The rows, or columns, of a matrix from `start` on, then those before it.
-fn turn(matrix: Tensor<2>, start: usize, dim: usize) -> Tensor<2> {
+fn rotate(matrix: Tensor<2>, start: usize, dim: usize) -> Tensor<2> {
     let dims = matrix.dims();
     let (count, start) = (dims[dim], start % dims[dim].max(1));
     if start == 0 {
@@ -206,7 +220,7 @@ fn turn(matrix: Tensor<2>, start: usize, dim: usize) -> Tensor<2> {
 }
 
 /// The weights of some anchors, for `m` candidates in the order that begins with `start`.
-fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)) -> PairWeights {
+fn weights_of_block(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)) -> PairWeights {
     match weights {
         PairWeights::Groups(groups) => {
             let groups = Tensor::<1, Int>::from_dispatch(groups);
@@ -219,22 +233,22 @@ fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)
             PairWeights::groups(Tensor::cat(parts, 0))
         }
         PairWeights::Pairs(matrix) => {
-            PairWeights::pairs(turn(rows_of(&Tensor::from_dispatch(matrix), rows.clone()), start, 1))
+            PairWeights::pairs(rotate(rows_of(&Tensor::from_dispatch(matrix), rows.clone()), start, 1))
         }
         PairWeights::Samples(matrix) => {
             let matrix = Tensor::<2>::from_dispatch(matrix);
             let [count, samples] = matrix.dims();
             // Anchor `i` has row `i` modulo their number.
-            let own = turn(matrix, rows.start, 0);
+            let own = rotate(matrix, rows.start, 0);
             let own = Tensor::cat(vec![own; rows.len().div_ceil(count)], 0);
             let own = rows_of(&own, 0..rows.len());
-            PairWeights::pairs(turn(Tensor::cat(vec![own; m / samples.max(1)], 1), start, 1))
+            PairWeights::pairs(rotate(Tensor::cat(vec![own; m / samples.max(1)], 1), start, 1))
         }
         PairWeights::Factors { left, right, samples } => {
             let view = rows.start / samples % (rows_in(&left) / samples).max(1) * samples;
             let of_view = |factor: FloatTensor<Dispatch>| {
                 let factor = rows_of(&Tensor::<2>::from_dispatch(factor), view..view + samples);
-                turn(factor, rows.start, 0)
+                rotate(factor, rows.start, 0)
             };
             PairWeights::factors(of_view(left), of_view(right), samples)
         }
@@ -242,19 +256,10 @@ fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)
     }
 }
 
-fn numbers(tensor: Tensor<2>) -> Result<Vec<f32>> {
-    let failed =
-        |reason: String| Error::Peers { reason: format!("sums cannot be read from the device: {reason}") };
-    Ok(read::floats(&read::values_now(tensor, failed)?))
-}
-
-fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(values, shape), (device, dtype))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::{DType, Device};
     use serde_json::{Value, json};
 
     use simile_kernels::Weight;
@@ -338,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_computes_its_part_of_the_anchors() {
+    fn a_process_compares_its_own_anchors_only() {
         let rows = |count: usize| {
             let data = TensorData::new(values(count * 3, 0.3), [count, 3]);
             Tensor::<2>::from_data(data, (&Device::flex(), DType::F32))
@@ -353,7 +358,7 @@ mod tests {
             };
             match Sums::of(compared, Some(peers)).unwrap() {
                 Sums::Whole(_) => 0,
-                Sums::Shared(shared) => shared.own.iter().map(|piece| piece.sums.values().dims()[0]).sum(),
+                Sums::Shared(shared) => shared.own.iter().map(|block| block.sums.values().dims()[0]).sum(),
             }
         });
         assert_eq!(own, [2, 3, 3]);
@@ -381,8 +386,8 @@ mod tests {
             let is_shared = matches!(sums, Sums::Shared(_));
             let mut sums_and_gradients: Vec<f32> = sums.values().into_data().iter::<f32>().collect();
             let (anchors, candidates) = sums.pull_back(matrix(2 * SAMPLES, 1, 0.7)).unwrap();
-            let whole = candidates.into_iter().fold(anchors, |sum, gradient| sum + gradient);
-            sums_and_gradients.extend(whole.into_data().iter::<f32>());
+            let gradient = candidates.into_iter().fold(anchors, |sum, gradient| sum + gradient);
+            sums_and_gradients.extend(gradient.into_data().iter::<f32>());
             (is_shared, sums_and_gradients)
         };
         for views in [1, 2] {

@@ -122,7 +122,7 @@ impl Described for Swav {
             Parameter::structured(
                 "crops_for_assign",
                 "[0, 1]",
-                "which views are assigned, a list of integers from 0",
+                "views whose codes are computed, a list of integers from 0",
             ),
             Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked").only_checked(),
         ],

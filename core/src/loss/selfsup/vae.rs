@@ -61,9 +61,13 @@ impl Described for Vae {
         head: Head::Other,
         networks: Networks::Decoder,
         methods: &["vae"],
-        parameters: &[
-            Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says").symbol("β")
-        ],
+        parameters: &[Parameter::number(
+            "beta",
+            Range::Factor,
+            1.0,
+            "weight of the divergence of the code from a standard normal distribution",
+        )
+        .symbol("β")],
         module: module_path!(),
         ..Spec::BASE
     };
@@ -86,15 +90,16 @@ impl Objective for Vae {
         let share = 1.0 / rows as f64;
         let error = rebuilt - images;
         let variance = log_variance.clone().clamp_max(LARGEST).exp();
-        let off = error.clone().square().sum() * (0.5 * share);
-        let said = (mean.clone().square() + variance.clone() - 1.0 - log_variance).sum() * (0.5 * share);
-        let evaluation = Evaluation::new(off.clone() + said.clone() * self.beta)
+        let reconstruction = error.clone().square().sum() * (0.5 * share);
+        let divergence =
+            (mean.clone().square() + variance.clone() - 1.0 - log_variance).sum() * (0.5 * share);
+        let evaluation = Evaluation::new(reconstruction.clone() + divergence.clone() * self.beta)
             .with_gradient("reconstruction", error * share)
             .with_gradient("mean", mean * (self.beta * share))
             .with_gradient("log_variance", (variance - 1.0) * (0.5 * self.beta * share));
         Ok(evaluation
-            .with_aux("reconstruction_error", Aux::Scalar(off))
-            .with_aux("divergence", Aux::Scalar(said)))
+            .with_aux("reconstruction_error", Aux::Scalar(reconstruction))
+            .with_aux("divergence", Aux::Scalar(divergence)))
     }
 }
 

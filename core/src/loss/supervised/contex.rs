@@ -41,7 +41,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view, where_present};
+use crate::loss::pairwise::{
+    LogSumExp, PairwiseLoss, Positives, Reductions, log_add, other_view, where_present,
+};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -88,10 +90,10 @@ impl ConTeX {
         })
     }
 
-    fn own_term(&self, rows: &Rows) -> Tensor<1> {
+    fn own_term(&self, reductions: &Reductions) -> Tensor<1> {
         match self.variant {
-            Variant::Paper => unbounded_own_term(rows),
-            Variant::Released => nt_xent_own_term(rows),
+            Variant::Paper => unbounded_own_term(reductions),
+            Variant::Released => nt_xent_own_term(reductions),
         }
     }
 }
@@ -144,32 +146,32 @@ impl Objective for ConTeX {
         let labels = Labels::of(batch, self.name(), &views)?;
         let mix = self.mix();
         let z = views.stacked();
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
-            .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
+            .mean(Positives::Group { group: labels.label.clone(), excluded: labels.excluded.clone() })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
             .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix))?;
+            .evaluate(|reductions| class_term(reductions) * mix + self.own_term(reductions) * (1.0 - mix))?;
         let parts = batch.is_detailed().then(|| {
-            let rows = &contrasted.rows;
-            (class_term(rows), self.own_term(rows), nt_xent_own_term(rows))
+            let reductions = &result.reductions;
+            (class_term(reductions), self.own_term(reductions), nt_xent_own_term(reductions))
         });
-        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
-        let evaluation = self.scale().evaluation(&views, contrasted);
+        let [of_class, own] = [0, 1].map(|mean| result.reductions.means[mean].clone());
+        let evaluation = self.scale().evaluation(&views, result);
         let evaluation = match self.variant {
             // Eq. 7 has its own pair inside a logarithm only.
             Variant::Paper => evaluation,
             Variant::Released => {
                 let positives = || self.scale().positive_part(of_class * mix + own * (1.0 - mix));
-                evaluation.in_parts(batch, positives)
+                evaluation.with_parts(batch, positives)
             }
         };
         Ok(match parts {
             None => evaluation,
             Some((class, own, nt_xent)) => labels
-                .counted(evaluation)
+                .with_anchor_counts(evaluation)
                 .with_aux("L_a_sum", Aux::Scalar(class.clone().sum()))
                 .with_aux("L_a_mean", Aux::Scalar(class.mean()))
                 .with_aux("L_b_sum", Aux::Scalar(own.clone().sum()))
@@ -183,26 +185,26 @@ impl Objective for ConTeX {
 pub(crate) struct Labels {
     /// Stacked rows by label.
     pub(crate) label: LabelGroups,
-    /// The part of the anchor's label without positives: the anchor, or all rows of its bias.
-    pub(crate) part: LabelGroups,
+    /// The rows of the anchor's label that are no positives: the anchor, or all rows of its bias.
+    pub(crate) excluded: LabelGroups,
 }
 
 impl Labels {
     /// Reads `labels`, and `bias` if given.
     pub(crate) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
         let labels = batch.groups(objective, "labels", views.size)?;
-        let part = match batch.optional_groups("bias", views.size)? {
+        let excluded = match batch.optional_groups("bias", views.size)? {
             None => views.each_row(),
             Some(bias) => views.groups(labels.iter().zip(bias)),
         };
-        Ok(Self { label: views.groups(labels.iter()), part })
+        Ok(Self { label: views.groups(labels.iter()), excluded })
     }
 
     /// Adds the numbers of anchors without positives and without negatives.
-    pub(crate) fn counted(&self, evaluation: Evaluation) -> Evaluation {
+    pub(crate) fn with_anchor_counts(&self, evaluation: Evaluation) -> Evaluation {
         let rows = self.label.rows();
         let count = |is_without: &dyn Fn(&usize) -> bool| (0..rows).filter(is_without).count() as f64;
-        let positive = count(&|&i| self.label.size_of(i) == self.part.size_of(i));
+        let positive = count(&|&i| self.label.size_of(i) == self.excluded.size_of(i));
         let negative = count(&|&i| self.label.size_of(i) == rows);
         evaluation
             .with_aux("anchors_without_positive", Aux::Number(positive))
@@ -211,19 +213,19 @@ impl Labels {
 }
 
 /// `L_a` from the first mean and the first sum.
-pub(crate) fn class_term(rows: &Rows) -> Tensor<1> {
-    let negatives = rows.sums[0].clone();
-    where_present(rows.with_positives(0, negatives.clone()) - rows.means[0].clone(), &negatives)
+pub(crate) fn class_term(reductions: &Reductions) -> Tensor<1> {
+    let negatives = reductions.sums[0].clone();
+    where_present(reductions.with_positives(0, negatives.clone()) - reductions.means[0].clone(), &negatives)
 }
 
 /// `L_b` as released, from the second mean and the second sum.
-pub(crate) fn nt_xent_own_term(rows: &Rows) -> Tensor<1> {
-    let own = rows.means[1].clone();
-    log_add(rows.sums[1].clone(), own.clone()) - own
+pub(crate) fn nt_xent_own_term(reductions: &Reductions) -> Tensor<1> {
+    let own = reductions.means[1].clone();
+    log_add(reductions.sums[1].clone(), own.clone()) - own
 }
 
 /// `L_b` as printed.
-fn unbounded_own_term(rows: &Rows) -> Tensor<1> {
-    let negatives = rows.sums[1].clone();
-    where_present(negatives.clone() - log_add(negatives.clone(), rows.means[1].clone()), &negatives)
+fn unbounded_own_term(reductions: &Reductions) -> Tensor<1> {
+    let negatives = reductions.sums[1].clone();
+    where_present(negatives.clone() - log_add(negatives.clone(), reductions.means[1].clone()), &negatives)
 }

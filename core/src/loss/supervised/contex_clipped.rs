@@ -111,19 +111,25 @@ impl Objective for ConTeXClipped {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;
         let z = views.stacked();
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
-            .mean(Positives::Farther { group: labels.label.clone(), part: labels.part.clone(), sum: 0 })
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
+            .mean(Positives::Farther {
+                group: labels.label.clone(),
+                excluded: labels.excluded.clone(),
+                sum: 0,
+            })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
             .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix))?;
-        let class = class_term(&contrasted.rows).mean() * self.scale().ratio();
-        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
+            .evaluate(|reductions| {
+                class_term(reductions) * self.mix + nt_xent_own_term(reductions) * (1.0 - self.mix)
+            })?;
+        let class = class_term(&result.reductions).mean() * self.scale().ratio();
+        let [of_class, own] = [0, 1].map(|mean| result.reductions.means[mean].clone());
         let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
-        let evaluation = self.scale().evaluation(&views, contrasted).in_parts(batch, positives);
-        let evaluation = if batch.is_detailed() { labels.counted(evaluation) } else { evaluation };
+        let evaluation = self.scale().evaluation(&views, result).with_parts(batch, positives);
+        let evaluation = if batch.is_detailed() { labels.with_anchor_counts(evaluation) } else { evaluation };
         Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
     }
 }

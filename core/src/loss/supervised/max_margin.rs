@@ -56,13 +56,13 @@ impl MaxMargin {
             let next = cosine.clone() * multiple.clone() * 2.0 - before;
             before = std::mem::replace(&mut multiple, next);
         }
-        let place = cosine.clone().detach();
-        let (mut sign, mut folds) = (place.ones_like(), place.zeros_like());
+        let constant = cosine.clone().detach();
+        let (mut sign, mut folds) = (constant.ones_like(), constant.zeros_like());
         for fold in 1..self.margin {
             let edge = (f64::from(fold) * std::f64::consts::PI / f64::from(self.margin)).cos();
-            let beyond = place.clone().lower_elem(edge).float().cast(place.dtype());
-            sign = sign * (beyond.clone() * -2.0 + 1.0);
-            folds = folds + beyond;
+            let is_past = constant.clone().lower_elem(edge).float().cast(constant.dtype());
+            sign = sign * (is_past.clone() * -2.0 + 1.0);
+            folds = folds + is_past;
         }
         multiple * sign - folds * 2.0
     }

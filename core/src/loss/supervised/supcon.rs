@@ -66,14 +66,14 @@ impl SupCon {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.groups(objective, "labels", views.size)?;
         let z = views.stacked();
-        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
-            .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
+        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .with_peers(batch.peers())
+            .mean(Positives::Group { group: views.groups(labels.iter()), excluded: views.each_row() })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())?;
-        let positives = contrasted.rows.means[0].clone();
-        let evaluation = self.scale().evaluation(&views, contrasted);
-        Ok(evaluation.in_parts(batch, || self.scale().positive_part(positives)))
+            .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())?;
+        let positives = result.reductions.means[0].clone();
+        let evaluation = self.scale().evaluation(&views, result);
+        Ok(evaluation.with_parts(batch, || self.scale().positive_part(positives)))
     }
 }
 

@@ -88,7 +88,7 @@ impl Objective for AlignUniform {
         let [grad_uniform_a, grad_uniform_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
         Ok(views
             .with_gradients(loss, grad_uniform_a + grad_align.clone(), grad_uniform_b - grad_align)
-            .in_parts(batch, || align.clone() * self.align_w)
+            .with_parts(batch, || align.clone() * self.align_w)
             .with_aux("align", Aux::Scalar(align))
             .with_aux("uniform", Aux::Scalar(uniform)))
     }

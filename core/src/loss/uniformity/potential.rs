@@ -57,16 +57,16 @@ fn by_anchors(
     let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
     let pairs = (n as f64 * (n - 1) as f64).ln();
     let result = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?
-        .among(Some(peers))
+        .with_peers(Some(peers))
         .log_sum_exp(LogSumExp::apart(n))
-        .evaluate(|rows| {
-            let sums = &rows.sums[0];
+        .evaluate(|reductions| {
+            let sums = &reductions.sums[0];
             let largest = sums.clone().detach().max();
             (sums.clone() - largest.clone()).exp().sum().log() + largest - pairs
         })?;
     let columns = |of: &Tensor<2>, from: usize, to: usize| of.clone().slice([0..n, from..to]);
-    let of_halves =
-        columns(&result.anchors, width, width + 1) + columns(&result.candidates, width + 1, width + 2);
-    let of_rows = columns(&result.anchors, 0, width) + columns(&result.candidates, 0, width);
+    let of_halves = columns(&result.grad_anchors, width, width + 1)
+        + columns(&result.grad_candidates, width + 1, width + 2);
+    let of_rows = columns(&result.grad_anchors, 0, width) + columns(&result.grad_candidates, 0, width);
     Ok((result.per_anchor, of_rows - rows * of_halves))
 }

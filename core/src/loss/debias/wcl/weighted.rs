@@ -30,7 +30,7 @@ use crate::loss::infonce::dcl::Debias;
 use crate::loss::infonce::hcl::reweighted;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{
-    LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, log_add, other_view,
+    LogSumExp, PairWeights, PairwiseLoss, Positives, Reductions, Weight, log_add, other_view,
 };
 use crate::loss::spec::{
     BIASED_A, BIASED_B, Described, Family, Form, Networks, Parameter, Range, Spec, VIEW_A, VIEW_B,
@@ -174,12 +174,12 @@ impl Described for WclWeightedInfoNce {
             Parameter::choice(
                 "distance",
                 &["squared", "euclidean"],
-                "how distances are measured, as printed",
+                "distance of unit rows in the form `paper`",
             ),
             Parameter::choice(
                 "correction",
                 &["none", "dcl", "hcl"],
-                "what is done about positives among the negatives",
+                "correction for positives among the negatives",
             ),
             Parameter::number(
                 "tau_plus",
@@ -223,7 +223,7 @@ impl WclWeightedInfoNce {
         let tile = tile_rows(batch.tile(), 2 * b, 2 * b).min(MOST_ROWS);
         let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
         let mut contrast = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .among(batch.peers())
+            .with_peers(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
             .log_sum_exp(negatives);
@@ -231,15 +231,15 @@ impl WclWeightedInfoNce {
             contrast = contrast.log_sum_exp(LogSumExp::apart(b).with_power(self.beta));
         }
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = contrast.evaluate(|rows: &Rows| {
-            let own = rows.means[0].clone();
+        let result = contrast.evaluate(|reductions: &Reductions| {
+            let own = reductions.means[0].clone();
             match self.correction {
-                Correction::None => log_add(own.clone(), rows.sums[0].clone()) - own,
-                Correction::Dcl => debias.loss(own, rows.sums[0].clone()),
-                Correction::Hcl => debias.loss(own, reweighted(rows, b)),
+                Correction::None => log_add(own.clone(), reductions.sums[0].clone()) - own,
+                Correction::Dcl => debias.loss(own, reductions.sums[0].clone()),
+                Correction::Hcl => debias.loss(own, reweighted(reductions, b)),
             }
         })?;
-        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
         } else {

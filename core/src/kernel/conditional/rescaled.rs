@@ -1,24 +1,23 @@
-//! Weights of which only the shares of a row count, in a size that every float type holds.
+//! Rescales rows of tiny weights for losses in which only the ratios of the weights of a row count, so that `f32` can represent them.
 
 use super::{ConditionalEmbedding, Form};
 
-/// The largest weight of a raised row: shares down to 1e-38, the least number of `f32`, are no [negligible](super::device) weights.
+/// The largest weight of a rescaled row: shares down to 1e-38, the least number of `f32`, are no [negligible](super::device) weights.
 const LARGEST: f64 = 1e8;
 
 impl ConditionalEmbedding {
-    /// The same with each row whose largest weight of another sample is below `least` multiplied, so that this weight becomes 1e8.
-    /// Of such a row the negative weights and the sample's own are 0. The shares that its positive weights have of their sum do not
-    /// change.
+    /// Multiplies each row whose largest weight of another sample is below `least`, so that this weight becomes 1e8. The negative
+    /// weights of such a row and the sample's own become 0. The ratios of its positive weights do not change.
     ///
-    /// `None` if there is no such row; with one, the matrix is not symmetric. Products of factors are left as they are: they have no
-    /// digits of so small a weight.
-    pub(crate) fn raised(&self, least: f64) -> Option<Self> {
+    /// Returns `None` if there is no such row; with one, the matrix is not symmetric. Products of factors are left as they are: they
+    /// have no digits of so small a weight.
+    pub(crate) fn rescaled(&self, least: f64) -> Option<Self> {
         let n = self.rows();
         let small: Vec<usize> = match &self.form {
             Form::Factors { .. } => return None,
             Form::Dense(weights) => small_rows(n, least, |i, j| weights[(i, j)]),
             Form::Groups(groups) => small_rows(n, least, |i, j| groups.weight(i, j)),
-            Form::Single(weights) => small_rows(n, least, |i, j| f64::from(weights.values[i * n + j])),
+            Form::DenseF32(weights) => small_rows(n, least, |i, j| f64::from(weights.values[i * n + j])),
         };
         if small.is_empty() {
             return None;
@@ -34,7 +33,8 @@ impl ConditionalEmbedding {
     }
 }
 
-/// The rows with weights of other samples, all of them below `least`. Of most rows only the first few weights are looked at.
+/// The rows whose weights of other samples are all below `least`, and some of them above 0. Most rows are decided by their first few
+/// weights.
 fn small_rows(n: usize, least: f64, weight: impl Fn(usize, usize) -> f64) -> Vec<usize> {
     let others = |i: usize| (0..n).filter(move |&j| j != i);
     let is_small =
@@ -53,12 +53,12 @@ mod tests {
     fn a_row_of_small_weights_keeps_its_shares_and_others_stay() {
         let z = Matrix::new(3, 2, vec![0.0, 3.0, 0.0, -3.1, 12.0, 0.0]).unwrap();
         let operator = ConditionalEmbedding::new(&Kernel::rbf(1.0), &z, 0.01).unwrap();
-        let (weights, raised) = (operator.to_matrix(), operator.raised(1e-20).unwrap().to_matrix());
+        let (weights, rescaled) = (operator.to_matrix(), operator.rescaled(1e-20).unwrap().to_matrix());
         assert!(weights[(2, 1)] > 0.0 && weights[(2, 0)] > weights[(2, 1)] && weights[(2, 0)] < 1e-30);
-        assert_eq!([raised.row(0), raised.row(1)], [weights.row(0), weights.row(1)]);
-        assert_eq!(raised.row(2), [1e8, 1e8 * (weights[(2, 1)] / weights[(2, 0)]), 0.0]);
-        assert!(operator.raised(1e-60).is_none());
+        assert_eq!([rescaled.row(0), rescaled.row(1)], [weights.row(0), weights.row(1)]);
+        assert_eq!(rescaled.row(2), [1e8, 1e8 * (weights[(2, 1)] / weights[(2, 0)]), 0.0]);
+        assert!(operator.rescaled(1e-60).is_none());
         let alone = ConditionalEmbedding::new(&Kernel::ExactMatch, &z, 0.01).unwrap();
-        assert!(alone.raised(1e-20).is_none(), "a row without weights has no shares");
+        assert!(alone.rescaled(1e-20).is_none(), "a row without weights has no shares");
     }
 }
