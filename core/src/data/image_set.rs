@@ -47,8 +47,8 @@ pub trait ImageSource: Debug + Send + Sync {
     /// [`DatasetError::Unreadable`] if an image cannot be read.
     fn read(&self, numbers: &[u32], pixels: &mut [u8]) -> Result<()>;
 
-    /// The width of the picture of each image over its height, divided by that of the image, if pictures of other shapes
-    /// are squeezed into the images.
+    /// The stretch of each image, if pictures of other shapes are squeezed into the images: the aspect ratio (width over height) of
+    /// the picture, divided by that of the image.
     fn stretches(&self) -> Option<&[f32]> {
         None
     }
@@ -68,8 +68,8 @@ pub struct ImageSet {
     selected: Option<Arc<[u32]>>,
     /// The file of each image of the source, where the source does not know it.
     files: Option<Arc<[ImageFile]>>,
-    /// True if pictures that are squeezed into the images are evaluated so.
-    seen_squeezed: bool,
+    /// True if an evaluation reads squeezed pictures as they are.
+    evaluated_squeezed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -96,7 +96,12 @@ impl Source {
 
 impl From<Images> for ImageSet {
     fn from(images: Images) -> Self {
-        Self { source: Source::Memory(Arc::new(images)), selected: None, files: None, seen_squeezed: false }
+        Self {
+            source: Source::Memory(Arc::new(images)),
+            selected: None,
+            files: None,
+            evaluated_squeezed: false,
+        }
     }
 }
 
@@ -136,7 +141,7 @@ impl ImageSet {
         if u32::try_from(count).is_err() {
             return Err(DatasetError::parameter("images", count, "expected at most 2^32"));
         }
-        Ok(Self { source: Source::Elsewhere(source), selected: None, files: None, seen_squeezed: false })
+        Ok(Self { source: Source::Elsewhere(source), selected: None, files: None, evaluated_squeezed: false })
     }
 
     /// The size of each image.
@@ -209,16 +214,16 @@ impl ImageSet {
         matches!(self.source, Source::Memory(_))
     }
 
-    /// True if pictures of other shapes are squeezed into the images, and an evaluation sees their middles.
-    pub(super) fn is_seen_upright(&self) -> bool {
+    /// True if pictures of other shapes are squeezed into the images, and an evaluation reads their middles.
+    pub(super) fn is_cropped_for_evaluation(&self) -> bool {
         let Source::Elsewhere(source) = &self.source else { return false };
-        source.stretches().is_some() && !self.seen_squeezed
+        source.stretches().is_some() && !self.evaluated_squeezed
     }
 
-    /// These images, made of those of another set in their order: with its files if they lie in memory, and seen as they are.
-    pub(super) fn made_of(self, other: &Self) -> Self {
+    /// These images, derived from those of another set in their order: with its files if they lie in memory, and evaluated alike.
+    pub(super) fn derived_from(self, other: &Self) -> Self {
         let files = if self.is_in_memory() { other.files_in_order() } else { self.files };
-        Self { files, seen_squeezed: other.seen_squeezed, ..self }
+        Self { files, evaluated_squeezed: other.evaluated_squeezed, ..self }
     }
 
     /// The stretches of the images `indices`, if pictures of other shapes are squeezed into the images.
@@ -229,11 +234,10 @@ impl ImageSet {
         Some(indices.iter().map(|at| of_image(at).map_or(1.0, f64::from)).collect())
     }
 
-    /// The same images, of which pictures that are squeezed into them stay so in [`upright`](Self::upright): their shapes are for
-    /// random crops alone.
+    /// The same images, which an evaluation reads squeezed, as they are: stretches are for random crops alone.
     #[must_use]
-    pub fn seen_squeezed(self) -> Self {
-        Self { seen_squeezed: true, ..self }
+    pub fn evaluated_squeezed(self) -> Self {
+        Self { evaluated_squeezed: true, ..self }
     }
 
     /// The same images with the file of each, for images in memory that were files.

@@ -19,12 +19,12 @@
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
 pub mod catalogue;
-mod changed;
 mod error;
 pub mod formats;
 mod image_set;
 pub mod resize;
 pub mod synthetic;
+mod transformed;
 
 use std::collections::BTreeMap;
 

@@ -30,7 +30,7 @@ pub(crate) fn preview(dataset: &Dataset, count: usize) -> Result<Vec<u8>> {
 
 fn sheet(dataset: &Dataset, count: usize) -> Result<RgbImage> {
     let chosen = choose(dataset, count);
-    let images = dataset.images.upright()?.read(&chosen)?;
+    let images = dataset.images.for_evaluation()?.read(&chosen)?;
     let columns = chosen.len().div_ceil(dataset.classes.len().max(1)).clamp(8, 20) as u32;
     let (height, width) = (images.height as u32, images.width as u32);
     let scale = CELL.div_ceil(width.max(1)).max(1);

@@ -85,7 +85,7 @@ impl<'a> PreparedImages<'a> {
     fn batches(&self) -> Result<Ahead> {
         let (count, sides) = (self.images.len(), self.sides);
         let plan = (0..count).step_by(BATCH).map(move |start| (start..(start + BATCH).min(count)).collect());
-        Ahead::new(self.images.upright()?, plan, move |images| fitted(images, sides), &self.device)
+        Ahead::new(self.images.for_evaluation()?, plan, move |images| fitted(images, sides), &self.device)
     }
 }
 

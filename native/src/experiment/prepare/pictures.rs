@@ -92,7 +92,7 @@ fn one_part(
         Some((section, features)) => features.of(&catalogue.files)?.map(|table| (&section.name, table)),
         None => None,
     };
-    let images = if section.fit == Fit::Crops { images.seen_squeezed() } else { images };
+    let images = if section.fit == Fit::Crops { images.evaluated_squeezed() } else { images };
     let dataset = catalogue.into_dataset(images)?;
     Ok(match features {
         Some((name, table)) => dataset.with_condition(name, Condition::Numeric(table))?,

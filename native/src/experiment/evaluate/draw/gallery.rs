@@ -58,7 +58,7 @@ fn row(anchor: usize, unit: &Matrix, test: &Dataset) -> Result<GalleryRow> {
 
 fn shown(some: &[(usize, f64)], test: &Dataset) -> Result<Shown> {
     let indices: Vec<usize> = some.iter().map(|one| one.0).collect();
-    let images = test.images.upright()?.read(&indices)?;
+    let images = test.images.for_evaluation()?.read(&indices)?;
     let images = match images.height.max(images.width) {
         side if side > SIDE && !images.is_empty() => resize(&images, SIDE, SIDE, Interpolation::Bilinear)?,
         _ => images,

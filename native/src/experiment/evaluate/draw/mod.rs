@@ -46,7 +46,7 @@ pub(crate) fn sample_figures(session: &Session) -> Result<Figures> {
 fn thumbnails(test: &Dataset) -> Result<Thumbnails> {
     let shown = map::sample(test.len());
     let images =
-        resize(&test.images.upright()?.read(&shown)?, THUMBNAIL, THUMBNAIL, Interpolation::Bilinear)?;
+        resize(&test.images.for_evaluation()?.read(&shown)?, THUMBNAIL, THUMBNAIL, Interpolation::Bilinear)?;
     let (columns, count) = (THUMBNAILS_IN_A_ROW, shown.len());
     Ok(Thumbnails { picture: small_sheet(&images, columns)?, side: THUMBNAIL, columns, count })
 }
@@ -65,7 +65,7 @@ fn samples(
     let first: Vec<usize> = (0..count).collect();
     let images = train.images.read(&first)?;
     let stretches = train.images.stretches(&first);
-    let as_seen = train.images.select(&first).upright()?.in_memory()?;
+    let as_seen = train.images.select(&first).for_evaluation()?.in_memory()?;
     let shown = HostPlanes::new(&images, ByteForm::of(device)).upload(device).images();
     let mut rng = stream(seed, Purpose::Augmentation, 0);
     let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&as_seen, count)? }];

@@ -1,4 +1,5 @@
-//! Images that are changed each time that they are read: resized, or cut to the middle of a picture that is squeezed into them.
+//! Images that are transformed each time that they are read: resized, or cropped to the middle of the picture that was squeezed into
+//! a square.
 
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ impl ImageSet {
         let resized = if self.is_in_memory() {
             Self::from(resize(&*self.in_memory()?, height, width, interpolation)?)
         } else {
-            Self::new(Arc::new(Changed::resized(self.clone(), height, width, interpolation)))?
+            Self::new(Arc::new(Transformed::resized(self.clone(), height, width, interpolation)))?
         };
-        Ok(resized.made_of(self))
+        Ok(resized.derived_from(self))
     }
 
-    /// The same images with the stretch of each, see [`ImageSource::stretches`].
+    /// The same images with the stretch of each, its aspect ratio relative to the image; see [`ImageSource::stretches`].
     ///
     /// # Errors
     /// [`DatasetError::Count`] if there is not one an image.
@@ -32,59 +33,59 @@ impl ImageSet {
             let (expected, found) = (self.len(), stretches.len());
             return Err(DatasetError::Count { what: "aspect ratios".into(), expected, found });
         }
-        Self::new(Arc::new(Changed::stretched(self.clone(), stretches)))
+        Self::new(Arc::new(Transformed::stretched(self.clone(), stretches)))
     }
 
-    /// The images as an evaluation sees them: the middle of each picture in the shape of the images, if pictures of other shapes are
-    /// squeezed into these; else the images as they are.
+    /// The images as an evaluation reads them. If pictures of other shapes are squeezed into the images: the middle of each picture,
+    /// in its own aspect ratio, unless the set is [`evaluated_squeezed`](Self::evaluated_squeezed). Else the images as they are.
     ///
     /// # Errors
     /// The set is too large.
-    pub fn upright(&self) -> Result<Self> {
-        if !self.is_seen_upright() {
+    pub fn for_evaluation(&self) -> Result<Self> {
+        if !self.is_cropped_for_evaluation() {
             return Ok(self.clone());
         }
-        Self::new(Arc::new(Changed::upright(self.clone())))
+        Self::new(Arc::new(Transformed::middles(self.clone())))
     }
 }
 
-/// Images that are changed when they are read.
+/// Images that are transformed when they are read.
 #[derive(Debug)]
-struct Changed {
+struct Transformed {
     images: ImageSet,
     shape: ImageShape,
-    change: Option<Change>,
+    transform: Option<Transform>,
     stretches: Option<Vec<f32>>,
 }
 
-/// What a read changes.
+/// The transform of a read.
 #[derive(Debug)]
-enum Change {
-    /// Another size.
-    Size(Interpolation),
-    /// The middle of each picture in place of all of it.
+enum Transform {
+    /// Resizes.
+    Resize(Interpolation),
+    /// Crops to the middle of each picture.
     Middle,
 }
 
-impl Changed {
+impl Transformed {
     /// Images in another size; a picture that is squeezed into one stays so.
     fn resized(images: ImageSet, height: usize, width: usize, by: Interpolation) -> Self {
         let shape = ImageShape { height, width, channels: images.channels() };
         let stretches = images.stretches(&(0..images.len()).collect::<Vec<_>>());
         let stretches = stretches.map(|all| all.into_iter().map(|stretch| stretch as f32).collect());
-        Self { images, shape, change: Some(Change::Size(by)), stretches }
+        Self { images, shape, transform: Some(Transform::Resize(by)), stretches }
     }
 
     /// Images with the stretch of each, their pixels as they are.
     fn stretched(images: ImageSet, stretches: Vec<f32>) -> Self {
         let shape = images.shape();
-        Self { images, shape, change: None, stretches: Some(stretches) }
+        Self { images, shape, transform: None, stretches: Some(stretches) }
     }
 
     /// The middles of the pictures that are squeezed into images.
-    fn upright(images: ImageSet) -> Self {
+    fn middles(images: ImageSet) -> Self {
         let shape = images.shape();
-        Self { images, shape, change: Some(Change::Middle), stretches: None }
+        Self { images, shape, transform: Some(Transform::Middle), stretches: None }
     }
 
     /// The middle of the picture that is squeezed into an image.
@@ -100,7 +101,7 @@ impl Changed {
     }
 }
 
-impl ImageSource for Changed {
+impl ImageSource for Transformed {
     fn shape(&self) -> ImageShape {
         self.shape
     }
@@ -113,10 +114,10 @@ impl ImageSource for Changed {
         let indices: Vec<usize> = numbers.iter().map(|&number| number as usize).collect();
         let images = self.images.read(&indices)?;
         let ImageShape { height, width, channels } = self.shape;
-        let changed = match self.change {
+        let changed = match self.transform {
             None => images,
-            Some(Change::Size(interpolation)) => resize(&images, height, width, interpolation)?,
-            Some(Change::Middle) => {
+            Some(Transform::Resize(interpolation)) => resize(&images, height, width, interpolation)?,
+            Some(Transform::Middle) => {
                 let stretches = self.images.stretches(&indices).unwrap_or_default();
                 let mut middles = Vec::with_capacity(pixels.len());
                 for (image, stretch) in images.iter().zip(stretches) {
@@ -158,13 +159,13 @@ mod tests {
         let set = ImageSet::from(both).stretched(vec![2.0, 0.5]).unwrap();
         assert_eq!(set.stretches(&[1, 0]), Some(vec![0.5, 2.0]));
         assert_eq!(set.select(&[1]).stretches(&[0]), Some(vec![0.5]));
-        let squeezed_ones = set.clone().seen_squeezed().select(&[1, 0]);
+        let squeezed_ones = set.clone().evaluated_squeezed().select(&[1, 0]);
         assert_eq!(squeezed_ones.stretches(&[0, 1]), Some(vec![0.5, 2.0]), "crops have their shapes");
-        let whole = squeezed_ones.upright().unwrap();
+        let whole = squeezed_ones.for_evaluation().unwrap();
         assert_eq!(whole.read(&[0, 1]).unwrap(), squeezed_ones.read(&[0, 1]).unwrap());
         let smaller = squeezed_ones.resized(2, 2, Interpolation::Bilinear).unwrap();
-        assert_eq!(smaller.upright().unwrap().read(&[0]).unwrap(), smaller.read(&[0]).unwrap());
-        let upright = set.select(&[1, 0]).upright().unwrap();
+        assert_eq!(smaller.for_evaluation().unwrap().read(&[0]).unwrap(), smaller.read(&[0]).unwrap());
+        let upright = set.select(&[1, 0]).for_evaluation().unwrap();
         assert_eq!(upright.stretches(&[0]), None);
         let upright = upright.read(&[0, 1]).unwrap();
         // Rows are the same, so that the middle rows of the high picture are too.
