@@ -28,7 +28,7 @@ const SHARE: usize = 5;
 
 /// The targets of a probe, one entry a sample.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answers {
+pub enum ProbeTargets {
     /// Integer labels.
     Classes {
         /// Below `classes`.
@@ -40,7 +40,7 @@ pub enum Answers {
     Values(Matrix),
 }
 
-impl Answers {
+impl ProbeTargets {
     /// The targets of the samples `indices`, in that order.
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
@@ -56,14 +56,14 @@ impl Answers {
 
 /// A fitted probe.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reader {
+pub enum FittedProbe {
     /// A classifier.
     Classes(LinearProbe),
     /// A regression of numbers.
     Values(Ridge),
 }
 
-impl Reader {
+impl FittedProbe {
     /// Fits a probe with the penalty λ of `config`, starting from another probe if given: the minimiser is the
     /// same.
     ///
@@ -72,10 +72,10 @@ impl Reader {
     pub fn fit(
         config: &LinearProbeConfig,
         rows: &dyn Rows,
-        answers: &Answers,
+        targets: &ProbeTargets,
         from: Option<&Self>,
     ) -> Result<Self> {
-        Fits::of(config, rows, answers, from)?.fit(config.regularisation)
+        PenaltyPath::of(config, rows, targets, from)?.fit(config.regularisation)
     }
 
     /// Class scores, or predicted values, of every row: `[n, m]`.
@@ -93,19 +93,19 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::Shape`] if the targets do not match the rows or the kind of the probe.
-    pub fn errors(&self, rows: &dyn Rows, answers: &Answers) -> Result<Vec<f64>> {
+    pub fn errors(&self, rows: &dyn Rows, targets: &ProbeTargets) -> Result<Vec<f64>> {
         let scores = self.scores(rows)?;
-        match answers {
-            Answers::Values(values) => {
-                check_size("answers", values, scores.rows(), scores.columns())?;
+        match targets {
+            ProbeTargets::Values(values) => {
+                check_size("targets", values, scores.rows(), scores.columns())?;
                 let squared = |(a, b): (&[f64], &[f64])| {
                     let sum: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
                     sum / a.len().max(1) as f64
                 };
                 Ok(scores.iter_rows().zip(values.iter_rows()).map(squared).collect())
             }
-            Answers::Classes { labels, .. } => {
-                check_labels("answers", labels, scores.rows(), scores.columns())?;
+            ProbeTargets::Classes { labels, .. } => {
+                check_labels("targets", labels, scores.rows(), scores.columns())?;
                 let named = metrics::predictions(&scores)?;
                 Ok(named.iter().zip(labels).map(|(a, b)| f64::from(u8::from(a != b))).collect())
             }
@@ -113,35 +113,35 @@ impl Reader {
     }
 }
 
-/// Fits probes to the same rows with one penalty after another, and computes everything that does not depend on the penalty once.
-enum Fits<'a> {
+/// Fits probes to the same rows with one penalty after another: everything that does not depend on the penalty is computed once.
+enum PenaltyPath<'a> {
     Classes(ProbePath<'a>),
     Values(NormalEquations),
 }
 
-impl<'a> Fits<'a> {
+impl<'a> PenaltyPath<'a> {
     fn of(
         config: &LinearProbeConfig,
         rows: &'a dyn Rows,
-        answers: &'a Answers,
-        from: Option<&Reader>,
+        targets: &'a ProbeTargets,
+        from: Option<&FittedProbe>,
     ) -> Result<Self> {
-        Ok(match (answers, from) {
-            (Answers::Values(values), _) => Self::Values(NormalEquations::of(rows, values)?),
-            (Answers::Classes { labels, classes }, from) => {
+        Ok(match (targets, from) {
+            (ProbeTargets::Values(values), _) => Self::Values(NormalEquations::of(rows, values)?),
+            (ProbeTargets::Classes { labels, classes }, from) => {
                 let path = config.path(rows, Target::Classes { labels, classes: *classes })?;
                 Self::Classes(match from {
-                    Some(Reader::Classes(from)) => path.starting_at(&from.weight, &from.bias)?,
+                    Some(FittedProbe::Classes(from)) => path.starting_at(&from.weight, &from.bias)?,
                     _ => path,
                 })
             }
         })
     }
 
-    fn fit(&mut self, penalty: f64) -> Result<Reader> {
+    fn fit(&mut self, penalty: f64) -> Result<FittedProbe> {
         Ok(match self {
-            Self::Classes(path) => Reader::Classes(path.fit(penalty)?),
-            Self::Values(equations) => Reader::Values(equations.solve(penalty)?),
+            Self::Classes(path) => FittedProbe::Classes(path.fit(penalty)?),
+            Self::Values(equations) => FittedProbe::Values(equations.solve(penalty)?),
         })
     }
 }
@@ -153,31 +153,31 @@ pub struct Choice {
     pub penalty: f64,
     /// The error of each held-out sample, at that λ.
     pub errors: Vec<f64>,
-    /// The probe with these errors, fitted to the other samples.
-    pub reader: Reader,
+    /// The probe with these errors, which is fitted to the other samples.
+    pub probe: FittedProbe,
 }
 
 impl Choice {
-    /// Chooses among `penalties` by the errors on `judged`, with probes that are fitted to `fitted`.
+    /// Chooses among `penalties` by the errors on `validation`, with probes that are fitted to `fitted`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no penalty; as [`Reader::fit`] and [`Reader::errors`].
+    /// [`Error::Parameter`] if there is no penalty; as [`FittedProbe::fit`] and [`FittedProbe::errors`].
     pub fn among(
         penalties: &[f64],
         config: &LinearProbeConfig,
-        fitted: (&dyn Rows, &Answers),
-        judged: (&dyn Rows, &Answers),
+        fitted: (&dyn Rows, &ProbeTargets),
+        validation: (&dyn Rows, &ProbeTargets),
     ) -> Result<Self> {
         let mut penalties = penalties.to_vec();
         // The strongest first: it is the quickest to fit, and the next fit starts from it.
         penalties.sort_by(|a, b| b.total_cmp(a));
-        let mut fits = Fits::of(config, fitted.0, fitted.1, None)?;
+        let mut path = PenaltyPath::of(config, fitted.0, fitted.1, None)?;
         let mut best: Option<Self> = None;
         for penalty in penalties {
-            let reader = fits.fit(penalty)?;
-            let errors = reader.errors(judged.0, judged.1)?;
+            let probe = path.fit(penalty)?;
+            let errors = probe.errors(validation.0, validation.1)?;
             if best.as_ref().is_none_or(|best| mean(&errors) < mean(&best.errors)) {
-                best = Some(Self { penalty, errors, reader });
+                best = Some(Self { penalty, errors, probe });
             }
         }
         best.ok_or_else(|| Error::parameter("penalties", "empty", "expected at least one"))
@@ -196,7 +196,7 @@ impl Choice {
 /// Splits the samples, or `most` of them, at random into those for fitting and a fifth for validation, each in
 /// ascending order; `None` if there are too few to hold one out. The same seed gives the same split. If the number of the subject of each
 /// sample is given, the two parts share no subject.
-pub fn cut(
+pub fn split_validation(
     samples: usize,
     subjects: Option<&[usize]>,
     most: usize,
@@ -206,19 +206,19 @@ pub fn cut(
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     order.truncate(most);
     let held_out = order.len() / SHARE;
-    let (mut fitted, mut judged) = match subjects {
+    let (mut fitted, mut validation) = match subjects {
         None => {
-            let judged = order.split_off(order.len() - held_out);
-            (order, judged)
+            let validation = order.split_off(order.len() - held_out);
+            (order, validation)
         }
         Some(subjects) => {
-            let (fitted, judged) = split_subjects(&select(subjects, &order), held_out, seed)?;
-            (select(&order, &fitted), select(&order, &judged))
+            let (fitted, validation) = split_subjects(&select(subjects, &order), held_out, seed)?;
+            (select(&order, &fitted), select(&order, &validation))
         }
     };
     fitted.sort_unstable();
-    judged.sort_unstable();
-    (!judged.is_empty()).then_some((fitted, judged))
+    validation.sort_unstable();
+    (!validation.is_empty()).then_some((fitted, validation))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -247,33 +247,38 @@ mod tests {
         (rows, values)
     }
 
-    fn choose(rows: &Matrix, answers: &Answers) -> Choice {
-        let (fitted, judged) = cut(rows.rows(), None, usize::MAX, 0).unwrap();
-        let part = |part: &[usize]| (rows.select(part), answers.select(part));
-        let (fitted, judged) = (part(&fitted), part(&judged));
+    fn choose(rows: &Matrix, targets: &ProbeTargets) -> Choice {
+        let (fitted, validation) = split_validation(rows.rows(), None, usize::MAX, 0).unwrap();
+        let part = |part: &[usize]| (rows.select(part), targets.select(part));
+        let (fitted, validation) = (part(&fitted), part(&validation));
         let config = LinearProbeConfig::default();
-        Choice::among(&PENALTIES, &config, (&fitted.0, &fitted.1), (&judged.0, &judged.1)).unwrap()
+        Choice::among(&PENALTIES, &config, (&fitted.0, &fitted.1), (&validation.0, &validation.1)).unwrap()
     }
 
     #[test]
     fn noise_asks_for_a_strong_penalty_and_an_exact_map_for_a_weak_one() {
         let (rows, values) = noisy(100);
-        assert_eq!(choose(&rows, &Answers::Values(values.clone())).penalty, 1e-1);
+        assert_eq!(choose(&rows, &ProbeTargets::Values(values.clone())).penalty, 1e-1);
         let labels: Vec<usize> = values.data().iter().map(|&value| usize::from(value > 0.0)).collect();
-        assert!(choose(&rows, &Answers::Classes { labels, classes: 2 }).penalty > 1e-6);
+        assert!(choose(&rows, &ProbeTargets::Classes { labels, classes: 2 }).penalty > 1e-6);
         let exact = Matrix::from_fn(100, 1, |i, _| 3.0 * rows[(i, 1)] - rows[(i, 2)]);
-        assert_eq!(choose(&rows, &Answers::Values(exact)).penalty, 1e-6);
+        assert_eq!(choose(&rows, &ProbeTargets::Values(exact)).penalty, 1e-6);
     }
 
     #[test]
     fn the_start_does_not_change_where_a_fit_ends() {
         let (rows, values) = noisy(200);
         let labels = values.data().iter().map(|&value| usize::from(value > 0.0)).collect();
-        let answers = Answers::Classes { labels, classes: 2 };
+        let targets = ProbeTargets::Classes { labels, classes: 2 };
         let config = |regularisation| LinearProbeConfig { regularisation, ..Default::default() };
-        let strong = Reader::fit(&config(1.0), &rows, &answers, None).unwrap();
+        let strong = FittedProbe::fit(&config(1.0), &rows, &targets, None).unwrap();
         let scores = |from| {
-            Reader::fit(&config(1e-2), &rows, &answers, from).unwrap().scores(&rows).unwrap().data().to_vec()
+            FittedProbe::fit(&config(1e-2), &rows, &targets, from)
+                .unwrap()
+                .scores(&rows)
+                .unwrap()
+                .data()
+                .to_vec()
         };
         let (cold, warm) = (scores(None), scores(Some(&strong)));
         assert!(cold.iter().zip(&warm).all(|(a, b)| (a - b).abs() < 1e-4));
@@ -284,7 +289,7 @@ mod tests {
         // Every probe predicts both classes.
         let rows = Matrix::from_fn(40, 1, |i, _| if i % 2 == 0 { -1.0 } else { 1.0 });
         let labels = (0..40).map(|i| i % 2).collect();
-        let choice = choose(&rows, &Answers::Classes { labels, classes: 2 });
+        let choice = choose(&rows, &ProbeTargets::Classes { labels, classes: 2 });
         assert_eq!((choice.penalty, mean(&choice.errors)), (1e-1, 0.0));
     }
 
@@ -293,7 +298,7 @@ mod tests {
         let of = |errors: &[f64]| Choice {
             penalty: 0.0,
             errors: errors.to_vec(),
-            reader: Reader::Values(Ridge { weight: Matrix::zeros(1, 1), bias: vec![0.0] }),
+            probe: FittedProbe::Values(Ridge { weight: Matrix::zeros(1, 1), bias: vec![0.0] }),
         };
         let (plain, luck) = (of(&[1.0, 1.0, 1.0, 1.0]), of(&[2.0, 0.0, 2.0, -0.1]));
         assert!(!luck.is_clearly_better_than(&plain) && !plain.is_clearly_better_than(&plain));
@@ -302,35 +307,39 @@ mod tests {
 
     #[test]
     fn a_fifth_is_held_out_of_what_there_is() {
-        let (fitted, judged) = cut(103, None, usize::MAX, 3).unwrap();
-        assert_eq!((fitted.len(), judged.len()), (83, 20));
-        let mut all = [fitted, judged].concat();
+        let (fitted, validation) = split_validation(103, None, usize::MAX, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (83, 20));
+        let mut all = [fitted, validation].concat();
         all.sort_unstable();
         assert_eq!(all, (0..103).collect::<Vec<_>>());
-        let (fitted, judged) = cut(1000, None, 50, 3).unwrap();
-        assert_eq!((fitted.len(), judged.len()), (40, 10));
-        assert_eq!(cut(4, None, 50, 3), None);
+        let (fitted, validation) = split_validation(1000, None, 50, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (40, 10));
+        assert_eq!(split_validation(4, None, 50, 3), None);
     }
 
     #[test]
     fn no_subject_is_on_both_sides() {
         let subjects: Vec<usize> = (0..1000).map(|i| i / 3).collect();
-        let (fitted, judged) = cut(1000, Some(&subjects), 600, 3).unwrap();
-        assert_eq!((fitted.len(), judged.len()), (480, 120));
-        assert!(!judged.iter().any(|&at| fitted.iter().any(|&other| subjects[other] == subjects[at])));
-        assert_eq!(cut(1000, Some(&[7; 1000]), 600, 3), None);
+        let (fitted, validation) = split_validation(1000, Some(&subjects), 600, 3).unwrap();
+        assert_eq!((fitted.len(), validation.len()), (480, 120));
+        assert!(!validation.iter().any(|&at| fitted.iter().any(|&other| subjects[other] == subjects[at])));
+        assert_eq!(split_validation(1000, Some(&[7; 1000]), 600, 3), None);
     }
 
     #[test]
-    fn answers_of_another_length_are_refused() {
+    fn targets_of_another_length_are_refused() {
         let (rows, values) = noisy(30);
-        let reader =
-            Reader::fit(&LinearProbeConfig::default(), &rows, &Answers::Values(values.clone()), None)
-                .unwrap();
-        let short = Answers::Values(values.select(&[0, 1]));
-        assert!(matches!(reader.errors(&rows, &short), Err(Error::Shape { .. })));
+        let probe = FittedProbe::fit(
+            &LinearProbeConfig::default(),
+            &rows,
+            &ProbeTargets::Values(values.clone()),
+            None,
+        )
+        .unwrap();
+        let short = ProbeTargets::Values(values.select(&[0, 1]));
+        assert!(matches!(probe.errors(&rows, &short), Err(Error::Shape { .. })));
         let config = LinearProbeConfig::default();
-        let all: (&dyn Rows, &Answers) = (&rows, &Answers::Values(values));
+        let all: (&dyn Rows, &ProbeTargets) = (&rows, &ProbeTargets::Values(values));
         assert!(matches!(Choice::among(&[], &config, all, all), Err(Error::Parameter { .. })));
     }
 }

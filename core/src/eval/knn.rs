@@ -9,9 +9,9 @@
 //! two rows of the bank are equally near, the earlier one is taken. The bank is read once, in blocks, so that no
 //! table of all queries by all rows is formed.
 //!
-//! The neighbours are exact: products of rows in 16 bits ([`near`]) only rule out rows that are farther than `k + 1` others by
-//! more than those products can be wrong; of the rows that are left, the products are computed in `f64`, and these order them
-//! and weigh the votes.
+//! The neighbours are exact. Products of rows in 16 bits ([`near`]) only rule rows out: with errors of at most `e`, a row whose
+//! product is more than `2 e` below the `k + 1`-th largest one cannot be among the `k + 1` nearest. The products of the remaining
+//! rows are computed in `f64`, and these order them and weigh the votes.
 
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
@@ -100,8 +100,8 @@ impl KnnConfig {
             return Err(Error::parameter("k", self.k, &range));
         }
         check_table("classes", classes, queries.rows())?;
-        let mut groups = self.searched(bank, queries)?;
-        let of_group = |group: &mut Group| self.votes_of(group, bank, queries, (labels, classes));
+        let mut groups = self.candidates_of_queries(bank, queries)?;
+        let of_group = |group: &mut QueryGroup| self.votes_of(group, bank, queries, (labels, classes));
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
         for (group, results) in parallel::map(&mut groups, of_group).into_iter().enumerate() {
             for (offset, (scores, gap)) in results?.into_iter().enumerate() {
@@ -113,10 +113,10 @@ impl KnnConfig {
     }
 
     /// The candidates of every query.
-    fn searched(&self, bank: &dyn Rows, queries: &dyn Rows) -> Result<Vec<Group>> {
+    fn candidates_of_queries(&self, bank: &dyn Rows, queries: &dyn Rows) -> Result<Vec<QueryGroup>> {
         let starts = (0..queries.rows()).step_by(QUERIES);
-        let groups = parallel::map(starts, |first| Group::new(queries, first, self.k + 1));
-        let mut groups = groups.into_iter().collect::<Result<Vec<Group>>>()?;
+        let groups = parallel::map(starts, |first| QueryGroup::new(queries, first, self.k + 1));
+        let mut groups = groups.into_iter().collect::<Result<Vec<QueryGroup>>>()?;
         let columns = bank.columns();
         let step = (BANK_VALUES / columns.max(1)).clamp(1, BANK);
         let mut values = Vec::new();
@@ -126,8 +126,8 @@ impl KnnConfig {
             bank.read(first, Buffer::Double(&mut values))?;
             let length = longest("bank", &values, columns, first)?;
             let scale = reciprocal(length);
-            let block = Shared { tiles: Tiles::new(&values, columns, |_| scale), first, rows, length };
-            let search = |group: &mut Group| group.search(&block, bank, queries);
+            let block = BankBlock { tiles: Tiles::new(&values, columns, |_| scale), first, rows, length };
+            let search = |group: &mut QueryGroup| group.search(&block, bank, queries);
             parallel::map(groups.iter_mut(), search).into_iter().collect::<Result<()>>()?;
         }
         Ok(groups)
@@ -136,15 +136,15 @@ impl KnnConfig {
     /// Scores of the classes and gap of each query of a group.
     fn votes_of(
         &self,
-        group: &mut Group,
+        group: &mut QueryGroup,
         bank: &dyn Rows,
         queries: &dyn Rows,
         (labels, classes): (&[usize], usize),
     ) -> Result<Vec<(Vec<f64>, Option<f64>)>> {
         let (first, error) = (group.first, group.error);
-        let of_query = |(offset, nearest): (usize, &mut Nearest)| {
+        let of_query = |(offset, nearest): (usize, &mut Candidates)| {
             nearest.prune(error);
-            let mut exact = Exact::new(bank, queries, first + offset)?;
+            let mut exact = ExactProducts::new(bank, queries, first + offset)?;
             let neighbours = exact.nearest(&nearest.candidates, self.k + 1)?;
             let (near, next) = neighbours.split_at(self.k.min(neighbours.len()));
             let mut scores = vec![0.0; classes];
@@ -198,7 +198,7 @@ fn reciprocal(length: f64) -> f64 {
 }
 
 /// A block of the bank for all groups of queries.
-struct Shared {
+struct BankBlock {
     /// The rows divided by `length`.
     tiles: Tiles<{ near::OTHERS }>,
     first: usize,
@@ -208,16 +208,16 @@ struct Shared {
 }
 
 /// Some adjacent queries with their candidates.
-struct Group {
+struct QueryGroup {
     first: usize,
     /// The queries, each divided by its length.
     tiles: Tiles<{ near::QUERIES }>,
-    nearest: Vec<Nearest>,
-    /// The largest error of a product with a row so far.
+    nearest: Vec<Candidates>,
+    /// The bound of the error of the products so far.
     error: f64,
 }
 
-impl Group {
+impl QueryGroup {
     fn new(queries: &dyn Rows, first: usize, wanted: usize) -> Result<Self> {
         let (rows, columns) = (QUERIES.min(queries.rows() - first), queries.columns());
         let mut values = vec![0.0; rows * columns];
@@ -226,18 +226,18 @@ impl Group {
         let lengths: Vec<f64> =
             values.chunks_exact(columns.max(1)).map(|row| reciprocal(dot(row, row).sqrt())).collect();
         let tiles = Tiles::new(&values, columns, |row| lengths[row]);
-        let nearest = (0..rows).map(|_| Nearest::new(wanted)).collect();
+        let nearest = (0..rows).map(|_| Candidates::new(wanted)).collect();
         Ok(Self { first, tiles, nearest, error: 0.0 })
     }
 
     /// Compares the queries with a block.
-    fn search(&mut self, block: &Shared, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
+    fn search(&mut self, block: &BankBlock, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
         let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
         let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
-        // So far, rows that are farther by twice the error of earlier blocks were refused; these products may be wrong by more.
-        let grown = (error - self.error).max(0.0);
-        self.nearest.iter_mut().for_each(|nearest| nearest.threshold -= 2.0 * grown);
-        self.error += grown;
+        // The thresholds allow for the error of earlier blocks; the products of this one may have a larger error.
+        let increase = (error - self.error).max(0.0);
+        self.nearest.iter_mut().for_each(|nearest| nearest.threshold -= 2.0 * increase);
+        self.error += increase;
         let others: Vec<Tile<'_, { near::OTHERS }>> = block.tiles.iter().collect();
         let cached = (CACHED / (near::OTHERS * bank.columns().max(1))).max(1);
         for (part, others) in others.chunks(cached).enumerate() {
@@ -250,18 +250,19 @@ impl Group {
             }
         }
         for (offset, nearest) in self.nearest.iter_mut().enumerate().filter(|(_, near)| near.is_crowded()) {
-            let exact = Exact::new(bank, queries, self.first + offset)?;
-            nearest.settle(exact, self.error)?;
+            let exact = ExactProducts::new(bank, queries, self.first + offset)?;
+            nearest.reduce_exactly(exact, self.error)?;
         }
         Ok(())
     }
 }
 
 /// Offers the rows of a tile, from `row` of its block on, to the queries of another, by their products.
-fn offer(products: &Products, nearest: &mut [Nearest], block: &Shared, row: usize, error: f64) {
+fn offer(products: &Products, nearest: &mut [Candidates], block: &BankBlock, row: usize, error: f64) {
     let (unit, rows) = (block.length / LARGEST.powi(2), near::OTHERS.min(block.rows - row));
     for (products, nearest) in products.iter().zip(nearest) {
-        // At most the threshold; the least integer, which takes every row, until there are enough.
+        // An integer that is at most the threshold, in units of the integer products; the least one, which takes every row, until there
+        // are enough candidates.
         let least = (nearest.threshold / unit - 1.0) as i32;
         if products.iter().fold(false, |any, &product| any | (product >= least)) {
             for (row, &product) in (block.first + row..).zip(&products[..rows]) {
@@ -272,7 +273,8 @@ fn offer(products: &Products, nearest: &mut [Nearest], block: &Shared, row: usiz
 }
 
 /// The candidates for the nearest rows of a query: all that may be among the nearest, given the errors of their products.
-struct Nearest {
+struct Candidates {
+    /// The number of neighbours to find.
     wanted: usize,
     /// The least product of a further candidate.
     threshold: f64,
@@ -280,7 +282,7 @@ struct Nearest {
     candidates: Vec<(f64, usize)>,
 }
 
-impl Nearest {
+impl Candidates {
     fn new(wanted: usize) -> Self {
         Self { wanted, threshold: f64::NEG_INFINITY, candidates: Vec::new() }
     }
@@ -303,13 +305,13 @@ impl Nearest {
         }
     }
 
-    /// True if many candidates are equally near, as far as their products tell.
+    /// True if many candidates are equally near within the error of their products.
     fn is_crowded(&self) -> bool {
         self.candidates.len() > 8 * self.wanted
     }
 
     /// Keeps only the wanted candidates, by their exact products.
-    fn settle(&mut self, mut exact: Exact<'_>, error: f64) -> Result<()> {
+    fn reduce_exactly(&mut self, mut exact: ExactProducts<'_>, error: f64) -> Result<()> {
         let scale = reciprocal(exact.length);
         self.candidates = exact.nearest(&self.candidates, self.wanted)?;
         self.candidates.iter_mut().for_each(|candidate| candidate.0 *= scale);
@@ -319,14 +321,14 @@ impl Nearest {
 }
 
 /// Products of a query with rows of the bank in `f64`.
-struct Exact<'a> {
+struct ExactProducts<'a> {
     bank: &'a dyn Rows,
     query: Vec<f64>,
     length: f64,
     row: Vec<f64>,
 }
 
-impl<'a> Exact<'a> {
+impl<'a> ExactProducts<'a> {
     fn new(bank: &'a dyn Rows, queries: &dyn Rows, at: usize) -> Result<Self> {
         let mut query = vec![0.0; queries.columns()];
         queries.read(at, Buffer::Double(&mut query))?;

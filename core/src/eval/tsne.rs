@@ -55,34 +55,34 @@ impl TsneConfig {
             return Err(Error::parameter("perplexity", self.perplexity, "expected a number above 0"));
         }
         let count = features.rows();
-        let planes = 2.min(count.min(features.columns()));
-        let plane = Pca::fit(features, planes)?.project(features)?;
-        let mut places = Matrix::from_fn(count, 2, |i, k| if k < planes { plane[(i, k)] } else { 0.0 });
-        if count < 4 || planes < 2 {
-            return Ok(places);
+        let axes = 2.min(count.min(features.columns()));
+        let plane = Pca::fit(features, axes)?.project(features)?;
+        let mut positions = Matrix::from_fn(count, 2, |i, k| if k < axes { plane[(i, k)] } else { 0.0 });
+        if count < 4 || axes < 2 {
+            return Ok(positions);
         }
-        let spread = (0..count).map(|i| places[(i, 0)].powi(2)).sum::<f64>() / count as f64;
+        let spread = (0..count).map(|i| positions[(i, 0)].powi(2)).sum::<f64>() / count as f64;
         let scale = START / spread.sqrt().max(f64::MIN_POSITIVE);
-        places.data_mut().iter_mut().for_each(|place| *place *= scale);
+        positions.data_mut().iter_mut().for_each(|coordinate| *coordinate *= scale);
         let joint = joint(features, self.perplexity.min((count - 1) as f64 / 3.0));
-        self.descend(&joint, &mut places);
-        Ok(places)
+        self.descend(&joint, &mut positions);
+        Ok(positions)
     }
 
     /// Gradient descent with momentum and a gain for each coordinate, as in the original.
-    fn descend(&self, joint: &Matrix, places: &mut Matrix) {
-        let rate = (places.rows() as f64 / EXAGGERATION / 4.0).max(50.0);
-        let mut velocity = vec![0.0; places.data().len()];
+    fn descend(&self, joint: &Matrix, positions: &mut Matrix) {
+        let rate = (positions.rows() as f64 / EXAGGERATION / 4.0).max(50.0);
+        let mut velocity = vec![0.0; positions.data().len()];
         let mut gains = vec![1.0_f64; velocity.len()];
         for iteration in 0..self.iterations {
             let (exaggeration, momentum) = if iteration < EARLY { (EXAGGERATION, 0.5) } else { (1.0, 0.8) };
-            let gradient = gradient(joint, places, exaggeration);
-            let state = velocity.iter_mut().zip(&mut gains).zip(places.data_mut());
-            for (((velocity, gain), place), slope) in state.zip(gradient.data()) {
-                let turned = (*slope > 0.0) == (*velocity > 0.0);
-                *gain = if turned { (*gain * 0.8).max(0.01) } else { *gain + 0.2 };
+            let gradient = gradient(joint, positions, exaggeration);
+            let state = velocity.iter_mut().zip(&mut gains).zip(positions.data_mut());
+            for (((velocity, gain), coordinate), slope) in state.zip(gradient.data()) {
+                let is_reversed = (*slope > 0.0) == (*velocity > 0.0);
+                *gain = if is_reversed { (*gain * 0.8).max(0.01) } else { *gain + 0.2 };
                 *velocity = momentum * *velocity - rate * *gain * slope;
-                *place += *velocity;
+                *coordinate += *velocity;
             }
         }
     }
@@ -126,9 +126,9 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
 }
 
 /// `dKL/dy_i = 4 Σ_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|²)`
-fn gradient(joint: &Matrix, places: &Matrix, exaggeration: f64) -> Matrix {
-    let count = places.rows();
-    let axis = |k: usize| -> Vec<f64> { places.iter_rows().map(|place| place[k]).collect() };
+fn gradient(joint: &Matrix, positions: &Matrix, exaggeration: f64) -> Matrix {
+    let count = positions.rows();
+    let axis = |k: usize| -> Vec<f64> { positions.iter_rows().map(|position| position[k]).collect() };
     let axes = [axis(0), axis(1)];
     let forces =
         parallel::map(0..count, |i| Forces::on([axes[0][i], axes[1][i]], [&axes[0], &axes[1]], joint.row(i)));
@@ -153,10 +153,10 @@ mod tests {
         Matrix::from_fn(60, 5, |i, j| rng.random::<f64>() + if j == i % 3 { 10.0 } else { 0.0 })
     }
 
-    fn divergence(joint: &Matrix, places: &Matrix) -> f64 {
-        let count = places.rows();
+    fn divergence(joint: &Matrix, positions: &Matrix) -> f64 {
+        let count = positions.rows();
         let near = |i: usize, j: usize| {
-            let squares: f64 = (0..2).map(|k| (places[(i, k)] - places[(j, k)]).powi(2)).sum();
+            let squares: f64 = (0..2).map(|k| (positions[(i, k)] - positions[(j, k)]).powi(2)).sum();
             if i == j { 0.0 } else { 1.0 / (1.0 + squares) }
         };
         let pairs = || (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j);
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn the_gradient_is_that_of_the_divergence() {
         let joint = joint(&groups(), 8.0);
-        let places = Matrix::from_fn(60, 2, |i, k| ((i * (k + 2) * 37) % 23) as f64 / 9.0);
-        let gradient = gradient(&joint, &places, 1.0);
+        let positions = Matrix::from_fn(60, 2, |i, k| ((i * (k + 2) * 37) % 23) as f64 / 9.0);
+        let gradient = gradient(&joint, &positions, 1.0);
         for at in [0, 17, 58, 119] {
             let moved = |by: f64| {
-                let mut places = places.clone();
-                places.data_mut()[at] += by;
-                divergence(&joint, &places)
+                let mut positions = positions.clone();
+                positions.data_mut()[at] += by;
+                divergence(&joint, &positions)
             };
             let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             let slope = gradient.data()[at];
@@ -198,16 +198,16 @@ mod tests {
     #[test]
     fn the_nearest_point_of_the_map_is_of_the_same_group() {
         let config = TsneConfig { perplexity: 10.0, ..TsneConfig::default() };
-        let places = config.embed(&groups()).unwrap();
-        assert_eq!(places, config.embed(&groups()).unwrap());
+        let positions = config.embed(&groups()).unwrap();
+        assert_eq!(positions, config.embed(&groups()).unwrap());
         let square =
-            |i: usize, j: usize| (0..2).map(|k| (places[(i, k)] - places[(j, k)]).powi(2)).sum::<f64>();
+            |i: usize, j: usize| (0..2).map(|k| (positions[(i, k)] - positions[(j, k)]).powi(2)).sum::<f64>();
         for i in 0..60 {
             let nearest = (0..60).filter(|&j| j != i).min_by(|&a, &b| square(i, a).total_cmp(&square(i, b)));
             assert_eq!(nearest.unwrap() % 3, i % 3);
         }
         let start = joint(&groups(), 10.0);
-        assert!(divergence(&start, &places) < 0.6, "{}", divergence(&start, &places));
+        assert!(divergence(&start, &positions) < 0.6, "{}", divergence(&start, &positions));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use simile_core::data::{Condition, Dataset};
-use simile_core::eval::choice::Answers;
+use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::group_accuracy::GroupAccuracy;
 use simile_core::eval::knn::{KnnConfig, Unit};
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
@@ -84,9 +84,9 @@ fn scores(
             (section.sgd.fit(&train.rows, labels, classes)?.scores(&test.rows)?, None)
         }
         Probe::Linear => {
-            let answers = Answers::Classes { labels: labels.clone(), classes };
-            let fitted = linear(section, &train.training_rows(&answers))?;
-            (fitted.reader.scores(&test.rows)?, Some(fitted.fit))
+            let targets = ProbeTargets::Classes { labels: labels.clone(), classes };
+            let fitted = linear(section, &train.training_rows(&targets))?;
+            (fitted.probe.scores(&test.rows)?, Some(fitted.fit))
         }
         Probe::Knn => {
             let config = KnnConfig { k: neighbours(train.features.rows()), ..KnnConfig::default() };

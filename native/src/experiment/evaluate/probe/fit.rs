@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use simile_core::data::Condition;
-use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::choice::{Choice, FittedProbe, ProbeTargets, split_validation};
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 
@@ -16,7 +16,7 @@ pub(super) const SEED: u64 = 0;
 
 /// A probe with the record of its fit.
 pub(super) struct Fitted {
-    pub(super) reader: Reader,
+    pub(super) probe: FittedProbe,
     pub(super) fit: ProbeFit,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Fitted {
 pub(super) struct TrainingRows<'a> {
     /// Standardised.
     pub(super) rows: &'a dyn Rows,
-    pub(super) answers: &'a Answers,
+    pub(super) targets: &'a ProbeTargets,
     /// The number of the subject of each, of whom none is both fitted to and held out.
     pub(super) subjects: Option<&'a [usize]>,
 }
@@ -32,33 +32,38 @@ pub(super) struct TrainingRows<'a> {
 /// Fits a linear probe with the penalty of a recipe, or the best of several.
 ///
 /// # Errors
-/// If the number of answers is not that of the rows, or the probe cannot be fitted.
+/// If the number of targets is not that of the rows, or the probe cannot be fitted.
 pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result<Fitted> {
-    let &TrainingRows { rows, answers, subjects } = known;
+    let &TrainingRows { rows, targets, subjects } = known;
     let config = config(section);
     let penalties = section.ridge.all();
-    let several = (penalties.len() > 1).then(|| cut(rows.rows(), subjects, CHOSEN_ON, SEED)).flatten();
+    let several =
+        (penalties.len() > 1).then(|| split_validation(rows.rows(), subjects, CHOSEN_ON, SEED)).flatten();
     let (penalty, from, held_out) = match several {
         // If no image can be held out, the strongest penalty overfits least.
         None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
-        Some((fitted, judged)) => {
-            let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);
-            let Choice { penalty, reader, .. } =
+        Some((fitted, validation)) => {
+            let (to, by) = (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
+            let Choice { penalty, probe, .. } =
                 Choice::among(penalties, &config, (&to.0, &to.1), (&by.0, &by.1))?;
-            (penalty, Some(reader), judged.len())
+            (penalty, Some(probe), validation.len())
         }
     };
     let config = LinearProbeConfig { regularisation: penalty, ..config };
-    let reader = Reader::fit(&config, rows, answers, from.as_ref())?;
-    Ok(Fitted { reader, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
+    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref())?;
+    Ok(Fitted { probe, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
 }
 
 /// Some of the samples, in memory.
 ///
 /// # Errors
 /// If rows cannot be read.
-pub(super) fn part(rows: &dyn Rows, answers: &Answers, some: &[usize]) -> Result<(FeatureTable, Answers)> {
-    Ok((FeatureTable::gather(rows, some)?, answers.select(some)))
+pub(super) fn part(
+    rows: &dyn Rows,
+    targets: &ProbeTargets,
+    some: &[usize],
+) -> Result<(FeatureTable, ProbeTargets)> {
+    Ok((FeatureTable::gather(rows, some)?, targets.select(some)))
 }
 
 /// The classifier of a recipe, without its penalty.
@@ -67,11 +72,11 @@ pub(super) fn config(section: &ProbeSection) -> LinearProbeConfig {
 }
 
 /// A variable as the target of a probe.
-pub(super) fn answers(condition: &Condition) -> Answers {
+pub(super) fn targets(condition: &Condition) -> ProbeTargets {
     match condition {
-        Condition::Numeric(values) => Answers::Values(values.clone()),
+        Condition::Numeric(values) => ProbeTargets::Values(values.clone()),
         Condition::Categorical { values, names } => {
-            Answers::Classes { labels: values.clone(), classes: names.len() }
+            ProbeTargets::Classes { labels: values.clone(), classes: names.len() }
         }
     }
 }
@@ -94,10 +99,10 @@ mod tests {
         let subjects: Vec<usize> = (0..600).map(|at| at / 3).collect();
         let rows =
             Matrix::from_fn(600, 60, |at, column| of_subject[(at / 3, column)] + rng.random_range(-0.1..0.1));
-        let answers =
-            Answers::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
+        let targets =
+            ProbeTargets::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
         let ridge = |subjects| {
-            let known = TrainingRows { rows: &rows, answers: &answers, subjects };
+            let known = TrainingRows { rows: &rows, targets: &targets, subjects };
             linear(&ProbeSection::default(), &known).unwrap().fit.ridge
         };
         assert!(ridge(None) < ridge(Some(&subjects[..])), "{} {}", ridge(None), ridge(Some(&subjects[..])));

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset};
-use simile_core::eval::choice::Answers;
+use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::metrics::predictions;
 use simile_core::eval::regression::{mean_squared_error, variance};
 use simile_core::numeric::matrix::Matrix;
 
-use super::fit::{answers, linear};
+use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::lifted::Lifted;
 use super::{Metrics, Split};
@@ -33,13 +33,13 @@ pub(super) struct Leaks {
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for Predicted { prefix, variable, is_condition } in variables(section, train.dataset) {
-        let (answers, truth) = answers_and_truth(variable, train.dataset, test.dataset)?;
-        if !can_vary(&answers) || is_unseen(variable, train.dataset, test.dataset) {
+        let (targets, truth) = targets_and_truth(variable, train.dataset, test.dataset)?;
+        if !can_vary(&targets) || is_unseen(variable, train.dataset, test.dataset) {
             continue;
         }
-        let known = train.training_rows(&answers);
+        let known = train.training_rows(&targets);
         let plain = linear(section, &known)?;
-        let scores = plain.reader.scores(&test.rows)?;
+        let scores = plain.probe.scores(&test.rows)?;
         let of_plain = judged(&scores, &truth)?;
         metrics.extend(
             of_plain.clone().into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)),
@@ -69,10 +69,10 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for Predicted { prefix, variable, is_condition } in variables(section, train) {
-        let (seen, truth) = answers_and_truth(variable, train, test)?;
+        let (seen, truth) = targets_and_truth(variable, train, test)?;
         let rates = match (&seen, &truth) {
             _ if !can_vary(&seen) || is_unseen(variable, train, test) => continue,
-            (Answers::Classes { labels, classes }, _) => {
+            (ProbeTargets::Classes { labels, classes }, _) => {
                 judged(&most_frequent(labels, *classes, test.len()), &truth)?
             }
             (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
@@ -118,8 +118,8 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a
 }
 
 /// False for a categorical variable with a single value. It is not probed, and a run warns of it.
-fn can_vary(answers: &Answers) -> bool {
-    !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
+fn can_vary(targets: &ProbeTargets) -> bool {
+    !matches!(targets, ProbeTargets::Classes { classes, .. } if *classes < 2)
 }
 
 /// True if no probe can name the value of any test image, because no training image has it.
@@ -173,13 +173,13 @@ fn nonlinear(metrics: Metrics) -> impl Iterator<Item = (String, f64)> {
 }
 
 /// A variable as the target of a probe, and its true values in the test images.
-fn answers_and_truth(name: &str, train: &Dataset, test: &Dataset) -> Result<(Answers, Condition)> {
+fn targets_and_truth(name: &str, train: &Dataset, test: &Dataset) -> Result<(ProbeTargets, Condition)> {
     match (condition(name, train)?, condition(name, test)?) {
         (Condition::Numeric(_), Condition::Categorical { .. })
         | (Condition::Categorical { .. }, Condition::Numeric(_)) => {
             anyhow::bail!("`{name}` is numeric in one split and categorical in the other")
         }
-        (train, truth) => Ok((answers(&train), truth)),
+        (train, truth) => Ok((targets(&train), truth)),
     }
 }
 

@@ -6,7 +6,7 @@
 //! images.
 
 use anyhow::Result;
-use simile_core::eval::choice::{Choice, Reader, cut};
+use simile_core::eval::choice::{Choice, FittedProbe, split_validation};
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::eval::random_features::RandomFeatures;
 use simile_core::eval::standardise::{Standardise, Standardised};
@@ -29,7 +29,7 @@ const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
 pub(super) struct Lifted {
     features: RandomFeatures,
     scale: Standardise,
-    reader: Reader,
+    probe: FittedProbe,
     pub(super) fit: ProbeFit,
 }
 
@@ -43,10 +43,12 @@ impl Lifted {
         known: &TrainingRows<'_>,
         linear: &Fitted,
     ) -> Result<Option<Self>> {
-        let &TrainingRows { rows, answers, subjects } = known;
-        let Some((fitted, judged)) = cut(rows.rows(), subjects, FITTED, SEED) else { return Ok(None) };
+        let &TrainingRows { rows, targets, subjects } = known;
+        let Some((fitted, validation)) = split_validation(rows.rows(), subjects, FITTED, SEED) else {
+            return Ok(None);
+        };
         let config = config(section);
-        let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);
+        let (to, by) = (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
         let plain = Choice::among(&[linear.fit.ridge], &config, (&to.0, &to.1), (&by.0, &by.1))?;
 
         let mut rng = stream(SEED, Purpose::Initialisation, 0);
@@ -57,14 +59,14 @@ impl Lifted {
         if !lifted.is_clearly_better_than(&plain) {
             return Ok(None);
         }
-        let mut all = [fitted, judged.clone()].concat();
+        let mut all = [fitted, validation.clone()].concat();
         all.sort_unstable();
-        let (all, of_all) = part(rows, answers, &all)?;
+        let (all, of_all) = part(rows, targets, &all)?;
         let (scale, whole) = standardised(&features, &all)?;
         let config = LinearProbeConfig { regularisation: lifted.penalty, ..config };
-        let reader = Reader::fit(&config, &whole, &of_all, Some(&lifted.reader))?;
-        let fit = ProbeFit { ridge: lifted.penalty, held_out: judged.len(), random_features: LIFTED };
-        Ok(Some(Self { features, scale, reader, fit }))
+        let probe = FittedProbe::fit(&config, &whole, &of_all, Some(&lifted.probe))?;
+        let fit = ProbeFit { ridge: lifted.penalty, held_out: validation.len(), random_features: LIFTED };
+        Ok(Some(Self { features, scale, probe, fit }))
     }
 
     /// Class scores, or predicted values, of standardised rows.
@@ -72,7 +74,7 @@ impl Lifted {
     /// # Errors
     /// If the rows have another width.
     pub(super) fn scores(&self, rows: &dyn Rows) -> Result<Matrix> {
-        Ok(self.reader.scores(&self.scale.of(self.features.beside(rows)?)?)?)
+        Ok(self.probe.scores(&self.scale.of(self.features.beside(rows)?)?)?)
     }
 }
 

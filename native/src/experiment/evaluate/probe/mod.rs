@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
 use simile_core::error::Result as CoreResult;
-use simile_core::eval::choice::Answers;
+use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
@@ -120,9 +120,9 @@ impl<'a> Split<'a> {
         Ok(Self { features, rows: Seen::Whole(scale.of(features)?), dataset })
     }
 
-    /// The images with the answers of a probe.
-    fn training_rows(&'a self, answers: &'a Answers) -> TrainingRows<'a> {
-        TrainingRows { rows: &self.rows, answers, subjects: self.dataset.subjects.as_deref() }
+    /// The images with the targets of a probe.
+    fn training_rows(&'a self, targets: &'a ProbeTargets) -> TrainingRows<'a> {
+        TrainingRows { rows: &self.rows, targets, subjects: self.dataset.subjects.as_deref() }
     }
 }
 
