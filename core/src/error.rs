@@ -192,7 +192,7 @@ pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Re
         };
         let is_refused = |(name, value): &(&String, &Value)| {
             let alone = Value::Object(Map::from_iter([((*name).clone(), (*value).clone())]));
-            !is_named(name) && read(&alone).is_err_and(|of_it| of_it == reason)
+            !is_named(name) && read(&alone).is_err_and(|refusal| refusal == reason)
         };
         let refused = given.as_object().into_iter().flatten().find(is_refused);
         let name = refused.map_or(part, |(name, _)| name.as_str());
@@ -209,7 +209,7 @@ fn without_types(reason: &str) -> String {
         ("expected u32", "expected an integer, 0 or more"),
         ("expected a boolean", "expected true or false"),
     ];
-    words.into_iter().fold(reason.to_owned(), |text, (of_type, word)| text.replace(of_type, word))
+    words.into_iter().fold(reason.to_owned(), |text, (type_name, word)| text.replace(type_name, word))
 }
 
 /// A number as people write it: very large and very small ones with an exponent instead of hundreds of digits.

@@ -24,11 +24,17 @@ pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     }
 }
 
-/// Checks that the float type can represent the values.
+/// Checks that the float type can represent the finite values.
+///
+/// # Errors
+/// [`Error::TooLarge`] names the first value that it cannot.
 pub(super) fn check_range(name: &str, matrix: &Matrix, dtype: DType) -> Result<()> {
     let beyond = |value: &f64| dtype != DType::F64 && value.abs() > f64::from(f32::MAX);
     match matrix.data().iter().position(beyond) {
-        Some(at) => Err(Error::NotFinite { input: name.into(), row: at / matrix.columns().max(1) }),
+        Some(at) => {
+            let (row, value) = (at / matrix.columns().max(1), matrix.data()[at]);
+            Err(Error::TooLarge { input: name.into(), row, value })
+        }
         None => Ok(()),
     }
 }

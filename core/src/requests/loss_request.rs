@@ -195,6 +195,11 @@ mod tests {
         let broken = InputValues::Rows(Matrix::from_fn(4, 3, |i, _| if i == 2 { f64::NAN } else { 1.0 }));
         let error = run(&loss_request("nt-xent", &[("view_a", broken), ("view_b", view(0.4))]), DType::F64);
         assert_eq!(error.unwrap_err(), Error::NotFinite { input: "view_a".into(), row: 2 });
+        let beyond = InputValues::Rows(Matrix::from_fn(4, 3, |i, _| if i == 1 { -1e39 } else { 1.0 }));
+        let inputs = [("view_a", view(0.4)), ("view_b", beyond)];
+        let error = run(&loss_request("nt-xent", &inputs), DType::F32);
+        assert_eq!(error.unwrap_err(), Error::TooLarge { input: "view_b".into(), row: 1, value: -1e39 });
+        assert!(run(&loss_request("nt-xent", &inputs), DType::F64).is_ok());
         let logits = InputValues::Rows(Matrix::from_fn(2, 2, |_, j| if j == 0 { 3e38 } else { -3e38 }));
         let inputs = [("logits", logits), ("labels", InputValues::Integers(vec![1, 0]))];
         let large = LossRequest { params: Value::Null, ..loss_request("cross-entropy", &inputs) };

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, optional_input, parameters};
+use super::{input, optional_input, parameters, two_largest};
 use crate::error::Result;
 use crate::eval::knn::{KnnConfig, unit_rows};
 use crate::eval::metrics::top_k_accuracy;
@@ -64,9 +64,6 @@ pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
 
 /// Difference of the scores of the best class and the second, as a fraction of the best score.
 fn relative_margin(scores: &[f64]) -> f64 {
-    let (first, second) =
-        scores.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), &s| {
-            if s > first { (s, first) } else { (first, second.max(s)) }
-        });
+    let [first, second] = two_largest(scores);
     (first - second) / first
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, optional_input, parameters};
+use super::{input, optional_input, parameters, two_largest};
 use crate::error::{Error, Result};
 use crate::eval::check_table;
 use crate::eval::linear_probe::{LinearProbe, LinearProbeConfig, Target};
@@ -107,9 +107,6 @@ fn test_accuracy(probe: &LinearProbe, inputs: &Value, aux: &mut Value) -> Result
 
 /// Difference of the scores of the best class and the second.
 fn margin(scores: &[f64]) -> f64 {
-    let (first, second) =
-        scores.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), &s| {
-            if s > first { (s, first) } else { (first, second.max(s)) }
-        });
+    let [first, second] = two_largest(scores);
     first - second
 }

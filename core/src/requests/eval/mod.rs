@@ -94,6 +94,13 @@ fn optional_input<T: DeserializeOwned>(inputs: &Value, name: &str) -> Result<Opt
     }
 }
 
+/// The largest and the second largest number; minus infinity for one that does not exist.
+fn two_largest(numbers: &[f64]) -> [f64; 2] {
+    numbers.iter().fold([f64::NEG_INFINITY; 2], |[first, second], &number| {
+        if number > first { [number, first] } else { [first, second.max(number)] }
+    })
+}
+
 /// A number, or the string `"nan"` if there is none, because JSON has no such number.
 fn number_or_nan(value: Option<f64>) -> Value {
     value.map_or_else(|| Value::from("nan"), Value::from)
