@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly transfer?: Transferable[];
 }
 
-/** Why a worker fails without a message, and what to do. */
+/** The reason where a worker fails without a message, with the remedy. */
 const UNLOADED =
   "its script cannot be loaded; worker.js has to be served beside the other scripts of simile-web, for which Vite's " +
   'server before version 8 needs optimizeDeps: { exclude: ["simile-web"] }';
@@ -29,7 +29,7 @@ export class Connection {
 
   readonly #pending = new Map<number, Pending>();
   #next = 0;
-  /** Why no call can be answered any more. */
+  /** The error of all further calls, once the worker has failed or is closed. */
   #failure: Error | undefined;
 
   private constructor(
@@ -41,7 +41,7 @@ export class Connection {
 
   /** Starts an engine in a new worker, or in this thread. */
   static async open(inWorker: boolean): Promise<Connection> {
-    // It is on its way while the worker starts. Who waits for it is told of a failure.
+    // Its download starts before the worker does. A failure is reported to those who await the bundle.
     bundle("cpu").catch(() => {});
     return inWorker ? Connection.#toWorker() : Connection.#toThisThread();
   }

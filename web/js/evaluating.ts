@@ -9,7 +9,7 @@ type Views = Methods["differentiate"]["input"];
 type Gradients = Methods["differentiate"]["output"];
 
 /** Evaluates JSON documents, or arrays of numbers, on one device. */
-interface Bench {
+interface Evaluator {
   evaluate(document: string): Promise<string>;
   forces(document: string): Promise<string>;
   differentiate(views: Views): Promise<Gradients>;
@@ -22,9 +22,9 @@ const TEST = JSON.stringify({
   inputs: { view_a: [[1, 0], [0, 1]], view_b: [[0.8, 0.6], [0.6, -0.8]] },
 });
 
-export class Evaluating implements Movable<Bench> {
-  readonly onCpu = benchOf(cpu, cpu.Device.cpu());
-  readonly #placement: Placement<Bench>;
+export class Evaluating implements Movable<Evaluator> {
+  readonly onCpu = evaluatorOf(cpu, cpu.Device.cpu());
+  readonly #placement: Placement<Evaluator>;
 
   constructor(onDevice: (device: DeviceInfo) => void) {
     this.#placement = new Placement(this, onDevice);
@@ -36,25 +36,25 @@ export class Evaluating implements Movable<Bench> {
   }
 
   evaluate(document: string): Promise<string> {
-    return this.#placement.run((bench) => bench.evaluate(document));
+    return this.#placement.run((evaluator) => evaluator.evaluate(document));
   }
 
   forces(document: string): Promise<string> {
-    return this.#placement.run((bench) => bench.forces(document));
+    return this.#placement.run((evaluator) => evaluator.forces(document));
   }
 
   differentiate(views: Views): Promise<Gradients> {
-    return this.#placement.run((bench) => bench.differentiate(views));
+    return this.#placement.run((evaluator) => evaluator.differentiate(views));
   }
 
   free(): void {
     this.#placement.free();
   }
 
-  async putOn({ device, info }: Gpu): Promise<Bench> {
-    const bench = benchOf(webgpu, device);
-    checkAgreement(info, [await lossOf(this.onCpu)], [await lossOf(bench)]);
-    return bench;
+  async putOn({ device, info }: Gpu): Promise<Evaluator> {
+    const evaluator = evaluatorOf(webgpu, device);
+    checkAgreement(info, [await lossOf(this.onCpu)], [await lossOf(evaluator)]);
+    return evaluator;
   }
 }
 
@@ -71,8 +71,8 @@ interface Bundle<Device> {
   ): Promise<cpu.Differentiated | webgpu.Differentiated>;
 }
 
-/** The bench of a bundle on one of its devices. */
-function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
+/** The evaluator of a bundle on one of its devices. */
+function evaluatorOf<Device>(bundle: Bundle<Device>, device: Device): Evaluator {
   return {
     evaluate: (document) => bundle.evaluate(document, device),
     forces: (document) => bundle.forces(document, device),
@@ -87,6 +87,6 @@ function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
   };
 }
 
-async function lossOf(bench: Bench): Promise<number> {
-  return (JSON.parse(await bench.evaluate(TEST)) as { loss: number }).loss;
+async function lossOf(evaluator: Evaluator): Promise<number> {
+  return (JSON.parse(await evaluator.evaluate(TEST)) as { loss: number }).loss;
 }

@@ -1,4 +1,4 @@
-// Fetches of what a page names by its address.
+// Fetches files by the addresses that a page gives.
 
 /** The answer of a server. A failure names the address, because browsers say no more than that a fetch failed. */
 export async function fetched(what: string, source: string | URL | Request, init: RequestInit): Promise<Response> {

@@ -1,4 +1,4 @@
-// What a page gives, in words, and its options, of which a misspelt one would be passed over.
+// Describes the values that a page passes, for error messages, and refuses unknown options, because a misspelt one would be ignored.
 
 const LONGEST_TEXT = 40;
 

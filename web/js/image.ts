@@ -120,7 +120,7 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   }
 }
 
-/** What an image may be, for a refusal. */
+/** The accepted images, for a refusal. */
 const EXPECTED =
   "an image, video or canvas element, an OffscreenCanvas, ImageBitmap, ImageData, VideoFrame or Blob, an address, " +
   "or { data, width, height } with bytes of RGBA";

@@ -78,7 +78,7 @@ export interface ListedParameter {
   /** Its symbol in formulas, where that is not the name. */
   readonly symbol?: string;
   readonly kind: "number" | "integer" | "flag" | "choice" | "kernel" | "structured";
-  /** Which values it takes, in words. */
+  /** Its range of values, in words. */
   readonly range: string;
   readonly default: unknown;
   readonly meaning: string;
@@ -128,7 +128,7 @@ export type ListedObjective = {
   readonly equations: readonly { readonly variant: string | null; readonly lines: readonly string[] }[];
   /** The meaning of the symbols in it that are no parameters. */
   readonly symbols: string;
-  /** Which networks make its inputs: `one`, or which further ones. */
+  /** The networks that make its inputs: `one`, or the name of the further ones. */
   readonly networks: string;
 } & (
   | {
@@ -140,17 +140,17 @@ export type ListedObjective = {
       readonly variants: readonly string[];
       /** The one that it takes by itself; `null` where there is one form. */
       readonly variant: string | null;
-      /** Which of `z`, `labels` and `bias` it cannot do without. */
+      /** Those of `z`, `labels` and `bias` that it requires. */
       readonly inputs: readonly string[];
       /** Those inputs, with kinds and shapes. */
       readonly inputDetails: readonly ListedInput[];
       /** Source in PyTorch, whose last function, of the objective's name with `_` for `-`, is the same loss. */
       readonly pytorch: string | null;
-      /** Whether its labels are clusters. */
+      /** True if its labels are clusters. */
       readonly hasClusters: boolean;
     }
   | {
-      /** Why two views with `z`, `labels` and `bias` are not enough for it. */
+      /** The reason why two views with `z`, `labels` and `bias` are not enough for it. */
       readonly refusal: string;
     }
 );

@@ -1,4 +1,4 @@
-// Checks of what a page gives, and what would be taken for something else.
+// Checks of numbers that a page passes and that WebAssembly or JSON would take for others.
 import { inWords } from "./given.js";
 import type { DeviceChoice } from "./protocol.js";
 
@@ -13,8 +13,8 @@ export function checkInteger(name: string, value: number, least: number, most = 
 }
 
 /**
- * Throws for a number that is not finite: JSON has `null` for it, by which some parameters mean a default. Big integers it does
- * not have.
+ * Throws for a number that is not finite: JSON writes `null` for it, which means the default for some parameters. JSON has no big
+ * integers either.
  */
 export function checkFinite(values: object, list = ""): void {
   for (const [key, value] of Object.entries(values) as [string, unknown][]) {

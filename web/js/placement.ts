@@ -12,12 +12,12 @@ export interface Movable<T> {
   readonly onCpu: T;
   /** Creates the same on WebGPU; rejects where the results do not agree with those of the CPU. */
   putOn(gpu: Gpu): Promise<T>;
-  /** Transfers the state to the new place `to`, from the old place `from` unless that was lost. */
+  /** Transfers the state to the new computation `to`, from the old one `from` unless that was lost. */
   handOver?(to: T, from?: T): Promise<void>;
 }
 
 export class Placement<T extends { free(): void }> {
-  #onGpu: { readonly it: T; readonly gpu: Gpu } | undefined;
+  #onGpu: { readonly computation: T; readonly gpu: Gpu } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #losses = 0;
   #isFreed = false;
@@ -34,16 +34,16 @@ export class Placement<T extends { free(): void }> {
   /** Moves from the CPU to WebGPU; rejects where that fails, and the CPU stays in use. */
   async move(opening: Promise<Gpu> = openGpu()): Promise<DeviceInfo> {
     const gpu = await opening;
-    const it = await this.movable.putOn(gpu);
+    const computation = await this.movable.putOn(gpu);
     await this.#inTurn(async () => {
       try {
         if (this.#isFreed) throw new Error("this object was disposed");
-        await this.movable.handOver?.(it, this.movable.onCpu);
+        await this.movable.handOver?.(computation, this.movable.onCpu);
       } catch (error) {
-        it.free();
+        computation.free();
         throw error;
       }
-      this.#onGpu = { it, gpu };
+      this.#onGpu = { computation, gpu };
     });
     return gpu.info;
   }
@@ -55,19 +55,19 @@ export class Placement<T extends { free(): void }> {
     });
   }
 
-  /** Runs some work at the current place: if the device is lost meanwhile, again on the CPU. */
-  run<R>(work: (it: T) => Promise<R>): Promise<R> {
+  /** Runs some work on the current device; if that is lost meanwhile, again on the CPU. */
+  run<R>(work: (computation: T) => Promise<R>): Promise<R> {
     return this.#inTurn(async () => {
       const { onCpu } = this.movable;
-      const place = this.#onGpu;
-      if (!place) return work(onCpu);
+      const onGpu = this.#onGpu;
+      if (!onGpu) return work(onCpu);
       try {
-        return await work(place.it);
+        return await work(onGpu.computation);
       } catch (error) {
         // An error that occurs on the CPU too is not a fault of the device.
         await this.movable.handOver?.(onCpu);
         const result = await work(onCpu);
-        this.#lose(place.gpu, error);
+        this.#lose(onGpu.gpu, error);
         return result;
       }
     });
@@ -76,7 +76,7 @@ export class Placement<T extends { free(): void }> {
   free(): void {
     this.#isFreed = true;
     this.movable.onCpu.free();
-    this.#onGpu?.it.free();
+    this.#onGpu?.computation.free();
     this.#onGpu = undefined;
   }
 

@@ -99,7 +99,7 @@ pub async fn differentiate(
     Ok(Differentiated { loss: loss[(0, 0)], by_a: values(by_a), by_b: values(by_b) })
 }
 
-/// Why a case whose result is not finite is refused: `evaluate` says which of its numbers most likely causes that.
+/// The error of a case whose result is not finite. `evaluate` names the number that most likely causes that.
 async fn refusal(case: &Request, device: &burn::tensor::Device) -> JsError {
     match case.run(device, DType::F32, None).await {
         Err(error) => error.into(),

@@ -1,7 +1,7 @@
 //! A training run in the page, on digits that core draws or on images of the page, with the training step and the
 //! probes of the command line.
 
-mod part;
+mod image_split;
 mod probe;
 mod settings;
 
@@ -17,7 +17,7 @@ use simile_core::train::{self, Sampler, Sampling, TEST_SEED, TrainError};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use self::part::Part;
+use self::image_split::ImageSplit;
 pub use self::probe::Probe;
 use self::settings::Settings;
 use crate::device::Device;
@@ -30,8 +30,8 @@ pub struct Trainer {
     recipe: Value,
     run: train::Trainer,
     sampler: Sampler,
-    train: Part,
-    test: Part,
+    train: ImageSplit,
+    test: ImageSplit,
     device: burn::tensor::Device,
 }
 
@@ -64,8 +64,8 @@ impl Trainer {
     ) -> Result<Self, JsError> {
         let mut settings = read(settings)?;
         let labels = labels.into_iter().map(usize::from).collect();
-        let (train, test) =
-            part::own(pixels, SIDE, labels)?.split(settings.test_images, settings.seed.into())?;
+        let (train, test) = image_split::page_images(pixels, SIDE, labels)?
+            .split(settings.test_images, settings.seed.into())?;
         settings.images = train.len();
         // The command line does not have the images.
         Self::begin(settings, Value::Null, train, test, device)
@@ -149,7 +149,7 @@ impl Trainer {
     /// # Errors
     /// A weight is not finite, or the device failed.
     pub async fn checkpoint(&self) -> Result<Vec<u8>, JsError> {
-        let normalisation = part::normalisation();
+        let normalisation = image_split::normalisation();
         let encoder = self.run.config().encoder.clone();
         let mut metadata = Metadata::new(encoder, normalisation.mean, normalisation.std);
         metadata.recipe = self.recipe.clone();
@@ -175,7 +175,7 @@ impl Trainer {
             return Err(Error::parameter("labels", train.classes.len(), "expected at least 2 classes").into());
         }
         let run = start(&settings, &device)?;
-        let (train, test) = (Part::new(train, &device)?, Part::new(test, &device)?);
+        let (train, test) = (ImageSplit::new(train, &device)?, ImageSplit::new(test, &device)?);
         Ok(Self { settings, recipe, run, sampler, train, test, device })
     }
 }
@@ -198,7 +198,11 @@ fn start(settings: &Settings, device: &burn::tensor::Device) -> Result<train::Tr
     train::Trainer::new(settings.config(), &TrainingSet::default(), device)
 }
 
-async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) -> Result<f64, TrainError> {
+async fn advance(
+    run: &mut train::Trainer,
+    sampler: &mut Sampler,
+    train: &ImageSplit,
+) -> Result<f64, TrainError> {
     let indices = sampler.batch(run.step_number());
     let (view_a, view_b) = train.images.pair(indices, &mut run.rng())?;
     let context = train.context(indices, run.config().objective.needs_condition());

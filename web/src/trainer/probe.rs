@@ -12,7 +12,7 @@ use simile_core::nn::Encoder;
 use simile_core::numeric::rows::{FeatureTable, Rows, to_matrix};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::part::Part;
+use super::image_split::ImageSplit;
 
 /// Test images that a map shows: enough to see structure, few enough to follow.
 pub(super) const MAPPED: usize = 400;
@@ -38,37 +38,38 @@ impl Probe {
 }
 
 impl Probe {
-    /// Fits on the first `fitted` images of `train`, or with the whole budget of the command line on all of them;
+    /// Fits on the first `fitted` images of `train`, or with the full budget of the command line on all of them;
     /// measures on `test`.
     ///
     /// # Errors
     /// The device failed, or the network has diverged.
     pub(super) async fn run(
         encoder: &Encoder,
-        train: &Part,
-        test: &Part,
+        train: &ImageSplit,
+        test: &ImageSplit,
         fitted: Option<usize>,
     ) -> Result<Self> {
         let count = fitted.unwrap_or(usize::MAX).clamp(1, train.labels.len());
         let features = train.features(encoder, count).await?;
         let scale = Standardise::fit(&features)?;
-        let fit_on = scale.of(features)?;
-        let judged = scale.of(test.features(encoder, test.labels.len()).await?)?;
+        let train_features = scale.of(features)?;
+        let test_features = scale.of(test.features(encoder, test.labels.len()).await?)?;
 
-        let whole = LinearProbeConfig::default();
-        let penalty = whole.regularisation;
+        let full = LinearProbeConfig::default();
+        let penalty = full.regularisation;
         let config = match fitted {
-            Some(_) => LinearProbeConfig { steps: 10, gradient_tolerance: 1e-4, ..whole },
-            None => whole,
+            Some(_) => LinearProbeConfig { steps: 10, gradient_tolerance: 1e-4, ..full },
+            None => full,
         };
         let labels = train.labels.get(..count).unwrap_or_default();
-        let classifier = config.fit(&fit_on, Target::Classes { labels, classes: train.numbers.len() })?;
-        let accuracy = top_k_accuracy(&classifier.scores(&judged)?, &test.labels, 1)?;
+        let classifier =
+            config.fit(&train_features, Target::Classes { labels, classes: train.numbers.len() })?;
+        let accuracy = top_k_accuracy(&classifier.scores(&test_features)?, &test.labels, 1)?;
 
         let colours = train.colours.select(&(0..count).collect::<Vec<_>>());
-        let regression = Ridge::fit(&fit_on, &colours, penalty)?;
-        let leak = regression.evaluate(&judged, &test.colours)?.r2.unwrap_or_default();
-        Ok(Self { accuracy, leak, map: map(&judged)? })
+        let regression = Ridge::fit(&train_features, &colours, penalty)?;
+        let leak = regression.evaluate(&test_features, &test.colours)?.r2.unwrap_or_default();
+        Ok(Self { accuracy, leak, map: map(&test_features)? })
     }
 }
 

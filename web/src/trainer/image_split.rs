@@ -19,24 +19,24 @@ const CHUNK: usize = 256;
 
 /// The training images, or the test images.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct ImageSplit {
     pub(super) images: ViewSource,
     /// The class of each image, an index into `numbers`.
     pub(super) labels: Vec<usize>,
-    /// The number that the page has for each class.
+    /// The number by which the page names each class.
     pub(super) numbers: Vec<u16>,
     /// Colours of the backgrounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
     pub(super) colours: Matrix,
 }
 
-impl Part {
+impl ImageSplit {
     /// Puts images on a device.
     ///
     /// # Errors
     /// If an image cannot be read.
     pub(super) fn new(dataset: Dataset, device: &Device) -> std::result::Result<Self, DatasetError> {
         let colours = dataset.conditions.get(CONDITION).map(Condition::to_matrix);
-        // Classes are named by their numbers, in `own` and of digits.
+        // Classes are named by their numbers, of images of the page and of digits.
         let number = |(at, name): (usize, &String)| name.parse().unwrap_or(at as u16);
         let numbers = dataset.classes.iter().enumerate().map(number).collect();
         let views = ViewMaker::new(Settings::augmentation(), normalisation());
@@ -48,11 +48,11 @@ impl Part {
         })
     }
 
-    /// The inputs of an objective beside the views; the colours only if it `needs` a condition.
-    pub(super) fn context(&self, indices: &[usize], needs: bool) -> Batch {
+    /// The inputs of an objective beside the views; the colours only if it `needs_condition`.
+    pub(super) fn context(&self, indices: &[usize], needs_condition: bool) -> Batch {
         let labels = indices.iter().filter_map(|&at| self.labels.get(at).copied()).collect();
         let batch = Batch::default().with_indices("labels", labels).with_indices("samples", indices.to_vec());
-        if needs { batch.with_condition("z", self.colours.select(indices)) } else { batch }
+        if needs_condition { batch.with_condition("z", self.colours.select(indices)) } else { batch }
     }
 
     /// The representations of the first `count` images.
@@ -68,7 +68,7 @@ impl Part {
 ///
 /// # Errors
 /// If `pixels` is not a whole number of images, or there is not one label an image.
-pub(super) fn own(
+pub(super) fn page_images(
     pixels: Vec<u8>,
     side: usize,
     labels: Vec<usize>,
