@@ -23,8 +23,9 @@
 //!
 //! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and
 //! never projects their gradient. With variant `released`, `prototypes` gets the gradient with respect to the
-//! normalised prototypes; with `paper`, the default, the gradient with respect to the given prototypes. Defaults as
-//! published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that are fixed in the first epoch.
+//! normalised prototypes; with `paper`, the default, the gradient with respect to the given prototypes, which is the
+//! same for prototypes given as unit rows. Defaults as published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000
+//! prototypes that are fixed in the first epoch.
 //!
 //! `swav-sinkhorn` computes only the assignment, for inspection: its input is `scores`, `[b, K]`, its output
 //! `aux.assignments`; its loss is their sum, `b`, and has no gradient. Both are defined for every batch of at least
@@ -173,8 +174,8 @@ impl Objective for Swav {
         }
 
         let of_prototypes = match self.variant {
-            Variant::Paper => prototypes.pull_back(to_prototypes),
-            Variant::Released => to_prototypes,
+            Variant::Paper if !batch.has_unit_rows() => prototypes.pull_back(to_prototypes),
+            _ => to_prototypes,
         };
         let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", of_prototypes);
         for (name, gradient) in gradients {
@@ -408,6 +409,20 @@ mod tests {
             }
         }
         assert_eq!(evaluation.gradients.len(), 3, "a queue gets none");
+    }
+
+    #[test]
+    fn prototypes_given_as_unit_rows_get_partial_derivatives() {
+        let [a, b, p] = [(4, 1), (4, 2), (5, 3)].map(|(rows, seed)| unit(&read(random(rows, 3, seed))));
+        let batch = Batch::views(place(&a), place(&b)).with_tensor("prototypes", place(&p));
+        let gradient = |batch: &Batch, variant: Variant| {
+            let evaluation = Swav { variant, ..Swav::default() }.evaluate(batch).unwrap();
+            read(evaluation.gradients["prototypes"].clone())
+        };
+        let along = |gradient: &Matrix| products(gradient, &p)[(0, 0)].abs();
+        assert!(along(&gradient(&batch, Variant::Paper)) < 1e-12);
+        let partial = gradient(&batch.with_unit_rows(true), Variant::Paper);
+        assert!(along(&partial) > 1e-3, "{}", along(&partial));
     }
 
     #[test]
