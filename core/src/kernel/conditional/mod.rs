@@ -36,6 +36,7 @@
 
 mod accuracy;
 mod blocks;
+mod dense;
 mod device;
 mod groups;
 mod large;
@@ -47,7 +48,7 @@ mod weight_scheme;
 
 use std::sync::Arc;
 
-use faer::linalg::solvers::{DenseSolveCore, Solve};
+use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use simile_kernels::cpu::vectors::dot;
 
@@ -55,6 +56,7 @@ use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
+use self::dense::solve_dense;
 use self::groups::GroupWeights;
 use self::large::DenseF32;
 
@@ -310,36 +312,6 @@ impl Solved {
             Self::Ridge(ridge) => ridge.rows(),
         }
     }
-}
-
-/// `(K + ridge I)^-1 K` by Cholesky, or by LU if `K + ridge I` is not positive definite.
-fn solve_dense(gram: &Matrix, ridge: f64) -> Result<Matrix> {
-    check_magnitude(gram)?;
-    let n = gram.rows();
-    let mut regularised = to_faer(gram);
-    for i in 0..n {
-        regularised[(i, i)] += ridge;
-    }
-    let (inverse, pivots): (Mat<f64>, Vec<f64>) = match regularised.llt(Side::Lower) {
-        Ok(factor) => (factor.inverse(), (0..n).map(|i| factor.L()[(i, i)].powi(2)).collect()),
-        Err(_) => {
-            let factor = regularised.partial_piv_lu();
-            (factor.inverse(), (0..n).map(|i| factor.U()[(i, i)].abs()).collect())
-        }
-    };
-    check_pivots(&regularised, pivots.into_iter(), ridge)?;
-    let weights = Matrix::from_fn(n, n, |i, j| {
-        let identity = f64::from(u8::from(i == j));
-        identity - ridge * inverse[(i, j)]
-    });
-    if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
-}
-
-/// Checks the pivots: one within the rounding error of the largest entry counts as zero.
-fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge: f64) -> Result<()> {
-    let smallest = pivots.fold(f64::INFINITY, f64::min);
-    let is_regular = smallest > regularised.norm_max() * regularised.nrows() as f64 * f64::EPSILON;
-    if is_regular { Ok(()) } else { Err(singular(ridge)) }
 }
 
 /// Checks that the values of a kernel, or of its features, are small enough for finite products.

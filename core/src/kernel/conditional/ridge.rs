@@ -7,9 +7,8 @@ use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
-use super::{
-    ConditionalEmbedding, DeviceEmbedding, SMALL, check_magnitude, check_pivots, check_ridge, to_faer,
-};
+use super::dense::check_pivots;
+use super::{ConditionalEmbedding, DeviceEmbedding, SMALL, check_magnitude, check_ridge, to_faer};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -55,8 +54,8 @@ impl HostRidge {
                 regularised[(i, i)] += ridge;
             }
             if let Ok(factor) = regularised.llt(Side::Lower) {
-                let pivots = (0..z.rows()).map(|i| factor.L()[(i, i)].powi(2));
-                check_pivots(&regularised, pivots, ridge)?;
+                let pivots = (0..z.rows()).map(|i| (factor.L()[(i, i)].powi(2), regularised[(i, i)]));
+                check_pivots(pivots, ridge)?;
                 return Ok(Self(Host::Factor(Arc::new(Factor { factor, ridge }))));
             }
         }
