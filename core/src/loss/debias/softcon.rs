@@ -16,16 +16,16 @@
 //!
 //! In the released code the anchor's own other view is not left out: its weight is the rounding error of `1 -
 //! cos(f_i, f_i)`. If every other weight is 0, `M_i` is that error, and the term is either 0 or the whole
-//! log-probability of the own pair. Here the own pair has weight 0, and so have weights below 1e-6. In addition,
-//! `released` adds 1e-9 inside the logarithm as [`BiasCon`](crate::loss::BiasCon) does; `paper`, the default, does
-//! not. Published: temperature 0.07, total loss `0.01 CE + SoftCon`; `aux.ce` and `aux.total_001ce` are these if
-//! `logits` and `ce_labels` are given.
+//! log-probability of the own pair. Here the own pair has weight 0, and so have weights below 1e-6, in `f64` below
+//! 1e-13, which are such errors. In addition, `released` adds 1e-9 inside the logarithm as
+//! [`BiasCon`](crate::loss::BiasCon) does; `paper`, the default, does not. Published: temperature 0.07, total loss
+//! `0.01 CE + SoftCon`; `aux.ce` and `aux.total_001ce` are these if `logits` and `ce_labels` are given.
 //!
 //! An anchor without positive weight has loss 0 with gradient 0 and counts in the mean.
 
 use std::ops::Range;
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 use simile_kernels::product;
 
@@ -42,8 +42,10 @@ use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::unit_rows::UnitRows;
 
-/// Weights below this are rounding errors of `1 - cos` in `f32`.
-const SMALLEST_WEIGHT: f64 = 1e-6;
+/// Weights below this are rounding errors of `1 - cos`.
+fn smallest_weight(dtype: DType) -> f64 {
+    if dtype == DType::F64 { 1e-13 } else { 1e-6 }
+}
 
 /// SoftCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias_features`, `[b,
 /// e]`; `logits`, `[n, classes]`, optional; `ce_labels`, `[n]`, optional.
@@ -149,9 +151,37 @@ fn shares(features: &Tensor<2>, label: &LabelGroups, sample: &LabelGroups, range
         product(crate::loss::pairwise::rows_of(features, range.clone()), features.clone().transpose());
     let weights = cosines.neg() + 1.0;
     let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
-    let left_out = left_out.bool_or(weights.clone().lower_elem(SMALLEST_WEIGHT));
+    let rounding = smallest_weight(weights.dtype());
+    let left_out = left_out.bool_or(weights.clone().lower_elem(rounding));
     let weights = weights.mask_fill(left_out, 0.0);
     let sums = weights.clone().sum_dim(1) * 2.0;
     let empty = sums.clone().lower_equal_elem(0.0);
     weights / sums.mask_fill(empty, 1.0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{place, random, value};
+    use crate::numeric::matrix::Matrix;
+
+    /// The loss of three samples of one class whose features point to these angles.
+    fn of(angles: [f64; 3]) -> f64 {
+        let features = Matrix::from_fn(3, 2, |i, j| [angles[i].cos(), angles[i].sin()][j]);
+        let batch = Batch::views(random(3, 4, 1), random(3, 4, 2))
+            .with_indices("labels", vec![0; 3])
+            .with_tensor("bias_features", place(&features));
+        value(&SoftCon::default(), &batch)
+    }
+
+    #[test]
+    fn double_precision_weighs_features_that_are_almost_alike() {
+        // A tenth of the angles has a hundredth of the weights, and their shares stay the same.
+        let alike = of([0.0, 1e-3, 3e-3]);
+        assert!((alike - of([0.0, 1e-4, 3e-4])).abs() < 1e-4, "{alike}");
+        assert!(alike > 0.1);
+        // Equal features have weights that are errors, and the term is 0.
+        assert!(of([0.3; 3]).abs() < 1e-12);
+    }
 }

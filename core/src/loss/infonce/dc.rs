@@ -33,7 +33,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, log_add, other_view, where_present};
+use crate::loss::pairwise::{
+    LogSumExp, PairwiseLoss, Positives, Reductions, itself, log_add, other_view, where_present,
+};
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -106,17 +108,13 @@ impl Objective for Dc {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|reductions| {
-                let (own, negatives) = (reductions.means[0].clone(), reductions.sums[0].clone());
-                match self.variant {
-                    Variant::Paper => where_present(negatives.clone() - own, &negatives),
-                    Variant::Released => with_masked(negatives, own.clone(), self.temperature) - own,
-                }
-            })?;
+        let result = compared(z, self.temperature, self.variant, batch)?.evaluate(|reductions| {
+            let (own, negatives) = (reductions.means[0].clone(), reductions.sums[0].clone());
+            match self.variant {
+                Variant::Paper => where_present(negatives.clone() - own, &negatives),
+                Variant::Released => with_masked(reductions) - own,
+            }
+        })?;
         let [one_way_ab, one_way_ba] = by_view(&result.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
         let evaluation = views.stacked_loss(result, scale(self.variant, b)).with_parts(batch, own_pairs);
@@ -167,14 +165,11 @@ impl Objective for Dclw {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let negatives = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|reductions| match self.variant {
-                Variant::Paper => where_present(reductions.sums[0].clone(), &reductions.sums[0]),
-                Variant::Released => {
-                    with_masked(reductions.sums[0].clone(), reductions.means[0].clone(), self.temperature)
+        let negatives =
+            compared(z, self.temperature, self.variant, batch)?.evaluate(|reductions| {
+                match self.variant {
+                    Variant::Paper => where_present(reductions.sums[0].clone(), &reductions.sums[0]),
+                    Variant::Released => with_masked(reductions),
                 }
             })?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
@@ -201,15 +196,35 @@ impl Objective for Dclw {
     }
 }
 
+/// The comparison of the stacked rows `z`: the similarity of the other view, as released that of the row itself too, and
+/// the log-sum-exp over the rows of other samples.
+fn compared(
+    z: Tensor<2>,
+    temperature: f64,
+    variant: Variant,
+    batch: &Batch,
+) -> Result<PairwiseLoss<'static>> {
+    let [rows, _] = z.dims();
+    let compared = PairwiseLoss::within(z, temperature, batch.tile())?
+        .with_peers(batch.peers())
+        .mean(Positives::Partner(other_view(rows / 2)))
+        .log_sum_exp(LogSumExp::apart(rows / 2));
+    Ok(match variant {
+        Variant::Paper => compared,
+        Variant::Released => compared.mean(Positives::Partner(itself(rows))),
+    })
+}
+
 /// The logarithm that released code adds to a logit which is to count as left out.
 fn mask() -> f64 {
     1e-45_f64.ln()
 }
 
-/// The log-sum-exp of the negatives as released: the anchor itself, whose cosine is 1, and its other view are in it, masked.
-fn with_masked(negatives: Tensor<1>, own: Tensor<1>, temperature: f64) -> Tensor<1> {
-    let itself = own.ones_like() / temperature;
-    log_add(negatives, log_add(itself, own) + mask())
+/// The log-sum-exp of the negatives as released: the anchor itself, whose cosine is 1 unless it is a row of zeros, and its other
+/// view are in it, masked.
+fn with_masked(reductions: &Reductions) -> Tensor<1> {
+    let masked = log_add(reductions.means[1].clone(), reductions.means[0].clone()) + mask();
+    log_add(reductions.sums[0].clone(), masked)
 }
 
 /// Factor of the sum over the `2 b` anchors.
@@ -251,5 +266,19 @@ mod tests {
         let alone = Batch::views(place(&Matrix::column(&[1.0])), place(&Matrix::column(&[1.0])));
         let of_one = value(&Dc { temperature: 0.5, variant: Variant::Released }, &alone);
         assert!((of_one - expected).abs() < 1e-9, "{of_one}");
+    }
+
+    #[test]
+    fn a_released_mask_leaves_the_anchor_in_the_gradient_and_zeros_without_a_similarity() {
+        let of = |row: [f64; 2]| place(&Matrix::from_fn(1, 2, |_, j| row[j]));
+        let alone = Batch::views(of([0.6, 0.8]), of([0.8, -0.6])).with_unit_rows(true);
+        let dc = Dc { temperature: 0.5, variant: Variant::Released };
+        let dclw = Dclw { temperature: 0.5, sigma: 0.5, variant: Variant::Released };
+        for objective in [&dc as &dyn Objective, &dclw] {
+            let error = gradient_error(objective, &alone);
+            assert!(error < 1e-6, "{}: {error}", objective.name());
+            let zeros = value(objective, &Batch::views(of([0.0; 2]), of([0.0; 2])));
+            assert!((zeros - 2.0 * (mask() + 2.0_f64.ln())).abs() < 1e-9, "{}: {zeros}", objective.name());
+        }
     }
 }

@@ -128,11 +128,39 @@ impl Debias {
 
     /// A shift, and both arguments of the maximum divided by its exponential.
     fn estimate(&self, own: &Tensor<1>, negatives: &Tensor<1>) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
-        let shift = own.clone().max_pair(negatives.clone()).detach();
+        let lowest = -1.0 / self.temperature;
+        let largest = own.clone().max_pair(negatives.clone()).detach();
+        // Only rows that are given as unit rows, but are longer, have similarities below those of the floor.
+        let shift = if self.negatives > 0.0 { largest.clamp_min(lowest) } else { largest };
         let positives = (own.clone() - shift.clone()).exp() * (self.tau_plus * self.negatives);
         let estimate =
             ((negatives.clone() - shift.clone()).exp() - positives) * (1.0 - self.tau_plus).recip();
-        let floor = (shift.clone().neg() - 1.0 / self.temperature).exp() * self.negatives;
+        let floor = (shift.clone().neg() + lowest).exp() * self.negatives;
         (shift, estimate, floor)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{place, value};
+    use crate::loss::infonce::hcl::Hcl;
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn similarities_far_below_the_floor_do_not_overflow() {
+        // Rows that are not of length one, though they are given as such: similarities of 800 and -800.
+        let of = |first: f64| place(&Matrix::column(&[first, -20.0]));
+        let batch = Batch::views(of(20.0), of(-20.0)).with_unit_rows(true);
+        let (dcl, hcl) = (Dcl::default(), Hcl { beta: 0.0, ..Hcl::default() });
+        // The anchor alone at 20, its other view, and the two of the other sample.
+        let alone = 2.0_f64.ln() - 2.0 + 800.0;
+        let opposite = 1600.0 + (2.0_f64 / 0.9).ln();
+        let expected = (alone + opposite + 2.0 * (1.0_f64 + 0.8 / 0.9).ln()) / 4.0;
+        for objective in [&dcl as &dyn Objective, &hcl] {
+            let found = value(objective, &batch);
+            assert!((found - expected).abs() < 1e-9, "{}: {found}, expected {expected}", objective.name());
+        }
     }
 }
