@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::requests::input::parse_part;
+use crate::requests::input::{parse_integers, parse_part};
 use crate::requests::outcome::Outcome;
 
 /// Runs one case from its `params` and `inputs`.
@@ -51,9 +51,9 @@ pub(super) fn run(
 ) -> Option<Result<Outcome>> {
     let (_, read, runner) = CASES.iter().find(|(name, ..)| *name == objective)?;
     Some(match variant {
-        None | Some("released") => {
-            check_names(inputs, read).and_then(|()| runner(params, &Value::Object(inputs.clone())))
-        }
+        None | Some("released") => check_names(inputs, read)
+            .and_then(|()| with_integers(inputs, read))
+            .and_then(|inputs| runner(params, &Value::Object(inputs))),
         Some(other) => {
             Err(Error::Unknown { kind: "variant", name: other.into(), known: vec!["released".into()] })
         }
@@ -69,6 +69,20 @@ fn check_names(inputs: &Map<String, Value>, read: &[&str]) -> Result<()> {
         Some(name) => Err(Error::unknown("input", name, read.iter().copied())),
         None => Ok(()),
     }
+}
+
+/// The inputs that hold the class or the bias of each sample.
+const INTEGERS: [&str; 5] = ["bank_labels", "bias", "labels", "query_labels", "test_labels"];
+
+/// The inputs, with an integer for `1.0` and for `true` in those that the case reads, as in the labels of objectives.
+fn with_integers(inputs: &Map<String, Value>, read: &[&str]) -> Result<Map<String, Value>> {
+    let mut inputs = inputs.clone();
+    for name in INTEGERS.into_iter().filter(|name| read.contains(name)) {
+        if let Some(value) = inputs.get_mut(name).filter(|value| !value.is_null()) {
+            *value = parse_integers(name, value)?.into();
+        }
+    }
+    Ok(inputs)
 }
 
 /// Reads the parameters of a case; `null` or an absent field is an empty set.

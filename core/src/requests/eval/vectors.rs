@@ -221,6 +221,23 @@ fn counts_are_checked_before_a_table_of_that_size_is_made() {
 }
 
 #[test]
+fn labels_may_be_written_as_in_objectives() {
+    let auc = |labels: Value| {
+        let inputs = json!({ "scores": [0.1, 0.4, 0.35, 0.8], "labels": labels });
+        run("roc-auc", None, &Value::Null, inputs.as_object().unwrap()).unwrap()
+    };
+    for labels in [json!([0, 0, 1, 1]), json!([0.0, 0.0, 1.0, 1.0]), json!([false, false, true, true])] {
+        assert_eq!(auc(labels).unwrap().aux["auc"], 0.75);
+    }
+    for labels in [json!([0, 0, 1, 0.5]), json!([0, 0, 1, -1]), json!([0, 0, 1, "1"]), json!(1)] {
+        assert!(auc(labels.clone()).unwrap_err().to_string().contains("`labels`"), "{labels}");
+    }
+    let probe = json!({ "features": [[1.0], [2.0]], "labels": null, "targets": [[1.0], [2.0]] });
+    let params = json!({ "reg": 0.1, "criterion": "mse", "classes": 1 });
+    assert!(run("linear-probe", None, &params, probe.as_object().unwrap()).unwrap().is_ok());
+}
+
+#[test]
 fn inputs_of_another_type_are_named() {
     let scores = json!({ "scores": "many", "labels": [1] });
     let error = run("roc-auc", None, &Value::Null, scores.as_object().unwrap()).unwrap().unwrap_err();
