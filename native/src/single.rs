@@ -1,9 +1,9 @@
 //! Numbers in single precision, as vectors are kept.
 
-/// A number that no `f32` is near to.
+/// A finite number beyond the range of `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("number {} is {value:e}, and vectors are kept in f32, which ends at 3.4e38; scale them", .at + 1)]
-pub(crate) struct Beyond {
+pub(crate) struct OutOfRange {
     /// Its place, counted from 0.
     pub(crate) at: usize,
     pub(crate) value: f64,
@@ -13,15 +13,15 @@ pub(crate) struct Beyond {
 ///
 /// # Errors
 /// Names the first one that is finite and beyond the range of `f32`.
-pub(crate) fn nearest(values: impl IntoIterator<Item = f64>) -> Result<Vec<f32>, Beyond> {
+pub(crate) fn to_f32(values: impl IntoIterator<Item = f64>) -> Result<Vec<f32>, OutOfRange> {
     let near = |(at, value): (usize, f64)| {
         let single = value as f32;
-        if value.is_finite() && single.is_infinite() { Err(Beyond { at, value }) } else { Ok(single) }
+        if value.is_finite() && single.is_infinite() { Err(OutOfRange { at, value }) } else { Ok(single) }
     };
     values.into_iter().enumerate().map(near).collect()
 }
 
-impl Beyond {
+impl OutOfRange {
     /// In words, in rows of this many numbers after `first` rows.
     pub(crate) fn in_rows(self, first: usize, columns: usize) -> String {
         let (row, at) = (first + self.at / columns.max(1), self.at % columns.max(1));

@@ -13,8 +13,8 @@ use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
-use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::solves::Solves;
 use crate::experiment::session::Session;
 use crate::experiment::train::loader::{DataLoader, solves};
@@ -148,7 +148,7 @@ impl Trial<'_> {
         // Batches are read ahead until the last iteration.
         (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(STEPS));
         let device = &devices.first.device;
-        let mut loader = DataLoader::keeping(resident_limit()?, variant, &recipe, train, device)?;
+        let mut loader = DataLoader::with_resident_limit(resident_limit()?, variant, &recipe, train, device)?;
         let context = loader.context();
         let epoch = (train, loader.batches_per_epoch());
         let config = trainer_config(variant, &recipe, context, epoch, weights.cloned())?;

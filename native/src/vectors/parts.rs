@@ -12,7 +12,7 @@ use crate::data::sheet::{COMMA, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
-use crate::single::{self, Beyond};
+use crate::single::{self, OutOfRange};
 
 /// Vectors that follow one another.
 pub(super) struct Chunk {
@@ -52,7 +52,7 @@ fn read_npy(path: &Path) -> Result<Chunk> {
             array.shape
         ),
     };
-    let values = single::nearest(array.values.into_floats());
+    let values = single::to_f32(array.values.into_floats());
     let values = values.map_err(|beyond| anyhow::Error::msg(beyond.in_rows(0, columns)))?;
     Ok(Chunk { columns, values, names: None })
 }
@@ -78,7 +78,7 @@ fn read_csv(path: &Path) -> Result<Chunk> {
             if number.is_infinite()
                 && let Some(value) = cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
             {
-                anyhow::bail!("line {line}, {}", Beyond { at, value });
+                anyhow::bail!("line {line}, {}", OutOfRange { at, value });
             }
             values.push(number);
         }

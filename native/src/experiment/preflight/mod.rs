@@ -26,8 +26,8 @@ use crate::experiment::evaluate::probe::{Represented, judge, measure, measure_cl
 use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
 use crate::experiment::memory::step::check_step;
-use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::step_settings::side_of_pictures;
 use crate::experiment::train::trainer::{share, trainer_config};

@@ -11,7 +11,7 @@ use simile_core::nn::Model;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{embed_each, score};
 
-use super::ahead::Ahead;
+use super::prefetch::Prefetcher;
 use crate::experiment::features::{Collector, Features};
 
 /// Images in one forward pass.
@@ -82,10 +82,15 @@ impl<'a> PreparedImages<'a> {
     }
 
     /// All images in order, in batches of [`BATCH`].
-    fn batches(&self) -> Result<Ahead> {
+    fn batches(&self) -> Result<Prefetcher> {
         let (count, sides) = (self.images.len(), self.sides);
         let plan = (0..count).step_by(BATCH).map(move |start| (start..(start + BATCH).min(count)).collect());
-        Ahead::new(self.images.for_evaluation()?, plan, move |images| fitted(images, sides), &self.device)
+        Prefetcher::new(
+            self.images.for_evaluation()?,
+            plan,
+            move |images| fitted(images, sides),
+            &self.device,
+        )
     }
 }
 

@@ -1,11 +1,11 @@
 //! The inputs of a run before its first step: images and their variables, initial weights, and required files.
 
-pub(crate) mod ahead;
 pub(crate) mod context;
 pub(crate) mod digests;
 pub(crate) mod images;
 pub(crate) mod missing;
 mod pictures;
+pub(crate) mod prefetch;
 pub(crate) mod prior;
 pub(crate) mod solves;
 pub(crate) mod splits;

@@ -11,7 +11,7 @@ use simile_core::augment::ImageStore;
 use simile_core::data::ImageSet;
 use simile_core::train::{ConditionGroups, Sampler, WeightedSampler};
 
-use crate::experiment::prepare::ahead::Ahead;
+use crate::experiment::prepare::prefetch::Prefetcher;
 
 /// The order of the images, which depends only on the number of a step. A copy of it is small.
 #[derive(Clone)]
@@ -73,8 +73,8 @@ pub(super) struct ImageLoader {
     device: Device,
     /// The rows of each batch that this process takes.
     shard: BatchShard,
-    /// The step of the next batch of the thread that reads ahead.
-    ahead: Option<(u64, Ahead)>,
+    /// The thread that reads ahead, with the step of its next batch.
+    prefetched: Option<(u64, Prefetcher)>,
 }
 
 impl ImageLoader {
@@ -85,13 +85,13 @@ impl ImageLoader {
             place,
             device: device.clone(),
             shard: BatchShard::WHOLE,
-            ahead: None,
+            prefetched: None,
         }
     }
 
     /// Reads only these rows of each batch from here on.
     pub(super) fn set_shard(&mut self, shard: BatchShard) {
-        (self.shard, self.ahead) = (shard, None);
+        (self.shard, self.prefetched) = (shard, None);
     }
 
     /// The images of a step. Nothing is read ahead for steps from `end` on.
@@ -117,12 +117,12 @@ impl ImageLoader {
         if let Place::Device(store) = &self.place {
             return Ok(store.batch(own)?);
         }
-        let (_, mut ahead) = match self.ahead.take().filter(|(next, _)| *next == step) {
-            Some(ahead) => ahead,
-            None => (step, Ahead::new(self.images.clone(), self.own_plan(step, end), Ok, &self.device)?),
+        let (_, mut prefetcher) = match self.prefetched.take().filter(|(next, _)| *next == step) {
+            Some(prefetched) => prefetched,
+            None => (step, Prefetcher::new(self.images.clone(), self.own_plan(step, end), Ok, &self.device)?),
         };
-        let (_, images) = ahead.next()?;
-        self.ahead = Some((step + 1, ahead));
+        let (_, images) = prefetcher.next()?;
+        self.prefetched = Some((step + 1, prefetcher));
         Ok(images)
     }
 
@@ -134,7 +134,7 @@ impl ImageLoader {
 
     /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
     pub(super) fn take_waited(&mut self) -> Option<Duration> {
-        self.ahead.as_mut().map(|(_, ahead)| ahead.take_waited())
+        self.prefetched.as_mut().map(|(_, prefetcher)| prefetcher.take_waited())
     }
 }
 

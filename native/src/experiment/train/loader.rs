@@ -19,8 +19,8 @@ use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::solves::Solves;
 
 /// Batches of the training images.
@@ -30,7 +30,7 @@ pub(crate) struct DataLoader {
     views: ViewMaker,
     /// The images of a batch without augmentation, for a network that does not see views.
     plain: Option<ViewMaker>,
-    beside: Option<Beside>,
+    classified: Option<ClassifiedImages>,
     /// The solves of the objective, if it has a condition to solve for.
     solves: Option<Solves>,
     batches_per_epoch: u64,
@@ -57,7 +57,7 @@ impl StepBatch {
 }
 
 /// Images that are classified beside the objective, in a separate order.
-struct Beside {
+struct ClassifiedImages {
     image_loader: ImageLoader,
     views: ViewMaker,
 }
@@ -73,7 +73,7 @@ impl DataLoader {
         train: &Dataset,
         device: &Device,
     ) -> Result<Self> {
-        let loader = Self::keeping(resident_limit()?, variant, recipe, train, device)?;
+        let loader = Self::with_resident_limit(resident_limit()?, variant, recipe, train, device)?;
         loader.context.note().into_iter().for_each(line);
         Ok(loader)
     }
@@ -83,7 +83,7 @@ impl DataLoader {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(in crate::experiment) fn keeping(
+    pub(in crate::experiment) fn with_resident_limit(
         resident: u64,
         variant: &RecipeVariant,
         recipe: &Recipe,
@@ -109,13 +109,13 @@ impl DataLoader {
         let place = Place::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
         let method = variant.method();
-        let mut beside = None;
+        let mut classified = None;
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
             let sampler = shuffled(section.batch, seed ^ CLASSIFIED_SEED)?;
             batches_per_epoch = sampler.batches_per_epoch();
             let image_loader =
                 ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
-            beside = Some(Beside { image_loader, views: views(section.augment.clone()) });
+            classified = Some(ClassifiedImages { image_loader, views: views(section.augment.clone()) });
         }
         let solves = solves(variant, &context, device)?;
         let Augmentation { size, centre_crop, .. } = recipe.augment;
@@ -125,7 +125,7 @@ impl DataLoader {
             context,
             views: views(recipe.augment.clone()),
             plain: method.takes_plain(&variant.objective.name).then(|| views(as_they_are)),
-            beside,
+            classified,
             solves,
             batches_per_epoch,
         })
@@ -179,9 +179,9 @@ impl DataLoader {
         if let Some(plain) = &self.plain {
             views = views.with_plain(plain.single(images, stretches, rng)?)?;
         }
-        if let Some(Beside { image_loader, views: of_classified }) = &mut self.beside {
+        if let Some(ClassifiedImages { image_loader, views: classified_views }) = &mut self.classified {
             let StepImages { indices, images, stretches, .. } = image_loader.batch(step, end)?;
-            let classified = of_classified.single(images, stretches.as_deref(), rng)?;
+            let classified = classified_views.single(images, stretches.as_deref(), rng)?;
             views = views.with_classified(classified)?;
             context = self.context.with_classes(context, &indices);
         }
@@ -190,9 +190,10 @@ impl DataLoader {
 
     /// The time that steps have waited since the last call of this function.
     pub(crate) fn take_waited(&mut self) -> Waited {
-        let beside = self.beside.as_mut().and_then(|beside| beside.image_loader.take_waited());
+        let classified =
+            self.classified.as_mut().and_then(|classified| classified.image_loader.take_waited());
         Waited {
-            images: self.image_loader.take_waited().map(|waited| waited + beside.unwrap_or_default()),
+            images: self.image_loader.take_waited().map(|waited| waited + classified.unwrap_or_default()),
             solves: self.solves.as_mut().map(Solves::take_waited),
         }
     }
@@ -292,8 +293,8 @@ mod tests {
         let mut trainer = Trainer::new(settings, &loader.context().training_set(), &Device::flex()).unwrap();
         loader.step(&mut trainer).unwrap();
         assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
-        let beside = loader.beside.as_mut().unwrap().image_loader.batch(0, 4).unwrap().indices;
-        assert!(beside.len() == 8 && beside != loader.image_loader.batch(0, 4).unwrap().indices[..8]);
+        let classified = loader.classified.as_mut().unwrap().image_loader.batch(0, 4).unwrap().indices;
+        assert!(classified.len() == 8 && classified != loader.image_loader.batch(0, 4).unwrap().indices[..8]);
     }
 
     #[test]
@@ -303,7 +304,7 @@ mod tests {
         };
         let of = |train: &str| {
             let (.., mut loader) = fed_by(train, 24, "name = \"biascon-total\"");
-            let classified = sizes(&mut loader.beside.as_mut().unwrap().image_loader);
+            let classified = sizes(&mut loader.classified.as_mut().unwrap().image_loader);
             (sizes(&mut loader.image_loader), classified, loader.batches_per_epoch())
         };
         let all = (vec![16, 16, 8, 16, 16, 8], vec![24, 16, 24, 16, 24, 16], 2);
@@ -370,7 +371,9 @@ mod tests {
                 || trainer_config(&variant, &recipe, loader.context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
-                let opened = || DataLoader::keeping(resident, &variant, &recipe, &biased(), &device).unwrap();
+                let opened = || {
+                    DataLoader::with_resident_limit(resident, &variant, &recipe, &biased(), &device).unwrap()
+                };
                 let mut trainer = Trainer::new(settings(), &set, &device).unwrap();
                 let mut loader = opened();
                 while !trainer.is_finished() {

@@ -163,7 +163,7 @@ fn cells(group: &dyn RowGroupReader, column: &Known, of_file: Range<usize>) -> R
         (Kind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
             let (values, begins) = column_values(reader, rows, highest)?;
             let length = length(&begins, rows)?;
-            let values = single::nearest(values)
+            let values = single::to_f32(values)
                 .map_err(|beyond| anyhow::Error::msg(beyond.in_rows(of_file.start, length)))?;
             Cells::List { length, values }
         }

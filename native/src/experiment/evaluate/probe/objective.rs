@@ -16,8 +16,8 @@ use simile_core::train::{Purpose, Sampler, Sampling, ViewMaker, stream};
 use super::Metrics;
 use crate::config::measured::{MeasuredObjective, Output};
 use crate::exit::usage;
-use crate::experiment::prepare::ahead::Ahead;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::prefetch::Prefetcher;
 
 /// The same views of the same batches for every network.
 const SEED: u64 = 0;
@@ -89,7 +89,7 @@ fn mean(
     let mut sampler = Sampler::new(Sampling { samples: set.len(), batch, drop_last: true, seed: SEED })?;
     let batches = sampler.batches_per_epoch();
     let plan = (0..batches).map(move |step| sampler.batch(step).to_vec());
-    let mut images = Ahead::new(set.images.clone(), plan, Ok, device)?;
+    let mut images = Prefetcher::new(set.images.clone(), plan, Ok, device)?;
     let mut sum = 0.0;
     for step in 0..batches {
         let (indices, images) = images.next()?;

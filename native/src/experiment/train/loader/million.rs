@@ -79,7 +79,8 @@ fn measure(scale: &Made) {
         assert_eq!((train.len(), held_out.len()), (CLASSES * each - HELD_OUT, HELD_OUT));
         eprintln!("{start} start: {:.1} s, {} MiB", began.elapsed().as_secs_f64(), peak() >> 20);
 
-        let mut loader = DataLoader::keeping(0, &variant, &recipe, &train, &Device::flex()).unwrap();
+        let mut loader =
+            DataLoader::with_resident_limit(0, &variant, &recipe, &train, &Device::flex()).unwrap();
         let began = Instant::now();
         for step in 0..steps {
             let StepImages { indices, images, .. } = loader.image_loader.batch(step, steps).unwrap();

@@ -33,7 +33,7 @@ pub(crate) fn resident_limit() -> Result<u64> {
 /// Batches in the order of a plan, read and copied to the device by a thread of its own: while one is used, the next is
 /// ready and the one after it is read, or the next one where a batch has more than 256 MiB. Dropped before its end, it waits
 /// for the batch that is being read.
-pub(crate) struct Ahead {
+pub(crate) struct Prefetcher {
     batches: Worker<Result<Batch>>,
 }
 
@@ -44,7 +44,7 @@ struct Batch {
     planes: DevicePlanes,
 }
 
-impl Ahead {
+impl Prefetcher {
     /// Begins to read the batches of a plan: the images of each, changed by `change`.
     ///
     /// # Errors
@@ -55,11 +55,11 @@ impl Ahead {
         change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
         device: &Device,
     ) -> Result<Self> {
-        Self::keeping(batches_ahead, images, plan, change, device)
+        Self::with_depth(batches_ahead, images, plan, change, device)
     }
 
     /// Begins to read with `batches_ahead` batches ahead, a function of the bytes of the first batch.
-    fn keeping(
+    fn with_depth(
         batches_ahead: fn(u64) -> usize,
         images: ImageSet,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
@@ -147,15 +147,18 @@ mod tests {
         }
     }
 
-    fn ahead(source: &Arc<Counted>, plan: impl Iterator<Item = Vec<usize>> + Send + 'static) -> Ahead {
+    fn prefetched(
+        source: &Arc<Counted>,
+        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
+    ) -> Prefetcher {
         let images = ImageSet::new(Arc::<Counted>::clone(source)).unwrap();
-        Ahead::new(images, plan, Ok, &Device::flex()).unwrap()
+        Prefetcher::new(images, plan, Ok, &Device::flex()).unwrap()
     }
 
     #[test]
     fn batches_come_in_the_order_of_the_plan_and_few_are_read_ahead() {
         let source = Arc::new(Counted::default());
-        let mut batches = ahead(&source, (0..40).map(|at| vec![at, 99 - at]));
+        let mut batches = prefetched(&source, (0..40).map(|at| vec![at, 99 - at]));
         for at in 0..10 {
             let (indices, images) = batches.next().unwrap();
             assert_eq!(indices, [at, 99 - at]);
@@ -173,7 +176,7 @@ mod tests {
         let source = Arc::new(Counted::default());
         let images = ImageSet::new(Arc::<Counted>::clone(&source)).unwrap();
         let plan = (0..40).map(|at| vec![at, 99 - at]);
-        let mut batches = Ahead::keeping(|_| 1, images, plan, Ok, &Device::flex()).unwrap();
+        let mut batches = Prefetcher::with_depth(|_| 1, images, plan, Ok, &Device::flex()).unwrap();
         for at in 0..10 {
             assert_eq!(batches.next().unwrap().0, [at, 99 - at]);
             // Time for the thread to read more than it should.
@@ -210,7 +213,7 @@ mod tests {
         for _ in 0..4 {
             // Each pass has a thread of its own, as each evaluation has.
             let plan = (0..25_usize).map(|at| (0..16).map(|i| (at + 5 * i) % 100).collect());
-            let mut batches = Ahead::new(images.clone(), plan, Ok, &gpu.device).unwrap();
+            let mut batches = Prefetcher::new(images.clone(), plan, Ok, &gpu.device).unwrap();
             for at in 0..25 {
                 let (indices, batch) = batches.next().unwrap();
                 assert_eq!(indices[1], at + 5);
@@ -229,7 +232,7 @@ mod tests {
     #[test]
     fn an_error_of_the_thread_is_that_of_its_batch() {
         let source = Arc::new(Counted::default());
-        let mut batches = ahead(&source, [vec![1], vec![50], vec![2]].into_iter());
+        let mut batches = prefetched(&source, [vec![1], vec![50], vec![2]].into_iter());
         assert!(batches.next().is_ok());
         assert!(batches.next().unwrap_err().to_string().contains("the disk is gone"));
         assert!(batches.next().unwrap_err().to_string().contains("has ended"));
@@ -238,7 +241,7 @@ mod tests {
     #[test]
     fn a_panic_of_the_thread_is_an_error() {
         let panic = std::iter::once_with(|| std::env::var_os("no such variable").map(|_| vec![0]).unwrap());
-        let mut batches = ahead(&Arc::new(Counted::default()), std::iter::once(vec![1]).chain(panic));
+        let mut batches = prefetched(&Arc::new(Counted::default()), std::iter::once(vec![1]).chain(panic));
         assert!(batches.next().is_ok());
         assert!(batches.next().unwrap_err().to_string().contains("has ended"));
     }
