@@ -21,7 +21,9 @@ use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
-use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure, neighbours};
+use crate::experiment::evaluate::probe::{
+    LabelledFeatures, Measured, base_rates, in_words, measure, neighbours,
+};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
@@ -72,7 +74,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     let probe = ProbeSection { condition, also, ..ProbeSection::default() };
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
     let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", judged };
-    probed.answer(parts.join(", "), train.represented(), test.represented())
+    probed.answer(parts.join(", "), train.labelled(), test.labelled())
 }
 
 /// A probe with its settings, and words for the data on which it is fitted and measured.
@@ -87,7 +89,12 @@ struct Probed<'a> {
 
 impl Probed<'_> {
     /// Fits the probes to features of the training split and measures them on the others.
-    fn answer(&self, model: String, train: Represented<'_>, test: Represented<'_>) -> Result<Answer> {
+    fn answer(
+        &self,
+        model: String,
+        train: LabelledFeatures<'_>,
+        test: LabelledFeatures<'_>,
+    ) -> Result<Answer> {
         let Self { section, probe, things, judged } = *self;
         let base_rates = base_rates(section, train.dataset, test.dataset)?;
         if let Some(note) = self.many_neighbours(train.dataset) {
@@ -147,8 +154,8 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let probed = Probed { section: &probe, probe: arguments.probe, things: "images", judged };
     let mut answer = probed.answer(
         model.display().to_string(),
-        Represented { features: &train, dataset: &splits.train },
-        Represented { features: &test, dataset: &splits.test },
+        LabelledFeatures { features: &train, dataset: &splits.train },
+        LabelledFeatures { features: &test, dataset: &splits.test },
     )?;
     let viewing =
         Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };

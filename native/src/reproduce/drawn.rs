@@ -11,7 +11,7 @@ use super::row::Row;
 use super::table::{FigureSection, Scale, Table};
 use crate::config::Recipe;
 use crate::exit::usage;
-use crate::experiment::evaluate::draw::weighed::{Focus, Weighed};
+use crate::experiment::evaluate::draw::batch_kernel::{BatchKernel, Focus};
 use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
 use crate::report::picture::contact_sheet;
@@ -87,18 +87,18 @@ fn first(mut recipe: Recipe, count: usize) -> Recipe {
 fn kernels(row: &Row, recipe: Recipe, batch: usize, data: Option<&Path>) -> Result<Panel> {
     let splits = Splits::of(&recipe, data)?;
     let variants = recipe.variants();
-    let weighed = match variants.first() {
-        Some(variant) => Weighed::of(variant, &splits.train, batch)?,
+    let kernel = match variants.first() {
+        Some(variant) => BatchKernel::of(variant, &splits.train, batch)?,
         None => None,
     };
-    let weighed = weighed.ok_or_else(|| usage("its objective has no kernel of a condition"))?;
+    let kernel = kernel.ok_or_else(|| usage("its objective has no kernel of a condition"))?;
     Ok(Panel {
         name: row.name.clone(),
-        caption: format!("{} {}", weighed.caption, weighed.order),
-        kernel: Some(Focus::of(&weighed.gram)),
-        weights: Some(Focus::of(&weighed.weights)),
-        picture: Picture::Kernel(weighed.figure(&row.name)?),
-        matrices: Some([weighed.gram, weighed.weights]),
+        caption: format!("{} {}", kernel.caption, kernel.order),
+        kernel: Some(Focus::of(&kernel.gram)),
+        weights: Some(Focus::of(&kernel.weights)),
+        picture: Picture::Kernel(kernel.figure(&row.name)?),
+        matrices: Some([kernel.gram, kernel.weights]),
     })
 }
 

@@ -14,7 +14,7 @@ use simile_core::numeric::rows::{Buffer, Rows as _};
 use self::annotations::Annotations;
 use self::parts::Chunk;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::Represented;
+use crate::experiment::evaluate::probe::LabelledFeatures;
 use crate::experiment::features::{Collector, Features};
 
 /// One in this many rows is held out for the test if no column gives the split.
@@ -45,8 +45,8 @@ pub(crate) struct Split {
 
 impl Split {
     /// The form that probes take.
-    pub(crate) fn represented(&self) -> Represented<'_> {
-        Represented { features: &self.features, dataset: &self.dataset }
+    pub(crate) fn labelled(&self) -> LabelledFeatures<'_> {
+        LabelledFeatures { features: &self.features, dataset: &self.dataset }
     }
 }
 

@@ -11,7 +11,7 @@ use simile_core::nn::Model;
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
-use self::probe::{Hits, Measured, Metrics, Represented, judge, measure};
+use self::probe::{Hits, LabelledFeatures, Measured, Metrics, class_metrics, measure};
 use super::session::Session;
 use crate::config::probe::Probe;
 use crate::config::sections::RecipeVariant;
@@ -58,8 +58,8 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     let Measured { mut metrics, guesses, probes, hits } = measure(
         &session.recipe.probe,
         Probe::Linear,
-        Represented { features: &train_features, dataset: train },
-        Represented { features: &features, dataset: test },
+        LabelledFeatures { features: &train_features, dataset: train },
+        LabelledFeatures { features: &features, dataset: test },
     )?;
     let viewing = Viewing {
         augmentation: &session.recipe.augment,
@@ -73,7 +73,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     if variant.scores(classes, 0) == Some(classes) {
         let scores = variant.by_class(test_images.scores(model)?).map_err(usage)?;
         if scores.columns() == classes {
-            let own = judge(&session.recipe.probe, &scores, test)?;
+            let own = class_metrics(&session.recipe.probe, &scores, test)?;
             metrics.extend(own.into_iter().map(|(name, value)| (format!("{CLASSIFIER}{name}"), value)));
         }
     }

@@ -9,7 +9,7 @@ use crate::config::probe::Probe;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{Measured, Metrics, Represented, base_rates, measure};
+use crate::experiment::evaluate::probe::{LabelledFeatures, Measured, Metrics, base_rates, measure};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::metrics::format::MetricFormat;
@@ -51,8 +51,8 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     let Measured { metrics, probes, .. } = measure(
         &session.recipe.probe,
         Probe::Linear,
-        Represented { features: &train_features, dataset: train },
-        Represented { features: &test_features, dataset: test },
+        LabelledFeatures { features: &train_features, dataset: train },
+        LabelledFeatures { features: &test_features, dataset: test },
     )?;
     let untrained = Untrained { name: name.into(), metrics, probes };
     session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;

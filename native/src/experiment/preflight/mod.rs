@@ -22,7 +22,7 @@ use crate::devices::DeviceSet;
 use crate::exit::{message_with_causes, usage};
 use crate::experiment::evaluate::CLASSIFIER;
 use crate::experiment::evaluate::draw::Drawing;
-use crate::experiment::evaluate::probe::{Represented, judge, measure, measure_classes};
+use crate::experiment::evaluate::probe::{LabelledFeatures, class_metrics, measure, measure_classes};
 use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
 use crate::experiment::memory::step::check_step;
@@ -145,7 +145,7 @@ fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
     let fitted = StandIn::of(train, 0)?;
     let held_out = StandIn::of(validation, 2)?;
     let way = if selection.probe == Readout::Knn { Probe::Knn } else { Probe::Linear };
-    let metrics = measure_classes(&probe, way, fitted.represented(), held_out.represented())
+    let metrics = measure_classes(&probe, way, fitted.labelled(), held_out.labelled())
         .context(format!("on {} images to choose by", validation.len()))
         .map_err(refused)?;
     match metrics.contains_key(&selection.metric) {
@@ -165,7 +165,7 @@ pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
     let classes = splits.train.classes.len();
     if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
         let some = StandIn::of(&splits.test, 1)?.dataset;
-        let own = judge(&recipe.probe, &Matrix::zeros(some.len(), classes), &some)?;
+        let own = class_metrics(&recipe.probe, &Matrix::zeros(some.len(), classes), &some)?;
         names.extend(own.into_keys().map(|name| format!("{CLASSIFIER}{name}")));
     }
     for objective in &recipe.probe.objectives {
@@ -195,8 +195,8 @@ pub(crate) fn check_measured(
     let measured = measure(
         &in_short(probe),
         Probe::Linear,
-        StandIn::of(train, 0)?.represented(),
-        StandIn::of(test, 1)?.represented(),
+        StandIn::of(train, 0)?.labelled(),
+        StandIn::of(test, 1)?.labelled(),
     );
     let measured = measured.context(format!("on {} {judged} images", test.len())).map_err(refused)?;
     Ok(measured.metrics.into_keys().collect())
@@ -220,7 +220,7 @@ fn check_figures(
 ) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
-    let features = unordered(few.len(), 1)?;
+    let features = random_features(few.len(), 1)?;
     Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
@@ -253,16 +253,16 @@ impl StandIn {
         // Probes do not use the pixels.
         let images = Images::new(1, 1, 1, vec![0; chosen.len()])?.into();
         let dataset = Dataset { images, ..set.subset(&chosen)? };
-        Ok(Self { features: unordered(chosen.len(), part)?, dataset })
+        Ok(Self { features: random_features(chosen.len(), part)?, dataset })
     }
 
-    fn represented(&self) -> Represented<'_> {
-        Represented { features: &self.features, dataset: &self.dataset }
+    fn labelled(&self) -> LabelledFeatures<'_> {
+        LabelledFeatures { features: &self.features, dataset: &self.dataset }
     }
 }
 
 /// Pseudo-random numbers, the same each time.
-fn unordered(rows: usize, part: usize) -> Result<Features> {
+fn random_features(rows: usize, part: usize) -> Result<Features> {
     let value = |at: usize| (at as f64 * 12.9898 + part as f64).sin() as f32;
     let values = (0..rows * FEATURES).map(value).collect();
     Ok(Features::Held(FeatureTable::new(rows, FEATURES, values)?))

@@ -11,7 +11,7 @@ use crate::config::sections::RecipeVariant;
 use crate::config::selection::{Readout, SelectionSection};
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{Metrics, Represented, judge, measure_classes};
+use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metrics, measure_classes};
 use crate::experiment::session::Session;
 use crate::run_folder::record::{Evaluation, Stopped, Why};
 use crate::run_folder::tensorboard::EventLog;
@@ -39,7 +39,7 @@ pub(crate) fn evaluate(
     let (Some(section), Some(validation)) = (&session.recipe.selection, &session.splits.validation) else {
         return Ok(());
     };
-    let metrics = judged(session, variant, section, validation, trainer)?;
+    let metrics = validation_metrics(session, variant, section, validation, trainer)?;
     let value = metrics.get(&section.metric).copied().ok_or_else(|| {
         let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
         usage(format_args!(
@@ -66,7 +66,7 @@ pub(crate) fn evaluate(
     Ok(())
 }
 
-fn judged(
+fn validation_metrics(
     session: &Session,
     variant: &RecipeVariant,
     section: &SelectionSection,
@@ -78,7 +78,7 @@ fn judged(
     let probe = match section.probe {
         Readout::Classifier => {
             let scores = variant.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
-            return judge(&session.recipe.probe, &scores, validation);
+            return class_metrics(&session.recipe.probe, &scores, validation);
         }
         Readout::Linear => Probe::Linear,
         Readout::Knn => Probe::Knn,
@@ -88,8 +88,8 @@ fn judged(
     measure_classes(
         &session.recipe.probe,
         probe,
-        Represented { features: &train, dataset: &session.splits.train },
-        Represented { features: &features, dataset: validation },
+        LabelledFeatures { features: &train, dataset: &session.splits.train },
+        LabelledFeatures { features: &features, dataset: validation },
     )
 }
 

@@ -1,9 +1,9 @@
 //! The pictures of a run's report, drawn while data and encoders are loaded.
 
+pub(crate) mod batch_kernel;
 mod colour;
 mod gallery;
 mod map;
-pub(crate) mod weighed;
 
 use anyhow::Result;
 use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
@@ -14,7 +14,7 @@ use simile_core::eval::metrics::ConfusionMatrix;
 use simile_core::numeric::rows::to_matrix;
 use simile_core::train::{Purpose, stream};
 
-use self::weighed::{BATCH, Weighed};
+use self::batch_kernel::{BATCH, BatchKernel};
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::experiment::features::Features;
@@ -104,8 +104,8 @@ impl Drawing<'_> {
     /// # Errors
     /// If one cannot be drawn.
     pub(crate) fn add_to(&self, figures: &mut Figures) -> Result<()> {
-        let weighed = Weighed::of(self.variant, self.train, BATCH)?;
-        figures.kernels.extend(weighed.map(|weighed| weighed.figure(&self.variant.name)).transpose()?);
+        let kernel = BatchKernel::of(self.variant, self.train, BATCH)?;
+        figures.kernels.extend(kernel.map(|kernel| kernel.figure(&self.variant.name)).transpose()?);
         let features = to_matrix(self.features)?;
         figures.maps.push(map::map(self, &features)?);
         figures.confusions.push(self.confusion()?);

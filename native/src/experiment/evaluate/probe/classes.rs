@@ -28,7 +28,7 @@ pub(super) fn measure(
     let (scores, fit) = scores(section, probe, train, test)?;
     let guesses = predictions(&scores)?;
     Ok(Measured {
-        metrics: judge(section, &scores, test.dataset)?,
+        metrics: class_metrics(section, &scores, test.dataset)?,
         hits: Hits::from([(TOP1.to_owned(), right(&guesses, &test.dataset.labels))]),
         guesses,
         probes: fit.map(|fit| (CLASS.to_owned(), fit)).into_iter().collect(),
@@ -39,7 +39,7 @@ pub(super) fn measure(
 ///
 /// # Errors
 /// If the shape is not that of the images and classes, or a score is not finite.
-pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> Result<Metrics> {
+pub(crate) fn class_metrics(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> Result<Metrics> {
     let (labels, classes) = (&test.labels, scores.columns());
     let guesses = predictions(scores)?;
     let confusion = ConfusionMatrix::new(&guesses, labels, classes)?;

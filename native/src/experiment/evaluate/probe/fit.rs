@@ -43,9 +43,14 @@ pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result
         // If no image can be held out, the strongest penalty overfits least.
         None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
         Some((fitted, validation)) => {
-            let (to, by) = (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
-            let Choice { penalty, probe, .. } =
-                Choice::among(penalties, &config, (&to.0, &to.1), (&by.0, &by.1))?;
+            let (fitted_part, validation_part) =
+                (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
+            let Choice { penalty, probe, .. } = Choice::among(
+                penalties,
+                &config,
+                (&fitted_part.0, &fitted_part.1),
+                (&validation_part.0, &validation_part.1),
+            )?;
             (penalty, Some(probe), validation.len())
         }
     };

@@ -11,7 +11,7 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
-use super::lifted::Lifted;
+use super::nonlinear::NonlinearProbe;
 use super::{Metrics, Split};
 use crate::config::probe::ProbeSection;
 use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
@@ -38,26 +38,27 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
             continue;
         }
         let known = train.training_rows(&targets);
-        let plain = linear(section, &known)?;
-        let scores = plain.probe.scores(&test.rows)?;
-        let of_plain = judged(&scores, &truth)?;
+        let linear_probe = linear(section, &known)?;
+        let scores = linear_probe.probe.scores(&test.rows)?;
+        let of_linear = variable_metrics(&scores, &truth)?;
         metrics.extend(
-            of_plain.clone().into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)),
+            of_linear.clone().into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)),
         );
         if is_condition {
             if let Condition::Categorical { values, .. } = &truth {
                 hits = Some(right(&predictions(&scores)?, values));
             }
-            let lifted = Lifted::fit(section, &known, &plain)?;
-            let of_lifted = match &lifted {
-                Some(lifted) => judged(&lifted.scores(&test.rows)?, &truth)?,
-                None => of_plain,
+            let nonlinear_probe = NonlinearProbe::fit(section, &known, &linear_probe)?;
+            let of_nonlinear = match &nonlinear_probe {
+                Some(nonlinear_probe) => variable_metrics(&nonlinear_probe.scores(&test.rows)?, &truth)?,
+                None => of_linear,
             };
-            metrics.extend(nonlinear(of_lifted));
-            let fit = lifted.map_or_else(|| plain.fit.clone(), |lifted| lifted.fit);
+            metrics.extend(nonlinear(of_nonlinear));
+            let fit = nonlinear_probe
+                .map_or_else(|| linear_probe.fit.clone(), |nonlinear_probe| nonlinear_probe.fit);
             fits.insert(format!("{prefix}{NONLINEAR}"), fit);
         }
-        fits.insert(prefix, plain.fit);
+        fits.insert(prefix, linear_probe.fit);
     }
     Ok(Leaks { metrics, fits, hits })
 }
@@ -69,11 +70,11 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for Predicted { prefix, variable, is_condition } in variables(section, train) {
-        let (seen, truth) = targets_and_truth(variable, train, test)?;
-        let rates = match (&seen, &truth) {
-            _ if !can_vary(&seen) || is_unseen(variable, train, test) => continue,
+        let (train_targets, truth) = targets_and_truth(variable, train, test)?;
+        let rates = match (&train_targets, &truth) {
+            _ if !can_vary(&train_targets) || is_unseen(variable, train, test) => continue,
             (ProbeTargets::Classes { labels, classes }, _) => {
-                judged(&most_frequent(labels, *classes, test.len()), &truth)?
+                variable_metrics(&most_frequent(labels, *classes, test.len()), &truth)?
             }
             (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
             _ => continue,
@@ -142,7 +143,7 @@ pub(crate) fn unseen<'a>(variable: &str, train: &Dataset, test: &'a Dataset) -> 
 }
 
 /// Metrics of scores, `[n, m]`, against a variable's true values in the test images.
-fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
+fn variable_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     match truth {
         Condition::Numeric(values) => {
@@ -196,7 +197,7 @@ mod tests {
     use simile_core::data::Images;
     use simile_core::numeric::rows::FeatureTable;
 
-    use super::super::{Represented, base_rates, measure};
+    use super::super::{LabelledFeatures, base_rates, measure};
     use super::*;
     use crate::config::penalty::Penalty;
     use crate::config::probe::Probe;
@@ -249,7 +250,7 @@ mod tests {
         value: impl Fn(&[f64], f64) -> f64,
     ) -> super::super::Measured {
         let (train, test) = (set([400, width], 1, &value), set([1000, width], 2, &value));
-        let of = |(features, dataset)| Represented { features, dataset };
+        let of = |(features, dataset)| LabelledFeatures { features, dataset };
         measure(section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap()
     }
 
@@ -315,7 +316,7 @@ mod tests {
         let (train, test) = (set([400, MANY], 1, linear_value), set([1000, MANY], 2, linear_value));
         let (train, test) = (called_condition(train), called_condition(test));
         let both = ProbeSection { also: vec!["condition".into()], ..section("side") };
-        let of = |(features, dataset)| Represented { features, dataset };
+        let of = |(features, dataset)| LabelledFeatures { features, dataset };
         let measured =
             measure(&both, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap();
         let rates = base_rates(&both, &train.1, &test.1).unwrap();

@@ -22,7 +22,7 @@ mod classes;
 mod fit;
 mod guesses;
 mod leak;
-mod lifted;
+mod nonlinear;
 pub(crate) mod objective;
 mod shape;
 
@@ -44,7 +44,7 @@ use crate::experiment::features::Features;
 use crate::metrics::names::NAMED;
 use crate::run_folder::record::ProbeFit;
 
-pub(crate) use self::classes::{judge, neighbours};
+pub(crate) use self::classes::{class_metrics, neighbours};
 pub(crate) use self::leak::unseen;
 
 /// Metrics by name.
@@ -67,7 +67,7 @@ pub(crate) type Hits = BTreeMap<String, Vec<bool>>;
 
 /// Features of a data set, with the labels and conditions of each row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Represented<'a> {
+pub(crate) struct LabelledFeatures<'a> {
     pub(crate) features: &'a Features,
     pub(crate) dataset: &'a Dataset,
 }
@@ -77,47 +77,47 @@ struct Split<'a> {
     /// The features as the encoder gives them.
     features: &'a Features,
     /// The same, standardised.
-    rows: Seen<'a>,
+    rows: ProbeRows<'a>,
     dataset: &'a Dataset,
 }
 
-/// Standardised features: as they are read, or in fewer directions.
-enum Seen<'a> {
-    Whole(Standardised<&'a Features>),
-    Spanned(Matrix),
+/// Standardised features: as they are read, or projected onto the span of the training images.
+enum ProbeRows<'a> {
+    Original(Standardised<&'a Features>),
+    Projected(Matrix),
 }
 
-impl Rows for Seen<'_> {
+impl Rows for ProbeRows<'_> {
     fn is_single(&self) -> bool {
         true
     }
 
     fn rows(&self) -> usize {
         match self {
-            Self::Whole(rows) => rows.rows(),
-            Self::Spanned(rows) => rows.rows(),
+            Self::Original(rows) => rows.rows(),
+            Self::Projected(rows) => rows.rows(),
         }
     }
 
     fn columns(&self) -> usize {
         match self {
-            Self::Whole(rows) => rows.columns(),
-            Self::Spanned(rows) => rows.columns(),
+            Self::Original(rows) => rows.columns(),
+            Self::Projected(rows) => rows.columns(),
         }
     }
 
     fn read(&self, first: usize, out: Buffer<'_>) -> CoreResult<()> {
         match self {
-            Self::Whole(rows) => rows.read(first, out),
-            Self::Spanned(rows) => rows.read(first, out),
+            Self::Original(rows) => rows.read(first, out),
+            Self::Projected(rows) => rows.read(first, out),
         }
     }
 }
 
 impl<'a> Split<'a> {
-    fn new(set: Represented<'a>, scale: &Standardise) -> Result<Self> {
-        let Represented { features, dataset } = set;
-        Ok(Self { features, rows: Seen::Whole(scale.of(features)?), dataset })
+    fn new(set: LabelledFeatures<'a>, scale: &Standardise) -> Result<Self> {
+        let LabelledFeatures { features, dataset } = set;
+        Ok(Self { features, rows: ProbeRows::Original(scale.of(features)?), dataset })
     }
 
     /// The images with the targets of a probe.
@@ -133,13 +133,13 @@ impl<'a> Split<'a> {
 pub(crate) fn measure(
     section: &ProbeSection,
     probe: Probe,
-    train: Represented<'_>,
-    test: Represented<'_>,
+    train: LabelledFeatures<'_>,
+    test: LabelledFeatures<'_>,
 ) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
     let shape = shape::measure(&test)?;
-    let (train, test) = narrowed(train, test)?;
+    let (train, test) = projected_onto_span(train, test)?;
     let Measured { mut metrics, guesses, mut probes, mut hits } =
         classes::measure(section, probe, &train, &test)?;
     let leaks = leak::measure(section, &train, &test)?;
@@ -156,7 +156,7 @@ pub(crate) fn measure(
 /// If the condition is not known for the data set.
 pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let guess = leak::most_frequent(&train.labels, train.classes.len(), test.len());
-    let mut metrics = judge(section, &guess, test)?;
+    let mut metrics = class_metrics(section, &guess, test)?;
     metrics.extend(leak::base_rates(section, train, test)?);
     Ok(finite(metrics))
 }
@@ -181,25 +181,25 @@ fn finite(metrics: Metrics) -> Metrics {
 pub(crate) fn measure_classes(
     section: &ProbeSection,
     probe: Probe,
-    train: Represented<'_>,
-    test: Represented<'_>,
+    train: LabelledFeatures<'_>,
+    test: LabelledFeatures<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let (train, test) = narrowed(Split::new(train, &scale)?, Split::new(test, &scale)?)?;
+    let (train, test) = projected_onto_span(Split::new(train, &scale)?, Split::new(test, &scale)?)?;
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
 
-/// Features as coordinates in the span of the training images, if its dimension is far below the number of features. The weights
-/// of a penalised linear probe lie in that span, so the probe predicts the same from these rows and is fitted in a fraction of
-/// the time.
-fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
+/// Projects the features onto the span of those of the training images, if its dimension is far below the number of features. The
+/// weights of a penalised linear probe lie in that span, so the probe predicts the same from the projected rows, and its fit takes a
+/// fraction of the time.
+fn projected_onto_span<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
     let (images, features) = (train.rows.rows(), train.rows.columns());
     if 2 * images > features {
         return Ok((train, test));
     }
-    let spanned = Pca::fit(&to_matrix(&train.rows)?, images)?;
+    let span = Pca::fit(&to_matrix(&train.rows)?, images)?;
     let of = |split: Split<'a>| -> Result<Split<'a>> {
-        Ok(Split { rows: Seen::Spanned(spanned.project(&to_matrix(&split.rows)?)?), ..split })
+        Ok(Split { rows: ProbeRows::Projected(span.project(&to_matrix(&split.rows)?)?), ..split })
     };
     Ok((of(train)?, of(test)?))
 }
@@ -247,8 +247,8 @@ mod tests {
             (Features::Held(FeatureTable::new(images, 4, vec![0.0; 4 * images]).unwrap()), dataset)
         };
         let (train, test) = (set(30), set(12));
-        let train = Represented { features: &train.0, dataset: &train.1 };
-        let test = Represented { features: &test.0, dataset: &test.1 };
+        let train = LabelledFeatures { features: &train.0, dataset: &train.1 };
+        let test = LabelledFeatures { features: &test.0, dataset: &test.1 };
         let Measured { metrics, .. } = measure(&ProbeSection::default(), Probe::Linear, train, test).unwrap();
         assert!((metrics["top1"] - 8.0 / 12.0).abs() < 1e-12, "that of the most frequent class: {metrics:?}");
         assert!(metrics.contains_key("uniformity") && !metrics.contains_key("effective_rank"));
@@ -268,7 +268,7 @@ mod tests {
         };
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
-        let split = |(features, dataset)| Split::new(Represented { features, dataset }, &scale).unwrap();
+        let split = |(features, dataset)| Split::new(LabelledFeatures { features, dataset }, &scale).unwrap();
         let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
         let section =
             ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };
@@ -277,7 +277,7 @@ mod tests {
             (leak, classes::measure(&section, Probe::Linear, &train, &test).unwrap().guesses)
         };
         let (whole, few) = (both(), both());
-        let few = narrowed(few.0, few.1).unwrap();
+        let few = projected_onto_span(few.0, few.1).unwrap();
         assert_eq!((few.0.rows.columns(), few.1.rows.columns()), (40, 40));
         let (whole, few) = (read(whole), read(few));
         assert!((whole.0 - few.0).abs() < 1e-9, "{} {}", whole.0, few.0);

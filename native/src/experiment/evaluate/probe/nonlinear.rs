@@ -19,21 +19,21 @@ use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
 /// Random features beside those of the representation.
-const LIFTED: usize = 512;
+const RANDOM_FEATURES: usize = 512;
 /// Most training images for its fit.
 const FITTED: usize = 10_000;
 /// Candidate penalties: more features need stronger ones.
 const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
 
 /// A probe of rows beside their random features.
-pub(super) struct Lifted {
+pub(super) struct NonlinearProbe {
     features: RandomFeatures,
     scale: Standardise,
     probe: FittedProbe,
     pub(super) fit: ProbeFit,
 }
 
-impl Lifted {
+impl NonlinearProbe {
     /// Fits a probe; `None` if it is not better than the linear probe.
     ///
     /// # Errors
@@ -48,24 +48,39 @@ impl Lifted {
             return Ok(None);
         };
         let config = config(section);
-        let (to, by) = (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
-        let plain = Choice::among(&[linear.fit.ridge], &config, (&to.0, &to.1), (&by.0, &by.1))?;
+        let (fitted_part, validation_part) =
+            (part(rows, targets, &fitted)?, part(rows, targets, &validation)?);
+        let linear_choice = Choice::among(
+            &[linear.fit.ridge],
+            &config,
+            (&fitted_part.0, &fitted_part.1),
+            (&validation_part.0, &validation_part.1),
+        )?;
 
         let mut rng = stream(SEED, Purpose::Initialisation, 0);
-        let features = RandomFeatures::draw(rows.columns(), LIFTED, &mut rng);
-        let (scale, lifted_to) = standardised(&features, &to.0)?;
-        let lifted_by = scale.of(features.beside(&by.0)?)?;
-        let lifted = Choice::among(&PENALTIES, &config, (&lifted_to, &to.1), (&lifted_by, &by.1))?;
-        if !lifted.is_clearly_better_than(&plain) {
+        let features = RandomFeatures::draw(rows.columns(), RANDOM_FEATURES, &mut rng);
+        let (scale, wide_fitted) = standardised(&features, &fitted_part.0)?;
+        let wide_validation = scale.of(features.beside(&validation_part.0)?)?;
+        let nonlinear = Choice::among(
+            &PENALTIES,
+            &config,
+            (&wide_fitted, &fitted_part.1),
+            (&wide_validation, &validation_part.1),
+        )?;
+        if !nonlinear.is_clearly_better_than(&linear_choice) {
             return Ok(None);
         }
         let mut all = [fitted, validation.clone()].concat();
         all.sort_unstable();
         let (all, of_all) = part(rows, targets, &all)?;
-        let (scale, whole) = standardised(&features, &all)?;
-        let config = LinearProbeConfig { regularisation: lifted.penalty, ..config };
-        let probe = FittedProbe::fit(&config, &whole, &of_all, Some(&lifted.probe))?;
-        let fit = ProbeFit { ridge: lifted.penalty, held_out: validation.len(), random_features: LIFTED };
+        let (scale, wide) = standardised(&features, &all)?;
+        let config = LinearProbeConfig { regularisation: nonlinear.penalty, ..config };
+        let probe = FittedProbe::fit(&config, &wide, &of_all, Some(&nonlinear.probe))?;
+        let fit = ProbeFit {
+            ridge: nonlinear.penalty,
+            held_out: validation.len(),
+            random_features: RANDOM_FEATURES,
+        };
         Ok(Some(Self { features, scale, probe, fit }))
     }
 
@@ -83,8 +98,8 @@ fn standardised(
     features: &RandomFeatures,
     rows: &FeatureTable,
 ) -> Result<(Standardise, Standardised<FeatureTable>)> {
-    let lifted = features.beside(rows)?;
-    let scale = Standardise::fit(&lifted)?;
-    let rows = scale.of(lifted)?;
+    let wide = features.beside(rows)?;
+    let scale = Standardise::fit(&wide)?;
+    let rows = scale.of(wide)?;
     Ok((scale, rows))
 }

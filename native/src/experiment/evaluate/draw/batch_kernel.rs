@@ -17,7 +17,7 @@ use crate::run_folder::figures::KernelFigure;
 pub(crate) const BATCH: usize = 96;
 
 /// A sorted batch, its Gram matrix and its weights.
-pub(crate) struct Weighed {
+pub(crate) struct BatchKernel {
     /// Kernel and ridge in words.
     pub(crate) caption: String,
     /// The sort order of the batch.
@@ -39,7 +39,7 @@ pub(crate) struct Focus {
     pub(crate) others: f64,
 }
 
-impl Weighed {
+impl BatchKernel {
     /// The kernel and weights of the first `batch` images; `None` if the variant's objective has no kernel of a condition.
     ///
     /// # Errors
