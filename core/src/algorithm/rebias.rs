@@ -25,7 +25,7 @@ use super::passes;
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload, parameters};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
-use crate::error::{Result, within};
+use crate::error::{Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -65,7 +65,7 @@ impl Rebias {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         independence.check()?;
-        within("lambda", lambda, 0.0, f64::MAX)?;
+        single("lambda", lambda)?;
         let biased_input = BiasedInput::of(biased, debiased)?;
         let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
         Ok(Self { trained, biased_input, independence, lambda })
@@ -156,7 +156,7 @@ impl Method for RebiasSettings {
     }
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
-        within("method.lambda", self.lambda, 0.0, f64::MAX).map(drop)
+        single("method.lambda", self.lambda).map(drop)
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use simile_core::data::Condition;
+use simile_core::error::Error;
 use simile_core::eval::choice::{Choice, FittedProbe, ProbeTargets, split_validation};
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::numeric::rows::{FeatureTable, Rows};
@@ -50,13 +51,24 @@ pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result
                 &config,
                 (&fitted_part.0, &fitted_part.1),
                 (&validation_part.0, &validation_part.1),
-            )?;
+            )
+            .map_err(of_recipe)?;
             (penalty, Some(probe), validation.len())
         }
     };
     let config = LinearProbeConfig { regularisation: penalty, ..config };
-    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref())?;
+    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref()).map_err(of_recipe)?;
     Ok(Fitted { probe, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
+}
+
+/// The error of a fit, which names the key of a recipe in the place of the parameter.
+fn of_recipe(error: Error) -> Error {
+    match error {
+        Error::Degenerate { reason, remedy } => {
+            Error::Degenerate { reason, remedy: remedy.replace("`regularisation`", "`probe.ridge`") }
+        }
+        other => other,
+    }
 }
 
 /// Some of the samples, in memory.
@@ -94,6 +106,19 @@ mod tests {
     use simile_core::train::{Purpose, stream};
 
     use super::*;
+    use crate::config::penalty::Penalty;
+
+    #[test]
+    fn a_regression_without_a_penalty_names_the_key_of_the_recipe() {
+        let rows = Matrix::from_fn(40, 2, |at, column| if column == 0 { at as f64 } else { 1.0 });
+        let targets = ProbeTargets::Values(Matrix::from_fn(40, 1, |at, _| at as f64));
+        let known = TrainingRows { rows: &rows, targets: &targets, subjects: None };
+        for ridge in [Penalty::Given(0.0), Penalty::Best(vec![0.0, 1e-3])] {
+            let section = ProbeSection { ridge, ..ProbeSection::default() };
+            let text = linear(&section, &known).err().unwrap().to_string();
+            assert!(text.contains("set `probe.ridge` above 0"), "{text}");
+        }
+    }
 
     #[test]
     fn features_that_tell_subjects_are_not_trusted() {
