@@ -128,7 +128,7 @@ fn interrupted_runs_with_a_state_continue_to_the_same_end() {
 }
 
 #[test]
-fn a_section_serves_every_arm_and_shrinks_for_a_smoke_test() {
+fn a_section_serves_every_variant_and_shrinks_for_a_smoke_test() {
     let place = place();
     let text = format!("{BASE}\n[method]\nname = \"jtt\"\nfirst_steps = 4\n\n[objective]\nname = \"jtt\"\n");
     fs::write(place.path().join("jtt.toml"), text).unwrap();

@@ -8,7 +8,7 @@ use crate::runs::with_recipe;
 use crate::{complaint, json, place};
 
 #[test]
-fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
+fn a_profile_has_the_stages_of_every_variant_and_a_trace_and_trains_nothing() {
     let place = with_recipe();
     let answer = json(place.path(), &["train", "tiny.toml", "--profile", "2", "--out", "p", "--json"]);
     let variants = answer["arms"].as_array().unwrap();
