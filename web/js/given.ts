@@ -1,4 +1,4 @@
-// Describes the values that a page passes, for error messages, and refuses unknown options, because a misspelt one would be ignored.
+// Describes the values that a page passes, for error messages, and refuses unknown options: a misspelt one would be ignored.
 
 const LONGEST_TEXT = 40;
 

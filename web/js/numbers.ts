@@ -13,8 +13,8 @@ export function checkInteger(name: string, value: number, least: number, most = 
 }
 
 /**
- * Throws for a number that is not finite: JSON writes `null` for it, which means the default for some parameters. JSON has no big
- * integers either.
+ * Throws for a number that is not finite: JSON writes `null` for it, which means the default for some parameters. JSON has no
+ * big integers either.
  */
 export function checkFinite(values: object, list = ""): void {
   for (const [key, value] of Object.entries(values) as [string, unknown][]) {
