@@ -86,9 +86,13 @@ fn scales(matrix: &Mat<f64>) -> Vec<f64> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::ConditionalEmbedding;
+    use burn::tensor::{DType, Device, Tensor};
+
+    use super::super::{ConditionalEmbedding, KernelRidge};
     use super::*;
     use crate::kernel::Kernel;
+
+    const CUBIC: Kernel = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
 
     /// Colours of which the first, if asked for, is black.
     fn colours(with_black: bool) -> Matrix {
@@ -107,13 +111,12 @@ mod tests {
     /// of 1e15 of the others.
     #[test]
     fn a_black_colour_among_bright_ones_is_no_singular_system() {
-        let cubic = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
         for (solve, own) in [
             (ConditionalEmbedding::new as fn(&Kernel, &Matrix, f64) -> Result<ConditionalEmbedding>, 0.0),
             (ConditionalEmbedding::with_unit_diagonal, 1.0 / 1.01),
         ] {
             let [with, without] =
-                [true, false].map(|black| solve(&cubic, &colours(black), 0.01).unwrap().to_matrix());
+                [true, false].map(|black| solve(&CUBIC, &colours(black), 0.01).unwrap().to_matrix());
             assert!((with[(0, 0)] - own).abs() < 1e-12, "{}", with[(0, 0)]);
             for i in 1..with.rows() {
                 assert!(with[(0, i)].abs() < 1e-12 && with[(i, 0)].abs() < 1e-12);
@@ -123,6 +126,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Kernel Decoupled Uniformity applies the factor of such a system.
+    #[test]
+    fn a_map_of_rows_has_a_black_colour_too() {
+        let (device, z) = (Device::flex(), colours(true));
+        let ones = Tensor::<2>::ones([z.rows(), 1], (&device, DType::F64));
+        let weights = ConditionalEmbedding::new(&CUBIC, &z, 0.01).unwrap().to_matrix();
+        let sums: Vec<f64> = weights.iter_rows().map(|row| row.iter().sum()).collect();
+        let mapped = KernelRidge::new(&CUBIC, &z, 0.01, &ones).unwrap().apply(ones).unwrap();
+        let off = (mapped - Matrix::column(&sums).to_tensor(&device, DType::F64)).abs().max();
+        assert!(off.into_scalar::<f64>() < 1e-9);
     }
 
     #[test]
