@@ -2,7 +2,8 @@
 //!
 //! In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight.
 //! Here a batch consists of groups: for each group one sample is drawn, together with the samples whose condition
-//! is nearest to its own. Ours; none of the four works composes batches by the condition.
+//! is nearest to its own. Ours: of the four works only the appendix of CCL-K composes batches by the condition, of one
+//! cluster each ([`ClusterBatches`](super::ClusterBatches)).
 
 use rand::RngExt;
 

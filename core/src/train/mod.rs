@@ -27,6 +27,7 @@
 //! ```
 
 mod average;
+mod cluster_batches;
 mod condition_groups;
 mod config;
 mod cost;
@@ -45,6 +46,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 
+pub use cluster_batches::ClusterBatches;
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use cost::{Effort, StepCost};

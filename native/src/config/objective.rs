@@ -31,9 +31,21 @@ pub(crate) struct ObjectiveSection {
     /// (BiasCon: 10). Batches are shuffled if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) oversample: Option<f64>,
+    /// True if all images of a batch are of one cluster, or of one class where there are none. Batches are shuffled if false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) one_cluster: bool,
     /// The parameters of the objective: temperature, lambda, kernel, ...
     #[serde(flatten)]
     pub(crate) parameters: Table,
+}
+
+/// The choice of the images of a batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum BatchRule {
+    Shuffled,
+    Neighbourhoods(usize),
+    Oversampled(f64),
+    OneCluster,
 }
 
 /// The default variable for conditioning and probes.
@@ -43,12 +55,13 @@ pub(super) fn default_condition() -> String {
 
 impl ObjectiveSection {
     /// The keys beside the parameters of the objective.
-    pub(crate) const OWN_KEYS: [&str; 8] = [
+    pub(crate) const OWN_KEYS: [&str; 9] = [
         "bias",
         "clusters",
         "condition",
         "name",
         "neighbourhoods",
+        "one_cluster",
         "oversample",
         "top_attributes",
         "variant",
@@ -62,6 +75,26 @@ impl ObjectiveSection {
     /// The variable that the objective gets as `z`.
     pub(crate) fn condition(&self) -> Option<String> {
         (self.condition.is_some() || self.conditioning() == Conditioning::Given).then(|| self.variable())
+    }
+
+    /// The choice of the images of a batch.
+    ///
+    /// # Errors
+    /// Several keys choose them.
+    pub(crate) fn batch_rule(&self) -> Result<BatchRule, String> {
+        let rules = [
+            ("neighbourhoods", self.neighbourhoods.map(BatchRule::Neighbourhoods)),
+            ("oversample", self.oversample.map(BatchRule::Oversampled)),
+            ("one_cluster", self.one_cluster.then_some(BatchRule::OneCluster)),
+        ];
+        let mut given = rules.into_iter().filter_map(|(key, rule)| Some((key, rule?)));
+        match (given.next(), given.next()) {
+            (None, _) => Ok(BatchRule::Shuffled),
+            (Some((_, rule)), None) => Ok(rule),
+            (Some((one, _)), Some((other, _))) => {
+                Err(format!("`{one}` and `{other}` both say which images a batch has; leave one out"))
+            }
+        }
     }
 
     /// True if images of like values of the condition are positives, so that the embedding keeps it.
@@ -102,6 +135,7 @@ mod tests {
             neighbourhoods: count,
             bias: word,
             oversample: Some(10.0),
+            one_cluster: true,
             parameters: Table::new(),
         };
         let mut keys: Vec<String> = Table::try_from(whole).unwrap().keys().cloned().collect();

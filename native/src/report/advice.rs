@@ -3,6 +3,7 @@
 use simile_core::optim::OptimizerConfig;
 
 use crate::config::Recipe;
+use crate::config::objective::BatchRule;
 use crate::config::sections::RecipeVariant;
 use crate::shell::quoted;
 
@@ -110,7 +111,7 @@ fn of_training(
     if recipe.train.batch < batch && variant.method().chunk().is_none() {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
-    if (variant.objective.neighbourhoods, variant.objective.oversample) == (None, None) {
+    if variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
         steps.push(format!(
             "batches in which each picture has others of similar {condition}: {}",
             of_variant(recipe, variant, "neighbourhoods", "4")
@@ -195,6 +196,7 @@ mod tests {
         for objective in [
             "name = \"nt-xent\"\nneighbourhoods = 8",
             "name = \"nt-xent\"\nbias = \"colour\"\noversample = 10.0",
+            "name = \"fair-info-nce\"\nclusters = 4\none_cluster = true",
         ] {
             assert!(!said(objective).contains("neighbourhoods"), "{objective}");
         }

@@ -13,6 +13,7 @@ use simile_core::numeric::rows::FeatureTable;
 use simile_core::numeric::split::split_indices;
 use simile_core::train::Trainer;
 
+use crate::config::objective::BatchRule;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::config::sections::RecipeVariant;
 use crate::config::selection::Readout;
@@ -110,17 +111,11 @@ fn check_variant(
 ) -> Result<Vec<String>> {
     let (train, batch, seed) = (&splits.train, recipe.train.batch, recipe.train.seed);
     let context = Context::new(&variant.objective, train, seed)?;
-    if let Some(groups) = variant.objective.neighbourhoods {
-        context.neighbourhoods(groups, batch, seed)?;
-    }
-    match (variant.objective.neighbourhoods, variant.objective.oversample) {
-        (Some(_), Some(_)) => {
-            return Err(usage(
-                "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
-            ));
-        }
-        (None, Some(most)) => drop(context.weighted(most, batch, seed)?),
-        (_, None) => {}
+    match variant.objective.batch_rule().map_err(usage)? {
+        BatchRule::Shuffled => {}
+        BatchRule::Neighbourhoods(groups) => drop(context.neighbourhoods(groups, batch, seed)?),
+        BatchRule::Oversampled(most) => drop(context.weighted(most, batch, seed)?),
+        BatchRule::OneCluster => drop(context.of_one_cluster(batch, seed)?),
     }
     let config = trainer_config(variant, recipe, &context, (train, 1), None)?;
     let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);

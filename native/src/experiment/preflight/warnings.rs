@@ -11,7 +11,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use crate::config::Recipe;
-use crate::config::objective::ObjectiveSection;
+use crate::config::objective::{BatchRule, ObjectiveSection};
 use crate::config::sections::RecipeVariant;
 use crate::data::tie_to_class;
 use crate::exit::usage;
@@ -144,9 +144,10 @@ fn first_batch(
     train: &Dataset,
 ) -> Result<Vec<usize>> {
     let (batch, seed) = (recipe.train.batch, recipe.train.seed);
-    match variant.objective.neighbourhoods {
-        Some(groups) => Ok(context.neighbourhoods(groups, batch, seed)?.batch(0)),
-        None => {
+    match variant.objective.batch_rule().map_err(usage)? {
+        BatchRule::Neighbourhoods(groups) => Ok(context.neighbourhoods(groups, batch, seed)?.batch(0)),
+        BatchRule::OneCluster => Ok(context.of_one_cluster(batch, seed)?.batch(0)),
+        BatchRule::Shuffled | BatchRule::Oversampled(_) => {
             let sampling = Sampling { samples: train.len(), batch, drop_last: false, seed };
             Ok(Sampler::new(sampling)?.batch(0).to_vec())
         }

@@ -10,7 +10,7 @@ use simile_core::eval::cluster::kmeans::KMeansConfig;
 use simile_core::loss::batch::Batch;
 use simile_core::loss::{Conditioning, bias_prior};
 use simile_core::numeric::matrix::Matrix;
-use simile_core::train::{ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
+use simile_core::train::{ClusterBatches, ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
 
 use crate::config::objective::ObjectiveSection;
 use crate::exit::usage;
@@ -109,6 +109,15 @@ impl Context {
         let variable = self.variable.as_deref().cloned();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
+    }
+
+    /// Batches of one cluster, or class, each.
+    ///
+    /// # Errors
+    /// A usage error if no cluster has two images.
+    pub(crate) fn of_one_cluster(&self, batch: usize, seed: u64) -> Result<ClusterBatches> {
+        let batches = ClusterBatches::new(&self.labels, batch, seed);
+        batches.map_err(|error| usage(format_args!("`one_cluster`: {error}")))
     }
 
     /// Batches in which the rare biases of a class are more frequent.

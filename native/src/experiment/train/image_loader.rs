@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use simile_core::algorithm::BatchShard;
 use simile_core::augment::ImageStore;
 use simile_core::data::ImageSet;
-use simile_core::train::{ConditionGroups, Sampler, WeightedSampler};
+use simile_core::train::{ClusterBatches, ConditionGroups, Sampler, WeightedSampler};
 
 use crate::experiment::prepare::prefetch::Prefetcher;
 
@@ -19,6 +19,7 @@ pub(super) enum Order {
     Shuffled(Sampler),
     ConditionGroups(Arc<ConditionGroups>),
     Weighted(Arc<WeightedSampler>),
+    OneCluster(Arc<ClusterBatches>),
 }
 
 impl Order {
@@ -28,6 +29,7 @@ impl Order {
             Self::Shuffled(sampler) => sampler.batch(step).to_vec(),
             Self::ConditionGroups(groups) => groups.batch(step),
             Self::Weighted(sampler) => sampler.batch(step),
+            Self::OneCluster(clusters) => clusters.batch(step),
         }
     }
 }

@@ -16,6 +16,7 @@ use simile_core::train::{CLASSIFIED_SEED, Sampler, Sampling, Trainer, ViewMaker}
 
 use super::image_loader::{ImageLoader, Order, Place, StepImages};
 use crate::config::Recipe;
+use crate::config::objective::BatchRule;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
@@ -99,12 +100,13 @@ impl DataLoader {
         };
         let own = shuffled(batch, seed)?;
         let mut batches_per_epoch = own.batches_per_epoch();
-        let order = match (variant.objective.neighbourhoods, variant.objective.oversample) {
-            (Some(groups), _) => {
+        let order = match variant.objective.batch_rule().map_err(usage)? {
+            BatchRule::Neighbourhoods(groups) => {
                 Order::ConditionGroups(Arc::new(context.neighbourhoods(groups, batch, seed)?))
             }
-            (None, Some(most)) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
-            (None, None) => Order::Shuffled(own),
+            BatchRule::Oversampled(most) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
+            BatchRule::OneCluster => Order::OneCluster(Arc::new(context.of_one_cluster(batch, seed)?)),
+            BatchRule::Shuffled => Order::Shuffled(own),
         };
         let place = Place::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
@@ -360,7 +362,7 @@ mod tests {
 
     #[test]
     fn images_that_are_read_ahead_train_the_same_network_as_those_on_the_device() {
-        let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4"];
+        let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4", "\none_cluster = true"];
         let on_cpu = samplings.map(|sampling| (sampling, Device::flex()));
         // A thread copies them to a GPU while steps compute there.
         let on_gpu = DeviceName::Wgpu.available().into_iter().take(1).map(|gpu| ("", gpu.device));
