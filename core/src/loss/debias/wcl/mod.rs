@@ -65,6 +65,8 @@ impl Network {
 
     /// The distances of a network; the largest is computed in tiles.
     fn distances(rows: Tensor<2>, distance: Distance, tile: Option<usize>) -> Self {
+        // Distances stay, and those of rows that are all nearly alike are no longer differences of numbers near 2.
+        let rows = rows.clone() - rows.mean_dim(0);
         let [n, _] = rows.dims();
         let tile = tile_rows(tile, n, n);
         let largest = (0..n).step_by(tile).map(|start| {
@@ -95,19 +97,21 @@ impl Network {
     }
 }
 
-/// Squared distances of unit rows below this many units of rounding are 0: they are differences of numbers near 2.
-const ROUNDING_UNITS: f64 = 16.0;
+/// Squared distances below this many units of rounding of the squares that they are differences of are 0.
+const ROUNDING_UNITS: f64 = 8.0;
+/// Distances below this many units of rounding are those of unit rows that differ by rounding alone.
+const UNIT_ROUNDING: f64 = 16.0;
 
 /// Distances of a tile of anchors to all rows; 0 for the anchor itself and its other view.
 fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tensor<2> {
     let squares = rows.clone().square().sum_dim(1);
     let anchors = crate::loss::pairwise::rows_of(rows, range.clone());
     let products = product(anchors, rows.clone().transpose());
-    let squared =
-        crate::loss::pairwise::rows_of(&squares, range.clone()) + squares.transpose() - products * 2.0;
-    let squared = without_own_pair(squared, range);
-    let rounding = rows.dtype().finfo().map_or(0.0, |info| ROUNDING_UNITS * info.epsilon);
-    let squared = squared.clone().mask_fill(squared.lower_elem(rounding), 0.0);
+    let terms = crate::loss::pairwise::rows_of(&squares, range.clone()) + squares.transpose();
+    let squared = without_own_pair(terms.clone() - products * 2.0, range);
+    let epsilon = rows.dtype().finfo().map_or(0.0, |info| info.epsilon);
+    let rounding = (terms * (ROUNDING_UNITS * epsilon)).clamp_min((UNIT_ROUNDING * epsilon).powi(2));
+    let squared = squared.clone().mask_fill(squared.lower(rounding), 0.0);
     match distance {
         Distance::Squared => squared,
         Distance::Euclidean => squared.sqrt(),
@@ -146,4 +150,37 @@ fn weight_table(weights: Tensor<2>) -> Aux {
         .collect();
     let at = indices(&negatives, &weights.device()).reshape([n, n.saturating_sub(2)]);
     Aux::Tensor(weights.gather(1, at))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, Device};
+
+    use super::*;
+    use crate::loss::finite_difference::read;
+    use crate::numeric::matrix::Matrix;
+    use crate::numeric::unit_rows::UnitRows;
+
+    #[test]
+    fn distances_of_rows_that_are_nearly_alike_have_the_digits_of_their_differences() {
+        for (dtype, apart, tolerance) in [(DType::F64, 1e-6, 1e-8), (DType::F32, 1e-3, 1e-2)] {
+            let value = |i: usize, j: usize| 1.0 + apart * ((3 * i + 7 * j) as f64).sin();
+            let rows = Matrix::from_fn(6, 4, value).to_tensor(&Device::flex(), dtype);
+            let rows = UnitRows::normalise(rows).rows();
+            let network = Network::distances(rows.clone(), Distance::Squared, None);
+            let (found, rows) = (read(network.tile(&(0..6))), read(rows));
+            let direct = |i: usize, j: usize| -> f64 {
+                rows.row(i).iter().zip(rows.row(j)).map(|(x, y)| (x - y).powi(2)).sum()
+            };
+            let is_negative = |i: usize, j: usize| i % 3 != j % 3;
+            let pairs = || (0..36).map(|at| (at / 6, at % 6)).filter(|&(i, j)| is_negative(i, j));
+            let largest = pairs().map(|(i, j)| direct(i, j)).fold(0.0, f64::max);
+            assert!(largest > 0.0);
+            for (i, j) in pairs() {
+                let expected = direct(i, j) / largest;
+                assert!((found[(i, j)] - expected).abs() < tolerance, "{dtype:?} {i} {j}: {expected}");
+            }
+        }
+    }
 }
