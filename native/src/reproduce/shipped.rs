@@ -61,6 +61,8 @@ mod tests {
     use simile_core::algorithm::{AlgorithmConfig, LffSettings};
     use simile_core::augment::Augmentation;
     use simile_core::nn::head::HeadKind;
+    use simile_core::optim::OptimizerConfig;
+    use simile_core::optim::schedule::Progress;
 
     use super::*;
     use crate::config::sections::RecipeVariant;
@@ -208,9 +210,126 @@ mod tests {
                     _ => 50_000,
                 };
                 let epoch = images / recipe.train.batch;
-                assert!(is_jtt || recipe.train.iterations.is_multiple_of(epoch), "{table}, {row}");
+                let epochs = match row.split_once(", ") {
+                    Some(("Waterbirds", _)) => 400,
+                    Some(("CelebA", _)) => 20,
+                    Some(("CIFAR-100", _)) => 600,
+                    _ => 500,
+                };
+                assert!(is_jtt || recipe.train.iterations == epochs * epoch, "{table}, {row}");
+                // The rate of two encoders falls after 350 epochs.
+                let at =
+                    |step| Progress { step, steps: (epochs * epoch) as u64, steps_per_epoch: epoch as u64 };
+                let fallen = [1, 0].map(|before| recipe.schedule.factor(at(350 * epoch as u64 - before)));
+                assert!(!falls || (fallen[0] == 1.0 && fallen[1] < 0.2), "{table}, {row}: {fallen:?}");
             }
         }
+    }
+
+    /// Training images, batch and epochs at the published scale, of rows whose epochs are printed or released.
+    fn budget(table: &str, row: &str) -> Option<[usize; 3]> {
+        let (cifar, shoes, birds) = (50_000, 35_017, 5_994);
+        // CCL-K has 100 classes of its own.
+        let (hundred, hundred_of_cclk, imagenet) = (126_689, 128_783, 1_281_167);
+        let is_of = |name: &str| row.contains(name);
+        let tuned = is_of(" to ");
+        Some(match table {
+            "cclk-table2" if is_of("UT-Zappos") => [shoes, 152, 1000],
+            "cclk-table2" if is_of("ImageNet-100") => [hundred_of_cclk, 128, 200],
+            "cclk-table2" | "cclk-table7" => [birds, 128, 1000],
+            "cclk-table4" if is_of("ImageNet-100") => [hundred_of_cclk, 512, 200],
+            "cclk-table5" if !is_of("CIFAR-10") => return None,
+            "cclk-table4" | "cclk-table5" => [cifar, 256, 400],
+            "cclk-table6" => [cifar, 512, 1000],
+            "cclk-figure3" if is_of("UT-Zappos") => [shoes, 152, 1000],
+            "contex-table1" | "contex-table6" if is_of("ImageNet") => [imagenet, 1440, 100],
+            "contex-table7" if is_of("Caltech-101") => [30 * 101, 256, 100],
+            "contex-table7" if is_of("Caltech-256") => [60 * 256, 256, 100],
+            "contex-table7" if !tuned => [imagenet, 1440, 100],
+            "contex-table7" => [cifar, 256, 100],
+            "contex-figure5" if tuned => [cifar, 256, 100],
+            "contex-table1" | "contex-table6" | "contex-figure5" => [cifar, 2048, 1000],
+            "contex-table8" => [cifar, 2048, 100],
+            // 5,000 images are held out.
+            "contex-figure6" => [cifar - 5000, 32, 100],
+            "contex-table9" => [cifar, row.rsplit(' ').next()?.parse().ok()?, 100],
+            "du-table1" | "du-table2" | "du-table4" if table == "du-table2" || is_of("ImageNet-100") => {
+                [hundred, 256, 400]
+            }
+            "du-table1" | "du-table3" => [cifar, 256, 400],
+            "du-table4" if is_of("CUB") => [birds, 256, 1000],
+            "du-table4" => [shoes, 256, 1000],
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn iterations_are_whole_epochs_of_the_published_batches() {
+        let mut count = 0;
+        for (table, row, recipe) in rows() {
+            let Some([images, batch, epochs]) = budget(table, &row) else { continue };
+            let expected = (batch, images.div_ceil(batch) * epochs);
+            assert_eq!((recipe.train.batch, recipe.train.iterations), expected, "{table}, {row}");
+            count += 1;
+        }
+        assert!(count > 150, "{count}");
+    }
+
+    #[test]
+    fn the_columns_of_a_printed_table_are_all_there() {
+        let (cifar, both) = ("CIFAR-10", ["CIFAR-10", "CIFAR-100"]);
+        let columns: [(&str, &[&str]); 9] = [
+            ("cclk-table2", &["UT-Zappos", "CUB", "ImageNet-100"]),
+            ("cclk-table4", &[cifar, "ImageNet-100"]),
+            ("contex-table1", &[both[0], both[1], "ImageNet"]),
+            ("contex-table6", &[both[0], both[1], "ImageNet"]),
+            ("difficulty-table1", &both),
+            ("difficulty-table2", &["Waterbirds", "CelebA"]),
+            ("du-table1", &[both[0], both[1], "ImageNet-100"]),
+            ("du-table3", &both),
+            ("du-table4", &["CUB", "ImageNet-100", "UT-Zappos"]),
+        ];
+        for (name, columns) in columns {
+            let table = ShippedTable::find(name).unwrap().read().unwrap();
+            let of = |column: &str| {
+                let is_of = |row: &&Row| row.block.as_deref() == Some(column);
+                table.row.iter().filter(is_of).collect::<Vec<_>>()
+            };
+            for column in columns {
+                assert!(of(column).iter().all(|row| !row.published.is_empty()), "{name}, {column}");
+                assert_eq!(of(column).len(), of(columns[0]).len(), "{name}, {column}");
+            }
+            assert_eq!(of(columns[0]).len() * columns.len(), table.row.len(), "{name}");
+        }
+    }
+
+    #[test]
+    fn fair_rows_decay_as_the_released_script_for_them_and_the_others_as_that_for_simclr() {
+        let mut counts = [0, 0];
+        for (table, row, recipe) in rows() {
+            if !matches!(table, "cclk-table3" | "cclk-table5" | "cclk-table8") {
+                continue;
+            }
+            let OptimizerConfig::Lars(lars) = &recipe.optimizer else { continue };
+            let fair = recipe.variants()[0].objective.name.starts_with("fair");
+            assert_eq!(lars.weight_decay, if fair { 1e-4 } else { 1e-6 }, "{table}, {row}");
+            counts[usize::from(fair)] += 1;
+        }
+        assert_eq!(counts, [4, 18]);
+    }
+
+    #[test]
+    fn what_a_note_calls_released_has_the_released_form() {
+        let names = ["biascon-total", "softcon", "end", "lff", "supcon", "jtt"];
+        let mut found = BTreeSet::new();
+        for (table, row, recipe) in rows() {
+            let objective = objective(&recipe);
+            if let Some(name) = names.iter().find(|name| **name == objective.name) {
+                assert_eq!(objective.variant.as_deref(), Some("released"), "{table}, {row}");
+                found.insert(*name);
+            }
+        }
+        assert_eq!(found, BTreeSet::from(names));
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub(crate) struct Table {
     /// Another table whose rows this figure draws; the figure has its own title, paper, notes and cost.
     #[serde(default)]
     pub(crate) of: Option<String>,
+    /// The block of that table whose rows alone this figure draws; all rows if absent.
+    #[serde(default)]
+    block: Option<String>,
     /// The figure for the rows; absent for a table.
     #[serde(default)]
     pub(crate) figure: Option<FigureSection>,
@@ -151,7 +154,8 @@ impl Table {
 
     /// The figure with the rows of its table.
     pub(crate) fn with_rows_of(self, table: Self) -> Self {
-        let Self { title, paper, notes, cost, of, figure, .. } = self;
+        let Self { title, paper, notes, cost, of, block, figure, .. } = self;
+        let is_drawn = |row: &Row| block.is_none() || row.block == block;
         Self {
             title,
             paper,
@@ -160,6 +164,7 @@ impl Table {
             of,
             figure,
             missing: self.missing.or(table.missing.clone()),
+            row: table.row.iter().filter(|row| is_drawn(row)).cloned().collect(),
             ..table
         }
     }
@@ -273,18 +278,31 @@ mod tests {
     }
 
     #[test]
-    fn the_ridges_of_decoupled_uniformity_are_half_of_its_released_weight_decays() {
+    fn the_ridges_of_decoupled_uniformity_are_those_of_its_released_weight_decays_or_inverse_strengths() {
+        let halves = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6].map(|decay| decay / 2.0);
+        // Logistic regression of fewer than 20,000 images, of 5,994 here, for C from 0.1 to 1e6.
+        let of_few = [1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6].map(|c| 1.0 / (2.0 * c * 5994.0));
         for name in ["du-table1", "du-table3", "du-table4", "du-table5"] {
             for (row, recipe) in recipes(name) {
+                let released = if row.ends_with("CUB") { &of_few[..] } else { &halves };
                 let ridges = recipe.probe.ridge.all().to_vec();
-                let released = [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6].map(|decay| decay / 2.0);
+                assert_eq!(ridges.len(), released.len(), "{name}, {row}");
                 assert!(
-                    ridges.iter().zip(released).all(|(a, b)| (a / b - 1.0).abs() < 1e-9),
+                    ridges.iter().zip(released).all(|(a, b)| (a / b - 1.0).abs() < 1e-3),
                     "{name}, {row}"
                 );
-                assert_eq!(ridges.len(), released.len(), "{name}, {row}");
             }
         }
+    }
+
+    #[test]
+    fn a_figure_of_a_block_draws_its_rows_alone() {
+        for name in ["difficulty-figure-tsne", "difficulty-figure-negatives"] {
+            let rows = ShippedTable::find(name).unwrap().read().unwrap().row;
+            assert!(rows.len() == 8 && rows.iter().all(|row| !row.name.contains("CIFAR-100")), "{name}");
+        }
+        let whole = ShippedTable::find("contex-figure7").unwrap().read().unwrap();
+        assert_eq!(whole.row.len(), ShippedTable::find("contex-table9").unwrap().read().unwrap().row.len());
     }
 
     #[test]
