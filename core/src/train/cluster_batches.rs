@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use crate::error::{Error, Result};
 use crate::numeric::random::{Purpose, stream};
 
-/// The fewest samples that can be compared.
+/// The fewest samples that a loss can compare.
 const FEWEST: usize = 2;
 
 /// Batches of one cluster each, without a sample twice; a cluster comes as often as its share of all samples. One of fewer samples
@@ -41,7 +41,7 @@ impl ClusterBatches {
             by_cluster.into_values().filter(|members| members.len() >= FEWEST).collect();
         if members.is_empty() {
             return Err(Error::Degenerate {
-                reason: "no two samples are of one cluster, of which a batch is to be".into(),
+                reason: "no cluster has two samples, and a batch is drawn from one cluster".into(),
                 remedy: "take fewer clusters".into(),
             });
         }
