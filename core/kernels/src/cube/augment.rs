@@ -142,6 +142,62 @@ struct Window {
     to_columns: i32,
 }
 
+/// The window of the view whose numbers begin at `of_view`, in the image whose values begin at `first`.
+#[cube]
+fn window_of(
+    numbers: &Tensor<f32>,
+    of_view: usize,
+    first: usize,
+    plane: usize,
+    width: usize,
+    to_height: usize,
+    to_width: usize,
+) -> Window {
+    let top = usize::cast_from(numbers[of_view]);
+    let left = usize::cast_from(numbers[of_view + 1]);
+    Window {
+        first: first + top * width + left,
+        stride: width,
+        plane,
+        rows: i32::cast_from(numbers[of_view + 2]),
+        columns: i32::cast_from(numbers[of_view + 3]),
+        to_rows: to_height as i32,
+        to_columns: to_width as i32,
+    }
+}
+
+/// The pixel of the resized window that a view shows at a place.
+#[derive(CubeType)]
+struct Source {
+    row: i32,
+    column: i32,
+    /// False where a rotation brings in a place beside the window; it is black.
+    is_inside: bool,
+}
+
+/// The source of pixel `at` of a view, by its flip and rotation.
+#[cube]
+fn source_of(numbers: &Tensor<f32>, of_view: usize, at: usize, to_height: usize, to_width: usize) -> Source {
+    let cosine = numbers[of_view + COSINE];
+    let sine = numbers[of_view + SINE];
+    let row = at / to_width;
+    let column = at % to_width;
+    let is_flipped = numbers[of_view + FLIPPED] > 0.5_f32;
+    let column = if is_flipped { to_width - 1 - column } else { column };
+    // Without a rotation these are row and column again.
+    let middle_x = f32::cast_from(to_width) * 0.5_f32;
+    let middle_y = f32::cast_from(to_height) * 0.5_f32;
+    let x = f32::cast_from(column) + 0.5_f32 - middle_x;
+    let y = f32::cast_from(row) + 0.5_f32 - middle_y;
+    let from_x = (cosine * x - sine * y + middle_x).floor();
+    let from_y = (sine * x + cosine * y + middle_y).floor();
+    let is_inside = from_x >= 0.0_f32
+        && from_y >= 0.0_f32
+        && from_x < f32::cast_from(to_width)
+        && from_y < f32::cast_from(to_height);
+    Source { row: i32::cast_from(from_y), column: i32::cast_from(from_x), is_inside }
+}
+
 /// The weights of all pixels of an axis for output `i`, added up.
 #[cube]
 fn all_weights(first: i32, end: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
@@ -257,46 +313,20 @@ pub(crate) fn view(
     if image < count {
         let area = to_height * to_width;
         let of_view = image * stride;
-        let top = usize::cast_from(numbers[of_view]);
-        let left = usize::cast_from(numbers[of_view + 1]);
-        let window = Window {
-            first: (image * channels * height + top) * width + left,
-            stride: width,
-            plane: height * width,
-            rows: i32::cast_from(numbers[of_view + 2]),
-            columns: i32::cast_from(numbers[of_view + 3]),
-            to_rows: to_height as i32,
-            to_columns: to_width as i32,
-        };
-        let cosine = numbers[of_view + COSINE];
-        let sine = numbers[of_view + SINE];
-        let is_flipped = numbers[of_view + FLIPPED] > 0.5_f32;
-        let middle_x = f32::cast_from(to_width) * 0.5_f32;
-        let middle_y = f32::cast_from(to_height) * 0.5_f32;
+        let plane = height * width;
+        let first = image * channels * plane;
+        let window = window_of(numbers, of_view, first, plane, width, to_height, to_width);
         for i in 0..EACH {
             let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
             if at < area {
-                let row = at / to_width;
-                let column = at % to_width;
-                let column = if is_flipped { to_width - 1 - column } else { column };
-                // Without a rotation these are row and column again.
-                let x = f32::cast_from(column) + 0.5_f32 - middle_x;
-                let y = f32::cast_from(row) + 0.5_f32 - middle_y;
-                let from_x = (cosine * x - sine * y + middle_x).floor();
-                let from_y = (sine * x + cosine * y + middle_y).floor();
-                let is_inside = from_x >= 0.0_f32
-                    && from_y >= 0.0_f32
-                    && from_x < f32::cast_from(to_width)
-                    && from_y < f32::cast_from(to_height);
+                let source = source_of(numbers, of_view, at, to_height, to_width);
                 let mut values = Array::<f32>::new(channels);
                 #[unroll]
                 for channel in 0..channels {
                     values[channel] = 0.0_f32;
                 }
-                if is_inside {
-                    let i = i32::cast_from(from_y);
-                    let j = i32::cast_from(from_x);
-                    resize(images, &mut values, &window, i, j, channels, support);
+                if source.is_inside {
+                    resize(images, &mut values, &window, source.row, source.column, channels, support);
                 }
                 if comptime!(channels == 3) {
                     before_contrast(&mut values, numbers, of_view);

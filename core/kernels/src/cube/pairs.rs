@@ -138,9 +138,8 @@ pub(crate) fn log_sums(
     let row = CUBE_POS_X as usize;
     let i = first + row;
     let unit = UNIT_POS_X as usize;
-    let empty = f32::new(comptime!(EMPTY as f32));
 
-    let mut largest = empty;
+    let mut largest = f32::new(comptime!(EMPTY as f32));
     let mut j = unit;
     while j < candidates {
         let x = power * logits[row * candidates + j];
@@ -161,11 +160,23 @@ pub(crate) fn log_sums(
         j += UNITS;
     }
 
+    let log_sum = join(largest, sum);
+    if unit == 0 {
+        out[i * terms + at] = log_sum;
+    }
+}
+
+/// The log-sum-exp of a row, from the largest logit of each unit and its sum of exponentials below that; the first unit
+/// receives it.
+#[cube]
+fn join(largest: f32, sum: f32) -> f32 {
+    let unit = UNIT_POS_X as usize;
     let mut tops = Shared::<[f32]>::new_slice(UNITS);
     let mut sums = Shared::<[f32]>::new_slice(UNITS);
     tops[unit] = largest;
     sums[unit] = sum;
     sync_cube();
+    let mut log_sum = f32::new(comptime!(EMPTY as f32));
     if unit == 0 {
         let mut top = tops[0];
         for t in 1..UNITS {
@@ -177,12 +188,11 @@ pub(crate) fn log_sums(
         for t in 0..UNITS {
             total += sums[t] * (tops[t] - top).exp();
         }
-        let mut log_sum = empty;
         if total != f32::new(0.0_f32) {
             log_sum = top + total.ln();
         }
-        out[i * terms + at] = log_sum;
     }
+    log_sum
 }
 
 /// Factor of the gradient of a term of anchor `i` for the pair with `j`.

@@ -165,7 +165,10 @@ impl<'l> Launches<'l> {
             let rows = self.round().min(n - first);
             let logits = all_logits.clone().unwrap_or_else(|| self.logits(first, rows));
             let grad_weights = self.grad_weights(&logits, [&sums, &gradient], [first, rows], is_within);
-            self.add_products(&grad_weights, [first, rows], &grad_anchors, grad_candidates.as_ref());
+            self.write_grad_anchors(&grad_weights, [first, rows], &grad_anchors);
+            if let Some(grad_candidates) = &grad_candidates {
+                self.add_grad_candidates(&grad_weights, [first, rows], grad_candidates);
+            }
         }
         (grad_anchors, grad_candidates)
     }
@@ -194,7 +197,7 @@ impl<'l> Launches<'l> {
             unsafe {
                 grad_weights::launch_unchecked(
                     &self.anchors.client,
-                    CubeCount::Static(m.div_ceil(16) as u32, rows.div_ceil(4) as u32, 1),
+                    grid(m, rows),
                     CubeDim::new_2d(16, 4),
                     logits.clone().into_tensor_arg(),
                     matrix.into_tensor_arg(),
@@ -223,25 +226,22 @@ impl<'l> Launches<'l> {
         out
     }
 
-    /// The products of derivatives with candidates, and with anchors.
-    fn add_products(
+    /// The gradient of some anchors: the products of their derivatives with candidates.
+    fn write_grad_anchors(
         &self,
         grad_weights: &CubeTensor,
         [first, rows]: [usize; 2],
         grad_anchors: &CubeTensor,
-        grad_candidates: Option<&CubeTensor>,
     ) {
         let [_, m, width] = self.shape();
         let (step, lanes) = (lanes(m), lanes(width));
         let vectors = width / lanes;
-        let client = &self.anchors.client;
-        let grid = |x: usize, y: usize| CubeCount::Static(x.div_ceil(16) as u32, y.div_ceil(4) as u32, 1);
         // SAFETY: units outside of the results return at once, and rows past the last are read as the first of
         // their block.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
             by_rows::launch_unchecked(
-                client,
+                &self.anchors.client,
                 grid(vectors, rows.div_ceil(ROWS)),
                 CubeDim::new_2d(16, 4),
                 step,
@@ -256,16 +256,27 @@ impl<'l> Launches<'l> {
                 step,
             );
         }
-        let Some(grad_candidates) = grad_candidates else { return };
+    }
+
+    /// Adds the products of the derivatives of some anchors with these; the first anchors' are written.
+    fn add_grad_candidates(
+        &self,
+        grad_weights: &CubeTensor,
+        [first, rows]: [usize; 2],
+        grad_candidates: &CubeTensor,
+    ) {
+        let [_, m, width] = self.shape();
+        let (step, lanes) = (lanes(m), lanes(width));
+        let vectors = width / lanes;
         // Two vectors of columns in a unit read the anchors half as often.
         let blocks = if (m / step).is_multiple_of(2) { 2 } else { 1 };
         let units = m / step / blocks;
         for first_unit in (0..units).step_by(MOST_UNITS) {
-            // SAFETY: as above.
+            // SAFETY: units outside of the results return at once, and `blocks` vectors of columns divide theirs.
             #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
             unsafe {
                 by_columns::launch_unchecked(
-                    client,
+                    &self.anchors.client,
                     grid(vectors, MOST_UNITS.min(units - first_unit)),
                     CubeDim::new_2d(16, 4),
                     step,
@@ -327,6 +338,11 @@ struct Counted {
     keys: CubeTensor,
 }
 
+/// Workgroups of 16 units across and 4 along, for so many units.
+fn grid(across: usize, along: usize) -> CubeCount {
+    CubeCount::Static(across.div_ceil(16) as u32, along.div_ceil(4) as u32, 1)
+}
+
 /// Launches [`inner_products`] of rows of `a` and `b`.
 fn inner(
     a: &CubeTensor,
@@ -338,14 +354,13 @@ fn inner(
 ) {
     let [_, width] = a.shape().dims();
     let lanes = lanes(width);
-    let count = |blocks: usize, units: usize| blocks.div_ceil(units) as u32;
     // SAFETY: units outside of the results return at once, and rows past the last are read as the first of their
     // block.
     #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
     unsafe {
         inner_products::launch_unchecked(
             &a.client,
-            CubeCount::Static(count(columns.div_ceil(COLUMNS), 16), count(rows.div_ceil(ROWS), 4), 1),
+            grid(columns.div_ceil(COLUMNS), rows.div_ceil(ROWS)),
             CubeDim::new_2d(16, 4),
             lanes,
             a.clone().into_tensor_arg(),
