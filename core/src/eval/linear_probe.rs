@@ -29,6 +29,7 @@ use faer::MatMut;
 use faer::linalg::solvers::Llt;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{add_scaled, dot};
 
 use super::blocks::{check_any, check_finite};
@@ -44,6 +45,9 @@ use crate::numeric::rows::{Real, Rows};
 const ITERATIONS_A_STEP: usize = 20;
 /// Maximum number of trials of one line search.
 const TRIALS: usize = 40;
+/// Outputs whose systems are solved in one pass over the factor, at least, and the parts of all outputs, at most.
+const OUTPUTS_TOGETHER: usize = 4;
+const PARTS: usize = 16;
 /// The decrease, relative to 1 + J, below which products in `f32` are not precise enough to find it.
 const SINGLE: f64 = 1e-10;
 
@@ -340,23 +344,22 @@ impl Descent<'_> {
     }
 
     fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
-        let (hessian, sizes) = (&self.hessian, self.sizes());
-        self.history.push(step, change, |vector| solve(hessian, sizes, vector));
+        let (hessian, width) = (&self.hessian, self.problem.width());
+        self.history.push(step, change, |vector| solve(hessian, width, vector));
     }
 
     fn precondition(&self, vector: &mut [f64]) {
-        solve(&self.hessian, self.sizes(), vector);
-    }
-
-    /// Parameters of an output, and outputs.
-    fn sizes(&self) -> [usize; 2] {
-        [self.problem.width(), self.problem.target.outputs()]
+        solve(&self.hessian, self.problem.width(), vector);
     }
 }
 
-/// Multiplies by the inverse of the approximate Hessian.
-fn solve(hessian: &Llt<f64>, [width, outputs]: [usize; 2], vector: &mut [f64]) {
-    hessian.solve_in_place(MatMut::from_column_major_slice_mut(vector, width, outputs));
+/// Multiplies by the inverse of the approximate Hessian, of which `width` is the size.
+fn solve(hessian: &Llt<f64>, width: usize, vector: &mut [f64]) {
+    let together = (vector.len() / width).div_ceil(PARTS).max(OUTPUTS_TOGETHER);
+    parallel::map(vector.chunks_mut(together * width), |outputs| {
+        let columns = outputs.len() / width;
+        hessian.solve_in_place(MatMut::from_column_major_slice_mut(outputs, width, columns));
+    });
 }
 
 fn largest(values: &[f64]) -> f64 {

@@ -100,7 +100,14 @@ impl Session {
     /// # Errors
     /// If its numbers are not finite, or the folder cannot be written to, which the next call may be the first to say.
     pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, kind: CheckpointKind) -> Result<()> {
-        let bytes = pollster::block_on(trainer.to_bytes())?;
+        self.checkpoint_of(at, pollster::block_on(trainer.to_bytes())?, kind)
+    }
+
+    /// The same with the bytes of the trainer's state.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to, which the next call may be the first to say.
+    pub(super) fn checkpoint_of(&mut self, at: usize, bytes: Vec<u8>, kind: CheckpointKind) -> Result<()> {
         self.wait_for_checkpoint()?;
         let name = self.state.register_trainer(at, &bytes, kind);
         self.update_log_and_time()?;

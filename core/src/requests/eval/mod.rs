@@ -19,24 +19,51 @@ use crate::requests::outcome::Outcome;
 /// Runs one case from its `params` and `inputs`.
 type Runner = fn(&Value, &Value) -> Result<Outcome>;
 
-/// Every kind of case of this folder, by the name in `objective`: the inputs that it reads, and its runner.
-const CASES: [(&str, &[&str], Runner); 7] = [
-    ("colour-mse", &["features", "colours", "weight", "clf_bias"], colour_mse::run),
-    ("kmeans", &["points"], kmeans::run),
-    ("knn", &["bank", "queries", "bank_labels", "query_labels", "inputs_normalised"], knn::run),
-    (
-        "linear-probe",
-        &["features", "labels", "targets", "init_weight", "init_bias", "test_features", "test_labels"],
-        linear_probe::run,
-    ),
-    ("metrics", &["logits", "labels", "bias"], metrics::run),
-    ("roc-auc", &["scores", "labels"], roc_auc::run),
-    ("worst-group", &["logits", "labels", "bias"], worst_group::run),
+/// A kind of case of this folder.
+struct Case {
+    /// The name in `objective`.
+    name: &'static str,
+    /// The inputs that it reads and that hold the class or the bias of each sample.
+    labels: &'static [&'static str],
+    /// The other inputs that it reads.
+    others: &'static [&'static str],
+    run: Runner,
+}
+
+const CASES: [Case; 7] = [
+    Case {
+        name: "colour-mse",
+        labels: &[],
+        others: &["features", "colours", "weight", "clf_bias"],
+        run: colour_mse::run,
+    },
+    Case { name: "kmeans", labels: &[], others: &["points"], run: kmeans::run },
+    Case {
+        name: "knn",
+        labels: &["bank_labels", "query_labels"],
+        others: &["bank", "queries", "inputs_normalised"],
+        run: knn::run,
+    },
+    Case {
+        name: "linear-probe",
+        labels: &["labels", "test_labels"],
+        others: &["features", "targets", "init_weight", "init_bias", "test_features"],
+        run: linear_probe::run,
+    },
+    Case { name: "metrics", labels: &["labels", "bias"], others: &["logits"], run: metrics::run },
+    Case { name: "roc-auc", labels: &["labels"], others: &["scores"], run: roc_auc::run },
+    Case { name: "worst-group", labels: &["labels", "bias"], others: &["logits"], run: worst_group::run },
 ];
+
+impl Case {
+    fn inputs(&self) -> impl Iterator<Item = &'static str> {
+        self.labels.iter().chain(self.others).copied()
+    }
+}
 
 /// The names that [`run`] accepts.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    CASES.iter().map(|(name, ..)| *name)
+    CASES.iter().map(|case| case.name)
 }
 
 /// Runs a case, if `objective` is an evaluation. These have one variant, `released`.
@@ -49,11 +76,11 @@ pub(super) fn run(
     params: &Value,
     inputs: &Map<String, Value>,
 ) -> Option<Result<Outcome>> {
-    let (_, read, runner) = CASES.iter().find(|(name, ..)| *name == objective)?;
+    let case = CASES.iter().find(|case| case.name == objective)?;
     Some(match variant {
-        None | Some("released") => check_names(inputs, read)
-            .and_then(|()| with_integers(inputs, read))
-            .and_then(|inputs| runner(params, &Value::Object(inputs))),
+        None | Some("released") => check_names(inputs, case)
+            .and_then(|()| with_integers(inputs, case.labels))
+            .and_then(|inputs| (case.run)(params, &Value::Object(inputs))),
         Some(other) => {
             Err(Error::Unknown { kind: "variant", name: other.into(), known: vec!["released".into()] })
         }
@@ -61,23 +88,20 @@ pub(super) fn run(
 }
 
 /// Checks that no name is nearly that of an input, which would be left out. A document may hold more than a case reads.
-fn check_names(inputs: &Map<String, Value>, read: &[&str]) -> Result<()> {
-    let is_near = |name: &str, input: &&str| {
-        !inputs.contains_key(*input) && strsim::damerau_levenshtein(name, input) <= 2
+fn check_names(inputs: &Map<String, Value>, case: &Case) -> Result<()> {
+    let is_near = |name: &str, input: &str| {
+        !inputs.contains_key(input) && strsim::damerau_levenshtein(name, input) <= 2
     };
-    match inputs.keys().find(|name| read.iter().any(|input| is_near(name, input))) {
-        Some(name) => Err(Error::unknown("input", name, read.iter().copied())),
+    match inputs.keys().find(|name| case.inputs().any(|input| is_near(name, input))) {
+        Some(name) => Err(Error::unknown("input", name, case.inputs())),
         None => Ok(()),
     }
 }
 
-/// The inputs that hold the class or the bias of each sample.
-const INTEGERS: [&str; 5] = ["bank_labels", "bias", "labels", "query_labels", "test_labels"];
-
-/// The inputs, with an integer for `1.0` and for `true` in those that the case reads, as in the labels of objectives.
-fn with_integers(inputs: &Map<String, Value>, read: &[&str]) -> Result<Map<String, Value>> {
+/// The inputs, with an integer for `1.0` and for `true` in `labels`, as in the labels of objectives.
+fn with_integers(inputs: &Map<String, Value>, labels: &[&str]) -> Result<Map<String, Value>> {
     let mut inputs = inputs.clone();
-    for name in INTEGERS.into_iter().filter(|name| read.contains(name)) {
+    for name in labels.iter().copied() {
         if let Some(value) = inputs.get_mut(name).filter(|value| !value.is_null()) {
             *value = parse_integers(name, value)?.into();
         }

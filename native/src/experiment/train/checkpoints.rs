@@ -43,16 +43,22 @@ impl VariantTraining<'_> {
         let began = Instant::now();
         self.events.flush()?;
         let kind = if by_count { CheckpointKind::ByCount } else { CheckpointKind::ByTime };
-        let result = self.session.checkpoint(self.at, &self.trainer, kind);
-        if result.is_ok() && !self.session.devices.processes.is_alone() {
-            self.unshared_state = Some(pollster::block_on(self.trainer.to_bytes())?);
-        }
+        let result = self.make_checkpoint(kind);
         self.clock.rewind(began.elapsed());
         match result {
             // Divergence is detected only at steps that do not depend on a clock or a signal.
             Err(error) if !by_count && is_divergence(&error) => Ok(()),
             result => result,
         }
+    }
+
+    /// Makes a checkpoint, and keeps its bytes for the other processes, if there are any.
+    fn make_checkpoint(&mut self, kind: CheckpointKind) -> Result<()> {
+        let bytes = pollster::block_on(self.trainer.to_bytes())?;
+        let shared = (!self.session.devices.processes.is_alone()).then(|| bytes.clone());
+        self.session.checkpoint_of(self.at, bytes, kind)?;
+        self.unshared_state = shared;
+        Ok(())
     }
 
     /// True if a checkpoint would neither wait for the one before nor take more than its share of the time. Several
