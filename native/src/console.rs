@@ -26,22 +26,22 @@ thread_local! {
 }
 
 /// True in a process whose lines another one writes.
-static HUSHED: AtomicBool = AtomicBool::new(false);
+static IS_MUTED: AtomicBool = AtomicBool::new(false);
 
 /// From now on this process writes neither lines nor bars, because another one does.
-pub(crate) fn hush() {
-    HUSHED.store(true, Ordering::Relaxed);
+pub(crate) fn mute() {
+    IS_MUTED.store(true, Ordering::Relaxed);
 }
 
-/// Writes one line to stderr, above the bars. A closed pipe does not stop training.
+/// Writes one line to stderr, above the bars, unless this process is muted or its thread is quiet. A closed pipe does not stop training.
 pub(crate) fn line(text: impl Display) {
-    if !HUSHED.load(Ordering::Relaxed) && !IS_QUIET.get() {
-        aloud(text);
+    if !IS_MUTED.load(Ordering::Relaxed) && !IS_QUIET.get() {
+        line_even_if_muted(text);
     }
 }
 
-/// Writes a line of a process that is hushed.
-pub(crate) fn aloud(text: impl Display) {
+/// Writes one line to stderr, also if this process is muted.
+pub(crate) fn line_even_if_muted(text: impl Display) {
     let text = plain(&text.to_string());
     let written = || LABEL.with_borrow(|label| writeln!(io::stderr(), "{label}{text}"));
     let _ = BARS.suspend(written);
@@ -166,8 +166,8 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 impl Progress {
     /// Starts at `done` of `total` steps.
     pub(crate) fn new(title: &str, done: u64, total: u64) -> Self {
-        let is_hushed = HUSHED.load(Ordering::Relaxed);
-        let terminal = io::stderr().is_terminal() && !is_hushed;
+        let is_muted = IS_MUTED.load(Ordering::Relaxed);
+        let terminal = io::stderr().is_terminal() && !is_muted;
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target)
             .with_prefix(LABEL.with_borrow(|label| format!("{label}{title}")));
@@ -180,7 +180,7 @@ impl Progress {
         bar.set_position(done);
         bar.reset_eta();
         let now = Instant::now();
-        let plain = (!terminal && !is_hushed).then(|| Plain {
+        let plain = (!terminal && !is_muted).then(|| Plain {
             title: title.to_owned(),
             started: now,
             first: done,

@@ -9,9 +9,27 @@
 //! two rows of the bank are equally near, the earlier one is taken. The bank is read once, in blocks, so that no
 //! table of all queries by all rows is formed.
 //!
-//! The neighbours are exact. Products of rows in 16 bits ([`near`]) only rule rows out: with errors of at most `e`, a row whose
-//! product is more than `2 e` below the `k + 1`-th largest one cannot be among the `k + 1` nearest. The products of the remaining
-//! rows are computed in `f64`, and these order them and weigh the votes.
+//! # How a bound rules a row out
+//!
+//! The neighbours are exact, although most rows are only compared by products of numbers in 16 bits ([`near`]), which are fast.
+//! A query needs its `w = k + 1` nearest rows: `k` vote, and the next one gives the gap. Let the products have errors of at most
+//! `e`, and let `t` be the `w`-th largest product so far. Each of the `w` rows with products from `t` on has an exact
+//! product of at least `t - e`. A row with a product below `t - 2 e` has an exact product below `t - e`: these `w` rows are all
+//! nearer, and the row is ruled out. The remaining rows are the candidates of the query. The products of candidates are computed
+//! in `f64`, and these order them and weigh the votes.
+//!
+//! These products are those with the direction of the query, which is the query divided by its length. So `e` does not depend on
+//! the query's length, and the order of the rows stays the same.
+//!
+//! # The order of the work
+//!
+//! 1. `candidates_of_queries` rounds the queries in groups (`QueryGroup`), then reads the bank block by block (`BankBlock`) and
+//!    compares every group with each block.
+//! 2. In each block a group first finds `e`, then offers the rows to the queries, tile by tile. `Candidates` takes the rows
+//!    whose products reach the threshold `t - 2 e`, which rises as nearer rows come. If many rows are equally near, their
+//!    products in `f64` decide after the block, so that memory is bounded.
+//! 3. After the last block, `votes_of_group` orders the candidates of each query by their products in `f64`
+//!    (`ExactProducts`), and the first `k` vote.
 
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
@@ -27,15 +45,15 @@ use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;
-/// Queries of which a thread keeps the candidates.
-const QUERIES: usize = 20 * near::QUERIES;
-/// Rows in a block of the bank, and values in a block of many columns.
-const BANK: usize = 2048;
-const BANK_VALUES: usize = 1 << 23;
-/// Values of those tiles of a block that all queries of a group are compared with while they stay in the cache.
-const CACHED: usize = 1 << 18;
+/// Queries of a group, which one thread compares with a block: some whole tiles.
+const GROUP_QUERIES: usize = 20 * near::QUERIES;
+/// Most rows of a block of the bank, and most values of one: a block has fewer rows if they have many columns.
+const BLOCK_ROWS: usize = 2048;
+const BLOCK_VALUES: usize = 1 << 23;
+/// Values of those tiles of a block that all queries of a group are compared with while they stay in the processor's cache.
+const CACHED_VALUES: usize = 1 << 18;
 /// The error of a product in `f64`, beside that of rounding to 16 bits.
-const DOUBLE: f64 = 1e-11;
+const DOUBLE_ERROR: f64 = 1e-11;
 
 /// Settings of the classifier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +91,9 @@ impl KnnVotes {
     }
 }
 
+/// The scores of the classes for one query, and its gap.
+type QueryVotes = (Vec<f64>, Option<f64>);
+
 impl KnnConfig {
     /// Lets the rows of `bank` (`[n, d]`, one label below `classes` each) vote on every row of `queries`
     /// (`[m, d]`). Beside both, memory is that of the queries in 16 bits and of some `8 (k + 1)` candidates of each.
@@ -101,60 +122,63 @@ impl KnnConfig {
         }
         check_table("classes", classes, queries.rows())?;
         let mut groups = self.candidates_of_queries(bank, queries)?;
-        let of_group = |group: &mut QueryGroup| self.votes_of(group, bank, queries, (labels, classes));
+        let of_group = |group: &mut QueryGroup| self.votes_of_group(group, bank, queries, (labels, classes));
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
         for (group, results) in parallel::map(&mut groups, of_group).into_iter().enumerate() {
             for (offset, (scores, gap)) in results?.into_iter().enumerate() {
-                votes.scores.row_mut(group * QUERIES + offset).copy_from_slice(&scores);
+                votes.scores.row_mut(group * GROUP_QUERIES + offset).copy_from_slice(&scores);
                 votes.gap.push(gap);
             }
         }
         Ok(votes)
     }
 
-    /// The candidates of every query.
+    /// The groups of all queries, with the candidates of each query.
     fn candidates_of_queries(&self, bank: &dyn Rows, queries: &dyn Rows) -> Result<Vec<QueryGroup>> {
-        let starts = (0..queries.rows()).step_by(QUERIES);
+        let starts = (0..queries.rows()).step_by(GROUP_QUERIES);
         let groups = parallel::map(starts, |first| QueryGroup::new(queries, first, self.k + 1));
         let mut groups = groups.into_iter().collect::<Result<Vec<QueryGroup>>>()?;
         let columns = bank.columns();
-        let step = (BANK_VALUES / columns.max(1)).clamp(1, BANK);
+        let rows_of_block = (BLOCK_VALUES / columns.max(1)).clamp(1, BLOCK_ROWS);
         let mut values = Vec::new();
-        for first in (0..bank.rows()).step_by(step) {
-            let rows = step.min(bank.rows() - first);
+        for first in (0..bank.rows()).step_by(rows_of_block) {
+            let rows = rows_of_block.min(bank.rows() - first);
             values.resize(rows * columns, 0.0);
             bank.read(first, Buffer::Double(&mut values))?;
-            let length = longest("bank", &values, columns, first)?;
-            let scale = reciprocal(length);
-            let block = BankBlock { tiles: Tiles::new(&values, columns, |_| scale), first, rows, length };
+            let block = BankBlock::new(&values, columns, first, rows)?;
             let search = |group: &mut QueryGroup| group.search(&block, bank, queries);
             parallel::map(groups.iter_mut(), search).into_iter().collect::<Result<()>>()?;
         }
         Ok(groups)
     }
 
-    /// Scores of the classes and gap of each query of a group.
-    fn votes_of(
+    /// The votes on each query of a group, from its candidates of the whole bank.
+    fn votes_of_group(
         &self,
         group: &mut QueryGroup,
         bank: &dyn Rows,
         queries: &dyn Rows,
         (labels, classes): (&[usize], usize),
-    ) -> Result<Vec<(Vec<f64>, Option<f64>)>> {
+    ) -> Result<Vec<QueryVotes>> {
         let (first, error) = (group.first, group.error);
-        let of_query = |(offset, nearest): (usize, &mut Candidates)| {
-            nearest.prune(error);
+        let of_query = |(offset, candidates): (usize, &mut Candidates)| {
+            candidates.prune(error);
             let mut exact = ExactProducts::new(bank, queries, first + offset)?;
-            let neighbours = exact.nearest(&nearest.candidates, self.k + 1)?;
-            let (near, next) = neighbours.split_at(self.k.min(neighbours.len()));
-            let mut scores = vec![0.0; classes];
-            for &(similarity, row) in near {
-                scores[labels[row]] += self.weight(similarity)?;
-            }
-            let last = near.last().map_or(f64::INFINITY, |n| n.0);
-            Ok((scores, next.first().map(|next| last - next.0)))
+            let nearest = exact.nearest(&candidates.rows, candidates.wanted)?;
+            self.votes_of_query(&nearest, labels, classes)
         };
-        group.nearest.iter_mut().enumerate().map(of_query).collect()
+        group.candidates.iter_mut().enumerate().map(of_query).collect()
+    }
+
+    /// The votes of the first `k` of the `k + 1` nearest rows; the last one gives the gap.
+    fn votes_of_query(&self, nearest: &[Neighbour], labels: &[usize], classes: usize) -> Result<QueryVotes> {
+        let (voters, others) = nearest.split_at(self.k.min(nearest.len()));
+        let mut scores = vec![0.0; classes];
+        for voter in voters {
+            scores[labels[voter.row]] += self.weight(voter.product)?;
+        }
+        let last = voters.last().map_or(f64::INFINITY, |voter| voter.product);
+        Ok((scores, others.first().map(|next| last - next.product)))
     }
 
     fn weight(&self, similarity: f64) -> Result<f64> {
@@ -175,7 +199,7 @@ impl KnnConfig {
 ///
 /// # Errors
 /// [`Error::NotFinite`] or [`Error::TooLarge`] names the first row that has no length.
-fn longest(name: &str, values: &[f64], columns: usize, first: usize) -> Result<f64> {
+fn largest_length(name: &str, values: &[f64], columns: usize, first: usize) -> Result<f64> {
     let mut longest = 0.0_f64;
     for (row, values) in values.chunks_exact(columns.max(1)).enumerate() {
         let square = dot(values, values);
@@ -197,138 +221,187 @@ fn reciprocal(length: f64) -> f64 {
     if length > 0.0 { 1.0 / length } else { 0.0 }
 }
 
-/// A block of the bank for all groups of queries.
+/// Some adjacent rows of the bank, with which all groups of queries are compared.
 struct BankBlock {
-    /// The rows divided by `length`.
+    /// The rows divided by `largest_length`, so that none is longer than 1.
     tiles: Tiles<{ near::OTHERS }>,
+    /// The number of the first row in the bank.
     first: usize,
     rows: usize,
-    /// The length of the longest row of the block.
-    length: f64,
+    largest_length: f64,
+}
+
+impl BankBlock {
+    fn new(values: &[f64], columns: usize, first: usize, rows: usize) -> Result<Self> {
+        let largest_length = largest_length("bank", values, columns, first)?;
+        let scale = reciprocal(largest_length);
+        Ok(Self { tiles: Tiles::new(values, columns, |_| scale), first, rows, largest_length })
+    }
 }
 
 /// Some adjacent queries with their candidates.
 struct QueryGroup {
+    /// The number of the first query.
     first: usize,
     /// The queries, each divided by its length.
     tiles: Tiles<{ near::QUERIES }>,
-    nearest: Vec<Candidates>,
-    /// The bound of the error of the products so far.
+    /// The candidates of each query.
+    candidates: Vec<Candidates>,
+    /// The bound `e` of the errors of all products so far.
     error: f64,
 }
 
 impl QueryGroup {
     fn new(queries: &dyn Rows, first: usize, wanted: usize) -> Result<Self> {
-        let (rows, columns) = (QUERIES.min(queries.rows() - first), queries.columns());
+        let (rows, columns) = (GROUP_QUERIES.min(queries.rows() - first), queries.columns());
         let mut values = vec![0.0; rows * columns];
         queries.read(first, Buffer::Double(&mut values))?;
-        longest("queries", &values, columns, first)?;
-        let lengths: Vec<f64> =
+        largest_length("queries", &values, columns, first)?;
+        let scales: Vec<f64> =
             values.chunks_exact(columns.max(1)).map(|row| reciprocal(dot(row, row).sqrt())).collect();
-        let tiles = Tiles::new(&values, columns, |row| lengths[row]);
-        let nearest = (0..rows).map(|_| Candidates::new(wanted)).collect();
-        Ok(Self { first, tiles, nearest, error: 0.0 })
+        let tiles = Tiles::new(&values, columns, |row| scales[row]);
+        let candidates = (0..rows).map(|_| Candidates::new(wanted)).collect();
+        Ok(Self { first, tiles, candidates, error: 0.0 })
     }
 
-    /// Compares the queries with a block.
+    /// Adds the candidates of a block.
     fn search(&mut self, block: &BankBlock, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
-        let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
-        let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
-        // The thresholds allow for the error of earlier blocks; the products of this one may have a larger error.
-        let increase = (error - self.error).max(0.0);
-        self.nearest.iter_mut().for_each(|nearest| nearest.threshold -= 2.0 * increase);
-        self.error += increase;
-        let others: Vec<Tile<'_, { near::OTHERS }>> = block.tiles.iter().collect();
-        let cached = (CACHED / (near::OTHERS * bank.columns().max(1))).max(1);
-        for (part, others) in others.chunks(cached).enumerate() {
-            let start = part * cached * near::OTHERS;
-            for (tile, nearest) in self.tiles.iter().zip(self.nearest.chunks_mut(near::QUERIES)) {
-                for (other, row) in others.iter().zip((start..).step_by(near::OTHERS)) {
-                    let products = tile.products(*other);
-                    offer(&products, nearest, block, row, self.error);
-                }
+        self.allow_for_errors_of(block);
+        self.offer_rows_of(block, bank.columns());
+        for (offset, candidates) in self.candidates.iter_mut().enumerate() {
+            if !candidates.is_crowded() {
+                continue;
             }
-        }
-        for (offset, nearest) in self.nearest.iter_mut().enumerate().filter(|(_, near)| near.is_crowded()) {
             let exact = ExactProducts::new(bank, queries, self.first + offset)?;
-            nearest.reduce_exactly(exact, self.error)?;
+            candidates.reduce_exactly(exact, self.error)?;
         }
         Ok(())
     }
-}
 
-/// Offers the rows of a tile, from `row` of its block on, to the queries of another, by their products.
-fn offer(products: &Products, nearest: &mut [Candidates], block: &BankBlock, row: usize, error: f64) {
-    let (unit, rows) = (block.length / LARGEST.powi(2), near::OTHERS.min(block.rows - row));
-    for (products, nearest) in products.iter().zip(nearest) {
-        // An integer that is at most the threshold, in units of the integer products; the least one, which takes every row, until there
-        // are enough candidates.
-        let least = (nearest.threshold / unit - 1.0) as i32;
-        if products.iter().fold(false, |any, &product| any | (product >= least)) {
-            for (row, &product) in (block.first + row..).zip(&products[..rows]) {
-                nearest.offer(f64::from(product) * unit, row, error);
+    /// Raises the bound to that of the products with a block ([`near`] derives it for rows of length at most 1), where that is
+    /// larger. The thresholds `t - 2 e` of earlier blocks fall with it.
+    fn allow_for_errors_of(&mut self, block: &BankBlock) {
+        let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
+        let error = (of_query + (1.0 + of_query) * of_block + DOUBLE_ERROR) * block.largest_length;
+        let increase = (error - self.error).max(0.0);
+        self.candidates.iter_mut().for_each(|candidates| candidates.threshold -= 2.0 * increase);
+        self.error += increase;
+    }
+
+    /// Offers the rows of a block to the queries: as many tiles of the block as stay in the processor's cache to all queries, then
+    /// the next ones.
+    fn offer_rows_of(&mut self, block: &BankBlock, columns: usize) {
+        let block_tiles: Vec<Tile<'_, { near::OTHERS }>> = block.tiles.iter().collect();
+        let cached = (CACHED_VALUES / (near::OTHERS * columns.max(1))).max(1);
+        for (part, cached_tiles) in block_tiles.chunks(cached).enumerate() {
+            let part_start = part * cached * near::OTHERS;
+            for (queries, candidates) in self.tiles.iter().zip(self.candidates.chunks_mut(near::QUERIES)) {
+                for (others, start) in cached_tiles.iter().zip((part_start..).step_by(near::OTHERS)) {
+                    offer_tile(&queries.products(*others), candidates, block, start, self.error);
+                }
             }
         }
     }
 }
 
-/// The candidates for the nearest rows of a query: all that may be among the nearest, given the errors of their products.
+/// Offers the rows of a tile, which begins with row `start` of its block, to the queries of another tile, by their products.
+fn offer_tile(
+    products: &Products,
+    candidates: &mut [Candidates],
+    block: &BankBlock,
+    start: usize,
+    error: f64,
+) {
+    // A product is its integer times this unit. The last tile of a block ends with rows of zeros, which are not in the bank.
+    let (unit, rows) = (block.largest_length / LARGEST.powi(2), near::OTHERS.min(block.rows - start));
+    for (products, candidates) in products.iter().zip(candidates) {
+        // Few tiles hold a candidate, so the integers are compared first, with one that is at most the threshold: 1 is subtracted
+        // because `as` rounds negative numbers up. For the threshold -∞ it is the least integer, which every product reaches.
+        let least = (candidates.threshold / unit - 1.0) as i32;
+        if products.iter().fold(false, |any, &product| any | (product >= least)) {
+            for (row, &product) in (block.first + start..).zip(&products[..rows]) {
+                candidates.offer(Neighbour { product: f64::from(product) * unit, row }, error);
+            }
+        }
+    }
+}
+
+/// A row of the bank, and its product with a query or with the direction of one.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    product: f64,
+    /// The number of the row in the bank.
+    row: usize,
+}
+
+impl Neighbour {
+    /// Nearest first; the earlier row where two are equally near.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        other.product.total_cmp(&self.product).then(self.row.cmp(&other.row))
+    }
+}
+
+/// The rows so far that may be among the nearest of a query, given the errors of their products.
 struct Candidates {
-    /// The number of neighbours to find.
+    /// The number of nearest rows to find, `w` in the text above: the voters and the next row.
     wanted: usize,
-    /// The least product of a further candidate.
+    /// The least product of a further candidate, `t - 2 e`; -∞ before the first [`Self::prune`].
     threshold: f64,
-    /// Products with the direction of the query, and rows.
-    candidates: Vec<(f64, usize)>,
+    /// With products with the direction of the query.
+    rows: Vec<Neighbour>,
 }
 
 impl Candidates {
     fn new(wanted: usize) -> Self {
-        Self { wanted, threshold: f64::NEG_INFINITY, candidates: Vec::new() }
+        Self { wanted, threshold: f64::NEG_INFINITY, rows: Vec::new() }
     }
 
-    fn offer(&mut self, product: f64, row: usize, error: f64) {
-        if product >= self.threshold {
-            self.candidates.push((product, row));
-            if self.candidates.len().is_multiple_of(4 * self.wanted) {
+    /// Takes a row if its product reaches the threshold. The threshold is raised only now and then, because that orders the rows.
+    fn offer(&mut self, neighbour: Neighbour, error: f64) {
+        if neighbour.product >= self.threshold {
+            self.rows.push(neighbour);
+            if self.rows.len().is_multiple_of(4 * self.wanted) {
                 self.prune(error);
             }
         }
     }
 
-    /// Drops the candidates that are farther than all wanted ones, even if both products are wrong by `error`.
+    /// Computes the threshold from the wanted rows with the largest products, and drops the rows below it.
     fn prune(&mut self, error: f64) {
-        if self.candidates.len() > self.wanted {
-            let (_, &mut (last, _), _) = self.candidates.select_nth_unstable_by(self.wanted - 1, order);
-            self.threshold = last - 2.0 * error;
-            self.candidates.retain(|candidate| candidate.0 >= self.threshold);
+        if self.rows.len() > self.wanted {
+            let (_, last, _) = self.rows.select_nth_unstable_by(self.wanted - 1, Neighbour::order);
+            self.threshold = last.product - 2.0 * error;
+            self.rows.retain(|row| row.product >= self.threshold);
         }
     }
 
-    /// True if many candidates are equally near within the error of their products.
+    /// True if many candidates are equally near within the error of their products, so that [`Self::prune`] cannot drop them.
     fn is_crowded(&self) -> bool {
-        self.candidates.len() > 8 * self.wanted
+        self.rows.len() > 8 * self.wanted
     }
 
-    /// Keeps only the wanted candidates, by their exact products.
+    /// Keeps only the wanted rows, by their exact products.
     fn reduce_exactly(&mut self, mut exact: ExactProducts<'_>, error: f64) -> Result<()> {
         let scale = reciprocal(exact.length);
-        self.candidates = exact.nearest(&self.candidates, self.wanted)?;
-        self.candidates.iter_mut().for_each(|candidate| candidate.0 *= scale);
-        self.threshold = self.candidates.last().map_or(f64::NEG_INFINITY, |last| last.0 - 2.0 * error);
+        self.rows = exact.nearest(&self.rows, self.wanted)?;
+        self.rows.iter_mut().for_each(|row| row.product *= scale);
+        self.threshold = self.rows.last().map_or(f64::NEG_INFINITY, |last| last.product - 2.0 * error);
         Ok(())
     }
 }
 
-/// Products of a query with rows of the bank in `f64`.
+/// Products of a query, as it was given, with rows of the bank in `f64`.
 struct ExactProducts<'a> {
     bank: &'a dyn Rows,
     query: Vec<f64>,
+    /// The length of the query.
     length: f64,
+    /// Memory for a row of the bank.
     row: Vec<f64>,
 }
 
 impl<'a> ExactProducts<'a> {
+    /// Those of the query with the number `at`.
     fn new(bank: &'a dyn Rows, queries: &dyn Rows, at: usize) -> Result<Self> {
         let mut query = vec![0.0; queries.columns()];
         queries.read(at, Buffer::Double(&mut query))?;
@@ -336,22 +409,17 @@ impl<'a> ExactProducts<'a> {
         Ok(Self { bank, row: vec![0.0; query.len()], query, length })
     }
 
-    /// The nearest `count` of some rows with their products, nearest first.
-    fn nearest(&mut self, rows: &[(f64, usize)], count: usize) -> Result<Vec<(f64, usize)>> {
-        let mut neighbours = Vec::with_capacity(rows.len());
-        for &(_, row) in rows {
+    /// The nearest `count` of some rows with their exact products, nearest first.
+    fn nearest(&mut self, candidates: &[Neighbour], count: usize) -> Result<Vec<Neighbour>> {
+        let mut neighbours = Vec::with_capacity(candidates.len());
+        for &Neighbour { row, .. } in candidates {
             self.bank.read(row, Buffer::Double(&mut self.row))?;
-            neighbours.push((dot(&self.row, &self.query), row));
+            neighbours.push(Neighbour { product: dot(&self.row, &self.query), row });
         }
-        neighbours.sort_unstable_by(order);
+        neighbours.sort_unstable_by(Neighbour::order);
         neighbours.truncate(count);
         Ok(neighbours)
     }
-}
-
-/// Nearest first; the earlier row where two are equally near.
-fn order(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 /// Every row divided by its Euclidean length; a row shorter than 1e-12 becomes zero.
@@ -414,15 +482,15 @@ mod tests {
         let config = KnnConfig { k: 17, temperature: 0.1 };
         let votes = config.vote(&bank, &labels, 4, &queries).unwrap();
         for q in [0, 63, 64, 69] {
-            let mut all: Vec<(f64, usize)> =
-                (0..9000).map(|i| (dot(bank.row(i), queries.row(q)), i)).collect();
-            all.sort_by(order);
+            let neighbour = |row| Neighbour { product: dot(bank.row(row), queries.row(q)), row };
+            let mut all: Vec<Neighbour> = (0..9000).map(neighbour).collect();
+            all.sort_by(Neighbour::order);
             let mut expected = [0.0; 4];
-            all[..17].iter().for_each(|&(s, i)| expected[labels[i]] += (s / 0.1).exp());
+            all[..17].iter().for_each(|near| expected[labels[near.row]] += (near.product / 0.1).exp());
             for (score, expected) in votes.scores.row(q).iter().zip(expected) {
                 assert!((score - expected).abs() <= 1e-9 * expected.max(1.0));
             }
-            assert!((votes.gap[q].unwrap() - (all[16].0 - all[17].0)).abs() < 1e-12);
+            assert!((votes.gap[q].unwrap() - (all[16].product - all[17].product)).abs() < 1e-12);
         }
     }
 

@@ -68,16 +68,3 @@ pub(super) fn parse_integers(name: &str, value: &Value) -> Result<Vec<i64>> {
     };
     value.as_array().ok_or_else(|| fail(value))?.iter().map(integer).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_read_as_the_nearest_double() {
-        for written in (1..2000).map(|i| f64::from(i).sin()) {
-            let json = serde_json::from_str(&format!("[[{written}]]")).unwrap();
-            assert_eq!(parse_rows("view_a", &json).unwrap().row(0), [written]);
-        }
-    }
-}

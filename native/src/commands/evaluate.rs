@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
 
 /// Probes given vectors.
 fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
-    let ProbeVectors { train, test, judged } = ProbeVectors::read(Sources {
+    let ProbeVectors { train, test, evaluation_split } = ProbeVectors::read(Sources {
         parts: &arguments.vectors,
         table: arguments.table.as_deref(),
         label: arguments.label.as_deref(),
@@ -73,7 +73,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     also.retain(|name| *name != condition);
     let probe = ProbeSection { condition, also, ..ProbeSection::default() };
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
-    let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", judged };
+    let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
     probed.answer(parts.join(", "), train.labelled(), test.labelled())
 }
 
@@ -84,7 +84,7 @@ struct Probed<'a> {
     /// The word for a row of the data, such as `images`.
     things: &'a str,
     /// The split on which probes are measured, in a word.
-    judged: &'a str,
+    evaluation_split: &'a str,
 }
 
 impl Probed<'_> {
@@ -95,13 +95,13 @@ impl Probed<'_> {
         train: LabelledFeatures<'_>,
         test: LabelledFeatures<'_>,
     ) -> Result<Answer> {
-        let Self { section, probe, things, judged } = *self;
+        let Self { section, probe, things, evaluation_split } = *self;
         let base_rates = base_rates(section, train.dataset, test.dataset)?;
         if let Some(note) = self.many_neighbours(train.dataset) {
             line(note);
         }
         let protocol = format!(
-            "{}, fitted to {} training {things} and measured on {} {judged} {things}",
+            "{}, fitted to {} training {things} and measured on {} {evaluation_split} {things}",
             in_words(section, probe, train.dataset.len()),
             train.dataset.len(),
             test.dataset.len()
@@ -143,7 +143,7 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         // The folder of the run has its own data, which would be judged under the name of the others.
         Some(_) => arguments.data.clone(),
     };
-    let EvaluationInputs { splits, probe, judged, augmentation } =
+    let EvaluationInputs { splits, probe, evaluation_split, augmentation } =
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
@@ -151,7 +151,7 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         PreparedImages::new(images, sides, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", judged };
+    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
     let mut answer = probed.answer(
         model.display().to_string(),
         LabelledFeatures { features: &train, dataset: &splits.train },
@@ -188,7 +188,7 @@ struct EvaluationInputs {
     splits: Splits,
     probe: ProbeSection,
     /// The split on which probes are measured, in a word.
-    judged: &'static str,
+    evaluation_split: &'static str,
     /// The augmentation for the views of objectives.
     augmentation: Augmentation,
 }
@@ -201,12 +201,12 @@ fn evaluation_inputs(
     folder: Option<&Path>,
     device: &Device,
 ) -> Result<EvaluationInputs> {
-    let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
+    let (splits, mut probe, is_chosen, evaluation_split, augmentation) = match &arguments.on {
         None => {
             let instead = "name a data set or a recipe with --on";
             let recipe = model_data::recipe(model, metadata, instead)?;
             let splits = model_data::splits(model, &recipe, folder, device)?;
-            (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
+            (splits, recipe.probe, true, recipe.data.evaluation_split(), recipe.augment)
         }
         Some(name) => {
             let NamedData { data, probe, augmentation, .. } = section(name)?;
@@ -214,7 +214,7 @@ fn evaluation_inputs(
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;
             let is_chosen = probe.is_some();
-            (splits, probe.unwrap_or_default(), is_chosen, data.judged(), augmentation)
+            (splits, probe.unwrap_or_default(), is_chosen, data.evaluation_split(), augmentation)
         }
     };
     variables_for(arguments.condition.as_deref(), &splits.train)?;
@@ -223,7 +223,7 @@ fn evaluation_inputs(
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
         _ => {}
     }
-    Ok(EvaluationInputs { splits, probe, judged, augmentation })
+    Ok(EvaluationInputs { splits, probe, evaluation_split, augmentation })
 }
 
 fn text(answer: &Answer) -> String {

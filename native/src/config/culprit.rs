@@ -1,5 +1,9 @@
-//! The key that an error of a recipe is about, where the reader of recipes says only the section: each key is taken out in turn, and
-//! the error that goes or changes with it is its own.
+//! Finds the line of the key that an error of a recipe is about. The reader of recipes says what is wrong, but often gives only the
+//! line of the section.
+//!
+//! The search takes each key and each element below the section out of the recipe in turn and reads the rest again. If the error is
+//! gone then, or is another one, the entry is suspected. The search goes on below the most suspected entry, until nothing below changes
+//! the error.
 
 use std::cmp::Reverse;
 
@@ -19,58 +23,102 @@ enum Step {
 }
 
 /// A key of a document, or an element of a list, with its line.
-struct Place {
+struct Entry {
     path: Vec<Step>,
     line: usize,
 }
 
-/// The line of the key that the error of a recipe is about, in or below the section on a line of `source`. It is that line if no key
-/// of the section is the reason, as when one is missing.
-pub(super) fn line_of_culprit(source: &str, section: usize) -> usize {
-    inside(source, section).unwrap_or(section)
+/// The reasons to suspect an entry of the error, the weightiest first: derived order compares the fields in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Suspicion {
+    /// The message names the key.
+    is_named: bool,
+    /// The recipe has no error without the entry. Without other entries it may have another error.
+    is_cure: bool,
+    /// The number of steps to the entry: an inner one tells more than the table around it.
+    depth: usize,
 }
 
-fn inside(source: &str, section: usize) -> Option<usize> {
-    let whole: Table = toml::from_str(source).ok()?;
-    let reason = fault(whole.clone()).filter(|reason| !reason.starts_with("missing key"))?;
-    let document = DeTable::parse(source).ok()?;
-    let mut places = Vec::new();
-    for (key, value) in document.get_ref() {
-        let step = (Step::Key(key.get_ref().to_string()), key.span().start);
-        collect(source, step, value.get_ref(), &[], &mut places);
+/// The line of the key that the error of a recipe is about, in or below the section on a line of `source`. It is that line if no key
+/// of the section is the reason, as when one is missing.
+pub(super) fn line_of_culprit(source: &str, section_line: usize) -> usize {
+    Search::new(source).and_then(|search| search.line_below(section_line)).unwrap_or(section_line)
+}
+
+/// A recipe with an error, and the entries that may be the reason.
+struct Search {
+    recipe: Table,
+    error: String,
+    /// All entries of the recipe, each before those in it.
+    entries: Vec<Entry>,
+}
+
+impl Search {
+    /// `None` if the recipe has no error, or lacks a key: then no key that is there is the reason.
+    fn new(source: &str) -> Option<Self> {
+        let recipe: Table = toml::from_str(source).ok()?;
+        let error = error_of(recipe.clone()).filter(|error| !error.starts_with("missing key"))?;
+        let document = DeTable::parse(source).ok()?;
+        let mut entries = Vec::new();
+        add_entries_of_table(source, document.get_ref(), &[], &mut entries);
+        Some(Self { recipe, error, entries })
     }
-    let weight = |at: usize| {
-        let path = &places[at].path;
-        let without = |other: Option<Value>| {
-            let mut rest = Value::Table(whole.clone());
-            replace(&mut rest, path, other)?;
-            rest.as_table().map(|rest| fault(rest.clone()))
+
+    /// The line of the culprit below the section on a line; `None` if no entry below is suspected.
+    fn line_below(&self, section_line: usize) -> Option<usize> {
+        let mut outer = self.entries.iter().find(|entry| entry.line == section_line)?;
+        let mut found = None;
+        // The first culprit may be a table or a list, in which the next one is more exact.
+        while let Some(culprit) = self.culprit_below(outer) {
+            found = Some(culprit.line);
+            outer = culprit;
+        }
+        found
+    }
+
+    /// The most suspected entry below another one; the first of equals.
+    fn culprit_below(&self, outer: &Entry) -> Option<&Entry> {
+        let is_below =
+            |entry: &Entry| entry.path.len() > outer.path.len() && entry.path.starts_with(&outer.path);
+        (self.entries.iter().enumerate())
+            .filter(|(_, entry)| is_below(entry))
+            .filter_map(|(at, entry)| Some(((self.suspicion(&entry.path)?, Reverse(at)), entry)))
+            .max_by_key(|(rank, _)| *rank)
+            .map(|(_, entry)| entry)
+    }
+
+    /// The suspicion against the entry at a path; `None` if the error is the same without it.
+    fn suspicion(&self, path: &[Step]) -> Option<Suspicion> {
+        let error_without = error_of(self.changed(|recipe| remove(recipe, path))?);
+        if error_without.as_ref() == Some(&self.error) {
+            return None;
+        }
+        // A name that has to be there cannot be taken out without an error, so another text is tried in its place.
+        let is_cured_by_other_text = || {
+            let recipe = self.changed(|recipe| replace_text(recipe, path));
+            recipe.is_some_and(|recipe| error_of(recipe).is_none())
         };
-        let now = without(None)?;
-        // A name that has to be there.
-        let is_gone = now.is_none() || without(Some("x".into())) == Some(None);
-        // One that the message names counts most, then one without which nothing is wrong: without others, something else may be.
-        let weight = (is_named(&reason, path), is_gone, path.len(), Reverse(at));
-        (now.as_ref() != Some(&reason)).then_some(weight)
-    };
-    let mut found = None;
-    let mut within = places.iter().position(|place| place.line == section)?;
-    // The section of the key, then the key.
-    loop {
-        let outer = &places[within].path;
-        let below = |at: &usize| places[*at].path.len() > outer.len() && places[*at].path.starts_with(outer);
-        let culprits = (0..places.len()).filter(below).filter_map(|at| Some((weight(at)?, at)));
-        let Some((_, at)) = culprits.max_by_key(|(weight, _)| *weight) else { break };
-        (found, within) = (Some(places[at].line), at);
+        Some(Suspicion {
+            is_named: is_named(&self.error, path),
+            is_cure: error_without.is_none() || is_cured_by_other_text(),
+            depth: path.len(),
+        })
     }
-    found
+
+    /// The recipe after a change; `None` if the change cannot be made.
+    fn changed(&self, change: impl FnOnce(&mut Value) -> Option<()>) -> Option<Table> {
+        let mut recipe = Value::Table(self.recipe.clone());
+        change(&mut recipe)?;
+        recipe.as_table().cloned()
+    }
 }
 
 /// The error of a recipe, if it has any.
-fn fault(table: Table) -> Option<String> {
-    match Recipe::from_table(table) {
+fn error_of(recipe: Table) -> Option<String> {
+    match Recipe::from_table(recipe) {
         Err(reason) => Some(reason),
         Ok(mut recipe) => {
+            // A recipe without a name takes that of its file, which is not known here.
             if recipe.name.is_empty() {
                 "unnamed".clone_into(&mut recipe.name);
             }
@@ -79,61 +127,76 @@ fn fault(table: Table) -> Option<String> {
     }
 }
 
-/// The place of a value and those in it.
-fn collect(
+/// Adds the keys of the table at a path, each followed by the entries in it.
+fn add_entries_of_table(source: &str, table: &DeTable<'_>, path: &[Step], entries: &mut Vec<Entry>) {
+    for (key, value) in table {
+        let step = (Step::Key(key.get_ref().to_string()), key.span().start);
+        add_entry(source, step, value.get_ref(), path, entries);
+    }
+}
+
+/// Adds the entry one step below a path, and the entries in its value. The step begins at the byte `start` of `source`.
+fn add_entry(
     source: &str,
     (step, start): (Step, usize),
     value: &DeValue<'_>,
-    before: &[Step],
-    places: &mut Vec<Place>,
+    outer: &[Step],
+    entries: &mut Vec<Entry>,
 ) {
-    let path = [before, &[step]].concat();
-    places.push(Place { path: path.clone(), line: line(source, start) });
+    let path = [outer, &[step]].concat();
+    entries.push(Entry { path: path.clone(), line: line(source, start) });
     match value {
-        DeValue::Table(table) => {
-            for (key, value) in table {
-                let step = (Step::Key(key.get_ref().to_string()), key.span().start);
-                collect(source, step, value.get_ref(), &path, places);
-            }
-        }
+        DeValue::Table(table) => add_entries_of_table(source, table, &path, entries),
         DeValue::Array(values) => {
             for (at, value) in values.iter().enumerate() {
-                collect(source, (Step::At(at), value.span().start), value.get_ref(), &path, places);
+                let step = (Step::At(at), value.span().start);
+                add_entry(source, step, value.get_ref(), &path, entries);
             }
         }
         _ => {}
     }
 }
 
-/// Puts a value in the place of a text, or takes a key or an element out; `None` if it is not there.
-fn replace(value: &mut Value, path: &[Step], other: Option<Value>) -> Option<()> {
-    match (path, value) {
-        ([], value) => {
-            *value = other.filter(|_| value.is_str())?;
-            Some(())
-        }
-        ([Step::Key(key)], Value::Table(table)) if other.is_none() => table.remove(key).map(drop),
-        ([Step::At(at)], Value::Array(values)) if other.is_none() && *at < values.len() => {
+/// The value at a path of a document, if it is there.
+fn value_at<'v>(document: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+    path.iter().try_fold(document, |value, step| match (step, value) {
+        (Step::Key(key), Value::Table(table)) => table.get_mut(key),
+        (Step::At(at), Value::Array(values)) => values.get_mut(*at),
+        _ => None,
+    })
+}
+
+/// Takes a key or an element out of a document; `None` if it is not there.
+fn remove(document: &mut Value, path: &[Step]) -> Option<()> {
+    let (last, outer) = path.split_last()?;
+    match (last, value_at(document, outer)?) {
+        (Step::Key(key), Value::Table(table)) => table.remove(key).map(drop),
+        (Step::At(at), Value::Array(values)) if *at < values.len() => {
             values.remove(*at);
             Some(())
         }
-        ([Step::Key(key), rest @ ..], Value::Table(table)) => replace(table.get_mut(key)?, rest, other),
-        ([Step::At(at), rest @ ..], Value::Array(values)) => replace(values.get_mut(*at)?, rest, other),
         _ => None,
     }
 }
 
+/// Puts another text in the place of a text; `None` if none is there.
+fn replace_text(document: &mut Value, path: &[Step]) -> Option<()> {
+    let text = value_at(document, path).filter(|value| value.is_str())?;
+    *text = Value::from("x");
+    Some(())
+}
+
 /// True if a message names the key, alone or after its section.
-fn is_named(reason: &str, path: &[Step]) -> bool {
+fn is_named(message: &str, path: &[Step]) -> bool {
     let mut keys = path.iter().rev().map_while(|step| match step {
         Step::Key(key) => Some(key.as_str()),
         Step::At(_) => None,
     });
     let Some(key) = keys.next() else { return false };
     let in_section = keys.next().map(|section| format!("{section}.{key}"));
-    reason.contains(&format!("`{key}`"))
-        || reason.contains(&format!(".{key}`"))
-        || in_section.is_some_and(|named| reason.contains(&named))
+    message.contains(&format!("`{key}`"))
+        || message.contains(&format!(".{key}`"))
+        || in_section.is_some_and(|named| message.contains(&named))
 }
 
 #[cfg(test)]

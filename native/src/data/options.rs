@@ -1,7 +1,12 @@
 //! Keys of `[data]` that belong to certain data sets: a section, such as `[data.faces]`, or a value, `data.correlation`.
 //!
-//! The file of a data set defines the type of its key and names it in [`Source::options`](super::source::Source::options);
-//! `[data]` reads, keeps, checks and writes the key by that, and knows no data set.
+//! The file of a data set defines the type of its key, a [`DatasetOption`], and names it in
+//! [`Source::options`](super::source::Source::options). `[data]` knows no data set: it reads the key by its [`OptionType`], and keeps,
+//! checks and writes it in [`DatasetOptions`].
+//!
+//! A key is read in two steps. The first reads whatever the file has there as a TOML value, and tries every value inside a section
+//! alone against the type, so that a wrong one gives an error at its own line. The second converts the whole to the type, which finds
+//! missing keys.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -65,12 +70,14 @@ pub(crate) trait DatasetOption:
     }
 }
 
-/// The type of a key, without the Rust type.
+/// A key and the functions that read it as its Rust type, which is no part of this type: so keys of all data sets can be in one list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OptionType {
     pub(crate) key: &'static str,
-    read: fn(Value) -> Result<Arc<dyn OptionValue>, String>,
-    fault: fn(&[String], Value) -> Option<String>,
+    /// Converts the whole value of the key.
+    convert: fn(Value) -> Result<Arc<dyn OptionValue>, String>,
+    /// The error of one value at a path in the section.
+    error_of_one: fn(&[String], Value) -> Option<String>,
     #[cfg(test)]
     pub(crate) kind: std::any::TypeId,
 }
@@ -79,65 +86,24 @@ impl OptionType {
     pub(crate) const fn of<O: DatasetOption>() -> Self {
         Self {
             key: O::KEY,
-            read: read::<O>,
-            fault: fault::<O>,
+            convert: convert::<O>,
+            error_of_one: error_of_one::<O>,
             #[cfg(test)]
             kind: std::any::TypeId::of::<O>(),
         }
     }
 }
 
-fn read<O: DatasetOption>(value: Value) -> Result<Arc<dyn OptionValue>, String> {
-    let option: O = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
-    Ok(Arc::new(option))
-}
-
-/// The fault of one value of a section, at a path that is not empty. The other values of the section may be missing.
-fn fault<O: DatasetOption>(path: &[String], value: Value) -> Option<String> {
-    let mut fault = None;
-    let entry = Entry { path, value: Some(value), fault: &mut fault };
-    drop(O::deserialize(MapAccessDeserializer::new(entry)));
-    fault
-}
-
-/// A section with one value, which keeps the error of that or of a key.
-struct Entry<'a> {
-    path: &'a [String],
-    value: Option<Value>,
-    fault: &'a mut Option<String>,
-}
-
-impl<'de> MapAccess<'de> for Entry<'_> {
-    type Error = toml::de::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Self::Error> {
-        let (Some(key), true) = (self.path.first(), self.value.is_some()) else { return Ok(None) };
-        let key = seed.deserialize(Value::from(key.as_str()));
-        key.map(Some).inspect_err(|error| *self.fault = Some(error.message().to_owned()))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Self::Error> {
-        let value = self.value.take().ok_or_else(|| Self::Error::custom("a key without a value"))?;
-        match self.path {
-            [_, path @ ..] if !path.is_empty() => {
-                let inner = Entry { path, value: Some(value), fault: self.fault };
-                seed.deserialize(MapAccessDeserializer::new(inner))
-            }
-            _ => seed.deserialize(value).inspect_err(|error| *self.fault = Some(error.message().to_owned())),
-        }
-    }
-}
-
-/// The value of a key as given, with its type.
+/// The value of a key as given, of any [`DatasetOption`] type.
 trait OptionValue: fmt::Debug + Any + Send + Sync {
-    fn written(&self) -> Result<Value, toml::ser::Error>;
+    fn to_toml(&self) -> Result<Value, toml::ser::Error>;
     fn equals(&self, other: &dyn OptionValue) -> bool;
     fn check(&self) -> Result<(), String>;
     fn check_use(&self) -> Result<(), String>;
 }
 
 impl<O: DatasetOption> OptionValue for O {
-    fn written(&self) -> Result<Value, toml::ser::Error> {
+    fn to_toml(&self) -> Result<Value, toml::ser::Error> {
         Value::try_from(self)
     }
 
@@ -192,7 +158,7 @@ impl DatasetOptions {
             .try_for_each(|(key, given)| given.check_use().map_err(|reason| Refused::new(key, reason)))
     }
 
-    /// Reads the next value of a map, that of a key of a type.
+    /// Reads the next value of a map, which is that of the key `option`.
     ///
     /// # Errors
     /// If the value is not of the type.
@@ -218,13 +184,13 @@ impl Serialize for DatasetOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, given) in &self.0 {
-            map.serialize_entry(key, &given.written().map_err(S::Error::custom)?)?;
+            map.serialize_entry(key, &given.to_toml().map_err(S::Error::custom)?)?;
         }
         map.end()
     }
 }
 
-/// Reads the value of a key.
+/// Reads the value of a key: any TOML value first, then its type.
 struct OptionReader(OptionType);
 
 impl<'de> DeserializeSeed<'de> for OptionReader {
@@ -232,15 +198,21 @@ impl<'de> DeserializeSeed<'de> for OptionReader {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let value = ValueReader { option: self.0, path: &[] }.deserialize(deserializer)?;
-        (self.0.read)(value).map_err(D::Error::custom)
+        (self.0.convert)(value).map_err(D::Error::custom)
     }
 }
 
-/// Reads a value at a path below a key. Each value of a section is tried by itself when it is read, so that the error of a wrong
-/// one has its line.
+fn convert<O: DatasetOption>(value: Value) -> Result<Arc<dyn OptionValue>, String> {
+    let option: O = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    Ok(Arc::new(option))
+}
+
+/// Reads a TOML value at a path below a key. Each value in a section is tried alone as soon as it is read, because the reader adds to
+/// an error the place of the value that it has just read.
 #[derive(Clone, Copy)]
 struct ValueReader<'p> {
     option: OptionType,
+    /// The keys from the section to the value; empty for the value of the key itself.
     path: &'p [String],
 }
 
@@ -252,8 +224,8 @@ impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
         if self.path.is_empty() {
             return Ok(value);
         }
-        match (self.option.fault)(self.path, value.clone()) {
-            Some(fault) => Err(D::Error::custom(fault)),
+        match (self.option.error_of_one)(self.path, value.clone()) {
+            Some(error) => Err(D::Error::custom(error)),
             None => Ok(value),
         }
     }
@@ -288,7 +260,7 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
         Ok(value.into())
     }
 
-    // Of JSON, as in a file of a model.
+    // JSON, as in the file of a model, gives positive integers as `u64`. TOML has `i64` alone.
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
         i64::try_from(value).map(Into::into).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
     }
@@ -299,6 +271,44 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
         Ok(value.into())
+    }
+}
+
+/// The error of one value at a path in a section, if it has any. The path is not empty. The other values of the section may be missing:
+/// a type refuses a section for them only after it has read this value, and that error is dropped.
+fn error_of_one<O: DatasetOption>(path: &[String], value: Value) -> Option<String> {
+    let mut error = None;
+    let section = SectionOfOne { path, value: Some(value), error: &mut error };
+    drop(O::deserialize(MapAccessDeserializer::new(section)));
+    error
+}
+
+/// A section that has one value, at a path. It keeps the error of the value, or that of a key on the path.
+struct SectionOfOne<'a> {
+    path: &'a [String],
+    /// The value, until it is read.
+    value: Option<Value>,
+    error: &'a mut Option<String>,
+}
+
+impl<'de> MapAccess<'de> for SectionOfOne<'_> {
+    type Error = toml::de::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Self::Error> {
+        let (Some(key), true) = (self.path.first(), self.value.is_some()) else { return Ok(None) };
+        let key = seed.deserialize(Value::from(key.as_str()));
+        key.map(Some).inspect_err(|error| *self.error = Some(error.message().to_owned()))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Self::Error> {
+        let value = self.value.take().ok_or_else(|| Self::Error::custom("a key without a value"))?;
+        match self.path {
+            [_, inner_path @ ..] if !inner_path.is_empty() => {
+                let inner = SectionOfOne { path: inner_path, value: Some(value), error: self.error };
+                seed.deserialize(MapAccessDeserializer::new(inner))
+            }
+            _ => seed.deserialize(value).inspect_err(|error| *self.error = Some(error.message().to_owned())),
+        }
     }
 }
 

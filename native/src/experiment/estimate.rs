@@ -1,5 +1,13 @@
-//! Estimates the time of training all variants before the first one begins. For every method of the variants it measures some steps
-//! on small batches and, if the run is long and there is time, on larger ones, up to a quarter of a full batch.
+//! Estimates the time of training all variants before the first one begins: the sum over the variants of the iterations times the
+//! seconds of a step.
+//!
+//! A step has two parts. One is the solve of the objective, if its condition has to be solved for; it needs no network. The other is
+//! the rest, called the bare step here. A processor does one after the other, so their seconds add up. A GPU computes the bare step
+//! while the processor solves, so the longer one counts.
+//!
+//! Both parts are measured on smaller batches and extrapolated to a full one: the solve for each variant, the bare step once for each
+//! method, because variants of one method differ in their solves alone. The bare step is measured on a few images first. If the run is
+//! long and there is time, larger batches follow, up to a quarter of a full one. On a GPU it is measured on a full batch.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,23 +31,23 @@ use crate::interrupt;
 use crate::report::time;
 
 /// Images of the first measured batch.
-const FIRST: usize = 4;
-/// The next batch is larger by a factor in these bounds.
+const FIRST_BATCH: usize = 4;
+/// The next measured batch is larger by a factor from the first of these to the second.
 const GROWTH: [usize; 2] = [2, 16];
-/// A full batch is at most so many times as large as the last measured one, if there is time for such a one.
-const REACH: usize = 4;
-/// The steps of a measurement, of which the first is not counted.
+/// If there is time, batches are measured until a full one is at most so many times as large.
+const EXTRAPOLATION: usize = 4;
+/// The steps that are taken for each measured batch. The first is not counted.
 const STEPS: usize = 3;
-/// Time in seconds that the measurement of all variants may take.
-const MOST: f64 = 3.0;
-/// The share of it for solves alone.
-const SOLVES: f64 = 0.3;
-/// In seconds: a solve that takes at most this long is done twice.
-const QUICK: f64 = 0.1;
-/// Samples of the first measured solve, of a full batch that has more: enough to be solved as that is.
+/// Seconds that the measurement of all variants may take.
+const BUDGET: f64 = 3.0;
+/// The share of the budget for solves alone.
+const SOLVE_SHARE: f64 = 0.3;
+/// A solve that takes at most so many seconds is done twice.
+const QUICK_SOLVE: f64 = 0.1;
+/// Samples of the first measured solve if a full batch has more. So many are solved by the same method as a full batch.
 const FIRST_SOLVE: usize = 2048;
-/// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
-const SHORT: f64 = 10.0;
+/// A run that is expected to take fewer seconds is not measured more closely, and no estimate is printed.
+const SHORT_RUN: f64 = 10.0;
 
 /// The expected seconds of training all variants of a session's whole run, which are also printed. `None` if no step can be
 /// measured; for a run in several processes, since one of them cannot take a step alone; and for a run on a GPU, whose first
@@ -51,7 +59,7 @@ pub(super) fn estimate(session: &Session) -> Option<f64> {
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
     let (whole, count) = (recipe.whole(), recipe.variants().len());
-    if recipe.smoke.is_none() && seconds >= SHORT {
+    if recipe.smoke.is_none() && seconds >= SHORT_RUN {
         let size = format!("{} iterations of {} images", whole.iterations, whole.batch);
         let variants = if count == 1 { String::new() } else { format!("{count} variants of ") };
         line(format_args!("training {variants}{size} takes about {} on {devices}", time(seconds)));
@@ -69,26 +77,29 @@ pub(crate) fn training_seconds(
     let (whole, variants) = (recipe.whole(), recipe.variants());
     let images = whole.batch.min(train.len());
     let train = train.subset(&(0..images).collect::<Vec<_>>()).ok()?;
-    let most = MOST / variants.len() as f64;
+    let budget = BUDGET / variants.len() as f64;
     let steps = (whole.iterations * variants.len()) as f64;
-    // Steps without their solves, which differ between variants of the same method.
-    let mut measured: Vec<(&RecipeVariant, f64)> = Vec::new();
+    // The seconds of a bare step, with the first variant of each method.
+    let mut bare_steps: Vec<(&RecipeVariant, f64)> = Vec::new();
     let mut seconds = 0.0;
     for variant in &variants {
-        let before = measured.iter().find(|(other, _)| other.method == variant.method).map(|(_, pace)| *pace);
-        let trial = Trial { recipe, variant, train: &train, devices, weights, most };
+        let trial = Trial { recipe, variant, train: &train, devices, weights, budget };
         let solves = trial.solves().ok()?;
-        let solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of(solves, samples));
-        let of_solve = growing(images, SOLVES * most, solve);
-        let pace = before.or_else(|| trial.seconds_a_step(steps, of_solve, solve))?;
-        measured.push((variant, pace));
-        seconds += trial.joined(pace, of_solve) * whole.iterations as f64;
+        let time_solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of_solve(solves, samples));
+        let full_solve = seconds_of_full_solve(images, SOLVE_SHARE * budget, time_solve);
+        let of_method = bare_steps.iter().find(|(other, _)| other.method == variant.method);
+        let bare_step = match of_method {
+            Some(&(_, measured)) => measured,
+            None => trial.seconds_of_bare_step(steps, full_solve, time_solve)?,
+        };
+        bare_steps.push((variant, bare_step));
+        seconds += trial.seconds_of_step(bare_step, full_solve) * whole.iterations as f64;
     }
     // The measurement is not more precise than a millisecond.
     Some((1e3 * seconds).round() / 1e3)
 }
 
-/// The measurement of a variant.
+/// A variant whose steps are measured.
 struct Trial<'a> {
     recipe: &'a Recipe,
     variant: &'a RecipeVariant,
@@ -96,43 +107,54 @@ struct Trial<'a> {
     train: &'a Dataset,
     devices: &'a DeviceSet,
     weights: Option<&'a Arc<Weights>>,
-    /// Time in seconds that the measurement of the variant may take.
-    most: f64,
+    /// Seconds that the measurement of the variant may take.
+    budget: f64,
 }
 
 impl Trial<'_> {
-    /// The seconds of a step on a full batch of the whole run, without its solve, which takes `of_solve`. `steps` is the number of such
-    /// steps in all variants, and `solve` measures solves of smaller batches.
-    fn seconds_a_step(&self, steps: f64, of_solve: f64, solve: impl Fn(usize) -> f64) -> Option<f64> {
+    /// The seconds of a bare step on a full batch of the whole run; `None` if no batch can be measured. A solve for a full batch takes
+    /// `full_solve`, and the run has `steps` steps of all variants: if all of these seem to take little time, no larger batch is
+    /// measured. `time_solve` measures solves for smaller batches.
+    fn seconds_of_bare_step(
+        &self,
+        steps: f64,
+        full_solve: f64,
+        time_solve: impl Fn(usize) -> f64,
+    ) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
+        let is_short_run = |bare_step| self.seconds_of_step(bare_step, full_solve) * steps < SHORT_RUN;
+        // The images of each measured batch, and the seconds of a bare step on it.
         let mut measured: Vec<(usize, f64)> = Vec::new();
-        let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
+        let mut batch = if self.devices.has_gpu() { full } else { FIRST_BATCH.min(full) };
         loop {
-            let [mut next, most] = GROWTH.map(|factor| batch * factor);
+            let [mut next, largest_next] = GROWTH.map(|factor| batch * factor);
             let images = batch.min(self.train.len());
-            if let Ok(seconds) = self.seconds(images) {
-                let own = if self.devices.has_gpu() { 0.0 } else { solve(images) };
-                measured.push((images, (seconds - own).max(0.0)));
-                let left = self.most - began.elapsed().as_secs_f64();
+            // Some objectives are not defined on a few images: then the next batch is tried.
+            if let Ok(seconds) = self.time_steps(images) {
+                // A GPU computes while the processor solves, so its steps are not longer by the solve.
+                let solve = if self.devices.has_gpu() { 0.0 } else { time_solve(images) };
+                measured.push((images, (seconds - solve).max(0.0)));
+                let left = self.budget - began.elapsed().as_secs_f64();
+                // The batch that can be measured in the time that is left, if time is in proportion to images.
                 let affordable = (left / (STEPS as f64 * seconds) * images as f64) as usize;
-                let of_full = extrapolated(&measured, full);
-                let is_short = |of_full| self.joined(of_full, of_solve) * steps < SHORT;
-                if of_full.is_some_and(is_short) || affordable < next.min(full) {
-                    return of_full;
+                let full_step = extrapolated_step(&measured, full);
+                if full_step.is_some_and(is_short_run) || affordable < next.min(full) {
+                    return full_step;
                 }
-                next = affordable.min(most).min(full.div_ceil(REACH)).max(next);
+                next = affordable.min(largest_next).min(full.div_ceil(EXTRAPOLATION)).max(next);
             }
-            let is_enough = measured.len() > 1 && batch * REACH >= full;
-            if batch >= full || is_enough || interrupt::is_requested() {
-                return extrapolated(&measured, full);
+            let is_near_full = measured.len() > 1 && batch * EXTRAPOLATION >= full;
+            if batch >= full || is_near_full || interrupt::is_requested() {
+                return extrapolated_step(&measured, full);
             }
             batch = next.min(full);
         }
     }
 
-    /// The seconds of a step with its solve: the processor does one beside the other, a GPU computes while the processor solves.
-    fn joined(&self, pace: f64, of_solve: f64) -> f64 {
-        if self.devices.has_gpu() { pace.max(of_solve) } else { pace + of_solve }
+    /// The seconds of a step from those of its bare step and its solve: a processor does one after the other, while a GPU computes as
+    /// the processor solves.
+    fn seconds_of_step(&self, bare_step: f64, solve: f64) -> f64 {
+        if self.devices.has_gpu() { bare_step.max(solve) } else { bare_step + solve }
     }
 
     /// The solves of the variant's objective, if it has any.
@@ -141,11 +163,11 @@ impl Trial<'_> {
         solves(variant, &Context::new(&variant.objective, train, recipe.train.seed)?, &devices.first.device)
     }
 
-    /// The seconds of a step on a batch of this size, after a first step that is not counted.
-    fn seconds(&self, batch: usize) -> Result<f64> {
+    /// The measured seconds of a step with its solve on a batch of this size, after a first step that is not counted.
+    fn time_steps(&self, batch: usize) -> Result<f64> {
         let &Self { variant, train, devices, weights, .. } = self;
         let mut recipe = self.recipe.clone();
-        // Batches are read ahead until the last iteration.
+        // The loader reads batches ahead until the last iteration, so the trial has as many iterations as the whole run.
         (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(STEPS));
         let device = &devices.first.device;
         let mut loader = DataLoader::with_resident_limit(resident_limit()?, variant, &recipe, train, device)?;
@@ -170,8 +192,8 @@ impl Trial<'_> {
     }
 }
 
-/// The seconds of a solve for the first `samples`: the faster of two, unless one takes long.
-fn seconds_of(solves: &Solves, samples: usize) -> f64 {
+/// The measured seconds of a solve for the first `samples`: the faster of two, unless one takes long.
+fn seconds_of_solve(solves: &Solves, samples: usize) -> f64 {
     let samples: Vec<usize> = (0..samples).collect();
     let once = || {
         let began = Instant::now();
@@ -179,15 +201,17 @@ fn seconds_of(solves: &Solves, samples: usize) -> f64 {
         began.elapsed().as_secs_f64()
     };
     let first = once();
-    if first > QUICK { first } else { first.min(once()) }
+    if first > QUICK_SOLVE { first } else { first.min(once()) }
 }
 
-/// The seconds of a solve for so many samples: measured, on ever more of them as long as twice as many seem to take at most `most`
-/// seconds. From there on by their cube, as if no factors of lower rank were found.
-fn growing(samples: usize, most: f64, solve: impl Fn(usize) -> f64) -> f64 {
+/// The seconds of a solve for all `samples` of a full batch. `time_solve` measures solves for more and more samples, twice as many each
+/// time, as long as the next seems to take at most `most` seconds. From the last one on time grows by the cube of the samples, as if
+/// no factors of lower rank were found.
+fn seconds_of_full_solve(samples: usize, most: f64, time_solve: impl Fn(usize) -> f64) -> f64 {
     let mut measured = FIRST_SOLVE.min(samples);
     loop {
-        let seconds = solve(measured);
+        let seconds = time_solve(measured);
+        // Twice as many samples take about four times as long.
         if measured == samples || 4.0 * seconds > most {
             return seconds * (samples as f64 / measured as f64).powi(3);
         }
@@ -195,16 +219,17 @@ fn growing(samples: usize, most: f64, solve: impl Fn(usize) -> f64) -> f64 {
     }
 }
 
-/// The seconds of a step on so many images, from those of smaller batches: on the line through the last two, because a part of a
-/// step, such as the update, takes as long for any batch. In proportion to the last one where that line would begin below zero.
-fn extrapolated(measured: &[(usize, f64)], images: usize) -> Option<f64> {
+/// The seconds of a bare step on so many images, from the measured images and seconds of smaller batches; `None` if there are none. It
+/// is on the line through the last two, because a part of a step, such as the update, takes as long for any batch. It is in proportion
+/// to the last one where that line would begin below zero.
+fn extrapolated_step(measured: &[(usize, f64)], images: usize) -> Option<f64> {
     let (&(last, seconds), before) = measured.split_last()?;
     let further = images.saturating_sub(last) as f64;
     let in_proportion = seconds + further * seconds / last.max(1) as f64;
-    let Some(&(fewer, less)) = before.last().filter(|(fewer, _)| *fewer < last) else {
+    let Some(&(fewer, fewer_seconds)) = before.last().filter(|(fewer, _)| *fewer < last) else {
         return Some(in_proportion);
     };
-    let of_image = ((seconds - less) / (last - fewer) as f64).max(0.0);
+    let of_image = ((seconds - fewer_seconds) / (last - fewer) as f64).max(0.0);
     Some(in_proportion.min(seconds + further * of_image))
 }
 
@@ -217,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_takes_as_long_for_any_batch_is_counted_once() {
-        let of = |measured: &[(usize, f64)]| extrapolated(measured, 256);
+        let of = |measured: &[(usize, f64)]| extrapolated_step(measured, 256);
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[(8, 0.5)]), Some(16.0));
         // A quarter of a second, and 1/32 of one for each image.
@@ -236,7 +261,7 @@ mod tests {
         let of = |samples, most| {
             asked.borrow_mut().clear();
             // An eighth of a second for 2048 samples.
-            growing(samples, most, |samples| {
+            seconds_of_full_solve(samples, most, |samples| {
                 asked.borrow_mut().push(samples);
                 (samples as f64 / 4096.0).powi(3)
             })

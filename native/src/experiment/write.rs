@@ -75,7 +75,7 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
         in_words(probe, Probe::Linear, train.len()),
         train.len(),
         test.len(),
-        data.judged(),
+        data.evaluation_split(),
         objectives.collect::<String>(),
         selection::in_words(session, at, iteration)
     )

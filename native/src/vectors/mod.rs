@@ -55,7 +55,7 @@ pub(crate) struct ProbeVectors {
     pub(crate) train: Split,
     pub(crate) test: Split,
     /// The choice of the test rows, in words.
-    pub(crate) judged: &'static str,
+    pub(crate) evaluation_split: &'static str,
 }
 
 impl ProbeVectors {
@@ -74,7 +74,7 @@ impl ProbeVectors {
         let rows = catalogue.len();
         let has = |part: Part| catalogue.parts.contains(&part);
         let is_validated = has(Part::Validation) && !has(Part::Test);
-        let (catalogue, part, judged) = match has_split {
+        let (catalogue, part, evaluation_split) = match has_split {
             true if is_validated => (catalogue, Part::Validation, "validation"),
             true => (catalogue, Part::Test, "test"),
             false => {
@@ -86,7 +86,7 @@ impl ProbeVectors {
         Ok(Self {
             train: split(&catalogue, &all, Part::Train)?,
             test: split(&catalogue, &all, part)?,
-            judged,
+            evaluation_split,
         })
     }
 }

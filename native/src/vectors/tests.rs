@@ -163,7 +163,7 @@ fn without_a_split_a_fifth_is_held_out() {
     fs::write(place.path().join("plain.csv"), format!("class,age\n{table}")).unwrap();
     let given = read(place.path(), &["whole.csv"], "plain.csv").unwrap();
     assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
-    assert!(given.judged.contains("held-out"), "{}", given.judged);
+    assert!(given.evaluation_split.contains("held-out"), "{}", given.evaluation_split);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn without_a_test_part_the_validation_part_is_measured_on() {
     fs::write(place.path().join("two.csv"), format!("class,split\n{}", table("validation"))).unwrap();
     let given = read(place.path(), &["whole.csv"], "two.csv").unwrap();
     assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
-    assert_eq!(given.judged, "validation");
+    assert_eq!(given.evaluation_split, "validation");
     fs::write(place.path().join("capitals.csv"), format!("class,split\n{}", table("Test"))).unwrap();
     let error = read(place.path(), &["whole.csv"], "capitals.csv").err().unwrap().to_string();
     assert!(error.contains("capitals.csv: line 2: column `split` is `Test`"), "{error}");

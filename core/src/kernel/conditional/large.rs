@@ -1,5 +1,6 @@
-//! `W` of large batches, for kernels without few features: in closed form, of low rank, or by block elimination in mixed
-//! precision, each within a stated error of the dense solve.
+//! `W = (K + ridge I)^-1 K` of large batches, for kernels without few features.
+//!
+//! The first of these ways that holds gives `W`, with a stated error `|W - W_exact|_2`:
 //!
 //! | if | `W` | error |
 //! |---|---|---|
@@ -8,16 +9,22 @@
 //! | otherwise | by elimination, below | the bound below, at most 0.05 |
 //! | that bound is not met | dense, in `f64` | rounding in `f64` |
 //!
-//! Elimination takes the 128 pivots `P` that a Cholesky factorisation with pivoting chooses first, in `f64`; the remainder
-//! of the other rows `R`, whose eigenvalues are much smaller, is rounded to `f32` and inverted in it:
+//! **Elimination.** The pivots `P` are the 128 rows that a Cholesky factorisation with pivoting chooses first; `R` are the other
+//! rows. The pivots are eliminated in `f64`. The Schur complement `S` of the others has much smaller eigenvalues than `K`, and is
+//! inverted in `f32`. With `A = K + ridge I`, and therefore `W = I - ridge A^-1`:
 //!
 //! ```text
-//! A = K + ridge I,   G = A_RP A_PP^-1,   S = A_RR - G A_PR                          in f64
-//! X = S^-1                                                                        in f32
-//! A^-1 = [ A_PP^-1 + G^T X G,  -G^T X ;  -X G,  X ],   W = I - ridge A^-1
+//! 1. G = A_RP A_PP^-1                                                      f64
+//! 2. S = A_RR - G A_PR                                                     f64, rounded to f32
+//! 3. X = S^-1                                                              f32
+//! 4. the bound of the error, below                                         f64
+//! 5. A^-1 = [ A_PP^-1 + G^T X G,  -G^T X ;  -X G,  X ], which gives
+//!    W_RR = I - ridge X,   W_RP = ridge X G = W_PR^T                       f32
+//!    W_PP = I - ridge (A_PP^-1 + G^T X G)                                  f64, rounded to f32
 //! ```
 //!
-//! It takes `n^3` operations in `f32` and `128 n^2` in `f64` where the dense solve takes `n^3` in `f64`.
+//! The [tiles](SymmetricTiles) give the inverse with the opposite sign, so that the code has `-X` in place of `X`. Elimination
+//! takes `n^3` operations in `f32` and `128 n^2` in `f64` where the dense solve takes `n^3` in `f64`.
 //!
 //! **The bound.** With `F = [-G, I]` the error of an inexact `X` is `ridge F^T (X - S^-1) F`, to first order `ridge F^T X (S X -
 //! I) F`. Its Frobenius norm, which bounds the spectral norm, is estimated from eight products with normally distributed
@@ -26,7 +33,7 @@
 //! least `ridge I`, rounding it to `f32` adds at most `2^-24 |S|_inf / ridge`, and rounding `W` at most `2^-24 sqrt(n)`.
 
 use faer::linalg::matmul::matmul;
-use faer::linalg::solvers::{DenseSolveCore, Solve};
+use faer::linalg::solvers::{DenseSolveCore, Llt, Solve};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -42,7 +49,7 @@ use crate::kernel::values::KernelValues;
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
-/// Number of rows that are eliminated in `f64`.
+/// Largest number of pivots: the rank of the low-rank factor, and the rows that are eliminated in `f64`.
 const PIVOTS: usize = 128;
 
 /// Columns of a system with the pivots that a thread solves for at once.
@@ -84,21 +91,30 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     Ok(Elimination::new(kernel, z, ridge, &low_rank).and_then(Elimination::weights))
 }
 
-/// The matrices of the [module](self) after the steps in `f64`.
+/// The matrices of the [module](self) after steps 1 and 2.
 struct Elimination {
     ridge: f64,
-    /// `P` and `R`.
+    /// The samples of `P`, in the order in which they were chosen.
     pivots: Vec<usize>,
+    /// The samples of `R`, ascending.
     others: Vec<usize>,
     /// `A_PP^-1`.
-    inverse: Mat<f64>,
-    /// `G`, the coefficients of the other rows in the pivots, `[R, P]` in row order.
-    coefficients: Vec<f64>,
-    remainder: SymmetricTiles,
+    inverse_pp: Mat<f64>,
+    /// `G`, `[R, P]` in row order.
+    g: Vec<f64>,
+    /// `S`, the Schur complement of `A_PP`.
+    schur: SymmetricTiles,
+}
+
+/// The index of a sample in `P`, or in `R`.
+#[derive(Clone, Copy)]
+enum Place {
+    Pivot(usize),
+    Other(usize),
 }
 
 impl Elimination {
-    /// `None` if `A_PP` is not positive definite.
+    /// Steps 1 and 2; `None` if `A_PP` is not positive definite.
     fn new(kernel: &Kernel, z: &Matrix, ridge: f64, low_rank: &LowRank) -> Option<Self> {
         let pivots = low_rank.pivots().to_vec();
         let mut is_pivot = vec![false; z.rows()];
@@ -106,127 +122,90 @@ impl Elimination {
         let others: Vec<usize> = (0..z.rows()).filter(|&row| !is_pivot[row]).collect();
         let (p, r) = (pivots.len(), others.len());
 
-        let among = KernelValues::new(kernel, z, z.select(&pivots)).between(0..p, 0..p);
-        let leading = Mat::from_fn(p, p, |i, j| among[i * p + j] + if i == j { ridge } else { 0.0 });
-        let values = KernelValues::new(kernel, z, z.select(&others));
-        let mut across = vec![0.0; p * r];
-        parallel::map(pivots.iter().zip(across.chunks_mut(r)), |(&pivot, row)| {
-            values.with(z.row(pivot), 0..r, row)
+        let k_pp = KernelValues::new(kernel, z, z.select(&pivots)).between(0..p, 0..p);
+        let a_pp = Mat::from_fn(p, p, |i, j| k_pp[i * p + j] + if i == j { ridge } else { 0.0 });
+        // `A_PR` is `K_PR`, because the ridge is added on the diagonal only.
+        let of_others = KernelValues::new(kernel, z, z.select(&others));
+        let mut a_pr = vec![0.0; p * r];
+        parallel::map(pivots.iter().zip(a_pr.chunks_mut(r)), |(&pivot, row)| {
+            of_others.with(z.row(pivot), 0..r, row)
         });
-        let across = MatRef::from_row_major_slice(&across, p, r);
-        let leading = leading.llt(Side::Lower).ok()?;
-        let parts = (0..r.div_ceil(COLUMNS))
-            .map(|part| across.subcols(part * COLUMNS, COLUMNS.min(r - part * COLUMNS)));
-        // The columns of `A_PP^-1 A_PR` are the rows of `G`.
-        let solved = parallel::map(parts, |part| leading.solve(part));
-        let columns = solved.iter().flat_map(|part| part.col_iter());
-        let coefficients: Vec<f64> = columns.flat_map(|column| column.iter().copied()).collect();
-        let g = MatRef::from_row_major_slice(&coefficients, r, p);
+        let a_pr = MatRef::from_row_major_slice(&a_pr, p, r);
 
-        let remainder = SymmetricTiles::new(r, |i, j| {
-            let mut tile = values.between(i.clone(), j.clone());
-            let out = MatMut::from_row_major_slice_mut(&mut tile, i.len(), j.len());
-            let left = across.subcols(i.start, i.len()).transpose();
-            let right = g.subrows(j.start, j.len()).transpose();
-            matmul(out, Accum::Add, left, right, -1.0, Par::Seq);
-            if i.start == j.start {
-                (0..i.len()).for_each(|at| tile[at * j.len() + at] += ridge);
-            }
-            tile.into_iter().map(|value| value as f32).collect()
-        });
-        Some(Self { ridge, pivots, others, inverse: leading.inverse(), coefficients, remainder })
+        let cholesky = a_pp.llt(Side::Lower).ok()?;
+        let g = coefficients(&cholesky, a_pr);
+        let schur = schur_complement(&of_others, ridge, a_pr, MatRef::from_row_major_slice(&g, r, p));
+        Some(Self { ridge, pivots, others, inverse_pp: cholesky.inverse(), g, schur })
     }
 
-    /// `W` with its bound; `None` if `S` is not positive definite in `f32`, or the bound is too large.
+    /// Steps 3 to 5: `W` with its bound; `None` if `S` is not positive definite in `f32`, or the bound is too large.
     fn weights(self) -> Option<ConditionalEmbedding> {
-        let negative = self.remainder.negative_inverse()?;
-        let error = self.bound(&negative);
+        let minus_x = self.schur.negative_inverse()?;
+        let error = self.bound(&minus_x);
         if error.is_nan() || error > LARGEST_ERROR {
             return None;
         }
-        let weights =
-            DenseF32 { rows: self.pivots.len() + self.others.len(), values: self.assemble(&negative) };
+        let weights = DenseF32 { rows: self.samples(), values: self.assemble(&minus_x) };
         Some(ConditionalEmbedding { form: Form::DenseF32(weights), accuracy: Accuracy::Within(error) })
     }
 
-    /// The bound of the error for `-X`.
-    fn bound(&self, negative: &SymmetricTiles) -> f64 {
-        let (p, r) = (self.pivots.len(), self.others.len());
-        let mut rng = ChaCha8Rng::seed_from_u64((p + r) as u64);
+    /// Number of rows of `W`.
+    fn samples(&self) -> usize {
+        self.pivots.len() + self.others.len()
+    }
+
+    /// Step 4: the bound of the error for `-X`.
+    fn bound(&self, minus_x: &SymmetricTiles) -> f64 {
+        let (p, r, n) = (self.pivots.len(), self.others.len(), self.samples());
+        let mut rng = ChaCha8Rng::seed_from_u64(n as u64);
         let mut probes = |rows| Mat::from_fn(rows, PROBES, |_, _| rng.sample::<f64, _>(StandardNormal));
-        let (of_pivots, of_others) = (probes(p), probes(r));
-        let g = MatRef::from_row_major_slice(&self.coefficients, r, p);
-        // `F v` of each vector `v`, then `(I - S X) F v`, then `F^T X` of that. Each product is with `-X`, so that two of them cancel
-        // their signs.
-        let projected = &of_others - g * &of_pivots;
-        let residual = &projected + self.remainder.times(&negative.times(&projected));
-        let error_others = negative.times(&residual);
-        let error_pivots = g.transpose() * &error_others;
-        let squares = error_others.squared_norm_l2() + error_pivots.squared_norm_l2();
+        // The rows `P` and `R` of the vectors `v`, one vector a column.
+        let (v_p, v_r) = (probes(p), probes(r));
+        let g = MatRef::from_row_major_slice(&self.g, r, p);
+        // `F v`.
+        let projected = &v_r - g * &v_p;
+        // `(I - S X) F v`.
+        let residual = &projected + self.schur.times(&minus_x.times(&projected));
+        // The rows `R` of `F^T X (S X - I) F v`: the signs of `-X` and of the residual cancel.
+        let error_r = minus_x.times(&residual);
+        // The rows `P`, except for their sign, which has no effect on the norm.
+        let error_p = g.transpose() * &error_r;
+        // For a matrix `M` the expectation of `|M v|^2` is the square of its Frobenius norm.
+        let squares = error_r.squared_norm_l2() + error_p.squared_norm_l2();
         let estimate = self.ridge * (squares / PROBES as f64).sqrt();
-        let rounding = self.remainder.largest_row_sum() / self.ridge + ((p + r) as f64).sqrt();
+        let rounding = self.schur.largest_row_sum() / self.ridge + (n as f64).sqrt();
         SAFETY * estimate + ROUNDING * rounding
     }
 
-    /// `W_PP` from `-X G`.
-    fn of_pivots(&self, across: &[f32]) -> Mat<f64> {
-        let p = self.pivots.len();
-        let size = (COLUMNS * p).max(1);
-        let parts = self.coefficients.chunks(size).zip(across.chunks(size));
-        let products = parallel::map(parts, |(coefficients, across)| {
-            let across: Vec<f64> = across.iter().map(|&value| f64::from(value)).collect();
-            let [coefficients, across] =
-                [coefficients, &across].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
-            coefficients.transpose() * across
-        });
-        let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
-        let identity = |i, j| if i == j { 1.0 } else { 0.0 };
-        Mat::from_fn(p, p, |i, j| {
-            identity(i, j) - self.ridge * (self.inverse[(i, j)] - 0.5 * (product[(i, j)] + product[(j, i)]))
-        })
-    }
+    /// Step 5: `W` from `-X`, in the order of the samples.
+    fn assemble(&self, minus_x: &SymmetricTiles) -> Vec<f32> {
+        let (p, n, ridge) = (self.pivots.len(), self.samples(), self.ridge as f32);
+        let g: Vec<f32> = self.g.iter().map(|&value| value as f32).collect();
+        let minus_xg = minus_x.times_f32(&g, p);
+        let w_pp = self.weights_of_pivots(&minus_xg);
 
-    /// `W` from `-X`, in the order of the samples.
-    fn assemble(&self, negative: &SymmetricTiles) -> Vec<f32> {
-        let (p, r) = (self.pivots.len(), self.others.len());
-        let (n, ridge) = (p + r, self.ridge as f32);
-        let coefficients: Vec<f32> = self.coefficients.iter().map(|&value| value as f32).collect();
-        // `-X G`.
-        let across = negative.times_f32(&coefficients, p);
-        let of_pivots = self.of_pivots(&across);
-        let flush_to_zero = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
-
-        // The index of each sample among the other rows (`Ok`), or among the pivots (`Err`).
-        let mut places = vec![Err(0); n];
-        self.others.iter().enumerate().for_each(|(at, &other)| places[other] = Ok(at));
-        self.pivots.iter().enumerate().for_each(|(at, &pivot)| places[pivot] = Err(at));
+        let places = self.places();
         let mut values = parallel::zeros(n * n);
         let parts = places.chunks(ROWS).zip(values.chunks_mut(ROWS * n));
         parallel::map_one_by_one(parts, |(places, rows)| {
-            for block in 0..negative.blocks() {
-                let columns = &self.others[negative.span(block)];
-                for (place, row) in places.iter().zip(rows.chunks_mut(n)) {
-                    let Ok(at) = *place else { continue };
-                    for (&column, value) in columns.iter().zip(negative.row(at, block).iter()) {
-                        row[column] = flush_to_zero(ridge * value);
-                    }
-                }
-            }
+            self.write_minus_ridge_x(minus_x, places, rows);
             for (place, row) in places.iter().zip(rows.chunks_mut(n)) {
                 match *place {
-                    Ok(at) => {
-                        row[self.others[at]] += 1.0;
+                    Place::Other(i) => {
+                        // The identity of `W_RR = I - ridge X`.
+                        row[self.others[i]] += 1.0;
                         // `W_RP = ridge X G`.
-                        for (&pivot, value) in self.pivots.iter().zip(&across[at * p..(at + 1) * p]) {
+                        for (&pivot, value) in self.pivots.iter().zip(&minus_xg[i * p..(i + 1) * p]) {
                             row[pivot] = flush_to_zero(-ridge * value);
                         }
                     }
-                    Err(at) => {
-                        for (&other, of_other) in self.others.iter().zip(across.chunks(p)) {
-                            row[other] = flush_to_zero(-ridge * of_other[at]);
+                    Place::Pivot(i) => {
+                        // `W_PR = W_RP^T`.
+                        for (&other, of_other) in self.others.iter().zip(minus_xg.chunks(p)) {
+                            row[other] = flush_to_zero(-ridge * of_other[i]);
                         }
                         for (j, &pivot) in self.pivots.iter().enumerate() {
-                            row[pivot] = flush_to_zero(of_pivots[(at, j)] as f32);
+                            row[pivot] = flush_to_zero(w_pp[(i, j)] as f32);
                         }
                     }
                 }
@@ -234,6 +213,86 @@ impl Elimination {
         });
         values
     }
+
+    /// `W_PP = I - ridge (A_PP^-1 + G^T X G)` from `-X G`. Rounding leaves `G^T X G` not quite symmetric; the mean with its
+    /// transpose is.
+    fn weights_of_pivots(&self, minus_xg: &[f32]) -> Mat<f64> {
+        let p = self.pivots.len();
+        let size = (COLUMNS * p).max(1);
+        let parts = self.g.chunks(size).zip(minus_xg.chunks(size));
+        let products = parallel::map(parts, |(g, minus_xg)| {
+            let minus_xg: Vec<f64> = minus_xg.iter().map(|&value| f64::from(value)).collect();
+            let [g, minus_xg] =
+                [g, &minus_xg].map(|part| MatRef::from_row_major_slice(part, part.len() / p, p));
+            g.transpose() * minus_xg
+        });
+        // `-G^T X G`.
+        let product = products.into_iter().fold(Mat::zeros(p, p), |sum, product| sum + product);
+        let identity = |i, j| if i == j { 1.0 } else { 0.0 };
+        Mat::from_fn(p, p, |i, j| {
+            identity(i, j)
+                - self.ridge * (self.inverse_pp[(i, j)] - 0.5 * (product[(i, j)] + product[(j, i)]))
+        })
+    }
+
+    /// The place of each sample.
+    fn places(&self) -> Vec<Place> {
+        let mut places = vec![Place::Pivot(0); self.samples()];
+        self.pivots.iter().enumerate().for_each(|(i, &pivot)| places[pivot] = Place::Pivot(i));
+        self.others.iter().enumerate().for_each(|(i, &other)| places[other] = Place::Other(i));
+        places
+    }
+
+    /// Writes `-ridge X` into the rows of `W` of the samples with some places. The outer loop is over tiles of `X`, so that a tile
+    /// stays in the cache for all of these samples.
+    fn write_minus_ridge_x(&self, minus_x: &SymmetricTiles, places: &[Place], rows: &mut [f32]) {
+        let ridge = self.ridge as f32;
+        for block in 0..minus_x.blocks() {
+            let columns = &self.others[minus_x.span(block)];
+            for (place, row) in places.iter().zip(rows.chunks_mut(self.samples())) {
+                let Place::Other(i) = *place else { continue };
+                for (&column, value) in columns.iter().zip(minus_x.row(i, block).iter()) {
+                    row[column] = flush_to_zero(ridge * value);
+                }
+            }
+        }
+    }
+}
+
+/// `G = A_RP A_PP^-1`, `[R, P]` in row order, from the Cholesky factor of `A_PP`.
+fn coefficients(cholesky: &Llt<f64>, a_pr: MatRef<'_, f64>) -> Vec<f64> {
+    let r = a_pr.ncols();
+    let parts =
+        (0..r.div_ceil(COLUMNS)).map(|part| a_pr.subcols(part * COLUMNS, COLUMNS.min(r - part * COLUMNS)));
+    // The columns of `A_PP^-1 A_PR` are the rows of `G`.
+    let solved = parallel::map(parts, |part| cholesky.solve(part));
+    let columns = solved.iter().flat_map(|part| part.col_iter());
+    columns.flat_map(|column| column.iter().copied()).collect()
+}
+
+/// `S = A_RR - A_RP G^T`, from the values of the kernel among `R`.
+fn schur_complement(
+    of_others: &KernelValues,
+    ridge: f64,
+    a_pr: MatRef<'_, f64>,
+    g: MatRef<'_, f64>,
+) -> SymmetricTiles {
+    SymmetricTiles::new(a_pr.ncols(), |i, j| {
+        let mut tile = of_others.between(i.clone(), j.clone());
+        let out = MatMut::from_row_major_slice_mut(&mut tile, i.len(), j.len());
+        let a_rp = a_pr.subcols(i.start, i.len()).transpose();
+        let g_transposed = g.subrows(j.start, j.len()).transpose();
+        matmul(out, Accum::Add, a_rp, g_transposed, -1.0, Par::Seq);
+        if i.start == j.start {
+            (0..i.len()).for_each(|at| tile[at * j.len() + at] += ridge);
+        }
+        tile.into_iter().map(|value| value as f32).collect()
+    })
+}
+
+/// The value, or 0 if it is negligible.
+fn flush_to_zero(value: f32) -> f32 {
+    if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value }
 }
 
 /// `W` in `f32`, in row order.

@@ -1,4 +1,18 @@
-//! A symmetric positive definite matrix in `f32`, in square tiles on and below the diagonal, and its inverse.
+//! A symmetric positive definite matrix `A` in `f32`, in square tiles on and below the diagonal, and its inverse.
+//!
+//! Blocks are runs of 256 indices; the last one may be shorter. Tile `(i, j)` holds `A_ij`, the rows of block `i` in the columns of
+//! block `j`; one above the diagonal is the transpose of the stored `(j, i)`.
+//!
+//! **The inverse.** The sweep operator takes one block after the other as the pivot `P`, with all other rows as `R`, those of
+//! earlier pivots included:
+//!
+//! ```text
+//! B = A_PP^-1   in f64, rounded to f32
+//! A_RP' = A_RP B,   A_RR' = A_RR - A_RP' A_PR,   A_PP' = -B
+//! ```
+//!
+//! Each step leaves the matrix symmetric, and the last one leaves `-A^-1`. All of them take `n^3` operations, nearly all in
+//! products of tiles.
 
 use std::ops::Range;
 
@@ -11,14 +25,14 @@ use simile_kernels::cpu::parallel;
 /// Rows of a tile: three tiles fit into the cache of a core.
 const TILE: usize = 256;
 
-/// A symmetric matrix; tile `(i, j)` with `i >= j` lies at `i (i + 1) / 2 + j`, in row order, those on the diagonal whole.
+/// A symmetric matrix; tile `(i, j)` with `i >= j` lies at `i (i + 1) / 2 + j`, in row order. Tiles on the diagonal are whole.
 pub(super) struct SymmetricTiles {
     rows: usize,
     tiles: Vec<Vec<f32>>,
 }
 
 impl SymmetricTiles {
-    /// The matrix of `rows` rows whose tile of rows and columns is `tile`.
+    /// The matrix of `rows` rows; `tile` gives the entries of a range of rows in a range of columns, in row order.
     pub(super) fn new(
         rows: usize,
         tile: impl Fn(Range<usize>, Range<usize>) -> Vec<f32> + Sync + Send,
@@ -28,17 +42,17 @@ impl SymmetricTiles {
         Self { rows, tiles }
     }
 
-    /// Number of rows of tiles.
+    /// Number of blocks.
     pub(super) fn blocks(&self) -> usize {
         self.rows.div_ceil(TILE)
     }
 
-    /// The rows of a block.
+    /// The indices of a block.
     pub(super) fn span(&self, block: usize) -> Range<usize> {
         span(self.rows, block)
     }
 
-    /// The tile of the rows of block `i` and the columns of block `j`.
+    /// `A_ij`, the rows of block `i` in the columns of block `j`.
     fn tile(&self, i: usize, j: usize) -> MatRef<'_, f32> {
         let (low, high) = (i.min(j), i.max(j));
         let stored = &self.tiles[tile_index(high, low)];
@@ -51,65 +65,70 @@ impl SymmetricTiles {
         self.tile(row / TILE, block).row(row % TILE)
     }
 
-    /// `-A^-1` by sweeping one block after the other: with the pivot `P` and the other rows `R`
-    ///
-    /// ```text
-    /// A_PP' = -B,   A_RP' = A_RP B,   A_RR' = A_RR - A_RP B A_PR,   B = A_PP^-1 in f64
-    /// ```
-    ///
-    /// `n^3` operations, nearly all in products of tiles. `None` if a pivot is not positive definite.
+    /// `-A^-1`, by sweeping all blocks. `None` if a pivot is not positive definite.
     pub(super) fn negative_inverse(&self) -> Option<Self> {
         let tiles = parallel::map_one_by_one(&self.tiles, Vec::clone);
         let mut swept = Self { rows: self.rows, tiles };
-        let mut pivot = swept.tiles.first().and_then(|tile| inverse(tile, span(self.rows, 0).len()));
-        for k in 0..self.blocks() {
-            let inverse_of_pivot = pivot?;
-            let before = swept.take_cross(k);
-            let after = before.scaled(&inverse_of_pivot);
-            // The next pivot is updated first and inverted at once, while other threads update the other tiles.
-            let next = if k + 1 < self.blocks() { tile_index(k + 1, k + 1) } else { 0 };
-            let mut tiles: Vec<_> = swept.tiles.into_iter().enumerate().collect();
-            tiles.swap(0, next);
-            let updated = parallel::map_one_by_one(tiles, |(at, mut tile)| {
-                let (i, j) = blocks_of_tile(at);
-                let (rows, columns) = (span(self.rows, i).len(), span(self.rows, j).len());
-                if i == j && i != k {
-                    subtract_symmetric(&mut tile, after.part(i), before.part(i).transpose());
-                } else if i != k && j != k {
-                    let out = MatMut::from_row_major_slice_mut(&mut tile, rows, columns);
-                    matmul(out, Accum::Add, after.part(i), before.part(j).transpose(), -1.0, Par::Seq);
-                }
-                let inverted = if at == next && next > 0 { inverse(&tile, rows) } else { None };
-                (tile, inverted)
-            });
-            let (tiles, inverted): (Vec<_>, Vec<_>) = updated.into_iter().unzip();
-            (swept.tiles, pivot) = (tiles, inverted.into_iter().next().flatten());
-            swept.tiles.swap(0, next);
-            for (i, tile) in after.tiles.into_iter().enumerate().filter(|(i, _)| *i != k) {
-                swept.tiles[tile_index(i.max(k), i.min(k))] = tile;
-            }
-            swept.tiles[tile_index(k, k)] = inverse_of_pivot.into_iter().map(|value| -value).collect();
+        let mut pivot_inverse = swept.tiles.first().and_then(|tile| inverse(tile, self.span(0).len()));
+        for pivot in 0..self.blocks() {
+            pivot_inverse = swept.sweep(pivot, pivot_inverse?);
         }
         Some(swept)
     }
 
-    /// Takes the tiles of the row and the column of block `k`, without that of `k` itself.
-    fn take_cross(&mut self, k: usize) -> Cross {
-        let mut take = |i: usize| std::mem::take(&mut self.tiles[tile_index(i.max(k), i.min(k))]);
-        let tiles =
-            (0..self.rows.div_ceil(TILE)).map(|i| if i == k { Vec::new() } else { take(i) }).collect();
-        Cross { of: self.rows, k, tiles }
+    /// Sweeps block `pivot` with `B`, the inverse of its tile. Returns the inverse of the next pivot's tile; `None` if there is
+    /// no next pivot, or it is not positive definite.
+    fn sweep(&mut self, pivot: usize, pivot_inverse: Vec<f32>) -> Option<Vec<f32>> {
+        let panel = self.take_panel(pivot);
+        let swept_panel = panel.times(&pivot_inverse);
+        // The tile of the next pivot is updated first and inverted at once, while other threads update the other tiles.
+        let next = (pivot + 1 < self.blocks()).then(|| tile_index(pivot + 1, pivot + 1));
+        let first = next.unwrap_or(0);
+        let mut tiles: Vec<_> = std::mem::take(&mut self.tiles).into_iter().enumerate().collect();
+        tiles.swap(0, first);
+        let updated = parallel::map_one_by_one(tiles, |(at, mut tile)| {
+            let (i, j) = blocks_of_tile(at);
+            if i != pivot && j != pivot {
+                // `A_RR' = A_RR - A_RP' A_PR`.
+                let (left, right) = (swept_panel.tile(i), panel.tile(j).transpose());
+                if i == j {
+                    subtract_symmetric(&mut tile, left, right);
+                } else {
+                    let out = MatMut::from_row_major_slice_mut(&mut tile, left.nrows(), right.ncols());
+                    matmul(out, Accum::Add, left, right, -1.0, Par::Seq);
+                }
+            }
+            let inverted = if next == Some(at) { inverse(&tile, self.span(i).len()) } else { None };
+            (tile, inverted)
+        });
+        let (tiles, inverted): (Vec<_>, Vec<_>) = updated.into_iter().unzip();
+        self.tiles = tiles;
+        self.tiles.swap(0, first);
+        for (i, tile) in swept_panel.tiles.into_iter().enumerate().filter(|(i, _)| *i != pivot) {
+            self.tiles[tile_index(i.max(pivot), i.min(pivot))] = tile;
+        }
+        self.tiles[tile_index(pivot, pivot)] = pivot_inverse.into_iter().map(|value| -value).collect();
+        inverted.into_iter().next().flatten()
     }
 
-    /// The product with the columns of `x`, with sums in `f64`.
+    /// Takes the panel `A_RP` of block `pivot` out of the matrix.
+    fn take_panel(&mut self, pivot: usize) -> Panel {
+        let mut take = |i: usize| std::mem::take(&mut self.tiles[tile_index(i.max(pivot), i.min(pivot))]);
+        let tiles =
+            (0..self.rows.div_ceil(TILE)).map(|i| if i == pivot { Vec::new() } else { take(i) }).collect();
+        Panel { rows: self.rows, pivot, tiles }
+    }
+
+    /// `A x`, with sums in `f64`. A stored tile below the diagonal also stands for its transpose: it adds `A_ij x_j` to block `i`
+    /// of the product and `A_ij^T x_i` to block `j`.
     pub(super) fn times(&self, x: &Mat<f64>) -> Mat<f64> {
-        let part = |i: usize| x.submatrix(self.span(i).start, 0, self.span(i).len(), x.ncols());
-        let both = parallel::map_one_by_one(0..self.tiles.len(), |at| {
+        let x_of = |i: usize| x.submatrix(self.span(i).start, 0, self.span(i).len(), x.ncols());
+        let products = parallel::map_one_by_one(0..self.tiles.len(), |at| {
             let (i, j) = blocks_of_tile(at);
             let (rows, columns) = (self.span(i).len(), self.span(j).len());
             let values: Vec<f64> = self.tiles[at].iter().map(|&value| f64::from(value)).collect();
             let tile = MatRef::from_row_major_slice(&values, rows, columns);
-            (product_f64(tile, part(j)), (i != j).then(|| product_f64(tile.transpose(), part(i))))
+            (product_f64(tile, x_of(j)), (i != j).then(|| product_f64(tile.transpose(), x_of(i))))
         });
         let mut sum = Mat::zeros(self.rows, x.ncols());
         let mut add = |block: usize, product: &Mat<f64>| {
@@ -117,7 +136,7 @@ impl SymmetricTiles {
             let mut rows = sum.submatrix_mut(span.start, 0, span.len(), x.ncols());
             rows += product;
         };
-        for (at, (of_rows, of_columns)) in both.iter().enumerate() {
+        for (at, (of_rows, of_columns)) in products.iter().enumerate() {
             let (i, j) = blocks_of_tile(at);
             add(i, of_rows);
             of_columns.iter().for_each(|product| add(j, product));
@@ -125,24 +144,25 @@ impl SymmetricTiles {
         sum
     }
 
-    /// The product with `x`, `[rows, width]` in row order.
+    /// `A x` for `x`, `[rows, width]` in row order.
     pub(super) fn times_f32(&self, x: &[f32], width: usize) -> Vec<f32> {
         let of_block = |i: usize| {
             let rows = self.span(i).len();
             let mut product = vec![0.0; rows * width];
             for j in 0..self.blocks() {
                 let span = self.span(j);
-                let part = &x[span.start * width..span.end * width];
-                let part = MatRef::from_row_major_slice(part, span.len(), width);
+                let x_of_block = &x[span.start * width..span.end * width];
+                let x_of_block = MatRef::from_row_major_slice(x_of_block, span.len(), width);
                 let out = MatMut::from_row_major_slice_mut(&mut product, rows, width);
-                matmul(out, Accum::Add, self.tile(i, j), part, 1.0, Par::Seq);
+                matmul(out, Accum::Add, self.tile(i, j), x_of_block, 1.0, Par::Seq);
             }
             product
         };
         parallel::map_one_by_one(0..self.blocks(), of_block).concat()
     }
 
-    /// The largest sum of the absolute values of a row, which no eigenvalue exceeds.
+    /// `|A|_inf`, the largest sum of the absolute values of a row, which no eigenvalue exceeds. The rows of a stored tile's
+    /// transpose are its columns, so that those are summed too.
     pub(super) fn largest_row_sum(&self) -> f64 {
         let sums = parallel::map_one_by_one(0..self.tiles.len(), |at| {
             let (i, j) = blocks_of_tile(at);
@@ -164,43 +184,46 @@ impl SymmetricTiles {
     }
 }
 
-/// The tiles of a block's row and column as they are stored, by the other block.
-struct Cross {
+/// `A_RP`: the columns of a pivot block in the rows of the others, as the matrix stores these tiles.
+struct Panel {
     /// Rows of the matrix.
-    of: usize,
-    k: usize,
+    rows: usize,
+    /// The pivot block.
+    pivot: usize,
+    /// The tile of each block; that of the pivot is empty.
     tiles: Vec<Vec<f32>>,
 }
 
-impl Cross {
-    /// The entries in the rows of block `i` and the columns of block `k`.
-    fn part(&self, i: usize) -> MatRef<'_, f32> {
-        let (rows, columns) = (span(self.of, i).len(), span(self.of, self.k).len());
-        if i < self.k {
+impl Panel {
+    /// `A_iP`, the rows of block `i`. A tile of a block before the pivot is stored as its transpose, `A_Pi`.
+    fn tile(&self, i: usize) -> MatRef<'_, f32> {
+        let (rows, columns) = (span(self.rows, i).len(), span(self.rows, self.pivot).len());
+        if i < self.pivot {
             MatRef::from_row_major_slice(&self.tiles[i], columns, rows).transpose()
         } else {
             MatRef::from_row_major_slice(&self.tiles[i], rows, columns)
         }
     }
 
-    /// The entries times a symmetric matrix, stored in the same way.
-    fn scaled(&self, factor: &[f32]) -> Self {
-        let columns = span(self.of, self.k).len();
-        let factor = MatRef::from_row_major_slice(factor, columns, columns);
+    /// `A_RP B` for a symmetric `B` in row order.
+    fn times(&self, b: &[f32]) -> Self {
+        let columns = span(self.rows, self.pivot).len();
+        let b = MatRef::from_row_major_slice(b, columns, columns);
         let of_block = |i: usize| {
             let mut product = vec![0.0; self.tiles[i].len()];
-            if i == self.k {
+            if i == self.pivot {
                 return product;
             }
-            let rows = span(self.of, i).len();
-            let out = match i < self.k {
+            let rows = span(self.rows, i).len();
+            let out = match i < self.pivot {
                 true => MatMut::from_row_major_slice_mut(&mut product, columns, rows).transpose_mut(),
                 false => MatMut::from_row_major_slice_mut(&mut product, rows, columns),
             };
-            matmul(out, Accum::Replace, self.part(i), factor, 1.0, Par::Seq);
+            matmul(out, Accum::Replace, self.tile(i), b, 1.0, Par::Seq);
             product
         };
-        Self { of: self.of, k: self.k, tiles: parallel::map_one_by_one(0..self.tiles.len(), of_block) }
+        let tiles = parallel::map_one_by_one(0..self.tiles.len(), of_block);
+        Self { rows: self.rows, pivot: self.pivot, tiles }
     }
 }
 
@@ -210,7 +233,7 @@ fn product_f64(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     product
 }
 
-/// The rows of a block, in a matrix with `rows` rows.
+/// The indices of a block, in a matrix with `rows` rows.
 fn span(rows: usize, block: usize) -> Range<usize> {
     block * TILE..((block + 1) * TILE).min(rows)
 }
@@ -220,7 +243,8 @@ fn tile_index(i: usize, j: usize) -> usize {
     i * (i + 1) / 2 + j
 }
 
-/// The rows `i` and columns `j` of the tile that is stored at an index.
+/// The blocks `(i, j)` of the tile that is stored at an index, the inverse of [`tile_index`]. As `i (i + 1) <= 2 at <= i (i + 3)`,
+/// the root of `2 at`, rounded down, is `i` or `i + 1`.
 fn blocks_of_tile(at: usize) -> (usize, usize) {
     let mut i = (2 * at).isqrt();
     if tile_index(i, 0) > at {
@@ -229,7 +253,7 @@ fn blocks_of_tile(at: usize) -> (usize, usize) {
     (i, at - tile_index(i, 0))
 }
 
-/// Subtracts a symmetric product from a tile in row order, without a quarter of it that lies above the diagonal.
+/// Subtracts a symmetric product from a tile on the diagonal. The upper right quarter is not computed but copied from the lower left.
 fn subtract_symmetric(tile: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     let (n, half) = (left.nrows(), left.nrows() / 2);
     let mut out = MatMut::from_row_major_slice_mut(tile, n, n);

@@ -1,13 +1,18 @@
-//! The log-sum-exps of a comparison, of all anchors at once or shared by processes.
+//! The log-sum-exps of a comparison, `m_i = log sum_j W_ij exp(power * s_ij)`, of all anchors at once or shared by processes.
 //!
-//! Each process compares a block of the anchors with all candidates: `n m d / ranks` of the work. The sums of all anchors are
-//! gathered, a few numbers an anchor. Backward, each process computes the gradient of its own anchors, and the terms of its
-//! anchors in the gradient of all candidates; both are summed over the processes.
+//! **Shards.** Each process has a shard of the anchors, consecutive rows, and compares it with all candidates: `n m d / ranks` of
+//! the work.
 //!
-//! Pairs and weights can be defined by the indices of rows, for example all pairs but `i, i`. A block that begins with anchor `r`
-//! then gets the candidates rotated, in the order `r, r + 1, ..., r - 1`, so that its row `i` and the candidate of index `i` are the
-//! same sample, as in the whole batch, and the same operations work. This needs as many candidates as anchors; otherwise every
-//! process evaluates the whole comparison.
+//! ```text
+//! forward    m_i of its shard                                 gathered: a few numbers an anchor
+//! backward   dL/da_i of its shard, 0 for other anchors        summed over the processes
+//!            sum_i dL/dm_i dm_i/dc_j, i of its shard          summed over the processes: dL/dc_j
+//! ```
+//!
+//! **Rotation.** Pairs and weights can depend on the indices of rows, for example all pairs but `i, i`, and an operation counts
+//! the rows that it gets from 0. A block of anchors that begins with anchor `r` therefore gets the candidates rotated, in the order
+//! `r, r + 1, ..., r - 1`: its row `i` and its candidate `i` are the same sample, as in the whole batch. This needs as many
+//! candidates as anchors. If the pairs or weights do not allow it, every process evaluates the whole comparison.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +27,7 @@ use super::rows::rows_of;
 use crate::error::Result;
 use crate::peers::{Peers, sum_tensor, to_host};
 
-/// Rows that are compared.
+/// Anchors and candidates, and the sums over their pairs.
 pub(super) struct Compared {
     pub(super) anchors: Tensor<2>,
     pub(super) candidates: Tensor<2>,
@@ -36,27 +41,6 @@ pub(super) struct Compared {
 pub(super) enum Sums {
     Whole(Box<PairSums>),
     Shared(Box<Shared>),
-}
-
-/// The sums of the anchors of this process, with those of all.
-pub(super) struct Shared {
-    peers: Arc<dyn Peers>,
-    /// The anchors of this process; none if there are fewer anchors than processes.
-    own: Vec<AnchorBlock>,
-    /// The sums of all anchors.
-    values: Tensor<2>,
-    /// Numbers of anchors and candidates, and columns of both.
-    shape: [usize; 3],
-    within: bool,
-    constant_candidates: bool,
-}
-
-/// Anchors that are compared at once.
-struct AnchorBlock {
-    rows: Range<usize>,
-    /// The candidate that comes first, if the candidates are rotated; else 0.
-    start: usize,
-    sums: PairSums,
 }
 
 impl Sums {
@@ -100,7 +84,7 @@ impl Sums {
 /// The order in which a block of anchors gets the candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CandidateOrder {
-    /// The same for every block.
+    /// The same for every block, if no index of a row matters.
     Same,
     /// Rotated, beginning with the index of the block's first anchor.
     Rotated,
@@ -111,98 +95,173 @@ impl Compared {
     fn candidate_order(&self) -> Option<CandidateOrder> {
         let ([n, _], [m, _]) = (self.anchors.dims(), self.candidates.dims());
         let by_index = self.comparison.terms.iter().any(|LogSumExp { pairs, .. }| *pairs != Pairs::All);
-        let fits = |period: usize| period > 0 && m.is_multiple_of(period);
-        let terms = self.comparison.terms.iter().all(|term| match term.pairs {
-            Pairs::Apart { period } => fits(period),
+        // Rotated by `r`, candidate `j` is the one of index `r + j` modulo `m`. The same holds modulo a period that divides `m`.
+        let divides = |period: usize| period > 0 && m.is_multiple_of(period);
+        let terms_allow = self.comparison.terms.iter().all(|term| match term.pairs {
+            Pairs::Apart { period } => divides(period),
             Pairs::All | Pairs::SameLabel | Pairs::OtherLabel => true,
         });
-        let weights = match &self.weights {
+        let weights_allow = match &self.weights {
             PairWeights::Ones | PairWeights::Pairs(_) => true,
             PairWeights::Groups(groups) => {
-                n == m && fits(Tensor::<1, Int>::from_dispatch(groups.clone()).dims()[0])
+                n == m && divides(Tensor::<1, Int>::from_dispatch(groups.clone()).dims()[0])
             }
             PairWeights::Samples(_) => n == m,
-            PairWeights::Factors { samples, .. } => n == m && fits(*samples),
+            PairWeights::Factors { samples, .. } => n == m && divides(*samples),
         };
         let order = if n == m { CandidateOrder::Rotated } else { CandidateOrder::Same };
-        (weights && terms && (n == m || !by_index)).then_some(order)
+        (weights_allow && terms_allow && (n == m || !by_index)).then_some(order)
     }
 }
 
+/// The sums of the anchors of this process, with those of all.
+pub(super) struct Shared {
+    peers: Arc<dyn Peers>,
+    /// The shard of this process; none if there are fewer anchors than processes.
+    blocks: Vec<AnchorBlock>,
+    /// The sums of all anchors, `[n, terms]`.
+    values: Tensor<2>,
+    /// Numbers of anchors and candidates, and columns of both.
+    shape: [usize; 3],
+    within: bool,
+    constant_candidates: bool,
+}
+
 impl Shared {
+    /// The forward pass.
     fn of(compared: Compared, order: CandidateOrder, peers: Arc<dyn Peers>) -> Result<Self> {
-        let Compared { anchors, candidates, within, weights, comparison } = compared;
-        let ([n, width], [m, _]) = (anchors.dims(), candidates.dims());
-        let rows_of_rank = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
-        let (constant_candidates, terms) = (comparison.constant_candidates, comparison.terms.len());
-        let (device, dtype) = (anchors.device(), anchors.dtype());
-        let block = |rows: Range<usize>| {
-            let start = if order == CandidateOrder::Rotated { rows.start } else { 0 };
-            let weights = weights_of_block(weights.clone(), &rows, (m, start));
-            let (anchors, candidates) =
-                (rows_of(&anchors, rows.clone()), rotate(candidates.clone(), start, 0));
-            AnchorBlock {
-                rows,
-                start,
-                sums: PairSums::across(anchors, candidates, weights, comparison.clone()),
-            }
-        };
-        let own: Vec<AnchorBlock> =
-            blocks(&weights, rows_of_rank(peers.rank())).into_iter().map(block).collect();
-        let counts: Vec<usize> = (0..peers.count()).map(|rank| rows_of_rank(rank).len() * terms).collect();
-        let mut values = Vec::new();
-        for block in &own {
-            values.extend(to_host(block.sums.values())?);
+        let ([n, width], [m, _]) = (compared.anchors.dims(), compared.candidates.dims());
+        let shard = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
+        let blocks: Vec<AnchorBlock> = blocks_of_shard(&compared.weights, shard(peers.rank()))
+            .into_iter()
+            .map(|rows| AnchorBlock::of(&compared, order, rows))
+            .collect();
+
+        let terms = compared.comparison.terms.len();
+        let counts: Vec<usize> = (0..peers.count()).map(|rank| shard(rank).len() * terms).collect();
+        let mut of_shard = Vec::new();
+        for block in &blocks {
+            of_shard.extend(to_host(block.sums.values())?);
         }
-        let values = TensorData::new(peers.all_gather(&values, &counts)?, [n, terms]);
-        let values = Tensor::from_data(values, (&device, dtype));
-        Ok(Self { peers, own, values, shape: [n, m, width], within, constant_candidates })
+        let values = TensorData::new(peers.all_gather(&of_shard, &counts)?, [n, terms]);
+        let values = Tensor::from_data(values, (&compared.anchors.device(), compared.anchors.dtype()));
+        let constant_candidates = compared.comparison.constant_candidates;
+        let within = compared.within;
+        Ok(Self { peers, blocks, values, shape: [n, m, width], within, constant_candidates })
     }
 
+    /// The backward pass, for the gradient of the sums of all anchors.
     fn pull_back(self, gradient: Tensor<2>) -> Result<(Tensor<2>, Option<Tensor<2>>)> {
-        let Self { peers, own, values, shape: [n, m, width], within, constant_candidates } = self;
+        let Self { peers, blocks, values, shape: [n, m, width], within, constant_candidates } = self;
         let (device, dtype) = (values.device(), values.dtype());
         let zeros = |rows: usize| Tensor::<2>::zeros([rows, width], (&device, dtype));
-        let mut of_anchors = zeros(n);
-        let mut of_candidates = (!constant_candidates).then(|| zeros(m));
-        for AnchorBlock { rows, start, sums } in own {
-            let (anchors, candidates) = sums.pull_back(rows_of(&gradient, rows.clone()));
-            of_anchors = of_anchors.slice_assign([rows, 0..width], anchors);
-            let candidates = candidates.map(|candidates| rotate(candidates, m - start, 0));
-            of_candidates = of_candidates.zip(candidates).map(|(sum, candidates)| sum + candidates);
+        let mut grad_anchors = zeros(n);
+        let mut grad_candidates = (!constant_candidates).then(|| zeros(m));
+        for AnchorBlock { rows, first_candidate, sums } in blocks {
+            let (of_anchors, of_candidates) = sums.pull_back(rows_of(&gradient, rows.clone()));
+            grad_anchors = grad_anchors.slice_assign([rows, 0..width], of_anchors);
+            // Another rotation, by the rest of a turn, puts candidate 0 first again.
+            let of_candidates = of_candidates.map(|rotated| rotate(rotated, m - first_candidate, 0));
+            grad_candidates = grad_candidates.zip(of_candidates).map(|(sum, of_block)| sum + of_block);
         }
         let peers = peers.as_ref();
-        Ok(match of_candidates {
-            None => (sum_tensor(peers, of_anchors)?, None),
-            Some(of_candidates) if within => (sum_tensor(peers, of_anchors + of_candidates)?, None),
-            Some(of_candidates) => {
-                let both = sum_tensor(peers, Tensor::cat(vec![of_anchors, of_candidates], 0))?;
+        Ok(match grad_candidates {
+            None => (sum_tensor(peers, grad_anchors)?, None),
+            Some(grad_candidates) if within => (sum_tensor(peers, grad_anchors + grad_candidates)?, None),
+            Some(grad_candidates) => {
+                // One tensor, so that the processes exchange numbers once.
+                let both = sum_tensor(peers, Tensor::cat(vec![grad_anchors, grad_candidates], 0))?;
                 (rows_of(&both, 0..n), Some(rows_of(&both, n..n + m)))
             }
         })
     }
 }
 
-/// Divides the anchors of a process into blocks that one operation compares. If each view has factors of its own as weights, no
-/// rotation fits the anchors of two views, so that a block has anchors of one view.
-fn blocks(weights: &PairWeights, rows: Range<usize>) -> Vec<Range<usize>> {
+/// Anchors of a shard that one operation compares.
+struct AnchorBlock {
+    rows: Range<usize>,
+    /// The candidate that comes first, if the candidates are rotated; else 0.
+    first_candidate: usize,
+    sums: PairSums,
+}
+
+impl AnchorBlock {
+    /// The sums of the anchors `rows` over all candidates.
+    fn of(compared: &Compared, order: CandidateOrder, rows: Range<usize>) -> Self {
+        let first_candidate = if order == CandidateOrder::Rotated { rows.start } else { 0 };
+        let [m, _] = compared.candidates.dims();
+        let weights = weights_of_block(compared.weights.clone(), &rows, m, first_candidate);
+        let anchors = rows_of(&compared.anchors, rows.clone());
+        let candidates = rotate(compared.candidates.clone(), first_candidate, 0);
+        let sums = PairSums::across(anchors, candidates, weights, compared.comparison.clone());
+        Self { rows, first_candidate, sums }
+    }
+}
+
+/// Divides a shard into blocks. One block is enough, unless each view has factors of its own as weights: then no rotation fits the
+/// anchors of two views, so that a block has anchors of one view.
+fn blocks_of_shard(weights: &PairWeights, shard: Range<usize>) -> Vec<Range<usize>> {
     let length = match weights {
         PairWeights::Factors { left, samples, .. } if rows_in(left) > *samples => *samples,
         _ => usize::MAX,
     };
     let mut blocks = Vec::new();
-    let mut start = rows.start;
-    while start < rows.end {
-        let end = (start / length + 1).saturating_mul(length).min(rows.end);
+    let mut start = shard.start;
+    while start < shard.end {
+        // Where the view of the first anchor ends, or the shard.
+        let end = (start / length + 1).saturating_mul(length).min(shard.end);
         blocks.push(start..end);
         start = end;
     }
     blocks
 }
 
-/// Number of rows of a matrix.
-fn rows_in(matrix: &FloatTensor<Dispatch>) -> usize {
-    matrix.shape().dims::<2>()[0]
+/// The weights of the anchors `rows` for `m` candidates in the order that begins with `first_candidate`. The operation then has
+/// anchor `rows.start + i` as row `i`, and candidate `first_candidate + j` modulo `m` as `j`.
+fn weights_of_block(
+    weights: PairWeights,
+    rows: &Range<usize>,
+    m: usize,
+    first_candidate: usize,
+) -> PairWeights {
+    match weights {
+        PairWeights::Groups(groups) => {
+            // The groups of anchors and candidates at once: both begin with the same index.
+            let groups = Tensor::<1, Int>::from_dispatch(groups);
+            let [count] = groups.dims();
+            let start = first_candidate % count.max(1);
+            if start == 0 {
+                return PairWeights::groups(groups);
+            }
+            let parts = vec![groups.clone().slice([start..count]), groups.slice([0..start])];
+            PairWeights::groups(Tensor::cat(parts, 0))
+        }
+        PairWeights::Pairs(matrix) => {
+            let own = rows_of(&Tensor::<2>::from_dispatch(matrix), rows.clone());
+            PairWeights::pairs(rotate(own, first_candidate, 1))
+        }
+        PairWeights::Samples(matrix) => {
+            let matrix = Tensor::<2>::from_dispatch(matrix);
+            let [count, samples] = matrix.dims();
+            // Anchor `i` has row `i` modulo their number, candidate `j` column `j` modulo theirs.
+            let own = rotate(matrix, rows.start, 0);
+            let own = Tensor::cat(vec![own; rows.len().div_ceil(count)], 0);
+            let own = rows_of(&own, 0..rows.len());
+            let of_all_candidates = Tensor::cat(vec![own; m / samples.max(1)], 1);
+            PairWeights::pairs(rotate(of_all_candidates, first_candidate, 1))
+        }
+        PairWeights::Factors { left, right, samples } => {
+            // All anchors of the block are of one view. Its factors, rotated, are those of anchors and candidates.
+            let views = (rows_in(&left) / samples).max(1);
+            let first_of_view = rows.start / samples % views * samples;
+            let of_view = |factor: FloatTensor<Dispatch>| {
+                let factor = Tensor::<2>::from_dispatch(factor);
+                rotate(rows_of(&factor, first_of_view..first_of_view + samples), rows.start, 0)
+            };
+            PairWeights::factors(of_view(left), of_view(right), samples)
+        }
+        PairWeights::Ones => PairWeights::Ones,
+    }
 }
 
 /// The rows, or columns, of a matrix from `start` on, then those before it.
@@ -219,41 +278,9 @@ fn rotate(matrix: Tensor<2>, start: usize, dim: usize) -> Tensor<2> {
     Tensor::cat(vec![part(start..count), part(0..start)], dim)
 }
 
-/// The weights of some anchors, for `m` candidates in the order that begins with `start`.
-fn weights_of_block(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)) -> PairWeights {
-    match weights {
-        PairWeights::Groups(groups) => {
-            let groups = Tensor::<1, Int>::from_dispatch(groups);
-            let [count] = groups.dims();
-            let start = start % count.max(1);
-            if start == 0 {
-                return PairWeights::groups(groups);
-            }
-            let parts = vec![groups.clone().slice([start..count]), groups.slice([0..start])];
-            PairWeights::groups(Tensor::cat(parts, 0))
-        }
-        PairWeights::Pairs(matrix) => {
-            PairWeights::pairs(rotate(rows_of(&Tensor::from_dispatch(matrix), rows.clone()), start, 1))
-        }
-        PairWeights::Samples(matrix) => {
-            let matrix = Tensor::<2>::from_dispatch(matrix);
-            let [count, samples] = matrix.dims();
-            // Anchor `i` has row `i` modulo their number.
-            let own = rotate(matrix, rows.start, 0);
-            let own = Tensor::cat(vec![own; rows.len().div_ceil(count)], 0);
-            let own = rows_of(&own, 0..rows.len());
-            PairWeights::pairs(rotate(Tensor::cat(vec![own; m / samples.max(1)], 1), start, 1))
-        }
-        PairWeights::Factors { left, right, samples } => {
-            let view = rows.start / samples % (rows_in(&left) / samples).max(1) * samples;
-            let of_view = |factor: FloatTensor<Dispatch>| {
-                let factor = rows_of(&Tensor::<2>::from_dispatch(factor), view..view + samples);
-                rotate(factor, rows.start, 0)
-            };
-            PairWeights::factors(of_view(left), of_view(right), samples)
-        }
-        PairWeights::Ones => PairWeights::Ones,
-    }
+/// Number of rows of a matrix.
+fn rows_in(matrix: &FloatTensor<Dispatch>) -> usize {
+    matrix.shape().dims::<2>()[0]
 }
 
 #[cfg(test)]
@@ -358,7 +385,7 @@ mod tests {
             };
             match Sums::of(compared, Some(peers)).unwrap() {
                 Sums::Whole(_) => 0,
-                Sums::Shared(shared) => shared.own.iter().map(|block| block.sums.values().dims()[0]).sum(),
+                Sums::Shared(shared) => shared.blocks.iter().map(|block| block.sums.values().dims()[0]).sum(),
             }
         });
         assert_eq!(own, [2, 3, 3]);

@@ -116,8 +116,9 @@ fn check_own(
         if !splits.train.conditions.contains_key(&probe.condition) {
             probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
         }
-        survey.refused =
-            check_measured(&probe, &splits, data.judged()).err().map(|error| message_with_causes(&error));
+        survey.refused = check_measured(&probe, &splits, data.evaluation_split())
+            .err()
+            .map(|error| message_with_causes(&error));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();

@@ -1,23 +1,24 @@
-//! The pictures that a file of records holds.
+//! The pictures that a file of records holds: reads its header and its entries, and no record. [`cache`](super::cache) describes
+//! the file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-use super::layout::{BLOCK, ENTRY, Entry, Key, Layout};
+use super::layout::{BLOCK_RECORDS, ENTRY_BYTES, Entry, Key, Layout};
 use crate::positioned::read_at;
 
-/// A file with its entries.
+/// An open file of records, with its entries.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) file: File,
     places: HashMap<Key, Place>,
-    /// The record after the last one.
-    pub(super) end: u32,
+    /// The number of the next record to write: no entry from this one on is in use.
+    pub(super) next_record: u32,
 }
 
-/// The record of a picture.
+/// The number of the record of a picture, and the rest of its entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
     pub(super) record: u32,
@@ -25,20 +26,22 @@ pub(super) struct Place {
     pub(super) stretch: f32,
 }
 
-/// The result of a look-up.
+/// The file at a path.
 #[derive(Debug)]
 pub(super) enum Found {
+    /// A file with the whole header of its layout.
     Whole(Index),
+    /// No file, or one that ends within its header, as a run that was killed may leave it.
     Nothing,
     /// A file with another header.
     Damaged,
 }
 
 impl Index {
-    /// Reads the entries of a file, and no record.
+    /// Reads the header and the entries of a file.
     ///
     /// # Errors
-    /// If its beginning cannot be read.
+    /// If the header cannot be read.
     pub(super) fn open(path: &Path, layout: &Layout) -> io::Result<Found> {
         let mut file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -48,20 +51,19 @@ impl Index {
         let mut header = Vec::new();
         file.by_ref().take(layout.header.len() as u64).read_to_end(&mut header)?;
         if header != layout.header {
-            // A run that was killed may have written a part of it.
             let is_begun = layout.header.starts_with(&header);
             return Ok(if is_begun { Found::Nothing } else { Found::Damaged });
         }
-        let (places, end) = entries(&file, length, layout);
-        Ok(Found::Whole(Self { file, places, end }))
+        let (places, next_record) = read_entries(&file, length, layout);
+        Ok(Found::Whole(Self { file, places, next_record }))
     }
 
-    /// The record of a picture.
+    /// The place of a picture; none if the file does not hold it.
     pub(super) fn place(&self, key: &Key) -> Option<Place> {
         self.places.get(key).copied()
     }
 
-    /// The numbers of the pictures that it does not hold; of equal ones the first.
+    /// The places in `keys` of the pictures that the file does not hold; of equal pictures the first one alone.
     pub(super) fn missing(&self, keys: &[Key]) -> Vec<usize> {
         let mut seen = HashSet::new();
         let mut is_missing = |key: Key| !self.places.contains_key(&key) && seen.insert(key);
@@ -69,25 +71,27 @@ impl Index {
     }
 }
 
-/// The entries whose records lie within the file, and the record after the last of them.
-fn entries(file: &File, length: u64, layout: &Layout) -> (HashMap<Key, Place>, u32) {
-    let (mut places, mut end) = (HashMap::new(), 0);
-    let blocks = (0..=u32::MAX / BLOCK).map(|block| block * BLOCK);
-    for first in blocks.take_while(|&first| layout.entry(first) < length) {
-        let most = (length - layout.entry(first)).min(u64::from(BLOCK) * ENTRY as u64) as usize;
-        let mut bytes = vec![0; most];
-        if read_at(file, &mut bytes, layout.entry(first)).is_err() {
-            // Its pictures are decoded again, into records after all others.
-            end = first.saturating_add(BLOCK);
+/// The places of the pictures whose records lie within the file, and the number of the record after the last of them.
+fn read_entries(file: &File, length: u64, layout: &Layout) -> (HashMap<Key, Place>, u32) {
+    let (mut places, mut next_record) = (HashMap::new(), 0);
+    let blocks = (0..=u32::MAX / BLOCK_RECORDS).map(|block| block * BLOCK_RECORDS);
+    for first in blocks.take_while(|&first| layout.entry_offset(first) < length) {
+        let rest = length - layout.entry_offset(first);
+        let mut bytes = vec![0; rest.min(u64::from(BLOCK_RECORDS) * ENTRY_BYTES as u64) as usize];
+        if read_at(file, &mut bytes, layout.entry_offset(first)).is_err() {
+            // The pictures of this block are decoded again, into records after all others.
+            next_record = first.saturating_add(BLOCK_RECORDS);
             continue;
         }
-        for (record, entry) in (first..).zip(bytes.chunks_exact(ENTRY)) {
+        for (record, entry) in (first..).zip(bytes.chunks_exact(ENTRY_BYTES)) {
+            // An entry that is free, or damaged.
             let Some(Entry { key, stretch }) = Entry::parse(entry) else { continue };
-            if layout.record(record) + layout.stride() <= length {
+            // A file that was cut may lack records that have an entry.
+            if layout.record_offset(record) + layout.record_bytes() <= length {
                 places.insert(key, Place { record, stretch });
-                end = record.saturating_add(1);
+                next_record = record.saturating_add(1);
             }
         }
     }
-    (places, end)
+    (places, next_record)
 }

@@ -10,7 +10,7 @@ use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, Pa
 use rayon::slice::ParallelSliceMut as _;
 use simile_core::data::{ImageFile, ImageSet, Images};
 
-use super::cache::{Cache, keys};
+use super::cache::{Cache, keys_and_sizes};
 use super::decode::read_into;
 use super::index::{Found, Index};
 use super::layout::{Key, Layout};
@@ -97,8 +97,8 @@ fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
 /// read is among those that cannot be read, and the next run tries it again.
 fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
     let layout = Layout::new(root, resize);
-    let (keys, sizes): (Vec<Key>, Vec<u64>) = keys(root, files).into_iter().unzip();
-    let path = cache.file(&layout);
+    let (keys, sizes): (Vec<Key>, Vec<u64>) = keys_and_sizes(root, files).into_iter().unzip();
+    let path = cache.record_file(&layout);
     let failed = |source| DataError::Cache { path: path.clone(), source };
     let whole = |unread: &Unread| -> Result<Option<RecordFile>> {
         match Index::open(&path, &layout).map_err(failed)? {
@@ -157,7 +157,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
             }));
             writer.append(pixels, pictures).map_err(failed)
         });
-        writer.keep().map_err(failed)?;
+        writer.commit().map_err(failed)?;
         all?;
         if turn.len() == missing.len() {
             break;
@@ -173,7 +173,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
 
 /// Checks that the disk has room for `pictures` more records.
 fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
-    let bytes = (pictures as u64).saturating_mul(layout.stride());
+    let bytes = (pictures as u64).saturating_mul(layout.record_bytes());
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     match space::free(folder) {
         Some(free) if free < bytes => Err(DataError::Disk { pictures, bytes, folder: folder.into(), free }),
@@ -207,7 +207,7 @@ fn in_memory(
     let file =
         |(file, (_, bytes)): (&String, _)| ImageFile { path: root.join(file).display().to_string(), bytes };
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
-        .with_files(files.iter().zip(keys(root, files)).map(file).collect())?;
+        .with_files(files.iter().zip(keys_and_sizes(root, files)).map(file).collect())?;
     let images = if resize.fit.keeps_shape() {
         images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
@@ -342,8 +342,10 @@ mod tests {
             assert!(reason.contains("7.png: ") && !reason.contains("could not be read"), "{reason}");
         }
         let layout = Layout::new(folder.path(), RESIZE);
-        let Found::Whole(index) = Index::open(&cache.file(&layout), &layout).unwrap() else { unreachable!() };
-        let keys: Vec<Key> = keys(folder.path(), &files).into_iter().map(|(key, _)| key).collect();
+        let Found::Whole(index) = Index::open(&cache.record_file(&layout), &layout).unwrap() else {
+            unreachable!()
+        };
+        let keys: Vec<Key> = keys_and_sizes(folder.path(), &files).into_iter().map(|(key, _)| key).collect();
         assert_eq!(index.missing(&keys), [7], "nothing is kept of it");
         fs::remove_dir(&path).unwrap();
         fs::write(&path, picture).unwrap();
@@ -381,11 +383,11 @@ mod tests {
     /// Writes other pixels than theirs for some pictures into the cache, so that they are known again.
     fn mark(cache: &Cache, root: &Path, files: &[String], value: u8) -> (PathBuf, Layout) {
         let layout = Layout::new(root, RESIZE);
-        let path = cache.file(&layout);
+        let path = cache.record_file(&layout);
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
-        let pictures = keys(root, files).into_iter().map(|(key, _)| (key, Ok(1.0))).collect();
+        let pictures = keys_and_sizes(root, files).into_iter().map(|(key, _)| (key, Ok(1.0))).collect();
         writer.append(&vec![value; files.len() * RESIZE.bytes()], pictures).unwrap();
-        writer.keep().unwrap();
+        writer.commit().unwrap();
         (path, layout)
     }
 
@@ -401,11 +403,11 @@ mod tests {
         assert_eq!((&second[..96], &second[96..]), (&[99; 96][..], &first[96..]));
         // A damaged record is decoded again by itself, and so are those that are lost with the end of the file.
         let mut bytes = fs::read(&path).unwrap();
-        bytes[layout.record(0) as usize] ^= 1;
+        bytes[layout.record_offset(0) as usize] ^= 1;
         fs::write(&path, &bytes).unwrap();
         let third = pixels(&read(Broken::Refuse));
         assert_eq!((&third[..48], &third[48..]), (&first[..48], &second[48..]));
-        fs::write(&path, &bytes[..layout.record(1) as usize]).unwrap();
+        fs::write(&path, &bytes[..layout.record_offset(1) as usize]).unwrap();
         assert_eq!(pixels(&read(Broken::Refuse)), first);
 
         spoil(folder.path());
@@ -471,8 +473,8 @@ mod tests {
             }
         });
         let layout = Layout::new(folder.path(), RESIZE);
-        let length = fs::metadata(cache.file(&layout)).unwrap().len();
-        assert_eq!(length, layout.record(300), "each picture is there once");
+        let length = fs::metadata(cache.record_file(&layout)).unwrap().len();
+        assert_eq!(length, layout.record_offset(300), "each picture is there once");
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! The pictures of a list, read from a file of records (see [`layout`](super::layout)) by their numbers in the list.
+//! The pictures of a list, read from a file of records by their numbers in the list. [`cache`](super::cache) describes the file.
+//!
+//! Two numbers must not be confused: the number of a picture is its place in the list that a run reads, the number of a record is
+//! its place in the file, which other lists share.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -11,15 +14,15 @@ use simile_core::data::{DatasetError, ImageFile, ImageShape, ImageSource};
 
 use super::decode::read_into;
 use super::index::{Index, Place};
-use super::layout::{CRC, Key, Layout};
+use super::layout::{BROKEN_STRETCH, CRC_BYTES, Key, Layout};
 use super::resize::ResizeSpec;
 use crate::console::line;
 use crate::positioned::read_at;
 
-/// The reasons for which the system did not read some pictures, which have no record.
+/// The reasons for which the system did not read some pictures. These have no record.
 pub(super) type Unread = HashMap<Key, String>;
 
-/// Pictures in an open file. Any number of threads read it.
+/// The pictures of a list in an open file of records. Any number of threads read it.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
@@ -27,21 +30,22 @@ pub(super) struct RecordFile {
     layout: Layout,
     /// The folder of the pictures.
     root: PathBuf,
+    /// The path of each picture of the list, below that folder.
     pictures: Vec<String>,
-    /// The size of the file of each in bytes.
+    /// The size of the file of each picture in bytes.
     sizes: Vec<u64>,
-    /// Key and record of each.
+    /// The key of each picture, and the number of its record.
     records: Vec<(Key, u32)>,
-    /// The stretch of each, if it is kept; 1 of one that cannot be read.
+    /// The stretch of each picture, if the fit keeps it; 1 of a picture that cannot be read.
     stretches: Option<Vec<f32>>,
-    /// The numbers of those that cannot be read, ascending.
+    /// The numbers of the pictures that cannot be read, ascending.
     unreadable: Vec<usize>,
-    /// Those of them that have no record.
+    /// Those of them that the system did not read, so that they have no record.
     unread: Unread,
 }
 
 impl RecordFile {
-    /// The pictures of a list in the file at `path`; none if it lacks one of them that the system reads.
+    /// The pictures of a list in the file at `path`; none if the file lacks one of them that is not `unread`.
     pub(super) fn of(
         index: Index,
         path: &Path,
@@ -49,10 +53,11 @@ impl RecordFile {
         (root, pictures, sizes): (&Path, &[String], &[u64]),
         (keys, unread): (&[Key], &Unread),
     ) -> Option<Self> {
-        let nowhere = |key: &Key| unread.contains_key(key).then_some(Place { record: 0, stretch: 0.0 });
-        let place = |key: &Key| index.place(key).or_else(|| nowhere(key));
+        // Callers leave unreadable pictures out, so that nobody reads the record that an unread one has here.
+        let no_place = Place { record: 0, stretch: BROKEN_STRETCH };
+        let place = |key: &Key| index.place(key).or_else(|| unread.contains_key(key).then_some(no_place));
         let places: Vec<Place> = keys.iter().map(place).collect::<Option<_>>()?;
-        let is_unreadable = |place: &Place| place.stretch == 0.0;
+        let is_unreadable = |place: &Place| place.stretch == BROKEN_STRETCH;
         let stretch = |place: &Place| if is_unreadable(place) { 1.0 } else { place.stretch };
         Some(Self {
             path: path.into(),
@@ -79,7 +84,7 @@ impl RecordFile {
             if let Some(reason) = self.records.get(number).and_then(|(key, _)| self.unread.get(key)) {
                 return reason.clone();
             }
-            match self.stored(number, self.layout.resize.bytes(), &mut bytes) {
+            match self.read_record(number, self.layout.resize.bytes(), &mut bytes) {
                 Ok(reason) => String::from_utf8_lossy(reason).trim_end_matches('\0').to_owned(),
                 Err(_) => "it could not be read".into(),
             }
@@ -87,26 +92,39 @@ impl RecordFile {
         self.unreadable.iter().map(|&number| (number, reason(number))).collect()
     }
 
-    /// The content of the record of a picture.
-    fn stored<'b>(&self, number: usize, size: usize, bytes: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
-        bytes.resize(size + CRC, 0);
+    /// The `size` bytes of the record of a picture before its checksum, which is verified: its pixels, or the reason for which
+    /// it is broken.
+    fn read_record<'b>(
+        &self,
+        number: usize,
+        size: usize,
+        bytes: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], String> {
+        bytes.resize(size + CRC_BYTES, 0);
         let &(key, record) = self.records.get(number).ok_or("there is no such picture")?;
-        read_at(&self.file, bytes, self.layout.record(record)).map_err(|error| error.to_string())?;
-        let (stored, sum) = bytes.split_at(size);
-        if key.sum(stored) == sum { Ok(stored) } else { Err("its checksum differs".into()) }
+        read_at(&self.file, bytes, self.layout.record_offset(record)).map_err(|error| error.to_string())?;
+        let (content, checksum) = bytes.split_at(size);
+        if key.checksum_of(content) == checksum { Ok(content) } else { Err("its checksum differs".into()) }
     }
 
     /// Reads a picture into `pixels`; one whose record is damaged is decoded again.
-    fn picture(&self, number: usize, bytes: &mut Vec<u8>, pixels: &mut [u8]) -> Result<(), DatasetError> {
-        match self.stored(number, pixels.len(), bytes) {
-            Ok(stored) => {
-                pixels.copy_from_slice(stored);
+    fn read_picture(
+        &self,
+        number: usize,
+        bytes: &mut Vec<u8>,
+        pixels: &mut [u8],
+    ) -> Result<(), DatasetError> {
+        match self.read_record(number, pixels.len(), bytes) {
+            Ok(content) => {
+                pixels.copy_from_slice(content);
                 Ok(())
             }
             Err(reason) => self.decode_again(number, &reason, pixels),
         }
     }
 
+    /// Decodes a picture whose record is damaged for the given `reason`, and writes the record again. If only the latter fails, the
+    /// pixels are good, and the next reader tries again.
     fn decode_again(&self, number: usize, reason: &str, pixels: &mut [u8]) -> Result<(), DatasetError> {
         let Self { path, root, pictures, layout, .. } = self;
         let picture = root.join(pictures.get(number).map_or("", String::as_str));
@@ -131,11 +149,13 @@ impl RecordFile {
         Ok(())
     }
 
+    /// Writes the record of a picture again. That needs no lock: a record that has an entry never moves, and all runs write the same
+    /// bytes.
     fn rewrite(&self, number: usize, pixels: &[u8]) -> io::Result<()> {
         let Some(&(key, record)) = self.records.get(number) else { return Ok(()) };
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
-        file.seek(SeekFrom::Start(self.layout.record(record)))?;
-        file.write_all(&[pixels, &key.sum(pixels)].concat())
+        file.seek(SeekFrom::Start(self.layout.record_offset(record)))?;
+        file.write_all(&[pixels, &key.checksum_of(pixels)].concat())
     }
 }
 
@@ -155,7 +175,7 @@ impl ImageSource for RecordFile {
             .par_iter()
             .zip(pixels.par_chunks_exact_mut(size.max(1)))
             .try_for_each_init(Vec::new, |bytes, (&number, pixels)| {
-                self.picture(number as usize, bytes, pixels)
+                self.read_picture(number as usize, bytes, pixels)
             })
     }
 
@@ -196,7 +216,7 @@ mod tests {
         writer
             .append(&[[7; 16], [0; 16], [9; 16]].concat(), keys().into_iter().zip(decoded).collect())
             .unwrap();
-        writer.keep().unwrap();
+        writer.commit().unwrap();
         (place, path, layout)
     }
 
@@ -237,12 +257,12 @@ mod tests {
             read.is_ok().then_some(pixels)
         };
         let pixels = read(&good).unwrap();
-        let of_others = layout.record(1)..layout.record(2);
-        let unused = layout.entry(3)..layout.record(0);
+        let of_others = layout.record_offset(1)..layout.record_offset(2);
+        let unused = layout.entry_offset(3)..layout.record_offset(0);
         for at in (0..good.len() as u64).filter(|at| !of_others.contains(at) && !unused.contains(at)) {
             let mut bytes = good.clone();
             bytes[at as usize] ^= 1;
-            let is_of_second = (layout.entry(1)..layout.entry(2)).contains(&at);
+            let is_of_second = (layout.entry_offset(1)..layout.entry_offset(2)).contains(&at);
             assert_eq!(read(&bytes), is_of_second.then_some(pixels), "byte {at}");
         }
         for at in (0..good.len()).step_by(499) {
@@ -257,7 +277,7 @@ mod tests {
         image::GrayImage::from_raw(4, 4, vec![9; 16]).unwrap().save(&picture).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         let good = bytes.clone();
-        bytes[layout.record(2) as usize] ^= 64;
+        bytes[layout.record_offset(2) as usize] ^= 64;
         fs::write(&path, &bytes).unwrap();
         let mut pixels = [0; 16];
         let read = |number, pixels: &mut [u8]| {

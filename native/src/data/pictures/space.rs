@@ -1,4 +1,4 @@
-//! The room on a disk.
+//! The room on the disk of the cache, which is checked before pictures are decoded into it.
 
 use std::path::Path;
 

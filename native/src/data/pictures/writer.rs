@@ -1,6 +1,8 @@
-//! Adds pictures to a file of records. One run at a time does, which has the system's lock on `NAME.lock`; others read
-//! meanwhile. An entry is written when its record lies safely on the disk, so that decoding that was interrupted goes on after
-//! the last entry.
+//! Adds pictures to a file of records. [`cache`](super::cache) describes the file, its lock, and the order in which its parts are
+//! written.
+//!
+//! A [`Writer`] takes the lock when it is opened. Its `append` writes records and keeps their entries in memory; its `commit`
+//! writes these entries, after the records lie safely on the disk.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -9,14 +11,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::index::{Found, Index};
-use super::layout::{BLOCK, Entry, Key, Layout};
+use super::layout::{BLOCK_RECORDS, BROKEN_STRETCH, Entry, Key, Layout};
 use crate::console::line;
 
-/// Time between two writes of entries: so much work an interruption costs at most.
-const INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two commits: an interruption costs about that much work at most.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Bytes that are written at once.
-const WRITTEN: usize = 1 << 20;
+/// Bytes of records that are collected before they are written.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// The stretch of a decoded picture, or the reason for which there is none.
 pub(super) type Decoded = Result<f32, Fault>;
@@ -41,15 +43,14 @@ impl fmt::Display for Fault {
 pub(super) struct Writer<'a> {
     layout: &'a Layout,
     file: File,
-    /// The pictures that were there before.
+    /// The pictures that were there when it was opened.
     pub(super) index: Index,
-    /// The record that comes next.
-    next: u32,
-    /// Entries of the last records before that, which are not written yet.
-    entries: Vec<Entry>,
-    /// Time of the last write of entries.
-    last_write: Instant,
-    /// Released when the file is closed.
+    /// The number of the next record.
+    next_record: u32,
+    /// The entries of the last records before that one, which are not written yet.
+    uncommitted: Vec<Entry>,
+    last_commit: Instant,
+    /// The system releases the lock when this file is closed.
     _lock: File,
 }
 
@@ -65,14 +66,7 @@ impl<'a> Writer<'a> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(path.with_extension("lock"))?;
-        // Where files cannot be locked, runs may write over records of others, which these then decode again.
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-            if !*said {
-                line("another run decodes pictures of the same folder; waiting for it");
-                *said = true;
-            }
-            let _ = lock.lock();
-        }
+        take_lock(&lock, said);
         let mut index = Index::open(path, layout)?;
         if let Found::Damaged = index {
             line(format_args!("{} is damaged; its pictures are decoded again", path.display()));
@@ -86,11 +80,11 @@ impl<'a> Writer<'a> {
         let Found::Whole(index) = index else {
             return Err(io::Error::other("it is damaged as soon as it is written; check the disk"));
         };
-        let (next, last_write) = (index.end, Instant::now());
-        Ok(Self { layout, file, index, next, entries: Vec::new(), last_write, _lock: lock })
+        let (next_record, last_commit) = (index.next_record, Instant::now());
+        Ok(Self { layout, file, index, next_record, uncommitted: Vec::new(), last_commit, _lock: lock })
     }
 
-    /// Adds the records of further pictures, of those that were read.
+    /// Writes the records of further pictures, except for those that the system did not read, and commits them if that is due.
     ///
     /// # Errors
     /// If the disk is full, or fails.
@@ -98,58 +92,79 @@ impl<'a> Writer<'a> {
         let size = self.layout.resize.bytes().max(1);
         let mut bytes = Vec::new();
         for (pixels, (key, decoded)) in pixels.chunks_exact(size).zip(pictures) {
-            if bytes.len() >= WRITTEN || self.next.is_multiple_of(BLOCK) {
+            // Entries lie between the records of two blocks, so that one write has records of one block only.
+            if bytes.len() >= WRITE_BYTES || self.next_record.is_multiple_of(BLOCK_RECORDS) {
                 self.write_records(&mut bytes)?;
             }
-            let stretch = match decoded {
-                Ok(stretch) => {
-                    bytes.extend_from_slice(pixels);
-                    stretch
-                }
-                Err(Fault::Broken(reason)) => {
-                    bytes.extend(reason.bytes().chain(std::iter::repeat(0)).take(size));
-                    0.0
-                }
-                Err(Fault::Unread(_)) => continue,
-            };
-            let sum = key.sum(bytes.get(bytes.len() - size..).unwrap_or_default());
-            bytes.extend(sum);
-            self.entries.push(Entry { key, stretch });
-            self.next = self.next.checked_add(1).ok_or_else(|| io::Error::other("it holds 2^32 pictures"))?;
+            let start = bytes.len();
+            let Some(stretch) = add_content(&mut bytes, pixels, decoded) else { continue };
+            let checksum = key.checksum_of(bytes.get(start..).unwrap_or_default());
+            bytes.extend(checksum);
+            self.uncommitted.push(Entry { key, stretch });
+            self.next_record =
+                self.next_record.checked_add(1).ok_or_else(|| io::Error::other("it holds 2^32 pictures"))?;
         }
         self.write_records(&mut bytes)?;
-        if self.last_write.elapsed() >= INTERVAL { self.keep() } else { Ok(()) }
+        if self.last_commit.elapsed() >= COMMIT_INTERVAL { self.commit() } else { Ok(()) }
     }
 
-    /// Writes the last records before the next one, which lie in one block.
+    /// Writes the last records before the next one, which lie in one block, and empties `bytes`.
     fn write_records(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        let records = bytes.len() as u64 / self.layout.stride();
-        let Some(first) = self.next.checked_sub(records as u32).filter(|_| records > 0) else {
+        let records = bytes.len() as u64 / self.layout.record_bytes();
+        let Some(first) = self.next_record.checked_sub(records as u32).filter(|_| records > 0) else {
             return Ok(());
         };
-        self.file.seek(SeekFrom::Start(self.layout.record(first)))?;
+        self.file.seek(SeekFrom::Start(self.layout.record_offset(first)))?;
         self.file.write_all(bytes)?;
         bytes.clear();
         Ok(())
     }
 
-    /// Writes the entries, after their records lie on the disk.
+    /// Writes the entries of the records since the last commit, after these records lie on the disk.
     ///
     /// # Errors
     /// If the disk is full, or fails.
-    pub(super) fn keep(&mut self) -> io::Result<()> {
+    pub(super) fn commit(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        let first = self.next - self.entries.len() as u32;
-        let numbered: Vec<(u32, Entry)> = (first..).zip(self.entries.drain(..)).collect();
-        for of_block in numbered.chunk_by(|(a, _), (b, _)| a / BLOCK == b / BLOCK) {
+        let first = self.next_record - self.uncommitted.len() as u32;
+        let numbered: Vec<(u32, Entry)> = (first..).zip(self.uncommitted.drain(..)).collect();
+        for of_block in numbered.chunk_by(|(a, _), (b, _)| a / BLOCK_RECORDS == b / BLOCK_RECORDS) {
             let bytes: Vec<u8> = of_block.iter().flat_map(|(_, entry)| entry.to_bytes()).collect();
-            self.file
-                .seek(SeekFrom::Start(self.layout.entry(of_block.first().map_or(first, |(at, _)| *at))))?;
+            let first_of_block = of_block.first().map_or(first, |(record, _)| *record);
+            self.file.seek(SeekFrom::Start(self.layout.entry_offset(first_of_block)))?;
             self.file.write_all(&bytes)?;
         }
         self.file.sync_data()?;
-        self.last_write = Instant::now();
+        self.last_commit = Instant::now();
         Ok(())
+    }
+}
+
+/// Takes the lock that lies on a file. Waits while another run has it, and says so unless that was `said`.
+fn take_lock(lock: &File, said: &mut bool) {
+    // Where files cannot be locked, runs may write over records of others, which these then decode again.
+    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        if !*said {
+            line("another run decodes pictures of the same folder; waiting for it");
+            *said = true;
+        }
+        let _ = lock.lock();
+    }
+}
+
+/// Adds the content of the record of a picture, as many bytes as it has pixels: these, or the reason for which it is broken. Gives
+/// the stretch of its entry; none, and adds nothing, if the picture gets no record.
+fn add_content(bytes: &mut Vec<u8>, pixels: &[u8], decoded: Decoded) -> Option<f32> {
+    match decoded {
+        Ok(stretch) => {
+            bytes.extend_from_slice(pixels);
+            Some(stretch)
+        }
+        Err(Fault::Broken(reason)) => {
+            bytes.extend(reason.bytes().chain(std::iter::repeat(0)).take(pixels.len()));
+            Some(BROKEN_STRETCH)
+        }
+        Err(Fault::Unread(_)) => None,
     }
 }
 
@@ -188,7 +203,7 @@ mod tests {
         let path = place.path().join("a.records");
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
         append(&mut writer, 0..3);
-        writer.keep().unwrap();
+        writer.commit().unwrap();
         // Their records are written, but not their entries.
         append(&mut writer, 3..5);
         drop(writer);
@@ -196,7 +211,7 @@ mod tests {
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
         assert_eq!(writer.index.missing(&[4, 2, 4, 9].map(key)), [0, 3]);
         append(&mut writer, 9..10);
-        writer.keep().unwrap();
+        writer.commit().unwrap();
         assert_eq!(records(&path, &layout, 9..10), [Some(3)]);
     }
 
@@ -208,12 +223,12 @@ mod tests {
         for numbers in [0..5000, 5000..8192, 8192..8193, 8193..20_000] {
             let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
             append(&mut writer, numbers);
-            writer.keep().unwrap();
+            writer.commit().unwrap();
         }
         assert_eq!(records(&path, &layout, 0..20_000), (0..20_000).map(Some).collect::<Vec<_>>());
         let bytes = fs::read(&path).unwrap();
         for number in [0, 4095, 4096, 8191, 8192, 19_999_u32] {
-            let at = layout.record(number) as usize;
+            let at = layout.record_offset(number) as usize;
             assert_eq!(bytes[at..at + 2], (number as u16).to_le_bytes());
         }
     }
@@ -225,7 +240,7 @@ mod tests {
         let path = place.path().join("a.records");
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
         append(&mut writer, 0..3);
-        writer.keep().unwrap();
+        writer.commit().unwrap();
         drop(writer);
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
@@ -234,7 +249,7 @@ mod tests {
             fs::write(&path, begun).unwrap();
             let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
             append(&mut writer, 7..8);
-            writer.keep().unwrap();
+            writer.commit().unwrap();
             assert_eq!(records(&path, &layout, 7..8), [Some(0)]);
         }
     }
@@ -246,7 +261,7 @@ mod tests {
         let path = place.path().join("a.records");
         let mut first = Writer::open(&path, &layout, &mut false).unwrap();
         append(&mut first, 0..1);
-        first.keep().unwrap();
+        first.commit().unwrap();
         let (sender, receiver) = channel();
         thread::scope(|scope| {
             let (layout, path) = (&layout, &path);
@@ -254,12 +269,12 @@ mod tests {
                 let mut second = Writer::open(path, layout, &mut false).unwrap();
                 sender.send(()).unwrap();
                 append(&mut second, 2..3);
-                second.keep().unwrap();
+                second.commit().unwrap();
             });
             assert!(receiver.recv_timeout(Duration::from_millis(200)).is_err(), "it does not wait");
             assert_eq!(records(path, layout, 0..1), [Some(0)]);
             append(&mut first, 1..2);
-            first.keep().unwrap();
+            first.commit().unwrap();
             drop(first);
             receiver.recv().unwrap();
         });

@@ -118,8 +118,8 @@ impl DataSection {
         }
     }
 
-    /// The word for the split on which probes are measured.
-    pub(crate) fn judged(&self) -> &'static str {
+    /// The name of the split on which probes are measured, for messages and protocols.
+    pub(crate) fn evaluation_split(&self) -> &'static str {
         match (self.validation, self.judged_by) {
             (0, JudgedBy::Test) => "test",
             (0, JudgedBy::Validation) => "validation",

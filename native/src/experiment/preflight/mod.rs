@@ -77,7 +77,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
     check_ridge(recipe, train)?;
-    let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.judged()));
+    let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.evaluation_split()));
     limits::check_run(recipe, train)?;
     let metrics = check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();
@@ -156,7 +156,7 @@ fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
 
 /// The names of all metrics of a run: of its probes, of its objectives on frozen networks, and of classifiers of its variants.
 pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
-    let mut names = check_measured(&recipe.probe, splits, recipe.data.judged())?;
+    let mut names = check_measured(&recipe.probe, splits, recipe.data.evaluation_split())?;
     let classes = splits.train.classes.len();
     if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
         let some = StandIn::of(&splits.test, 1)?.dataset;
@@ -169,15 +169,15 @@ pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
     Ok(names)
 }
 
-/// Checks that probes can be fitted to the training images and measured on the test images. `judged` names their part. Returns
-/// the names of the metrics.
+/// Checks that probes can be fitted to the training images and measured on the test images. `evaluation_split` names their part.
+/// Returns the names of the metrics.
 ///
 /// # Errors
 /// A usage error says why they cannot.
 pub(crate) fn check_measured(
     probe: &ProbeSection,
     splits: &Splits,
-    judged: &str,
+    evaluation_split: &str,
 ) -> Result<BTreeSet<String>> {
     let Splits { train, test, .. } = splits;
     if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
@@ -193,7 +193,8 @@ pub(crate) fn check_measured(
         StandIn::of(train, 0)?.labelled(),
         StandIn::of(test, 1)?.labelled(),
     );
-    let measured = measured.context(format!("on {} {judged} images", test.len())).map_err(refused)?;
+    let measured =
+        measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(refused)?;
     Ok(measured.metrics.into_keys().collect())
 }
 
@@ -218,7 +219,7 @@ fn check_figures(
     let features = random_features(few.len(), 1)?;
     Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
-        .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
+        .context(format!("drawing {} {} images", test.len(), recipe.data.evaluation_split()))
         .map_err(refused)
 }
 

@@ -80,11 +80,11 @@ fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     ))
 }
 
-/// The warnings about the probed attributes. `judged` names the part of the test images.
+/// The warnings about the probed attributes. `evaluation_split` names the part of the test images.
 pub(crate) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,
-    (test, judged): (&Dataset, &str),
+    (test, evaluation_split): (&Dataset, &str),
 ) -> Vec<String> {
     let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     if train.conditions.is_empty() {
@@ -102,35 +102,37 @@ pub(crate) fn probe_warnings(
     let warning = |name: &String| {
         let one =
             one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()));
-        let value = one.or_else(|| not_to_be_judged(name, train, test, judged))?;
+        let value = one.or_else(|| not_to_be_judged(name, train, test, evaluation_split))?;
         Some(format!("{value}; its leak cannot be measured, name another with probe.condition"))
     };
-    let unnamed = |name: &String| some_unseen(name, train, test, judged);
+    let unnamed = |name: &String| some_unseen(name, train, test, evaluation_split);
     names.filter_map(|name| warning(name).or_else(|| unnamed(name))).collect()
 }
 
 /// The reason why a probe that was fitted to training images cannot be judged on test images, if there is one.
-fn not_to_be_judged(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Option<String> {
+fn not_to_be_judged(name: &str, train: &Dataset, test: &Dataset, evaluation_split: &str) -> Option<String> {
     match test.conditions.get(name)? {
         Condition::Numeric(_) => {
             let value = one_value(name, test)?;
-            Some(format!("{value} in all {} {judged} images", test.len()))
+            Some(format!("{value} in all {} {evaluation_split} images", test.len()))
         }
         Condition::Categorical { .. } => {
             let unseen = unseen(name, train, test);
             let first = unseen.first().filter(|_| unseen.len() == test.len())?;
-            Some(format!("no training image has the `{name}` of any {judged} image, such as {first}"))
+            Some(format!(
+                "no training image has the `{name}` of any {evaluation_split} image, such as {first}"
+            ))
         }
     }
 }
 
 /// A warning if some test images have a value that no training image has.
-fn some_unseen(name: &str, train: &Dataset, test: &Dataset, judged: &str) -> Option<String> {
+fn some_unseen(name: &str, train: &Dataset, test: &Dataset, evaluation_split: &str) -> Option<String> {
     let unseen = unseen(name, train, test);
     let first = unseen.first()?;
     Some(format!(
-        "{} of {} {judged} images have a `{name}` that no training image has, such as {first}; a probe cannot name \
-         these, so the leak looks smaller than it is",
+        "{} of {} {evaluation_split} images have a `{name}` that no training image has, such as {first}; a probe cannot \
+         name these, so the leak looks smaller than it is",
         unseen.len(),
         test.len()
     ))

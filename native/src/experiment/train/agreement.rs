@@ -1,4 +1,9 @@
-//! The agreement of the processes of a run before each step of a variant, and at its end.
+//! The agreement of the processes of a run before each step of a variant, and at its end, as the leader takes part in it.
+//! `experiment::follow` has the part of the others.
+//!
+//! Every process reports a [`Status`], waits for those of all others, and takes the same [`Decision`] from them: to take the step, to
+//! stop because of a signal, or to stop because a process failed. After a checkpoint the leader reports that it has one, and the
+//! decision is that all others take its state over before they take the step.
 
 use anyhow::{Result, anyhow};
 
@@ -18,13 +23,7 @@ impl VariantTraining<'_> {
         if processes.is_alone() {
             return batch;
         }
-        let status = match (&batch, interrupt::signal()) {
-            (Err(_), _) => Status::Failed,
-            (Ok(_), Some(signal)) => Status::Interrupted(signal),
-            (Ok(_), None) if self.unshared_state.is_some() => Status::HasCheckpoint,
-            (Ok(_), None) => Status::Ready,
-        };
-        match processes.agree(status)? {
+        match processes.agree(self.status_before_step(&batch))? {
             Decision::ShareState => {
                 processes.broadcast_state(self.unshared_state.take().unwrap_or_default())?;
                 batch
@@ -36,12 +35,19 @@ impl VariantTraining<'_> {
             }
             Decision::Fail(rank) => {
                 self.checkpoint_if_finite()?;
-                let command = self.session.resume_command();
-                Err(batch
-                    .err()
-                    .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{command}`")))
+                Err(batch.err().unwrap_or_else(|| self.failure_of(rank)))
             }
             Decision::Step | Decision::End => batch,
+        }
+    }
+
+    /// The status of this process, given the batch of the next step.
+    fn status_before_step(&self, batch: &Result<StepBatch>) -> Status {
+        match (batch, interrupt::signal()) {
+            (Err(_), _) => Status::Failed,
+            (Ok(_), Some(signal)) => Status::Interrupted(signal),
+            (Ok(_), None) if self.unshared_state.is_some() => Status::HasCheckpoint,
+            (Ok(_), None) => Status::Ready,
         }
     }
 
@@ -57,18 +63,22 @@ impl VariantTraining<'_> {
             Err(error) if is_of_another(error) => Status::Ready,
             Err(_) => Status::Failed,
         };
-        match (processes.agree(status)?, outcome) {
-            (Decision::Fail(rank), Err(error)) if is_of_another(&error) => {
-                let command = self.session.resume_command();
-                Err(anyhow!("process {rank} failed; continue with `{command}`"))
-            }
-            (_, Err(error)) => Err(error),
-            (Decision::Interrupt(signal), Ok(_)) => {
+        match (outcome, processes.agree(status)?) {
+            // The error here says only that another process failed; the decision names it.
+            (Err(error), Decision::Fail(rank)) if is_of_another(&error) => Err(self.failure_of(rank)),
+            (Err(error), _) => Err(error),
+            (Ok(_), Decision::Interrupt(signal)) => {
                 interrupt::adopt(signal);
                 Err(self.session.interrupted())
             }
-            (Decision::Fail(rank), Ok(_)) => Err(anyhow!("process {rank} failed in the last step")),
-            (_, outcome) => outcome,
+            (Ok(_), Decision::Fail(rank)) => Err(anyhow!("process {rank} failed in the last step")),
+            (Ok(stopped), _) => Ok(stopped),
         }
+    }
+
+    /// The error that the process of a rank failed, with the command that resumes the run.
+    fn failure_of(&self, rank: usize) -> anyhow::Error {
+        let command = self.session.resume_command();
+        anyhow!("process {rank} failed; continue with `{command}`")
     }
 }
