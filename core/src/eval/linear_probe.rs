@@ -45,8 +45,9 @@ use crate::numeric::rows::{Real, Rows};
 const ITERATIONS_A_STEP: usize = 20;
 /// Maximum number of trials of one line search.
 const TRIALS: usize = 40;
-/// Outputs whose systems are solved in one pass over the factor, at least, and the parts of all outputs, at most.
+/// Fewest outputs whose systems are solved in one pass over the factor: each pass reads all of it.
 const OUTPUTS_TOGETHER: usize = 4;
+/// Most parts of the outputs, which threads solve side by side.
 const PARTS: usize = 16;
 /// The decrease, relative to 1 + J, below which products in `f32` are not precise enough to find it.
 const SINGLE: f64 = 1e-10;
@@ -392,6 +393,24 @@ mod tests {
     fn objective(config: &LinearProbeConfig, x: &Matrix, target: Target<'_>, w: &Matrix, b: &[f64]) -> f64 {
         let config = LinearProbeConfig { steps: 0, ..config.clone() };
         config.fit_from(x, target, w, b).unwrap().initial_objective
+    }
+
+    /// Many outputs are solved in parts, of which the last may be smaller.
+    #[test]
+    fn the_system_of_every_output_is_solved() {
+        let curvature =
+            Matrix::from_fn(5, 5, |i, j| if i == j { 4.0 + i as f64 } else { 1.0 / (1 + i + j) as f64 });
+        let hessian = factor(&curvature, 0.0).unwrap();
+        for outputs in [1, 4, 10, 70, 101] {
+            let given: Vec<f64> = (0..5 * outputs).map(|i| (i as f64).sin()).collect();
+            let mut solved = given.clone();
+            solve(&hessian, 5, &mut solved);
+            for (given, solved) in given.chunks(5).zip(solved.chunks(5)) {
+                for (row, &given) in curvature.iter_rows().zip(given) {
+                    assert!((dot(row, solved) - given).abs() < 1e-7, "{outputs} outputs");
+                }
+            }
+        }
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::requests::outcome::Outcome;
 /// Runs one case from its `params` and `inputs`.
 type Runner = fn(&Value, &Value) -> Result<Outcome>;
 
-/// A kind of case of this folder.
-struct Case {
+/// A kind of evaluation.
+struct EvaluationKind {
     /// The name in `objective`.
     name: &'static str,
     /// The inputs that it reads and that hold the class or the bias of each sample.
@@ -30,32 +30,38 @@ struct Case {
     run: Runner,
 }
 
-const CASES: [Case; 7] = [
-    Case {
+/// Every kind of evaluation, a file each.
+const KINDS: [EvaluationKind; 7] = [
+    EvaluationKind {
         name: "colour-mse",
         labels: &[],
         others: &["features", "colours", "weight", "clf_bias"],
         run: colour_mse::run,
     },
-    Case { name: "kmeans", labels: &[], others: &["points"], run: kmeans::run },
-    Case {
+    EvaluationKind { name: "kmeans", labels: &[], others: &["points"], run: kmeans::run },
+    EvaluationKind {
         name: "knn",
         labels: &["bank_labels", "query_labels"],
         others: &["bank", "queries", "inputs_normalised"],
         run: knn::run,
     },
-    Case {
+    EvaluationKind {
         name: "linear-probe",
         labels: &["labels", "test_labels"],
         others: &["features", "targets", "init_weight", "init_bias", "test_features"],
         run: linear_probe::run,
     },
-    Case { name: "metrics", labels: &["labels", "bias"], others: &["logits"], run: metrics::run },
-    Case { name: "roc-auc", labels: &["labels"], others: &["scores"], run: roc_auc::run },
-    Case { name: "worst-group", labels: &["labels", "bias"], others: &["logits"], run: worst_group::run },
+    EvaluationKind { name: "metrics", labels: &["labels", "bias"], others: &["logits"], run: metrics::run },
+    EvaluationKind { name: "roc-auc", labels: &["labels"], others: &["scores"], run: roc_auc::run },
+    EvaluationKind {
+        name: "worst-group",
+        labels: &["labels", "bias"],
+        others: &["logits"],
+        run: worst_group::run,
+    },
 ];
 
-impl Case {
+impl EvaluationKind {
     fn inputs(&self) -> impl Iterator<Item = &'static str> {
         self.labels.iter().chain(self.others).copied()
     }
@@ -63,7 +69,7 @@ impl Case {
 
 /// The names that [`run`] accepts.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    CASES.iter().map(|case| case.name)
+    KINDS.iter().map(|kind| kind.name)
 }
 
 /// Runs a case, if `objective` is an evaluation. These have one variant, `released`.
@@ -76,11 +82,11 @@ pub(super) fn run(
     params: &Value,
     inputs: &Map<String, Value>,
 ) -> Option<Result<Outcome>> {
-    let case = CASES.iter().find(|case| case.name == objective)?;
+    let kind = KINDS.iter().find(|kind| kind.name == objective)?;
     Some(match variant {
-        None | Some("released") => check_names(inputs, case)
-            .and_then(|()| with_integers(inputs, case.labels))
-            .and_then(|inputs| (case.run)(params, &Value::Object(inputs))),
+        None | Some("released") => check_names(inputs, kind)
+            .and_then(|()| with_integers(inputs, kind.labels))
+            .and_then(|inputs| (kind.run)(params, &Value::Object(inputs))),
         Some(other) => {
             Err(Error::Unknown { kind: "variant", name: other.into(), known: vec!["released".into()] })
         }
@@ -88,12 +94,12 @@ pub(super) fn run(
 }
 
 /// Checks that no name is nearly that of an input, which would be left out. A document may hold more than a case reads.
-fn check_names(inputs: &Map<String, Value>, case: &Case) -> Result<()> {
+fn check_names(inputs: &Map<String, Value>, kind: &EvaluationKind) -> Result<()> {
     let is_near = |name: &str, input: &str| {
         !inputs.contains_key(input) && strsim::damerau_levenshtein(name, input) <= 2
     };
-    match inputs.keys().find(|name| case.inputs().any(|input| is_near(name, input))) {
-        Some(name) => Err(Error::unknown("input", name, case.inputs())),
+    match inputs.keys().find(|name| kind.inputs().any(|input| is_near(name, input))) {
+        Some(name) => Err(Error::unknown("input", name, kind.inputs())),
         None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CASES, Case, run};
+use super::{EvaluationKind, KINDS, run};
 use crate::error::Error;
 use crate::requests::outcome::Outcome;
 
@@ -178,7 +178,7 @@ fn unknown_parameters_and_variants_and_missing_inputs_are_named() {
     assert!(message.contains("clusters") && message.contains("params"), "{message}");
     let variant = run("kmeans", Some("paper"), &json!({ "k": 2 }), points.as_object().unwrap()).unwrap();
     assert!(matches!(variant, Err(Error::Unknown { kind: "variant", .. })));
-    for Case { name: objective, run: runner, .. } in CASES {
+    for EvaluationKind { name: objective, run: runner, .. } in KINDS {
         let params = match objective {
             "kmeans" => json!({ "k": 2 }),
             "knn" => json!({ "k": 1, "temperature": 0.5, "classes": 2 }),
