@@ -262,16 +262,24 @@ mod tests {
                 }
                 build(spec.name, None, parameters)
             };
-            let names: &[&str] =
-                if spec.variants.is_empty() { &["paper", "released"] } else { &["normalised"] };
+            let names = match spec.variants {
+                [form] => vec![form.name],
+                _ => vec!["paper", "released"],
+            };
             names.iter().for_each(|name| drop(with(json!(name)).unwrap()));
             let error = with(json!("printed")).unwrap_err().to_string();
             let says = |text: &str| assert!(error.contains(text), "{}: {error}", spec.name);
-            ["variant", "`printed`"].iter().chain(names).for_each(|text| says(text));
+            ["variant", "`printed`"].iter().chain(&names).for_each(|text| says(text));
             with(json!(1)).unwrap_err();
         }
-        let released = ObjectiveConfig { variant: Some("released".into()), ..ObjectiveConfig::named("moco") };
-        assert!(released.build().is_ok() && released.parse::<infonce::moco::MoCo>().is_ok());
+        let released =
+            |name| ObjectiveConfig { variant: Some("released".into()), ..ObjectiveConfig::named(name) };
+        assert!(released("moco").build().is_ok() && released("moco").parse::<infonce::moco::MoCo>().is_ok());
+        // The released code trains NT-Xent by that name, and nothing by the other.
+        for name in ["info-nce", "fair-info-nce"] {
+            let error = released(name).build().unwrap_err().to_string();
+            assert!(error.contains("`released`") && error.contains("paper"), "{error}");
+        }
     }
 
     #[test]

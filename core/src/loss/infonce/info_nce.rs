@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, itself};
-use crate::loss::spec::{CLUSTERS, Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
+use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 use burn::tensor::Tensor;
@@ -56,6 +56,7 @@ impl Described for InfoNce {
         symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached", "with-classifier"],
+        variants: &[Form::new("paper", "as printed, across views; the released form is `nt-xent`")],
         directed: true,
         parameters: &[
             Parameter::temperature(0.5),
@@ -126,6 +127,7 @@ impl Described for FairInfoNce {
         symbols: "a_i and b_i the views of sample i, c_i its cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
         methods: &["single", "cached"],
+        variants: &[Form::new("paper", "as printed; no code was released")],
         directed: true,
         parameters: &[
             Parameter::temperature(0.5),
