@@ -90,7 +90,7 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
             }
         }
         @for (variants, protocol) in protocols(runs) {
-            p.soft { @if !variants.is_empty() { b { (variants) } ": " } (protocol) "." }
+            p.soft { @if variants.is_empty() { "Measured by " } @else { b { (variants) } ": measured by " } (protocol) "." }
         }
         @for (run, variant) in variants() {
             @if let Some(words) = ridges(&variant.probes, &run.result.condition) {
