@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use crate::{ONE_THREAD, newcomer, place};
 
 /// Parts of commands that are not run, with the reason.
-const NOT_RUN: [(&str, &str); 13] = [
+const NOT_RUN: [(&str, &str); 12] = [
     ("cargo install", "compiles for many minutes; the tests have the program that cargo built for them"),
     (
         "reproduce difficulty-digits",
@@ -20,7 +20,6 @@ const NOT_RUN: [(&str, &str); 13] = [
     ),
     ("reproduce contex-table5", "takes as long; `methods.rs` trains its methods"),
     ("cargo web", "`tests/browser` builds the package and the site"),
-    ("simile devices --check", "compiles the kernels of every device; `tests/devices` has each pass it"),
     ("simile data fetch", "needs the network"),
     (
         "simile data check cub-200-2011",
