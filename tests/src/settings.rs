@@ -32,7 +32,7 @@ pub fn variations(spec: &Spec) -> Vec<Value> {
 /// The names of the forms of an objective; `None` if it has one form.
 pub fn forms(spec: &Spec) -> Vec<Option<&'static str>> {
     match spec.variants {
-        [] => vec![None],
+        [] | [_] => vec![None],
         forms => forms.iter().map(|form| Some(form.name)).collect(),
     }
 }

@@ -84,7 +84,7 @@ pub struct Spec {
     #[serde(skip)]
     pub part_of: &'static [&'static str],
     /// Its forms, the default one first, which are the values of the setting `variant`. Empty if the form of the paper and that of
-    /// the released code are the same.
+    /// the released code are the same; one if no code of that name computes the printed one.
     pub variants: &'static [Form],
     /// True if only the first views are anchors, so that the loss changes if the views are swapped. A parameter
     /// `symmetric` averages both directions.
@@ -98,8 +98,9 @@ pub struct Spec {
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
     /// PyTorch source of the same loss, for objectives of two views of one network. Its last function has the objective's name and
-    /// takes the required inputs in their order and the parameters by name (`lambda` as `lambda_`). It leaves out `approximation`,
-    /// which changes how `W` is solved, `lambda_effective`, which is only checked, and `similarity`, which has one value.
+    /// takes the required inputs in their order, the parameters by name (`lambda` as `lambda_`), and `variant` if there are several
+    /// forms. It leaves out `approximation`, which changes how `W` is solved, `lambda_effective`, which is only checked, and
+    /// `similarity`, which has one value.
     #[serde(skip)]
     pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
