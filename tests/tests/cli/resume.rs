@@ -252,7 +252,8 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
 #[test]
 fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
     let place = with_one();
-    train(place.path(), &["one.toml", "--seeds", "1", "--out", "seeds"]);
+    let often = "train.checkpoint_every=10";
+    train(place.path(), &["one.toml", "--seeds", "1", "--out", "seeds", "--set", often]);
     let run = place.path().join("seeds/seed-0");
     let variant = result(&run)["arms"][0]["name"].as_str().unwrap().to_owned();
     let longer = ["train", "--resume", "seeds/seed-0", "--set", "train.iterations=4000"];
