@@ -49,6 +49,8 @@ const TRIALS: usize = 40;
 const OUTPUTS_TOGETHER: usize = 4;
 /// Most parts of the outputs, which threads solve side by side.
 const PARTS: usize = 16;
+/// Fewest products of a part: a thread computes fewer sooner than another thread starts.
+const PRODUCTS: usize = 1 << 18;
 /// The decrease, relative to 1 + J, below which products in `f32` are not precise enough to find it.
 const SINGLE: f64 = 1e-10;
 
@@ -356,7 +358,8 @@ impl Descent<'_> {
 
 /// Multiplies by the inverse of the approximate Hessian, of which `width` is the size.
 fn solve(hessian: &Llt<f64>, width: usize, vector: &mut [f64]) {
-    let together = (vector.len() / width).div_ceil(PARTS).max(OUTPUTS_TOGETHER);
+    let fewest = OUTPUTS_TOGETHER.max(PRODUCTS / (width * width));
+    let together = (vector.len() / width).div_ceil(PARTS).max(fewest);
     parallel::map(vector.chunks_mut(together * width), |outputs| {
         let columns = outputs.len() / width;
         hessian.solve_in_place(MatMut::from_column_major_slice_mut(outputs, width, columns));
@@ -395,19 +398,19 @@ mod tests {
         config.fit_from(x, target, w, b).unwrap().initial_objective
     }
 
-    /// Many outputs are solved in parts, of which the last may be smaller.
+    /// Many outputs of a large system are solved in parts, of which the last may be smaller.
     #[test]
     fn the_system_of_every_output_is_solved() {
-        let curvature =
-            Matrix::from_fn(5, 5, |i, j| if i == j { 4.0 + i as f64 } else { 1.0 / (1 + i + j) as f64 });
-        let hessian = factor(&curvature, 0.0).unwrap();
-        for outputs in [1, 4, 10, 70, 101] {
-            let given: Vec<f64> = (0..5 * outputs).map(|i| (i as f64).sin()).collect();
+        for (width, outputs) in [(5, 1), (5, 4), (5, 101), (200, 10), (200, 70), (200, 101)] {
+            let entry = |i, j| if i == j { 4.0 + i as f64 } else { 1.0 / (1 + i + j) as f64 };
+            let curvature = Matrix::from_fn(width, width, entry);
+            let hessian = factor(&curvature, 0.0).unwrap();
+            let given: Vec<f64> = (0..width * outputs).map(|i| (i as f64).sin()).collect();
             let mut solved = given.clone();
-            solve(&hessian, 5, &mut solved);
-            for (given, solved) in given.chunks(5).zip(solved.chunks(5)) {
+            solve(&hessian, width, &mut solved);
+            for (given, solved) in given.chunks(width).zip(solved.chunks(width)) {
                 for (row, &given) in curvature.iter_rows().zip(given) {
-                    assert!((dot(row, solved) - given).abs() < 1e-7, "{outputs} outputs");
+                    assert!((dot(row, solved) - given).abs() < 1e-7, "{outputs} outputs of {width}");
                 }
             }
         }

@@ -40,6 +40,8 @@ const EXAGGERATION: f64 = 12.0;
 const START: f64 = 1e-4;
 /// Number of bisections in the search for β.
 const SEARCH: usize = 64;
+/// Fewest pairs of points whose forces are a thread's: it computes fewer sooner than another thread starts.
+const PAIRS: usize = 1 << 14;
 
 impl TsneConfig {
     /// Positions in the plane of the rows of `features` (`[n, d]`): `[n, 2]`.
@@ -130,8 +132,10 @@ fn gradient(joint: &Matrix, positions: &Matrix, exaggeration: f64) -> Matrix {
     let count = positions.rows();
     let axis = |k: usize| -> Vec<f64> { positions.iter_rows().map(|position| position[k]).collect() };
     let axes = [axis(0), axis(1)];
-    let forces =
-        parallel::map(0..count, |i| Forces::on([axes[0][i], axes[1][i]], [&axes[0], &axes[1]], joint.row(i)));
+    let on = |i: usize| Forces::on([axes[0][i], axes[1][i]], [&axes[0], &axes[1]], joint.row(i));
+    let together = PAIRS.div_ceil(count);
+    let part = |first: usize| -> Vec<Forces> { (first..count.min(first + together)).map(on).collect() };
+    let forces = parallel::map((0..count).step_by(together), part).concat();
     // Without the 1 by which a point is near itself.
     let sum: f64 = forces.iter().map(|forces| forces.near - 1.0).sum();
     Matrix::from_fn(count, 2, |i, k| {

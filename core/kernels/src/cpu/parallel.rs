@@ -13,7 +13,7 @@ pub fn map<I: Send, T: Send>(
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_single_threaded() {
+    if needs_one_thread(items.len()) {
         return items.into_iter().map(work).collect();
     }
     items.into_par_iter().map(work).collect()
@@ -35,7 +35,7 @@ pub fn map_one_by_one<I: Send, T: Send>(
     use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_single_threaded() {
+    if needs_one_thread(items.len()) {
         return items.into_iter().map(work).collect();
     }
     items.into_par_iter().with_max_len(1).map(work).collect()
@@ -58,7 +58,7 @@ pub fn map_in<I: Send, S, T: Send>(
     use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
     let items: Vec<I> = items.into_iter().collect();
-    if is_single_threaded() {
+    if needs_one_thread(items.len()) {
         let mut scratch = begin();
         return items.into_iter().map(|item| work(&mut scratch, item)).collect();
     }
@@ -66,11 +66,11 @@ pub fn map_in<I: Send, S, T: Send>(
     items.into_par_iter().with_min_len(least.max(1)).map_init(begin, work).collect()
 }
 
-/// True if there is one thread. The pool's own would do the work, while the one that asks sleeps: two switches between threads for
-/// each loop.
+/// True if there is one item or one thread. A thread of the pool would do the work, while the one that asks sleeps: two switches
+/// between threads for each loop.
 #[cfg(feature = "rayon")]
-fn is_single_threaded() -> bool {
-    rayon::current_num_threads() < 2
+fn needs_one_thread(items: usize) -> bool {
+    items < 2 || rayon::current_num_threads() < 2
 }
 
 /// Number of runs of items per thread that share scratch memory: enough that no thread waits long for another.
@@ -102,7 +102,7 @@ pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
 pub fn zeros(length: usize) -> Vec<f32> {
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-    if length < SMALL || !length.is_multiple_of(RUN) || is_single_threaded() {
+    if length < SMALL || !length.is_multiple_of(RUN) || needs_one_thread(length / RUN) {
         return vec![0.0; length];
     }
     let runs: Vec<[f32; RUN]> = (0..length / RUN).into_par_iter().map(|_| [0.0; RUN]).collect();
@@ -132,6 +132,14 @@ mod tests {
 
     /// The size of the pool, which a process chooses once.
     const SIZE: &str = "RAYON_NUM_THREADS";
+
+    #[test]
+    fn one_item_stays_on_the_thread_that_asks() {
+        let asks = thread::current().id();
+        let of = |_| thread::current().id();
+        let ids = [map([0], of), map_one_by_one([0], of), map_in([0], || (), |(), at| of(at))];
+        assert!(ids.iter().flatten().all(|&id| id == asks), "{ids:?}, asked by {asks:?}");
+    }
 
     #[test]
     fn with_one_thread_work_stays_on_the_thread_that_asks() {
