@@ -66,11 +66,11 @@ pub fn map_in<I: Send, S, T: Send>(
     items.into_par_iter().with_min_len(least.max(1)).map_init(begin, work).collect()
 }
 
-/// True if there is one item or one thread. A thread of the pool would do the work, while the one that asks sleeps: two switches
+/// True if there is one thread or one item. A thread of the pool would do the work, while the one that asks sleeps: two switches
 /// between threads for each loop.
 #[cfg(feature = "rayon")]
 fn needs_one_thread(items: usize) -> bool {
-    items < 2 || rayon::current_num_threads() < 2
+    rayon::current_num_threads() < 2 || items < 2
 }
 
 /// Number of runs of items per thread that share scratch memory: enough that no thread waits long for another.
