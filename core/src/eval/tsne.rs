@@ -38,8 +38,12 @@ const EARLY: usize = 250;
 const EXAGGERATION: f64 = 12.0;
 /// Standard deviation of the initial positions.
 const START: f64 = 1e-4;
-/// Number of bisections in the search for β.
+/// Most steps of the search for β. It needs all where more neighbours than the perplexity are equally near, and 6 to 10 elsewhere.
 const SEARCH: usize = 64;
+/// Difference of the entropy from the wanted one, in nats, with which the search ends.
+const PRECISION: f64 = 1e-10;
+/// Largest step of the search in ln β.
+const LARGEST_STEP: f64 = 2.0;
 /// Fewest pairs of points whose forces are a thread's: it computes fewer sooner than another thread starts.
 const PAIRS: usize = 1 << 14;
 
@@ -103,28 +107,51 @@ fn joint(features: &Matrix, perplexity: f64) -> Matrix {
     Matrix::from_fn(count, count, |i, j| (conditional[(i, j)] + conditional[(j, i)]) / (2 * count) as f64)
 }
 
-/// `p_{j|i}` at the β whose entropy is that of the perplexity.
+/// `p_{j|i}` at the β whose entropy is that of the perplexity, by Newton's method in ln β. With the distances `d_j` from the nearest
+/// neighbour on and the weights `w_j = exp(-β d_j)`, the entropy is `ln Σ w + β E[d]`, and its slope `-β² Var[d]`.
 fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
-    let least =
-        squares.iter().enumerate().filter(|(j, _)| *j != own).map(|(_, d)| *d).fold(f64::INFINITY, f64::min);
-    let weights = |beta: f64| -> Vec<f64> {
-        let weigh = |(j, d): (usize, &f64)| if j == own { 0.0 } else { (-beta * (d - least)).exp() };
-        let weights: Vec<f64> = squares.iter().enumerate().map(weigh).collect();
-        let sum: f64 = weights.iter().sum();
-        weights.into_iter().map(|weight| weight / sum).collect()
-    };
-    let entropy = |p: &[f64]| -> f64 { p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum() };
+    let others = || squares.iter().enumerate().filter(|(j, _)| *j != own).map(|(_, square)| *square);
+    let least = others().fold(f64::INFINITY, f64::min);
+    let mean = others().map(|square| square - least).sum::<f64>() / (squares.len() - 1) as f64;
     let wanted = perplexity.ln();
-    let (mut low, mut high, mut beta) = (0.0, f64::INFINITY, 1.0);
+    let (mut low, mut high) = (0.0, f64::INFINITY);
+    let mut beta = if mean.recip().is_normal() { mean.recip() } else { 1.0 };
+    let mut weights = vec![0.0; squares.len()];
     for _ in 0..SEARCH {
-        if entropy(&weights(beta)) > wanted {
+        let [mut sum, mut first, mut second] = [0.0; 3];
+        for (j, (weight, square)) in weights.iter_mut().zip(squares).enumerate() {
+            let distance = square - least;
+            *weight = if j == own { 0.0 } else { (-beta * distance).exp() };
+            // A distance may be infinite where the weight is 0.
+            if *weight > 0.0 {
+                sum += *weight;
+                first += *weight * distance;
+                second += *weight * distance * distance;
+            }
+        }
+        weights.iter_mut().for_each(|weight| *weight /= sum);
+        let mean = first / sum;
+        let excess = sum.ln() + beta * mean - wanted;
+        if excess.abs() < PRECISION {
+            break;
+        }
+        if excess > 0.0 {
             low = beta;
         } else {
             high = beta;
         }
-        beta = if high.is_finite() { f64::midpoint(low, high) } else { beta * 2.0 };
+        // Where the entropy hardly changes, the step would lead too far.
+        let step = excess / (beta * beta * (second / sum - mean * mean));
+        let newton = beta * step.clamp(-LARGEST_STEP, LARGEST_STEP).exp();
+        beta = if newton > low && newton < high {
+            newton
+        } else if high.is_finite() {
+            f64::midpoint(low, high)
+        } else {
+            beta * 2.0
+        };
     }
-    weights(beta)
+    weights
 }
 
 /// `dKL/dy_i = 4 Σ_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|²)`
@@ -169,6 +196,48 @@ mod tests {
             .filter(|&(i, j)| joint[(i, j)] > 0.0)
             .map(|(i, j)| joint[(i, j)] * (joint[(i, j)] * sum / near(i, j)).ln())
             .sum()
+    }
+
+    /// Asserts that the search ends at the perplexity, whatever the unit of the distances.
+    fn assert_perplexity(squares: &[f64], perplexity: f64) {
+        for unit in [1.0, 1e-30, 1e30] {
+            let squares: Vec<f64> = squares.iter().map(|square| square * unit).collect();
+            let p = neighbourhood(&squares, 0, perplexity);
+            let entropy: f64 = p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+            assert!(
+                (entropy.exp() / perplexity - 1.0).abs() < 1e-9,
+                "{unit}: {} of {perplexity}",
+                entropy.exp()
+            );
+            assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12 && p[0] == 0.0);
+        }
+    }
+
+    #[test]
+    fn neighbourhoods_of_any_shape_have_the_perplexity() {
+        let even = |j: u32| f64::from(j * j) / 7.0;
+        // Groups whose distances are of different orders, between which the entropy hardly changes.
+        let groups = |j: u32| 10_f64.powi(3 * (j / 8) as i32) * (1.0 + f64::from(j % 8) / 8.0);
+        let far = |j: u32| if j < 4 { f64::from(j) } else { 1e9 + f64::from(j) };
+        for perplexity in [1.5, 3.0, 10.0, 15.9] {
+            for distance in [even as fn(u32) -> f64, groups, far] {
+                assert_perplexity(&(0..49).map(distance).collect::<Vec<_>>(), perplexity);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_that_are_equally_near_share_a_neighbourhood() {
+        let squares: Vec<f64> = (0..30).map(|j| if j <= 12 { 2.0 } else { 5.0 }).collect();
+        let p = neighbourhood(&squares, 0, 5.0);
+        assert!(p[1..=12].iter().all(|p| (p * 12.0 - 1.0).abs() < 1e-12), "{p:?}");
+        assert!(p[13..].iter().all(|p| *p < 1e-12) && p[0] == 0.0);
+        let same = neighbourhood(&[0.0; 10], 3, 3.0);
+        assert!(
+            same.iter().enumerate().all(|(j, p)| (p - if j == 3 { 0.0 } else { 1.0 / 9.0 }).abs() < 1e-12)
+        );
+        let overflown = neighbourhood(&[0.0, 1.0, 2.0, 3.0, f64::INFINITY], 0, 2.0);
+        assert!(overflown.iter().all(|p| p.is_finite()) && overflown[4] == 0.0, "{overflown:?}");
     }
 
     #[test]
