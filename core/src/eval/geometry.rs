@@ -1,5 +1,7 @@
 //! The shape of a representation: alignment, uniformity, effective rank, silhouette.
 
+use simile_kernels::cpu::exp::exp_of_slice;
+
 use super::cluster::rename_by_occurrence;
 use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result, positive};
@@ -37,14 +39,19 @@ pub fn uniformity(rows: &Matrix, t: f64) -> Result<f64> {
         return Err(Error::shape("features", "at least two rows", "one"));
     }
     let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
+    let mut terms = Vec::with_capacity(rows.rows());
     let centred = dense::centred(rows, &dense::column_means(rows));
     dense::for_each_distance_row(&centred, |i, distances| {
-        let nearest = distances[i + 1..].iter().map(|d| -t * d).fold(f64::NEG_INFINITY, f64::max);
+        terms.clear();
+        terms.extend(distances[i + 1..].iter().map(|distance| -t * distance));
+        let nearest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if nearest > most {
             total *= (most - nearest).exp();
             most = nearest;
         }
-        total += distances[i + 1..].iter().map(|d| (-t * d - most).exp()).sum::<f64>();
+        terms.iter_mut().for_each(|term| *term -= most);
+        exp_of_slice(&mut terms);
+        total += terms.iter().sum::<f64>();
     });
     let pairs = rows.rows() as f64 * (rows.rows() - 1) as f64 / 2.0;
     Ok(most + (total / pairs).ln())

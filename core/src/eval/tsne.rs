@@ -10,12 +10,14 @@
 //! principal components (Kobak & Berens, Nature Communications 2019), so that they determine the large structure
 //! and nothing is random: the same features give the same map.
 
+use simile_kernels::cpu::exp::exp_of_slice;
+use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::tsne::Forces;
+
 use super::projection::Pca;
 use super::{check_matrix, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
-use simile_kernels::cpu::parallel;
-use simile_kernels::cpu::tsne::Forces;
 
 /// Settings of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +44,8 @@ const START: f64 = 1e-4;
 const SEARCH: usize = 64;
 /// Difference of the entropy from the wanted one, in nats, with which the search ends.
 const PRECISION: f64 = 1e-10;
+/// Distance, times β and beyond the nearest neighbour's, from which on a weight is 0. The nearest neighbour has a weight of 1.
+const FAR: f64 = 700.0;
 /// Largest step of the search in ln β.
 const LARGEST_STEP: f64 = 2.0;
 /// Fewest pairs of points whose forces are a thread's: it computes fewer sooner than another thread starts.
@@ -118,15 +122,20 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     let mut beta = if mean_distance.recip().is_normal() { mean_distance.recip() } else { 1.0 };
     let mut weights = vec![0.0; squares.len()];
     for _ in 0..SEARCH {
+        let scaled = |square: f64| beta * (square - least);
+        weights.iter_mut().zip(squares).for_each(|(weight, square)| *weight = -scaled(*square));
+        exp_of_slice(&mut weights);
+        weights[own] = 0.0;
         let [mut sum, mut first, mut second] = [0.0; 3];
-        for (j, (weight, square)) in weights.iter_mut().zip(squares).enumerate() {
-            let scaled = beta * (square - least);
-            *weight = if j == own { 0.0 } else { (-scaled).exp() };
-            // A distance may be infinite where the weight is 0.
-            if *weight > 0.0 {
+        for (weight, square) in weights.iter_mut().zip(squares) {
+            let scaled = scaled(*square);
+            // A distance may be infinite.
+            if *weight > 0.0 && scaled < FAR {
                 sum += *weight;
                 first += *weight * scaled;
                 second += *weight * scaled * scaled;
+            } else {
+                *weight = 0.0;
             }
         }
         weights.iter_mut().for_each(|weight| *weight /= sum);
