@@ -44,7 +44,7 @@ const START: f64 = 1e-4;
 const SEARCH: usize = 64;
 /// Difference of the entropy from the wanted one, in nats, with which the search ends.
 const PRECISION: f64 = 1e-10;
-/// Distance, times β and beyond the nearest neighbour's, from which on a weight is 0. The nearest neighbour has a weight of 1.
+/// The largest `β d_j` that is told from larger ones. A weight there is 1e-304 of the nearest neighbour's.
 const FAR: f64 = 700.0;
 /// Largest step of the search in ln β.
 const LARGEST_STEP: f64 = 2.0;
@@ -122,21 +122,16 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     let mut beta = if mean_distance.recip().is_normal() { mean_distance.recip() } else { 1.0 };
     let mut weights = vec![0.0; squares.len()];
     for _ in 0..SEARCH {
-        let scaled = |square: f64| beta * (square - least);
+        // The distance to the point itself may be the smallest, and others may be infinite.
+        let scaled = |square: f64| (beta * (square - least)).clamp(0.0, FAR);
         weights.iter_mut().zip(squares).for_each(|(weight, square)| *weight = -scaled(*square));
         exp_of_slice(&mut weights);
         weights[own] = 0.0;
         let [mut sum, mut first, mut second] = [0.0; 3];
-        for (weight, square) in weights.iter_mut().zip(squares) {
-            let scaled = scaled(*square);
-            // A distance may be infinite.
-            if *weight > 0.0 && scaled < FAR {
-                sum += *weight;
-                first += *weight * scaled;
-                second += *weight * scaled * scaled;
-            } else {
-                *weight = 0.0;
-            }
+        for (weight, distance) in weights.iter().zip(squares.iter().map(|square| scaled(*square))) {
+            sum += weight;
+            first += weight * distance;
+            second += weight * distance * distance;
         }
         weights.iter_mut().for_each(|weight| *weight /= sum);
         let mean = first / sum;
