@@ -19,13 +19,13 @@ pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;
 pub use device::{DeviceMemory, is_cpu, memory};
 pub use launches::Launches;
-pub use ops::activation::{ActivationOps, sigmoid, tanh};
+pub use ops::activation::{ActivationGradients, ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
-    Affine, ConvolutionOps, Joined, Kept, Moments, Norm, Optional, Statistics, Windows, convolve,
-    convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool, mean_pool,
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Norm, Optional, Statistics, Windows,
+    convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool, mean_pool,
 };
-pub use ops::normalisation::{NormalisationOps, batch_norm_train};
+pub use ops::normalisation::{NormalisationGradients, NormalisationOps, batch_norm_train};
 pub use ops::pairs::{
     Comparison, EMPTY, LogSumExp, PairOps, PairSums, PairWeights, Pairs, Weight, log_sum_exps,
     own_log_sum_exps, similarities_at_once, tile_rows,

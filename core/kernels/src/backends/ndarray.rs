@@ -6,8 +6,9 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 
 use crate::{
-    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, PairOps, ProductOps, RedundancyOps,
-    RowOps, SinkhornOps, UniformityOps,
+    ActivationGradients, ActivationOps, AugmentationOps, ConvolutionGradients, ConvolutionOps,
+    NormalisationGradients, NormalisationOps, PairOps, ProductOps, RedundancyOps, RowOps, SinkhornOps,
+    UniformityOps,
 };
 
 impl ActivationOps for NdArray {
@@ -18,12 +19,15 @@ impl ActivationOps for NdArray {
     }
 }
 
+impl ActivationGradients for NdArray {}
 impl RedundancyOps for NdArray {}
 impl RowOps for NdArray {}
 impl SinkhornOps for NdArray {}
 impl AugmentationOps for NdArray {}
 impl NormalisationOps for NdArray {}
+impl NormalisationGradients for NdArray {}
 impl ConvolutionOps for NdArray {}
+impl ConvolutionGradients for NdArray {}
 impl PairOps for NdArray {}
 impl ProductOps for NdArray {}
 impl UniformityOps for NdArray {}

@@ -19,16 +19,25 @@ pub trait ActivationOps: Backend {
         Self::float_tanh(x)
     }
 
-    /// The gradient with respect to `x`, `(1 - y^2) gradient`, from `y = tanh(x)`.
-    #[fusion(default)]
-    fn tanh_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
-        plain_tanh_backward::<Self>(y, gradient)
-    }
-
     /// `1 / (1 + exp(-x))`.
     #[fusion(default)]
     fn logistic(x: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::sigmoid(x)
+    }
+}
+
+/// The gradients of [`ActivationOps`], which autodiff computes with the backend below it.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+)]
+pub trait ActivationGradients: ActivationOps {
+    /// The gradient with respect to `x`, `(1 - y^2) gradient`, from `y = tanh(x)`.
+    #[fusion(default)]
+    fn tanh_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        plain_tanh_backward::<Self>(y, gradient)
     }
 
     /// The gradient with respect to `x`, `y (1 - y) gradient`, from `y = 1 / (1 + exp(-x))`.
@@ -38,7 +47,7 @@ pub trait ActivationOps: Backend {
     }
 }
 
-/// [`ActivationOps::tanh_backward`] in Burn's operations.
+/// [`ActivationGradients::tanh_backward`] in Burn's operations.
 pub(crate) fn plain_tanh_backward<B: Backend>(y: FloatTensor<B>, gradient: FloatTensor<B>) -> FloatTensor<B> {
     let falls = B::float_mul(B::float_mul(y.clone(), y), gradient.clone());
     B::float_sub(gradient, falls)

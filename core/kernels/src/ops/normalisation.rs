@@ -27,20 +27,6 @@ pub trait NormalisationOps: Backend {
         plain_normalise_batch::<Self>(x, gain, shift, epsilon)
     }
 
-    /// The gradients with respect to `x`, gain and shift, from the statistics and the gradient with respect to the
-    /// output.
-    #[fusion(meta = |x, gain, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
-    fn normalise_batch_backward(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        mean: FloatTensor<Self>,
-        variance: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        plain_normalise_batch_backward::<Self>(x, gain, mean, variance, gradient, epsilon)
-    }
-
     /// As [`Self::normalise_batch`] of rows `[n, channels]`, rectified: 0 in place of negative values.
     #[fusion(meta = |x, gain, _shift, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_rectified(
@@ -50,22 +36,6 @@ pub trait NormalisationOps: Backend {
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         plain_normalise_rectified::<Self>(x, gain, shift, epsilon)
-    }
-
-    /// As [`Self::normalise_batch_backward`], from the gradient with respect to the output of [`Self::normalise_rectified`]. Which
-    /// outputs were above 0 follows from `x`.
-    #[fusion(meta = |x, gain, _shift, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
-    fn normalise_rectified_backward(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        mean: FloatTensor<Self>,
-        variance: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let statistics = [mean, variance];
-        plain_normalise_rectified_backward::<Self>(x, [gain, shift], statistics, gradient, epsilon)
     }
 
     /// As [`Self::normalise_batch`] of rows `[n, channels]`, plus an identity of their shape and type, and
@@ -83,6 +53,45 @@ pub trait NormalisationOps: Backend {
     }
 }
 
+/// The gradients of [`NormalisationOps`], which autodiff computes with the backend below it.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+)]
+pub trait NormalisationGradients: NormalisationOps {
+    /// The gradients with respect to `x`, gain and shift, from the statistics and the gradient with respect to the
+    /// output.
+    #[fusion(meta = |x, gain, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
+    fn normalise_batch_backward(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        plain_normalise_batch_backward::<Self>(x, gain, mean, variance, gradient, epsilon)
+    }
+
+    /// As [`Self::normalise_batch_backward`], from the gradient with respect to the output of
+    /// [`NormalisationOps::normalise_rectified`]. Which outputs were above 0 follows from `x`.
+    #[fusion(meta = |x, gain, _shift, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
+    fn normalise_rectified_backward(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let statistics = [mean, variance];
+        plain_normalise_rectified_backward::<Self>(x, [gain, shift], statistics, gradient, epsilon)
+    }
+}
+
 /// [`NormalisationOps::normalise_batch`] in Burn's operations: about 100 bytes a value of `f32`.
 pub(crate) fn plain_normalise_batch<B: Backend>(
     x: FloatTensor<B>,
@@ -95,7 +104,7 @@ pub(crate) fn plain_normalise_batch<B: Backend>(
     (narrowed::<B>(normalised.output, dtype), normalised.mean, normalised.variance)
 }
 
-/// [`NormalisationOps::normalise_batch_backward`] in Burn's operations.
+/// [`NormalisationGradients::normalise_batch_backward`] in Burn's operations.
 pub(crate) fn plain_normalise_batch_backward<B: Backend>(
     x: FloatTensor<B>,
     gain: FloatTensor<B>,
@@ -121,8 +130,8 @@ pub(crate) fn plain_normalise_rectified<B: NormalisationOps>(
     (B::relu(y), mean, variance)
 }
 
-/// [`NormalisationOps::normalise_rectified_backward`] in other operations.
-pub(crate) fn plain_normalise_rectified_backward<B: NormalisationOps>(
+/// [`NormalisationGradients::normalise_rectified_backward`] in other operations.
+pub(crate) fn plain_normalise_rectified_backward<B: NormalisationGradients>(
     x: FloatTensor<B>,
     [gain, shift]: [FloatTensor<B>; 2],
     [mean, variance]: [FloatTensor<B>; 2],

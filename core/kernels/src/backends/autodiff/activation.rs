@@ -3,9 +3,9 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend};
 
 use super::record::record;
-use crate::ActivationOps;
+use crate::{ActivationGradients, ActivationOps};
 
-impl<B: Backend + ActivationOps, C: CheckpointStrategy> ActivationOps for Autodiff<B, C> {
+impl<B: Backend + ActivationGradients, C: CheckpointStrategy> ActivationOps for Autodiff<B, C> {
     fn tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
         let node = x.node();
         let y = B::tanh(x.into_primitive());

@@ -4,9 +4,11 @@ use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _
 
 use super::record::record;
 use crate::ops::convolution::plain::plain_convolve_normalised_by;
-use crate::ops::convolution::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
+use crate::ops::convolution::{
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows,
+};
 
-impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
+impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
     fn convolve(
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,

@@ -5,9 +5,9 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend};
 
-use crate::NormalisationOps;
+use crate::{NormalisationGradients, NormalisationOps};
 
-impl<B: Backend + NormalisationOps, C: CheckpointStrategy> NormalisationOps for Autodiff<B, C> {
+impl<B: Backend + NormalisationGradients, C: CheckpointStrategy> NormalisationOps for Autodiff<B, C> {
     fn normalise_batch(
         x: FloatTensor<Self>,
         gain: FloatTensor<Self>,
@@ -16,7 +16,7 @@ impl<B: Backend + NormalisationOps, C: CheckpointStrategy> NormalisationOps for 
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct Normalise;
-        impl<B: Backend + NormalisationOps> Backward<B, 3> for Normalise {
+        impl<B: Backend + NormalisationGradients> Backward<B, 3> for Normalise {
             /// `x`, which may be recomputed, gain, mean, variance and epsilon.
             type State = (NodeId, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, f64);
 

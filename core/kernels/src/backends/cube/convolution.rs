@@ -10,7 +10,7 @@ use burn_cubecl::tensor::CubeTensor;
 use super::memory::{empty, one_each};
 use crate::cube::unfold::unfold;
 use crate::ops::convolution::plain::plain_convolve_weight_backward;
-use crate::ops::convolution::{ConvolutionOps, Windows};
+use crate::ops::convolution::{ConvolutionGradients, ConvolutionOps, Windows};
 
 /// The most bytes of unfolded maps at a time: what a browser binds to a kernel.
 const MOST_BYTES: usize = 128 << 20;
@@ -23,7 +23,9 @@ const LEAST_PLACES: usize = 1024;
 const COLUMNS: usize = 8;
 
 // Products dominate the cost of other convolutions, and CubeCL's are tuned already.
-impl ConvolutionOps for CubeBackend {
+impl ConvolutionOps for CubeBackend {}
+
+impl ConvolutionGradients for CubeBackend {
     /// A product of the gradients with the unfolded maps. Burn 0.22 unfolds with kernels for each place of a window and copies
     /// the result, in which a step of ResNet-18 spent more than a third of its time on an H200.
     fn convolve_weight_backward(

@@ -10,10 +10,11 @@ mod rows;
 
 use burn_cubecl::CubeBackend;
 
-use crate::{ActivationOps, RedundancyOps, SinkhornOps, UniformityOps};
+use crate::{ActivationGradients, ActivationOps, RedundancyOps, SinkhornOps, UniformityOps};
 
 // Fusion makes one kernel of these and the surrounding operations.
 impl ActivationOps for CubeBackend {}
+impl ActivationGradients for CubeBackend {}
 impl RedundancyOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
 // Composed of sums over pairs.

@@ -8,12 +8,12 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::empty;
-use crate::NormalisationOps;
 use crate::cube::norm::{UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes};
 use crate::ops::normalisation::{
     plain_normalise_added, plain_normalise_batch, plain_normalise_batch_backward, plain_normalise_rectified,
     plain_normalise_rectified_backward,
 };
+use crate::{NormalisationGradients, NormalisationOps};
 
 /// Number of cubes that keep a GPU busy: more only add work to combine their results.
 const CUBES: usize = 1024;
@@ -42,6 +42,35 @@ impl NormalisationOps for CubeBackend {
         (from_rows(y, shape), mean, variance)
     }
 
+    fn normalise_rectified(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> Normalised {
+        if !takes(&x, &[&gain, &shift]) {
+            return plain_normalise_rectified::<Self>(x, gain, shift, epsilon);
+        }
+        forward(into_contiguous(x), [gain, shift], None, epsilon, true)
+    }
+
+    fn normalise_added(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        identity: FloatTensor<Self>,
+        epsilon: f64,
+        rectified: bool,
+    ) -> Normalised {
+        if !takes(&x, &[&gain, &shift]) || identity.dtype != x.dtype {
+            return plain_normalise_added::<Self>(x, [gain, shift], identity, epsilon, rectified);
+        }
+        let identity = Some(into_contiguous(identity));
+        forward(into_contiguous(x), [gain, shift], identity, epsilon, rectified)
+    }
+}
+
+impl NormalisationGradients for CubeBackend {
     fn normalise_batch_backward(
         x: FloatTensor<Self>,
         gain: FloatTensor<Self>,
@@ -58,18 +87,6 @@ impl NormalisationOps for CubeBackend {
         let constants = Constants { shift: gain.clone(), gain, mean, variance, epsilon };
         let (grad_x, gain, shift) = backward(rows(x), rows(gradient), constants, false);
         (from_rows(grad_x, shape), gain, shift)
-    }
-
-    fn normalise_rectified(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        epsilon: f64,
-    ) -> Normalised {
-        if !takes(&x, &[&gain, &shift]) {
-            return plain_normalise_rectified::<Self>(x, gain, shift, epsilon);
-        }
-        forward(into_contiguous(x), [gain, shift], None, epsilon, true)
     }
 
     fn normalise_rectified_backward(
@@ -93,21 +110,6 @@ impl NormalisationOps for CubeBackend {
         }
         let constants = Constants { gain, shift, mean, variance, epsilon };
         backward(into_contiguous(x), into_contiguous(gradient), constants, true)
-    }
-
-    fn normalise_added(
-        x: FloatTensor<Self>,
-        gain: FloatTensor<Self>,
-        shift: FloatTensor<Self>,
-        identity: FloatTensor<Self>,
-        epsilon: f64,
-        rectified: bool,
-    ) -> Normalised {
-        if !takes(&x, &[&gain, &shift]) || identity.dtype != x.dtype {
-            return plain_normalise_added::<Self>(x, [gain, shift], identity, epsilon, rectified);
-        }
-        let identity = Some(into_contiguous(identity));
-        forward(into_contiguous(x), [gain, shift], identity, epsilon, rectified)
     }
 }
 

@@ -16,7 +16,9 @@ use crate::ops::convolution::plain::{
     plain_convolve_tanh_pool_backward, plain_max_pool, plain_max_pool_backward, plain_mean_pool,
     plain_mean_pool_backward, planes,
 };
-use crate::ops::convolution::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
+use crate::ops::convolution::{
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows,
+};
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
 fn geometry(maps: &FlexTensor, weight: &FlexTensor, windows: Windows) -> Option<Geometry> {
@@ -64,27 +66,6 @@ impl ConvolutionOps for Flex {
         tensor(output, geometry.shape())
     }
 
-    fn convolve_backward(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        upstream: FloatTensor<Self>,
-        windows: Windows,
-        wanted: [bool; 3],
-    ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
-        let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| is_f32(&upstream)) else {
-            return plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted);
-        };
-        let [weight, upstream] = [weight, upstream].map(contiguous);
-        let maps = contiguous_maps(maps);
-        let [grad_maps, grad_weight, grad_bias] = wanted;
-        let upstream = &floats(&upstream);
-        let grads = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
-        let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
-        let outputs = geometry.outputs;
-        let grad_bias = grad_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
-        (grad_maps, grad_weight, grad_bias)
-    }
-
     fn convolve_normalised(
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -119,6 +100,101 @@ impl ConvolutionOps for Flex {
         let shape = geometry.shape();
         let (output, convolution) = (tensor(output, shape), tensor(convolution, shape));
         (output, convolution, tensor(means, [outputs]), tensor(variances, [outputs]))
+    }
+
+    fn convolve_normalised_by(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        affine: Affine<Self>,
+        moments: Moments<Self>,
+        identity: Optional<Self>,
+        joined: Joined,
+    ) -> FloatTensor<Self> {
+        let identity = identity.into_option();
+        let others = [&affine.gain, &affine.shift, &moments.mean, &moments.variance];
+        let are_f32 = are_f32(others.into_iter().chain(&identity));
+        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
+            let identity = Optional::of(identity);
+            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
+        };
+        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
+        let maps = contiguous_maps(maps);
+        let [mean, variance] = [moments.mean, moments.variance].map(contiguous);
+        let identity = identity.map(contiguous);
+        let norm = norm::Norm {
+            gains: floats(&gain),
+            shifts: floats(&shift),
+            means: floats(&mean),
+            variances: floats(&variance),
+            epsilon: joined.epsilon as f32,
+        };
+        let activation = norm.activation(identity.as_ref().map(floats), joined.rectified);
+        let mut output = parallel::zeros(geometry.results());
+        forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
+            activation.apply(first, part);
+        });
+        tensor(output, geometry.shape())
+    }
+
+    fn convolve_tanh_pool(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> (FlexTensor, FlexTensor) {
+        let Some((n, block)) = block(&maps, &weight).filter(|_| is_f32(&bias)) else {
+            return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
+        };
+        let [maps, weight, bias] = [planes::<Self>(maps), weight, bias].map(contiguous);
+        let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
+        let [height, width] = block.pooled();
+        let pooled = tensor(pooled, [n, block.out, height, width]);
+        (places::<Self>(pooled), tensor(tanh, [n, block.out, block.span()]))
+    }
+
+    fn max_pool(
+        maps: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let Some(geometry) = geometry_of_pool(&maps, side, windows) else {
+            return plain_max_pool::<Self>(maps, side, windows);
+        };
+        let (maxima, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
+        let shape = geometry.shape();
+        (tensor(maxima, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
+    }
+
+    fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
+        match dims(&maps) {
+            Some([n, height, width, channels]) if is_f32(&maps) && n * height * width * channels > 0 => {
+                let maps = contiguous(maps);
+                tensor(pool::mean(floats(&maps), height * width, channels), [n, channels])
+            }
+            _ => plain_mean_pool::<Self>(maps),
+        }
+    }
+}
+
+impl ConvolutionGradients for Flex {
+    fn convolve_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+        wanted: [bool; 3],
+    ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
+        let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| is_f32(&upstream)) else {
+            return plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted);
+        };
+        let [weight, upstream] = [weight, upstream].map(contiguous);
+        let maps = contiguous_maps(maps);
+        let [grad_maps, grad_weight, grad_bias] = wanted;
+        let upstream = &floats(&upstream);
+        let grads = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
+        let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
+        let outputs = geometry.outputs;
+        let grad_bias = grad_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
+        (grad_maps, grad_weight, grad_bias)
     }
 
     fn convolve_normalised_backward(
@@ -174,55 +250,6 @@ impl ConvolutionOps for Flex {
         (grad_maps, grad_weight, grad_gain, grad_shift, grad_identity.then_some(upstream))
     }
 
-    fn convolve_normalised_by(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        affine: Affine<Self>,
-        moments: Moments<Self>,
-        identity: Optional<Self>,
-        joined: Joined,
-    ) -> FloatTensor<Self> {
-        let identity = identity.into_option();
-        let others = [&affine.gain, &affine.shift, &moments.mean, &moments.variance];
-        let are_f32 = are_f32(others.into_iter().chain(&identity));
-        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
-            let identity = Optional::of(identity);
-            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
-        };
-        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
-        let maps = contiguous_maps(maps);
-        let [mean, variance] = [moments.mean, moments.variance].map(contiguous);
-        let identity = identity.map(contiguous);
-        let norm = norm::Norm {
-            gains: floats(&gain),
-            shifts: floats(&shift),
-            means: floats(&mean),
-            variances: floats(&variance),
-            epsilon: joined.epsilon as f32,
-        };
-        let activation = norm.activation(identity.as_ref().map(floats), joined.rectified);
-        let mut output = parallel::zeros(geometry.results());
-        forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
-            activation.apply(first, part);
-        });
-        tensor(output, geometry.shape())
-    }
-
-    fn convolve_tanh_pool(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> (FlexTensor, FlexTensor) {
-        let Some((n, block)) = block(&maps, &weight).filter(|_| is_f32(&bias)) else {
-            return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
-        };
-        let [maps, weight, bias] = [planes::<Self>(maps), weight, bias].map(contiguous);
-        let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
-        let [height, width] = block.pooled();
-        let pooled = tensor(pooled, [n, block.out, height, width]);
-        (places::<Self>(pooled), tensor(tanh, [n, block.out, block.span()]))
-    }
-
     fn convolve_tanh_pool_backward(
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -243,29 +270,6 @@ impl ConvolutionOps for Flex {
         let grad_maps = grad_maps.map(|values| places::<Self>(tensor(values, [n, channels, height, width])));
         let grad_weight = grad_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));
         (grad_maps, grad_weight, grad_bias.map(|values| tensor(values, [out])))
-    }
-
-    fn max_pool(
-        maps: FloatTensor<Self>,
-        side: usize,
-        windows: Windows,
-    ) -> (FloatTensor<Self>, IntTensor<Self>) {
-        let Some(geometry) = geometry_of_pool(&maps, side, windows) else {
-            return plain_max_pool::<Self>(maps, side, windows);
-        };
-        let (maxima, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
-        let shape = geometry.shape();
-        (tensor(maxima, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
-    }
-
-    fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
-        match dims(&maps) {
-            Some([n, height, width, channels]) if is_f32(&maps) && n * height * width * channels > 0 => {
-                let maps = contiguous(maps);
-                tensor(pool::mean(floats(&maps), height * width, channels), [n, channels])
-            }
-            _ => plain_mean_pool::<Self>(maps),
-        }
     }
 
     fn mean_pool_backward(upstream: FloatTensor<Self>, sides: [usize; 2]) -> FloatTensor<Self> {

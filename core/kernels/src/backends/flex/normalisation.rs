@@ -2,9 +2,9 @@ use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 
 use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
-use crate::NormalisationOps;
 use crate::cpu::norm::{Channels, Statistics, normalise, pull_back, statistics};
 use crate::ops::normalisation::{plain_normalise_batch, plain_normalise_batch_backward};
+use crate::{NormalisationGradients, NormalisationOps};
 
 impl NormalisationOps for Flex {
     fn normalise_batch(
@@ -25,7 +25,9 @@ impl NormalisationOps for Flex {
         let length = [statistics.means.len()];
         (tensor(y, shape), tensor(statistics.means, length), tensor(statistics.variances, length))
     }
+}
 
+impl NormalisationGradients for Flex {
     fn normalise_batch_backward(
         x: FloatTensor<Self>,
         gain: FloatTensor<Self>,

@@ -19,7 +19,7 @@ use self::plain::{
     plain_convolve_weight_backward, plain_max_pool, plain_max_pool_backward, plain_mean_pool,
     plain_mean_pool_backward,
 };
-use super::normalisation::NormalisationOps;
+use super::normalisation::{NormalisationGradients, NormalisationOps};
 
 /// The windows of a convolution or a pool, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,29 +125,6 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve::<Self>(maps, weight, bias, windows)
     }
 
-    /// The requested gradients of maps, weight and bias.
-    #[fusion(default)]
-    fn convolve_backward(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        upstream: FloatTensor<Self>,
-        windows: Windows,
-        wanted: [bool; 3],
-    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
-        plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted)
-    }
-
-    /// The gradient of the weight alone, in its shape and type.
-    #[fusion(dtype = weight, shape = weight)]
-    fn convolve_weight_backward(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        upstream: FloatTensor<Self>,
-        windows: Windows,
-    ) -> FloatTensor<Self> {
-        plain_convolve_weight_backward::<Self>(maps, weight, upstream, windows)
-    }
-
     /// A convolution, normalised by the mean and variance of its channels, with the identity added, rectified. Returns the
     /// output, the convolution itself, mean and biased variance.
     #[fusion(default)]
@@ -159,23 +136,6 @@ pub trait ConvolutionOps: NormalisationOps {
         joined: Joined,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined)
-    }
-
-    /// The requested gradients of maps, weight, gain, shift and identity.
-    #[fusion(default)]
-    fn convolve_normalised_backward(
-        #[extension_type] context: Kept<Self>,
-        upstream: FloatTensor<Self>,
-        joined: Joined,
-        wanted: [bool; 5],
-    ) -> (
-        Option<FloatTensor<Self>>,
-        Option<FloatTensor<Self>>,
-        Option<FloatTensor<Self>>,
-        Option<FloatTensor<Self>>,
-        Option<FloatTensor<Self>>,
-    ) {
-        plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted)
     }
 
     /// A convolution, normalised by a given mean and variance, with the identity added, rectified.
@@ -202,18 +162,6 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_tanh_pool::<Self>(maps, weight, bias)
     }
 
-    /// The requested gradients of maps, weight and bias.
-    #[fusion(default)]
-    fn convolve_tanh_pool_backward(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        tanh: FloatTensor<Self>,
-        upstream: FloatTensor<Self>,
-        wanted: [bool; 3],
-    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
-        plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted)
-    }
-
     /// The largest value of each window of `side` × `side` positions, and its source, in the form that this
     /// backend's gradient needs.
     #[fusion(default)]
@@ -229,6 +177,67 @@ pub trait ConvolutionOps: NormalisationOps {
     #[fusion(default)]
     fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
         plain_mean_pool::<Self>(maps)
+    }
+}
+
+/// The gradients of [`ConvolutionOps`], which autodiff computes with the backend below it.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+)]
+pub trait ConvolutionGradients: ConvolutionOps + NormalisationGradients {
+    /// The requested gradients of maps, weight and bias.
+    #[fusion(default)]
+    fn convolve_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+        wanted: [bool; 3],
+    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
+        plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted)
+    }
+
+    /// The gradient of the weight alone, in its shape and type.
+    #[fusion(dtype = weight, shape = weight)]
+    fn convolve_weight_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        plain_convolve_weight_backward::<Self>(maps, weight, upstream, windows)
+    }
+
+    /// The requested gradients of maps, weight, gain, shift and identity.
+    #[fusion(default)]
+    fn convolve_normalised_backward(
+        #[extension_type] context: Kept<Self>,
+        upstream: FloatTensor<Self>,
+        joined: Joined,
+        wanted: [bool; 5],
+    ) -> (
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+    ) {
+        plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted)
+    }
+
+    /// The requested gradients of maps, weight and bias.
+    #[fusion(default)]
+    fn convolve_tanh_pool_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        tanh: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        wanted: [bool; 3],
+    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
+        plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted)
     }
 
     /// The gradient with respect to maps of `sides`.

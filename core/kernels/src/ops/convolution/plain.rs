@@ -5,7 +5,7 @@ use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
 use burn::tensor::Shape;
 use burn::tensor::ops::ConvOptions;
 
-use super::{Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
+use super::{Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
 use crate::ops::activation::plain_tanh_backward;
 use crate::ops::normalisation::plain_normalise_by;
 
@@ -47,8 +47,8 @@ pub(crate) fn plain_convolve<B: Backend>(
     places::<B>(B::conv2d(planes::<B>(maps), weight, bias.into_option(), options(windows)))
 }
 
-/// [`ConvolutionOps::convolve_backward`] in Burn's operations.
-pub(crate) fn plain_convolve_backward<B: ConvolutionOps>(
+/// [`ConvolutionGradients::convolve_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_backward<B: ConvolutionGradients>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
     upstream: FloatTensor<B>,
@@ -65,7 +65,7 @@ pub(crate) fn plain_convolve_backward<B: ConvolutionOps>(
     (grad_maps, grad_weight, grad_bias)
 }
 
-/// [`ConvolutionOps::convolve_weight_backward`] in Burn's operations.
+/// [`ConvolutionGradients::convolve_weight_backward`] in Burn's operations.
 pub(crate) fn plain_convolve_weight_backward<B: Backend>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
@@ -129,11 +129,11 @@ fn plain_activation<B: Backend>(
     if rectified { B::relu(output) } else { output }
 }
 
-/// The gradients of [`ConvolutionOps::convolve_normalised_backward`].
+/// The gradients of [`ConvolutionGradients::convolve_normalised_backward`].
 type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 
-/// [`ConvolutionOps::convolve_normalised_backward`] in other operations.
-pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
+/// [`ConvolutionGradients::convolve_normalised_backward`] in other operations.
+pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
     context: Kept<B>,
     upstream: FloatTensor<B>,
     Joined { windows, epsilon, rectified }: Joined,
@@ -176,8 +176,8 @@ pub(crate) fn plain_convolve_tanh_pool<B: ConvolutionOps>(
     (places::<B>(pooled), tanh)
 }
 
-/// [`ConvolutionOps::convolve_tanh_pool_backward`] in Burn's operations.
-pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionOps>(
+/// [`ConvolutionGradients::convolve_tanh_pool_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionGradients>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
     tanh: FloatTensor<B>,
@@ -202,7 +202,7 @@ pub(crate) fn plain_max_pool<B: Backend>(
     (places::<B>(pooled.output), pooled.indices)
 }
 
-/// [`ConvolutionOps::max_pool_backward`] in Burn's operations.
+/// [`ConvolutionGradients::max_pool_backward`] in Burn's operations.
 pub(crate) fn plain_max_pool_backward<B: Backend>(
     maps: FloatTensor<B>,
     sources: IntTensor<B>,
@@ -224,7 +224,7 @@ pub(crate) fn plain_mean_pool<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B
     B::float_reshape(means, Shape::new([n, channels]))
 }
 
-/// [`ConvolutionOps::mean_pool_backward`] in Burn's operations.
+/// [`ConvolutionGradients::mean_pool_backward`] in Burn's operations.
 pub(crate) fn plain_mean_pool_backward<B: Backend>(
     upstream: FloatTensor<B>,
     [height, width]: [usize; 2],
