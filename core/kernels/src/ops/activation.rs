@@ -26,7 +26,8 @@ pub trait ActivationOps: Backend {
     }
 }
 
-/// The gradients of [`ActivationOps`], which autodiff computes with the backend below it.
+/// The gradients of [`ActivationOps`], which autodiff has the backend below it compute. They have no gradient themselves: Burn panics if
+/// a tensor of theirs has a graph.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

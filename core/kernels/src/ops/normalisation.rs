@@ -53,7 +53,8 @@ pub trait NormalisationOps: Backend {
     }
 }
 
-/// The gradients of [`NormalisationOps`], which autodiff computes with the backend below it.
+/// The gradients of [`NormalisationOps`], which autodiff has the backend below it compute. They have no gradient themselves: Burn panics if
+/// a tensor of theirs has a graph.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

@@ -180,7 +180,8 @@ pub trait ConvolutionOps: NormalisationOps {
     }
 }
 
-/// The gradients of [`ConvolutionOps`], which autodiff computes with the backend below it.
+/// The gradients of [`ConvolutionOps`], which autodiff has the backend below it compute. They have no gradient themselves: Burn panics if
+/// a tensor of theirs has a graph.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
