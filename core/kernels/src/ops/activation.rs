@@ -26,8 +26,8 @@ pub trait ActivationOps: Backend {
     }
 }
 
-/// The gradients of [`ActivationOps`], which autodiff has the backend below it compute. They have no gradient themselves: Burn panics if
-/// a tensor of theirs has a graph.
+/// The gradients of [`ActivationOps`]. Autodiff calls them on the backend below it. They have no gradient themselves: Burn panics
+/// if a tensor has a graph.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

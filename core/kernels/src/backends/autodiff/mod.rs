@@ -1,5 +1,7 @@
-//! Gradients, implemented once for all backends, whose traits of gradients (`ConvolutionGradients` and others) they call. Autodiff has
-//! none of those traits: default bodies for it would be compiled for each backend and never run.
+//! Operations that record their gradient, implemented once for all backends. The gradient is computed by the backend below, with its
+//! `ActivationGradients`, `NormalisationGradients` and `ConvolutionGradients`. Autodiff has none of these traits: default bodies for it would
+//! be compiled for each backend and never run. `PairOps` and `RowOps` hold their gradients, because programs that derive one by hand
+//! call them too.
 
 mod activation;
 mod augmentation;

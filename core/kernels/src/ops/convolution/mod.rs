@@ -180,8 +180,8 @@ pub trait ConvolutionOps: NormalisationOps {
     }
 }
 
-/// The gradients of [`ConvolutionOps`], which autodiff has the backend below it compute. They have no gradient themselves: Burn panics if
-/// a tensor of theirs has a graph.
+/// The gradients of [`ConvolutionOps`]. Autodiff calls them on the backend below it. They have no gradient themselves: Burn panics
+/// if a tensor has a graph.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
