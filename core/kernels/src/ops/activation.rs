@@ -27,7 +27,7 @@ pub trait ActivationOps: Backend {
 }
 
 /// The gradients of [`ActivationOps`]. Autodiff calls them on the backend below it. They have no gradient themselves: Burn panics
-/// if a tensor has a graph.
+/// if autodiff is enabled for a tensor.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

@@ -54,7 +54,7 @@ pub trait NormalisationOps: Backend {
 }
 
 /// The gradients of [`NormalisationOps`]. Autodiff calls them on the backend below it. They have no gradient themselves: Burn panics
-/// if a tensor has a graph.
+/// if autodiff is enabled for a tensor.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

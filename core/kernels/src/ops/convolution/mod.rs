@@ -181,7 +181,7 @@ pub trait ConvolutionOps: NormalisationOps {
 }
 
 /// The gradients of [`ConvolutionOps`]. Autodiff calls them on the backend below it. They have no gradient themselves: Burn panics
-/// if a tensor has a graph.
+/// if autodiff is enabled for a tensor.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
