@@ -22,7 +22,7 @@ const LEAST_PLACES: usize = 1024;
 /// Columns of a product are a multiple of this number, so that matrix units read them in vectors.
 const COLUMNS: usize = 8;
 
-// Products dominate the cost of other convolutions, and CubeCL's are tuned already.
+// Products dominate the cost of convolutions, and CubeCL's are tuned already.
 impl ConvolutionOps for CubeBackend {}
 
 impl ConvolutionGradients for CubeBackend {
