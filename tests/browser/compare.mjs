@@ -29,13 +29,15 @@ export default async function (job, page, serve) {
   // Settings that cannot be trained with are refused, and the page stays usable.
   await page.goto(`${address}/site/train.html?device=${job.device}&iterations=many`);
   result.steps = await page.inputValue("#iterations");
+  result.refused = await page.locator("#status[data-kind=error]").textContent();
   result.violations.push(...(await audit(page, "train, before")));
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
   const still = await countFrames(page);
   await page.fill("#lambda", "");
   await page.locator("#run").click();
   result.invalid = await page.locator("#lambda:invalid").count();
-  await page.fill("#lambda", "0.01");
+  // Many languages write a comma.
+  await page.fill("#lambda", "0,01");
 
   for (const [id, value] of Object.entries(job.settings)) await page.fill(`#${id}`, `${value}`);
   await page.locator("#run").press("Enter");
@@ -113,6 +115,8 @@ export default async function (job, page, serve) {
   await saved("right", "own.safetensors");
   await page.locator("#reset").click();
   await writeFile(join(job.own, "0", "broken.png"), "not a picture");
+  for (const name of ["a.txt", "b.txt"]) await writeFile(join(job.own, "1", name), "not a picture either");
+  await page.fill("#batch", "1024");
   await page.setInputFiles("#folder", job.own);
   await page.locator("#run").click();
   await enters("running");

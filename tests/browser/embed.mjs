@@ -66,12 +66,13 @@ export default async function (job, page, serve) {
   await writeFile(join(pictures, "broken.png"), "not a picture");
   await writeFile(join(pictures, "notes.txt"), "not a picture either");
   await page.setInputFiles("#folder", pictures);
-  await says("No image could be read from pictures/broken.png");
+  await says("pictures/broken.png was left out: no image could be read.");
+  result.omissions = await textOf("status");
   result.chosen = await textOf("size");
   await page.locator("#drawn").click();
   await says("200 images were embedded");
   await drop(page, [pictures]);
-  await says("No image could be read from pictures/broken.png");
+  await says("pictures/broken.png was left out: no image could be read.");
   result.dropped = await textOf("size");
   await page.fill("#address", `${address}/data/none.safetensors`);
   await page.locator("#address").press("Enter");

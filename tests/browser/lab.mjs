@@ -137,6 +137,15 @@ export default async function (job, page, serve) {
   const painted = await state();
   result.painted = painted.sides[0].samples.hues.filter((hue, at) => hue !== dragged.sides[0].samples.hues[at]);
 
+  // Another button of the mouse moves nothing.
+  await page.mouse.move(...(await placeOf(painted.sides[0].samples.views[0][0])));
+  await page.mouse.down({ button: "right" });
+  await page.mouse.move(...(await placeOf([0, -1])), { steps: 3 });
+  await page.mouse.up({ button: "right" });
+  await settled();
+  const viewsOf = ({ sides }) => JSON.stringify(sides.map(({ samples }) => samples.views));
+  result.isUntouched = viewsOf(await state()) === viewsOf(painted);
+
   // Another kernel; its matrix under the pointer.
   await page.selectOption("#kernel", "laplacian");
   await settled();
@@ -177,6 +186,19 @@ export default async function (job, page, serve) {
     hues: restored.sides[0].samples.hues,
   };
 
+  // After descent the start is what the address brought, and from there the samples of the seed.
+  const startOver = async () => {
+    await page.locator("#reset").click();
+    await settled();
+    return viewsOf(await state());
+  };
+  await page.locator("#step").click();
+  await settled();
+  const descended = viewsOf(await state());
+  const starts = [await startOver(), await startOver()];
+  result.starts = [descended, ...starts].map((views) => [viewsOf(restored), viewsOf(started)].indexOf(views));
+  await open(result.address);
+
   // The files that the page saves, and the texts that it copies.
   result.csv = (await saved("save-csv"))
     .trim()
@@ -211,6 +233,24 @@ export default async function (job, page, serve) {
       gradient: await both("Gradient norm"),
     };
   }
+
+  // What the pull of a pair is before it is drawn apart; and which side takes the weights that are shown.
+  await preset("Uncouple the pair");
+  await settled();
+  await page.mouse.move(0, 0);
+  await canvas.focus();
+  await page.keyboard.press("ArrowRight");
+  result.uncoupled = await textOf("Sample 1, ");
+  await preset("What clipping does");
+  await page.locator("#shuffle").click();
+  await settled();
+  result.pressed = await page.locator("#presets [aria-pressed=true]").count();
+  const sideShown = async (scheme) => {
+    await page.selectOption("#weight-scheme", scheme);
+    await settled();
+    return (await page.locator("#kernel-note").textContent()).split(": ")[0];
+  };
+  result.sides = [await sideShown("released"), await sideShown("normalised"), await sideShown("paper")];
 
   // Without a ridge the left side rests while the right one moves.
   await preset("No ridge, no gradient");

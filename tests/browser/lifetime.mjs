@@ -110,7 +110,7 @@ async function takeBack({ device, checkpoint, image }) {
 
 /** How a request is sent, and what is said where no server answers. */
 async function ask({ device, checkpoint }) {
-  const { Encoder } = await import("/package/index.js");
+  const { Encoder, forgetCheckpoints } = await import("/package/index.js");
   const send = window.fetch;
   const modes = [];
   window.fetch = (source, init) => {
@@ -118,6 +118,9 @@ async function ask({ device, checkpoint }) {
     return send(source, init);
   };
   (await Encoder.load(new Request(`/data/${checkpoint}`, { cache: "reload" }), { device })).dispose();
+  // The browser may have an older version than the one that is asked for.
+  await forgetCheckpoints();
+  (await Encoder.load(`/data/${checkpoint}`, { device, version: "new" })).dispose();
   window.fetch = () => Promise.reject(new TypeError("no network"));
   const absent = Encoder.load("/data/absent.safetensors", { device });
   const unreachable = await absent.then(() => "", (error) => error.message);

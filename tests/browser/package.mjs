@@ -144,6 +144,10 @@ async function use({ device, checkpoint, images, cases, example }) {
   const rowsForFlat = await messageOf(lab.differentiate(a, b, { z }));
   const input = await messageOf(lab.evaluate(a, b, { zz: z }));
   const option = await messageOf(LossLab.create({ objective: "info-nce", temperatur: 0.1 }));
+  const misplaced = await messageOf(lab.evaluate(a, b, { others: { z } }));
+  lab.configure({ objective: "info-nce", temperature: 0.5, params: { temperature: 0.1 } });
+  const twice = await messageOf(lab.evaluate(a, b));
+  const third = await messageOf(encoder.embedBatch([blobs[0], blobs[0], null]));
   const signal = await messageOf(encoder.embed(blobs[0], { singal: 1 }));
   const text = await messageOf(drawDigits({ count: "3" }));
   const nothing = await messageOf(encoder.embed(null));
@@ -174,6 +178,9 @@ async function use({ device, checkpoint, images, cases, example }) {
       flatRows,
       rowsForFlat,
       input,
+      misplaced,
+      twice,
+      third,
       option,
       signal,
       text,

@@ -1,4 +1,5 @@
 // The WebAssembly bundles: a page fetches and compiles each of them once, for itself and for its workers.
+import { messageOf } from "./given.js";
 import type { BundleName } from "./protocol.js";
 
 /** Where this thread has its bundles from. */
@@ -52,12 +53,6 @@ async function load(name: BundleName): Promise<WebAssembly.Module> {
     const reason = `${file.href} cannot be loaded: ${messageOf(cause)}`;
     throw new Error(`${reason}; it has to be served beside the scripts of simile-web`, { cause });
   }
-}
-
-/** The first line of an error, without an unclosed bracket at its end: a chain of causes that repeats the message. */
-export function messageOf(error: unknown): string {
-  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
-  return first.replace(/ \([^)]*$/, "");
 }
 
 async function compile(file: URL): Promise<WebAssembly.Module> {

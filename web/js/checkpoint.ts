@@ -61,8 +61,9 @@ async function readAddress(address: string, options: ReadOptions): Promise<Read>
   const { onProgress, signal } = options;
   const entry = await recall(address);
   if (entry && (await isCurrent(address, entry.version, options))) return finished(entry.bytes, onProgress);
-  // The version on the server may have changed: the HTTP cache of the browser is revalidated.
-  const response = await get(address, signal, entry ? "no-cache" : "default");
+  // The HTTP cache of the browser may hold an older version, and is revalidated.
+  const mayBeOlder = entry !== undefined || options.version !== undefined;
+  const response = await get(address, signal, mayBeOlder ? "no-cache" : "default");
   const version = options.version ?? versionOf(response);
   const bytes = await readResponse(response, options);
   if (!version) return { bytes };

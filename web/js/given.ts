@@ -37,6 +37,20 @@ export function checkKeys(what: string, given: unknown, known: Readonly<Record<s
   }
 }
 
+/** Throws if further values have a key that is given beside them, or has its only place there. */
+export function checkOnce(what: string, further: object | undefined, own: Readonly<Record<string, unknown>>): void {
+  const key = Object.keys(further ?? {}).find((key) => own[key] !== undefined);
+  if (key !== undefined) {
+    throw new TypeError(`\`${key}\` stands among \`${what}\` and has a place of its own beside them; give it there alone`);
+  }
+}
+
+/** The first line of an error, without an unclosed bracket at its end: a chain of causes that repeats the message. */
+export function messageOf(error: unknown): string {
+  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
+  return first.replace(/ \([^)]*$/, "");
+}
+
 /** The signal among the options of a call. */
 export function signalOf(options: { readonly signal?: AbortSignal }): AbortSignal | undefined {
   checkKeys("the options of the call", options, { signal: true });

@@ -1,7 +1,7 @@
 // Converts the image types of a page into a form that can be transferred to a worker.
 import { withoutExif } from "./exif.js";
 import { fetched } from "./fetched.js";
-import { inWords, kindOf } from "./given.js";
+import { inWords, kindOf, messageOf } from "./given.js";
 import { checkInteger } from "./numbers.js";
 import type { EncoderInfo, FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
@@ -55,14 +55,26 @@ export async function* pack(
   if (!Array.isArray(images)) throw new TypeError("images are neither a list nor numbers with dims; write [image]");
   for (let at = 0; at < images.length; at += AT_ONCE) {
     signal?.throwIfAborted();
-    const { pictures, transfer } = await packPictures(images.slice(at, at + AT_ONCE), signal);
+    const { pictures, transfer } = await packPictures(images, at, AT_ONCE, signal);
     yield { images: { pictures }, transfer };
   }
 }
 
-/** Packs pictures for the worker, with the buffers that are transferred. */
-export async function packPictures(images: readonly ImageSource[], signal?: AbortSignal) {
-  const pictures = await Promise.all(images.map((image) => decode(image, signal)));
+/**
+ * Packs at most `count` pictures from `start` on for the worker, with the buffers that are transferred. An error names its place
+ * among several pictures.
+ */
+export async function packPictures(images: readonly ImageSource[], start: number, count: number, signal?: AbortSignal) {
+  const decodeOne = async (image: ImageSource, offset: number) => {
+    try {
+      return await decode(image, signal);
+    } catch (cause) {
+      // A call that was taken back rejects with the reason for that.
+      if (images.length === 1 || signal?.aborted) throw cause;
+      throw new Error(`image ${start + offset}: ${messageOf(cause)}`, { cause });
+    }
+  };
+  const pictures = await Promise.all(images.slice(start, start + count).map(decodeOne));
   const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
   return { pictures, transfer };
 }

@@ -1,5 +1,5 @@
 // The placement of a computation: on WebGPU while that is wanted, verified and not lost, else on the CPU.
-import { messageOf } from "./bundle.js";
+import { messageOf } from "./given.js";
 import { CPU, type Gpu, openGpu, reopenGpu } from "./gpu.js";
 import type { DeviceInfo } from "./protocol.js";
 

@@ -1,5 +1,5 @@
 // An objective with its parameters and its inputs, and their JSON for core.
-import { checkKeys, inWords, isTyped } from "./given.js";
+import { checkKeys, checkOnce, inWords, isTyped } from "./given.js";
 import { checkFinite } from "./numbers.js";
 
 /** A matrix: rows of numbers. */
@@ -81,7 +81,10 @@ export interface Conditioning {
 const CONDITIONING = { ...SETTING, clipThreshold: true } satisfies Record<keyof (Setting & Conditioning), true>;
 
 /** The parameters of a setting by name; throws if a number among them is not finite. */
-export function parametersOf({ kernel, temperature, lambda, params }: Setting): Record<string, unknown> {
+export function parametersOf(setting: Setting): Record<string, unknown> {
+  const { kernel, temperature, lambda, params } = setting;
+  const own = { objective: true, variant: true, name: true, kernel, temperature, lambda };
+  checkOnce("params", params, own);
   const parameters = { kernel: kernelOf(kernel), temperature, lambda, ...params };
   checkFinite(parameters);
   return parameters;
@@ -106,6 +109,8 @@ export function caseOf(setting: Setting, views: readonly GivenRows[] | undefined
   for (const [name, rows] of Object.entries({ view_a, view_b })) checkRows(name, rows);
   if (!isTyped(z)) checkRows("z", z);
   for (const [name, list] of Object.entries({ labels, bias })) checkList(name, list);
+  const own = { view_a: true, view_b: true, z: true, labels: true, bias: true, inputs_normalised: true };
+  checkOnce("others", others, own);
   const inputs = { ...others, view_a, view_b, z, labels, bias, inputs_normalised: normalised };
   checkFinite(inputs);
   const { objective, variant } = setting;

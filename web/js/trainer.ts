@@ -248,7 +248,7 @@ function countsOf(images: Images, testImages: number | undefined): { images: num
   if (typeof images !== "number") {
     throw new TypeError(`images is ${inWords(images)}, expected a number of digits or a list of { image, label }`);
   }
-  checkInteger("images", images, 1, MOST_DIGITS);
+  checkInteger("images", images, FEWEST, MOST_DIGITS);
   const held = testImages ?? 2000;
   checkInteger("testImages", held, FEWEST, MOST_DIGITS);
   return { images, testImages: held };
@@ -273,9 +273,9 @@ async function fitted(
   signal: AbortSignal | undefined,
 ): Promise<OwnImages> {
   const parts: Uint8Array[] = [];
+  const sources = images.map(({ image }) => image);
   for (let at = 0; at < images.length; at += CHUNK) {
-    const sources = images.slice(at, at + CHUNK).map(({ image }) => image);
-    const { pictures, transfer } = await packPictures(sources, signal);
+    const { pictures, transfer } = await packPictures(sources, at, CHUNK, signal);
     parts.push((await connection.call("fitToTrain", { pictures }, { signal, transfer })).pixels);
   }
   return { pixels: joined(parts), labels: Uint16Array.from(images, ({ label }) => label) };

@@ -1,7 +1,7 @@
 // The training run in the worker.
-import { messageOf } from "./bundle.js";
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
+import { messageOf } from "./given.js";
 import { CPU, checkAgreement, type Gpu, reasonForCpu } from "./gpu.js";
 import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";

@@ -45,6 +45,8 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert_eq!(result["invalid"], 1, "a field that is empty is pointed out");
     assert_eq!(result["steps"], "400", "an address without a number of steps leaves the usual one");
+    let refused = result["refused"].as_str().unwrap();
+    assert!(refused.contains("iterations=many, which is out of range"), "{refused}");
     assert!(result["late"].as_str().unwrap().contains("press Reset"), "{}", result["late"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
 
@@ -96,8 +98,12 @@ fn images_of_ones_own_are_trained_on(result: &Value, folder: &Path) {
     assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
     assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
     for text in result["broken"].as_array().unwrap() {
-        assert!(text.as_str().unwrap().contains("own/0/broken.png, which is left out"), "{text}");
+        let text = text.as_str().unwrap();
+        assert!(text.contains("own/0/broken.png was left out: no image could be read."), "{text}");
+        assert!(text.contains("2 files, such as own/1/a.txt, were left out"), "{text}");
     }
+    let status = result["broken"][0].as_str().unwrap();
+    assert!(status.contains("A step takes all 48 images."), "{status}");
     assert!(result["drawn"].as_str().unwrap().contains("digits that this page draws"), "{}", result["drawn"]);
     assert_eq!(result["unprepared"], 0, "a reset ends the preparation");
     let mut command = Command::new(program());

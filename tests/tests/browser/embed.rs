@@ -46,6 +46,11 @@ fn a_visitor_can_embed_a_folder() {
     assert!(after_failure[2].contains("checkpoint"), "{after_failure:?}");
     assert_eq!(result["focused"], 1, "a neighbour that was pressed keeps the focus");
     assert_eq!(result["dropped"], result["chosen"], "a folder that is dropped is one that is chosen");
+    let omissions = result["omissions"].as_str().unwrap();
+    assert!(
+        omissions.contains("embedded. pictures/notes.txt was left out: no image to this browser."),
+        "{omissions}"
+    );
     let pictures: Vec<String> = data.images.iter().map(|name| format!("pictures/{name}")).collect();
     assert_eq!(result["second"], json!([pictures[1], format!("to {}", pictures[1])]));
     assert_ne!(result["neighbour"], result["second"][1]);

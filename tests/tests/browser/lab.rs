@@ -26,6 +26,15 @@ fn a_visitor_can_use_the_loss_lab() {
     let loss = numbers(&result["drag"]["loss"]);
     assert!((loss[0] - loss[1]).abs() > 1e-4, "{loss:?}");
     assert_eq!(result["painted"], json!([0.6]));
+    assert_eq!(result["isUntouched"], true, "the right button of the mouse moves a point");
+    assert_eq!(
+        result["starts"],
+        json!([-1, 0, 1]),
+        "the start is that of the address, then that of the seed"
+    );
+    let sides = ["Fair-CCLK, left", "Fair-CCLK, right", "Fair-CCLK, left, which takes other weights"];
+    assert_eq!(result["sides"], json!(sides), "whose weights are shown");
+    assert_eq!(result["pressed"], 0, "other points are not those of the preset");
     an_address_restores_the_state(&result);
     exports_are_whole(&result);
     crate::snippets::are_kept(&result["snippets"]);
@@ -117,6 +126,9 @@ fn presets_show_what_they_tell(result: &Value) {
         assert_eq!(shown["status"], "", "{title}");
         assert!(shown["story"].as_str().unwrap().len() > 40, "{title}");
     }
+    let (pull, story) = (&result["uncoupled"], &presets["Uncouple the pair"]["story"]);
+    assert!(pull.as_str().unwrap().contains("left: pull of its other view 0.32"), "{pull}");
+    assert!(story.as_str().unwrap().contains("their pull is 0.32"), "{story}");
     let gradients = numbers(&presets["No ridge, no gradient"]["gradient"]);
     assert!(gradients[0] < gradients[1] / 2e5, "{gradients:?}");
     for loss in result["rested"].as_array().unwrap() {

@@ -53,7 +53,8 @@ fn encoders_are_freed_taken_back_and_kept() {
     assert!(aborted["share"].as_f64().unwrap() < 0.5, "a call that was taken back went on: {aborted}");
 
     let asked = &result["asked"];
-    assert_eq!(asked["modes"], json!(["reload"]), "a request is sent as it says");
+    let modes = json!(["reload", "no-cache"]);
+    assert_eq!(asked["modes"], modes, "a request is sent as it says, and a version is asked of the server");
     let unreachable = asked["unreachable"].as_str().unwrap();
     assert!(unreachable.contains("/data/absent.safetensors cannot be fetched: no network"), "{unreachable}");
 

@@ -103,7 +103,7 @@ fn wrong_calls_are_refused(messages: &Map<String, Value>) {
     for (what, expected) in [
         ("unknown", "no-such"),
         ("batch", "batch is 0, expected an integer from 2"),
-        ("many", "images is 1000000000, expected an integer from 1 to 100000"),
+        ("many", "images is 1000000000, expected an integer from 2 to 100000"),
         ("alone", "batch is 1, expected an integer from 2"),
         ("none", "iterations is 0, expected an integer from 1"),
         ("text", "images is the string \"64\", expected a number of digits or a list"),

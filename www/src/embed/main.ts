@@ -3,6 +3,7 @@ import { acceptFiles } from "../drop.js";
 import { element, setText } from "../element.js";
 import { deviceOf, type Loaded, loadEncoder } from "../load-encoder.js";
 import { ImageMap } from "../map.js";
+import { isImage, leftOut } from "../omissions.js";
 import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
 import { inSlices } from "../slices.js";
@@ -32,6 +33,8 @@ let encoderAddress = "";
 let isLoading = false;
 /** The images that the next encoder embeds: those shown, or newer ones. */
 let images: readonly Named[] = [];
+/** Says which of the files that came with them were not taken. */
+let omission = "";
 /** Vectors of the current encoder. */
 let shown: { readonly collection: Collection; readonly space: Space } | undefined;
 let chosen = -1;
@@ -85,10 +88,14 @@ void load(given ? nameOf(given) : titleOf(shipped.value), given ?? shipped.value
 function take(files: readonly File[]): void {
   const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
   if (checkpoint) void load(nameOf(checkpoint.name), checkpoint);
-  const pictures = files.filter(({ type }) => type.startsWith("image/"));
-  const named = sorted(pictures).map((source) => ({ name: pathOf(source), source }));
-  if (named.length > 0) void embed(named);
-  else if (!checkpoint && files.length > 0) say("There is neither image nor checkpoint among these files.", "error");
+  const named = sorted(files.filter(isImage)).map((source) => ({ name: pathOf(source), source }));
+  const others = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
+  if (named.length > 0) {
+    omission = leftOut(others.map(pathOf), "no image to this browser");
+    void embed(named);
+  } else if (!checkpoint && files.length > 0) {
+    say("There is neither image nor checkpoint among these files.", "error");
+  }
 }
 
 async function load(title: string, source: string | File): Promise<void> {
@@ -142,6 +149,7 @@ async function takeDrawn(): Promise<void> {
     const data = new Uint8ClampedArray(pixels.subarray(at * size, (at + 1) * size));
     return { name: `digit ${at + 1}: ${label}`, source: new ImageData(data, width, height) };
   });
+  omission = "";
   await embed(digits);
 }
 
@@ -164,8 +172,9 @@ async function embed(named: readonly Named[], failure?: string): Promise<void> {
     await show(collection, signal);
     const skipped = collection.unreadable;
     const { length } = collection.names;
-    if (skipped.length > 0) tell(`No image could be read from ${skipped.join(", ")}.`, "error");
-    else tell(`${counted(length, "image")} ${length === 1 ? "was" : "were"} embedded.`);
+    const notes = [`${counted(length, "image")} ${length === 1 ? "was" : "were"} embedded.`, omission];
+    if (skipped.length > 0) notes.push(leftOut(skipped, "no image could be read"));
+    tell(notes.filter(Boolean).join(" "), skipped.length > 0 ? "error" : "info");
   } catch (error) {
     if (signal !== work.signal) return;
     images = shown?.collection.sources ?? images;

@@ -45,8 +45,8 @@ export class Arena {
     canvas.setAttribute("aria-describedby", "keys");
     canvas.addEventListener("pointerdown", (event) => this.#take(event));
     canvas.addEventListener("pointermove", (event) => this.#drag(event));
-    canvas.addEventListener("pointerup", () => this.#release());
-    canvas.addEventListener("pointercancel", () => (this.#held = undefined));
+    canvas.addEventListener("pointerup", (event) => event.isPrimary && this.#release());
+    canvas.addEventListener("pointercancel", (event) => event.isPrimary && (this.#held = undefined));
     canvas.addEventListener("pointerleave", () => this.#held || actions.focus(undefined));
     canvas.addEventListener("keydown", (event) => this.#press(event));
     // A finger scrolls the page, unless it holds something.
@@ -88,6 +88,8 @@ export class Arena {
   }
 
   #take(event: PointerEvent): void {
+    // A second finger, or another button of a mouse, takes nothing.
+    if (!event.isPrimary || event.button !== 0) return;
     const row = this.#find(this.#place(event));
     if (row === undefined && !(this.#view?.camera instanceof Turntable)) return;
     this.#held = row === undefined ? "sphere" : { row, hasMoved: false };
@@ -97,7 +99,7 @@ export class Arena {
 
   #drag(event: PointerEvent): void {
     const [view, held, place] = [this.#view, this.#held, this.#place(event)];
-    if (!view) return;
+    if (!view || !event.isPrimary) return;
     if (held === undefined) {
       const row = this.#find(place);
       if (row !== view.focus) this.actions.focus(row);

@@ -13,10 +13,10 @@ import { measure } from "./measure.js";
 import { PairPanel } from "./pair-panel.js";
 import { Panel } from "./panel.js";
 import type { Preset } from "./presets.js";
-import { copy, draw } from "./samples.js";
+import { copy, draw, type Samples } from "./samples.js";
 import { Side } from "./side.js";
 import { fromHash, type Snapshot, type State, toHash } from "./state.js";
-import { weightSchemeOf } from "./weight-scheme.js";
+import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
 
 const NAMES = ["left", "right"] as const;
 type Both<T> = readonly [T, T];
@@ -43,6 +43,8 @@ export class Lab {
   #focus: number | undefined;
   #marked: readonly number[] = [];
   #haveMoved = false;
+  /** The samples that an address brought, to which the visitor can go back. */
+  #given: Both<Samples> | undefined;
   #isRunning = false;
   /** True if evaluations are shown; with reduced motion, those of a run are skipped. */
   #isSeen = true;
@@ -102,9 +104,10 @@ export class Lab {
   restore({ state, moved }: Snapshot): void {
     this.#setState(state);
     const samples = draw(state.draw);
+    this.#given = moved;
     this.#haveMoved = moved !== undefined;
     for (const side of [0, 1] as const) {
-      this.sides[side].samples = moved?.[side] ?? copy(samples);
+      this.sides[side].samples = copy(moved?.[side] ?? samples);
       this.sides[side].choice = state.choices[side];
     }
     this.#camera = cameraFor(this.sides[0].samples);
@@ -133,8 +136,15 @@ export class Lab {
   }
 
   /** Draws the samples anew. */
-  redraw(change: Partial<State["draw"]> = {}): void {
+  redraw(change: Partial<State["draw"]>): void {
     this.restore({ state: { ...this.state, draw: { ...this.state.draw, ...change } } });
+  }
+
+  /** Goes back to the samples that an address brought, and from those, or without an address, to the ones of the seed. */
+  startOver(): void {
+    const [given, samples] = [this.#given, this.sides.map((side) => side.samples)];
+    const isThere = JSON.stringify(given) === JSON.stringify(samples);
+    this.restore({ state: this.state, ...(given && !isThere && { moved: given }) });
   }
 
   get snapshot(): Snapshot {
@@ -302,10 +312,7 @@ export class Lab {
       Object.entries(this.state.settings).filter(([name]) => !isNew || shared.has(name)),
     );
     // The map shows the weights of the latest choice.
-    const { variants = [] } = this.catalogue.offered.get(choice.objective) ?? {};
-    const weightScheme = this.catalogue.usesKernel(choice)
-      ? weightSchemeOf(choice.variant, variants)
-      : this.state.weightScheme;
+    const weightScheme = this.catalogue.usesKernel(choice) ? this.#weightSchemeOf(choice) : this.state.weightScheme;
     this.change({ choices, weightScheme, settings });
   }
 
@@ -318,16 +325,24 @@ export class Lab {
     element("kernel-section", HTMLElement).hidden = !usesKernel;
   }
 
-  /** Updates the matrices of the kernel, that of the left side where both have one. */
+  /** The weights that an objective with a kernel uses. */
+  #weightSchemeOf({ objective, variant }: Choice): WeightScheme {
+    return weightSchemeOf(variant, this.catalogue.offered.get(objective)?.variants ?? []);
+  }
+
+  /** Updates the matrices of the kernel: of a side that uses the weights that are shown, else of the first that has a kernel. */
   async #weigh(): Promise<void> {
-    const side = this.sides.find(({ choice }) => this.catalogue.usesKernel(choice));
-    if (!side) return;
     const { kernel, weightScheme, settings } = this.state;
+    const withKernel = this.sides.filter(({ choice }) => this.catalogue.usesKernel(choice));
+    const user = withKernel.find(({ choice }) => this.#weightSchemeOf(choice) === weightScheme);
+    const side = user ?? withKernel[0];
+    if (!side) return;
     const { lab, choice, samples } = side;
     const { objective, variant } = choice;
     const comparesPoints = this.catalogue.comparesPoints(choice);
+    const title = `${this.catalogue.offered.get(objective)?.title ?? objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
     const weighing = {
-      title: `${this.catalogue.offered.get(objective)?.title ?? objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`,
+      title: user ? title : `${title}, which takes other weights`,
       kernel,
       weightScheme,
       conditioning: this.catalogue.conditioningOf(choice, settings, kernel, samples.hues.length),

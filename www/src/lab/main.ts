@@ -32,8 +32,11 @@ if (location.hash === "") {
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
 onClick("run", () => lab.toggle());
 onClick("step", () => void lab.step());
-onClick("reset", () => lab.redraw());
-onClick("shuffle", () => lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGEST_SEED) }));
+onClick("reset", () => lab.startOver());
+onClick("shuffle", () => {
+  press(undefined);
+  lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGEST_SEED) });
+});
 
 const outside = element("outside", HTMLAnchorElement);
 outside.addEventListener("click", () => (outside.href = `./lab.html${toHash(lab.snapshot)}`));

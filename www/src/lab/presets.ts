@@ -68,7 +68,7 @@ export const PRESETS: readonly Preset[] = [
   {
     title: "Uncouple the pair",
     story:
-      "In NT-Xent a pair stands in its own denominator: drag its two views together, and their pull weakens, that of sample 1 to 0.33; drag them apart, and it grows to 1/bτ = 0.625, however the others lie. Decoupled Uniformity has no term for the pair. It spreads the means of the pairs, and the mean of two views is longer when the views are close: the pull is half of all the pushes, at any distance. Point at a sample to read both.",
+      "In NT-Xent a pair stands in its own denominator: the two views of sample 1 lie together, and their pull is 0.32; drag them apart, and it grows to 1/bτ = 0.625, however the others lie. Decoupled Uniformity has no term for the pair. It spreads the means of the pairs, and the mean of two views is longer when the views are close: the pull is half of all the pushes, at any distance. Point at a sample to read both.",
     state: state({ left: "nt-xent", right: "decoupled-uniformity", settings: { temperature: 0.1 } }),
   },
   {
@@ -80,7 +80,7 @@ export const PRESETS: readonly Preset[] = [
   {
     title: "No ridge, no gradient",
     story:
-      "As printed, Fair-CCLK weighs samples by (K + λI)⁻¹K. At λ = 10⁻⁵ that is nearly the identity: the denominator of a sample holds its own pair only, and the loss is log 16 = 2.773 wherever the points are. On the right the diagonal is left out and rows are made to sum to 1, so there is a gradient at any λ. Run both: the right side moves at once, the left one, whose gradient is 200,000 times as small, hardly at all. Raise λ to 1, and it is a tenth of that on the right. The hues of these samples lie well apart; where two are nearly equal, K is nearly singular, and λ has to be smaller still.",
+      "As printed, Fair-CCLK weighs samples by (K + λI)⁻¹K. At λ = 10⁻⁵ that is nearly the identity: the denominator of a sample holds its own pair only, and the loss is log 16 = 2.773 wherever the points are. On the right the diagonal is left out and rows are made to sum to 1, so there is a gradient at any λ. Run both: the right side moves at once, the left one, whose gradient is more than 200,000 times as small, hardly at all. Raise λ to 1, and it is a tenth of that on the right. The hues of these samples lie well apart; where two are nearly equal, K is nearly singular, and λ has to be smaller still.",
     state: state({
       left: "fair-cclk.paper",
       right: "fair-cclk",

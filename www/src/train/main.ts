@@ -2,18 +2,16 @@ import type { DeviceChoice, Reading, TrainerOptions } from "simile-web";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
 import { saveFile } from "../save.js";
-import { messageOf, placeOf, say } from "../words.js";
+import { counted, messageOf, placeOf, say } from "../words.js";
 import type { Colouring } from "./cloud.js";
 import { Curves, SIDES } from "./curves.js";
 import { Learner } from "./learner.js";
 import { Panel } from "./panel.js";
+import { checkFractions, follow, numberOf, shared } from "./settings.js";
 import { DRAWN, ofFolder, type Source, withoutUnreadable } from "./source.js";
 
 /** The kernel of Fair-CCLK on colours from 0 to 255, as in the recipe. */
 const KERNEL = { name: "rbf", sigma: 20 };
-
-/** The settings of a run in the address, so that it can be shared. */
-const FIELDS = ["iterations", "batch", "temperature", "lambda", "seed"] as const;
 
 type State = "idle" | "preparing" | "running" | "pausing" | "paused" | "finished";
 
@@ -40,10 +38,16 @@ let generation = 0;
 let preparation = new AbortController();
 let [views, seconds] = [0, 0];
 
-follow(new URLSearchParams(location.search));
+const parameters = new URLSearchParams(location.search);
+const refused = follow(parameters);
+device.value = parameters.get("device") ?? "auto";
+// A select that has no such option is empty.
+if (!device.value) device.value = "auto";
+checkFractions();
 element("charts", HTMLElement).replaceChildren(...curves.elements);
 curves.clear(numberOf("iterations"));
 learnFrom(DRAWN);
+if (refused.length > 0) say(`The address has ${refused.join(", ")}, which is out of range; the form has its own.`, "error");
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -90,22 +94,9 @@ function learnFrom(chosen: Source): void {
   drawnButton.hidden = source === DRAWN;
 }
 
-/** Applies the settings in an address. */
-function follow(parameters: URLSearchParams): void {
-  for (const field of FIELDS) {
-    const [given, input] = [parameters.get(field), element(field, HTMLInputElement)];
-    if (given !== null) input.value = given;
-    // A field of numbers is empty after any other text.
-    if (input.value === "") input.value = input.defaultValue;
-  }
-  device.value = parameters.get("device") ?? "auto";
-  // A select that has no such option is empty.
-  if (!device.value) device.value = "auto";
-}
-
+/** Writes the settings of the run to the address, so that it can be shared. */
 function share(): void {
-  const settings = FIELDS.map((field): [string, string] => [field, `${numberOf(field)}`]);
-  history.replaceState(null, "", `?${new URLSearchParams([...settings, ["device", device.value]])}`);
+  history.replaceState(null, "", `?${new URLSearchParams({ ...shared(), device: device.value })}`);
 }
 
 async function start(): Promise<void> {
@@ -151,8 +142,8 @@ async function createBoth(steps: number, mine: number): Promise<readonly Learner
 
 function prepare(side: 0 | 1, steps: number, mine: number): Promise<Learner> {
   const panel = panels[side];
-  const batch = numberOf("batch");
-  return Learner.create(optionsOf(side, steps, batch), {
+  const batch = batchSize();
+  return Learner.create(optionsOf(side, steps, batch, mine), {
     onSteps: (step, loss, count, milliseconds) => {
       if (mine !== generation) return;
       panel.showStep(step, steps, loss);
@@ -175,7 +166,12 @@ function show(side: 0 | 1, reading: Reading): void {
   curves.note("leak", side, reading.step, Math.max(reading.leak, 0));
 }
 
-function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptions {
+/** Images in a step: a step takes each image once. */
+function batchSize(): number {
+  return Math.min(numberOf("batch"), source.trained);
+}
+
+function optionsOf(side: 0 | 1, iterations: number, batch: number, mine: number): TrainerOptions {
   const objective: TrainerOptions =
     side === 0
       ? { objective: "nt-xent" }
@@ -188,6 +184,8 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
     seed: numberOf("seed"),
     ...source.options,
     device: device.value as DeviceChoice,
+    // A device may be lost in the middle of a run.
+    onDevice: () => mine === generation && state === "running" && say(place()),
     signal: preparation.signal,
   };
 }
@@ -195,7 +193,9 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
 async function goOn(): Promise<void> {
   const mine = generation;
   enter("running");
-  say(`${place()}${source.omission && `.${source.omission}`}`);
+  const all = batchSize() < numberOf("batch") ? ` A step takes all ${counted(source.trained, "image")}.` : "";
+  const notes = all + source.omission;
+  say(`${place()}${notes && `.${notes}`}`);
   try {
     await Promise.all(learners.map((learner) => learner.run()));
   } catch (error) {
@@ -238,11 +238,13 @@ function fail(error: unknown): void {
 }
 
 async function save(side: 0 | 1): Promise<void> {
+  const mine = generation;
   try {
     const file = await learners[side]?.checkpoint();
     if (file) saveFile(`${SIDES[side].toLowerCase()}.safetensors`, "application/octet-stream", file);
   } catch (error) {
-    say(messageOf(error), "error");
+    // A reset disposes of the network.
+    if (mine === generation) say(messageOf(error), "error");
   }
 }
 
@@ -274,11 +276,8 @@ function showRate(): void {
   element("rate", HTMLElement).textContent = rate > 0 ? `${rate.toLocaleString("en")} views a second` : "";
 }
 
+/** Where both networks compute. */
 function place(): string {
-  const [first] = learners;
-  return first ? placeOf(first.device) : "";
-}
-
-function numberOf(id: string): number {
-  return element(id, HTMLInputElement).valueAsNumber;
+  const [left = "", right = ""] = learners.map(({ device }) => placeOf(device));
+  return left === right ? left : SIDES.map((title, side) => `${title}: ${side === 0 ? left : right}`).join("; ");
 }

@@ -1,22 +1,29 @@
 // The training images: digits that the page draws, or a folder of the visitor with a subfolder for each class.
 import { decodeImage, type TrainerOptions } from "simile-web";
+import { isImage, leftOut } from "../omissions.js";
 import { pathOf, sorted } from "../paths.js";
 import { counted } from "../words.js";
 
 /** Training images with their descriptions. */
 export interface Source {
-  readonly options: Pick<TrainerOptions, "images" | "testImages">;
+  readonly options: Required<Pick<TrainerOptions, "images" | "testImages">>;
+  /** Number of images to train on. */
+  readonly trained: number;
   /** The target of the probe, as a heading. */
   readonly subject: "Digit" | "Class";
   readonly description: string;
   /** Says which files are left out, if any are. */
   readonly omission: string;
-  /** Files that have to be decoded. */
+  /** The files of the folder. */
   readonly files: readonly File[];
 }
 
 const DIGITS = 4096;
 const TEST_DIGITS = 1000;
+
+/** Of so many images of a folder one is held out for the probe, and at least a few in all. */
+const HELD_OUT_OF = 5;
+const FEWEST = 2;
 
 /** Images that are decoded at once. */
 const CHUNK = 16;
@@ -24,6 +31,7 @@ const CHUNK = 16;
 /** Digits that core draws. */
 export const DRAWN: Source = {
   options: { images: DIGITS, testImages: TEST_DIGITS },
+  trained: DIGITS,
   subject: "Digit",
   description:
     `Learns from ${counted(DIGITS, "digit")} that this page draws, and is judged by ${TEST_DIGITS.toLocaleString("en")} ` +
@@ -33,40 +41,44 @@ export const DRAWN: Source = {
   files: [],
 };
 
-/** The images of a folder; each subfolder is a class. `unreadable` are files that were left out. */
+/** The images of a folder; each subfolder is a class. `unreadable` are images that cannot be decoded. */
 export function ofFolder(files: readonly File[], unreadable: readonly File[] = []): Source {
-  const images = sorted(files).filter((file) => file.type.startsWith("image/") && classOf(file) !== "");
+  const isSuitable = (file: File) => isImage(file) && classOf(file) !== "";
+  const damaged = new Set(unreadable);
+  const images = sorted(files).filter((file) => isSuitable(file) && !damaged.has(file));
   const classes = [...new Set(images.map(classOf))].sort();
-  const omission = omissionOf(unreadable);
+  const omission = omissionOf(
+    unreadable,
+    sorted(files).filter((file) => !isSuitable(file)),
+  );
   if (classes.length < 2) {
     throw new Error(`That folder has no two folders of images in it, one for each class.${omission}`);
   }
+  const testImages = Math.max(FEWEST, Math.ceil(images.length / HELD_OUT_OF));
   return {
-    options: { images: images.map((image) => ({ image, label: classes.indexOf(classOf(image)) })) },
+    options: { images: images.map((image) => ({ image, label: classes.indexOf(classOf(image)) })), testImages },
+    trained: images.length - testImages,
     subject: "Class",
     description:
       `Learns from four fifths of ${counted(images.length, "image")} of ${classes.length} classes ` +
       `(${classes.map((name, at) => `${at}: ${name}`).join(", ")}), and is judged by the rest; what Fair-CCLK is told ` +
       `is the mean colour of each.${omission}`,
     omission,
-    files: images,
+    files,
   };
 }
 
 /** The same source without the files that hold no image; `undefined` if there are none of these. */
 export async function withoutUnreadable({ files }: Source, signal: AbortSignal): Promise<Source | undefined> {
   const unreadable: File[] = [];
-  for (let at = 0; at < files.length; at += CHUNK) {
+  const images = sorted(files).filter(isImage);
+  for (let at = 0; at < images.length; at += CHUNK) {
     signal.throwIfAborted();
-    const chunk = files.slice(at, at + CHUNK);
+    const chunk = images.slice(at, at + CHUNK);
     const read = await Promise.all(chunk.map(isReadable));
     unreadable.push(...chunk.filter((_, index) => !read[index]));
   }
-  if (unreadable.length === 0) return undefined;
-  return ofFolder(
-    files.filter((file) => !unreadable.includes(file)),
-    unreadable,
-  );
+  return unreadable.length === 0 ? undefined : ofFolder(files, unreadable);
 }
 
 async function isReadable(file: File): Promise<boolean> {
@@ -83,10 +95,9 @@ function classOf(file: File): string {
   return pathOf(file).split("/").slice(1, -1).join("/");
 }
 
-function omissionOf([first, ...others]: readonly File[]): string {
-  if (!first) return "";
-  const name = pathOf(first);
-  return others.length === 0
-    ? ` No image could be read from ${name}, which is left out.`
-    : ` No image could be read from ${counted(1 + others.length, "file")}, such as ${name}; they are left out.`;
+/** Says what is left out, in sentences that follow another one. */
+function omissionOf(unreadable: readonly File[], others: readonly File[]): string {
+  const damaged = leftOut(unreadable.map(pathOf), "no image could be read");
+  const unsuitable = leftOut(others.map(pathOf), "no image to this browser, or not in the folder of a class");
+  return [damaged, unsuitable].map((sentence) => sentence && ` ${sentence}`).join("");
 }
