@@ -26,8 +26,8 @@ pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
 }
 
 /// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`.
-/// Lower is more uniform; 0 where all rows coincide, and approximately `-2 t d / (d - 1)` for rows spread over the
-/// sphere.
+/// Lower is more uniform; 0 where all rows coincide, never below `-2 t n / (n - 1)` of `n` rows, and about `-2 t + 2 t² / d` for rows
+/// spread over the sphere of many dimensions `d`.
 ///
 /// # Errors
 /// [`Error::Shape`] with fewer than two rows, [`Error::NotFinite`], [`Error::Parameter`] unless `t` is above

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that is
-//! constant on the training set carries no information: it becomes exactly 0 there, and is only shifted on other
+//! constant on the training set carries no information: it becomes 0 there, up to rounding, and is only shifted on other
 //! data.
 //!
 //! The released CCL-K probe does not standardise. This one does, because a ridge penalty on features of different

@@ -40,7 +40,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
     let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
     Ok(Some(ConditionalEmbedding {
-        form: Form::DenseF32(assemble(&groups, &blocks)),
+        form: Form::DenseF32(DenseF32::new(&kernel, z, assemble(&groups, &blocks))),
         accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
     }))
 }
@@ -53,7 +53,7 @@ fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
 }
 
 /// `W` in the order of the samples.
-fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> DenseF32 {
+fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Vec<f32> {
     let rows = groups.iter().map(Vec::len).sum();
     let mut places = vec![(0, 0); rows];
     for (group, members) in groups.iter().enumerate() {
@@ -66,7 +66,7 @@ fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> DenseF32 
             row[sample] = if weight.abs() < NEGLIGIBLE { 0.0 } else { weight as f32 };
         }
     });
-    DenseF32 { rows, values }
+    values
 }
 
 #[cfg(test)]

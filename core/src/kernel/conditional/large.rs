@@ -42,6 +42,7 @@ use simile_kernels::cpu::parallel;
 
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
+use super::isolated::IsolatedRows;
 use super::tiles::SymmetricTiles;
 use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
@@ -88,11 +89,11 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     if low_rank.trace_error() <= TRACE_ERROR * ridge {
         return ConditionalEmbedding::from_low_rank(&low_rank, ridge).map(Some);
     }
-    Ok(Elimination::new(kernel, z, ridge, &low_rank).and_then(Elimination::weights))
+    Ok(Elimination::new(kernel, z, ridge, &low_rank).and_then(|elimination| elimination.weights(kernel, z)))
 }
 
 /// The matrices of the [module](self) after steps 1 and 2.
-struct Elimination {
+pub(super) struct Elimination {
     ridge: f64,
     /// The samples of `P`, in the order in which they were chosen.
     pivots: Vec<usize>,
@@ -139,13 +140,13 @@ impl Elimination {
     }
 
     /// Steps 3 to 5: `W` with its bound; `None` if `S` is not positive definite in `f32`, or the bound is too large.
-    fn weights(self) -> Option<ConditionalEmbedding> {
+    fn weights(self, kernel: &Kernel, z: &Matrix) -> Option<ConditionalEmbedding> {
         let minus_x = self.schur.negative_inverse()?;
         let error = self.bound(&minus_x);
         if error.is_nan() || error > LARGEST_ERROR {
             return None;
         }
-        let weights = DenseF32 { rows: self.samples(), values: self.assemble(&minus_x) };
+        let weights = DenseF32::new(kernel, z, self.assemble(&minus_x));
         Some(ConditionalEmbedding { form: Form::DenseF32(weights), accuracy: Accuracy::Within(error) })
     }
 
@@ -300,6 +301,16 @@ fn flush_to_zero(value: f32) -> f32 {
 pub(super) struct DenseF32 {
     pub(super) rows: usize,
     pub(super) values: Vec<f32>,
+    /// The rows of samples whose weights are too small for `f32`.
+    pub(super) isolated: IsolatedRows,
+}
+
+impl DenseF32 {
+    /// `W` of the rows of `z`.
+    pub(super) fn new(kernel: &Kernel, z: &Matrix, values: Vec<f32>) -> Self {
+        let isolated = IsolatedRows::of(kernel, z, &values);
+        Self { rows: z.rows(), values, isolated }
+    }
 }
 
 #[cfg(test)]
@@ -307,6 +318,14 @@ pub(super) struct DenseF32 {
 mod tests {
     use super::super::solve_dense;
     use super::*;
+
+    impl Elimination {
+        /// `W` by elimination, whatever the number of samples.
+        pub(in super::super) fn of(kernel: &Kernel, z: &Matrix, ridge: f64) -> Option<ConditionalEmbedding> {
+            let low_rank = kernel.factorise(z, PIVOTS, |_| 0.0);
+            Self::new(kernel, z, ridge, &low_rank)?.weights(kernel, z)
+        }
+    }
 
     /// Values without order, the same on every run.
     fn uniform(rows: usize, columns: usize, scale: f64) -> Matrix {
@@ -334,8 +353,7 @@ mod tests {
             (Kernel::Laplacian { scale: 30.0 }, &long),
         ] {
             for ridge in [0.01, 1.0] {
-                let low_rank = kernel.factorise(z, PIVOTS, |_| 0.0);
-                let solved = Elimination::new(&kernel, z, ridge, &low_rank).and_then(Elimination::weights);
+                let solved = Elimination::of(&kernel, z, ridge);
                 assert!(solved.is_some(), "{kernel:?}, ridge {ridge}");
                 let solved = solved.unwrap();
                 let off = difference(&solved.to_matrix(), &solve_dense(&kernel.gram(z), ridge).unwrap());
@@ -375,8 +393,7 @@ mod tests {
     fn a_matrix_that_single_precision_cannot_solve_is_left_to_the_dense_solve() {
         let z = uniform(600, 3, 255.0);
         let kernel = Kernel::rbf(25.0);
-        let low_rank = kernel.factorise(&z, PIVOTS, |_| 0.0);
-        assert!(Elimination::new(&kernel, &z, 1e-7, &low_rank).and_then(Elimination::weights).is_none());
+        assert!(Elimination::of(&kernel, &z, 1e-7).is_none());
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod blocks;
 mod dense;
 mod device;
 mod groups;
+mod isolated;
 mod large;
 mod rescaled;
 mod ridge;

@@ -1,5 +1,6 @@
 //! Rescales rows of tiny weights for losses in which only the ratios of the weights of a row count, so that `f32` can represent them.
 
+use super::isolated::IsolatedRows;
 use super::{ConditionalEmbedding, Form};
 
 /// The largest weight of a rescaled row: shares down to 1e-38, the least number of `f32`, are no [negligible](super::device) weights.
@@ -9,8 +10,8 @@ impl ConditionalEmbedding {
     /// Multiplies each row whose largest weight of another sample is below `least`, so that this weight becomes 1e8. The negative
     /// weights of such a row and the sample's own become 0. The ratios of its positive weights do not change.
     ///
-    /// Returns `None` if there is no such row; with one, the matrix is not symmetric. Products of factors are left as they are: they
-    /// have no digits of so small a weight.
+    /// Returns `None` if there is no such row; with one, the matrix is not symmetric. Large batches have the rows of isolated samples
+    /// [apart](super::isolated). Products of factors are left as they are: they have no digits of so small a weight.
     pub(crate) fn rescaled(&self, least: f64) -> Option<Self> {
         let n = self.rows();
         let small: Vec<usize> = match &self.form {
@@ -19,11 +20,21 @@ impl ConditionalEmbedding {
             Form::Groups(groups) => small_rows(n, least, |i, j| groups.weight(i, j)),
             Form::DenseF32(weights) => small_rows(n, least, |i, j| f64::from(weights.values[i * n + j])),
         };
-        if small.is_empty() {
+        let isolated = match &self.form {
+            Form::DenseF32(weights) => Some(&weights.isolated),
+            _ => None,
+        };
+        let isolated: Vec<(usize, &[f32])> = isolated.into_iter().flat_map(IsolatedRows::iter).collect();
+        if small.is_empty() && isolated.is_empty() {
             return None;
         }
         let mut weights = self.to_matrix();
-        for i in small {
+        for &(i, shares) in &isolated {
+            weights.row_mut(i).iter_mut().zip(shares).for_each(|(weight, &share)| *weight = f64::from(share));
+        }
+        let small =
+            small.into_iter().filter(|i| isolated.binary_search_by_key(i, |&(sample, _)| sample).is_err());
+        for i in isolated.iter().map(|&(sample, _)| sample).chain(small) {
             let row = weights.row_mut(i);
             row[i] = 0.0;
             let largest = row.iter().fold(0.0_f64, |most, &weight| most.max(weight));

@@ -12,11 +12,13 @@
 //! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
 //! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
 //! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used. Representations on
-//! a GPU stay there: `W` is then made by operations of the device. No gradient flows into `z`.
+//! a GPU stay there: `W` is then made by operations of the device, in `f32`, where a sample whose kernel values with all others are
+//! below 1e-7 has weights of rounding alone, or none and then no loss; on the CPU it has those of its nearest samples. With a
+//! wider kernel both agree. No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
 //! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
-//! that term.
+//! that term. The anchor's loss is then about 16 lower, so that `aux.anchors_clamped` counts such anchors.
 //!
 //! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
 //! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not have them.
@@ -32,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{PairwiseLoss, Positives, log_add, other_view};
+use crate::loss::pairwise::{PairwiseLoss, Positives, Reductions, log_add, other_view};
 use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 use crate::numeric::matrix::check_values;
 
@@ -211,17 +213,23 @@ fn as_printed(
     operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let mass = (views.size - 1) as f64;
+    // The denominator over `exp(shift)`, where `shift` is the logarithm of its largest term.
+    let denominator = |reductions: &Reductions, estimate: &SignedEstimate| {
+        let own = reductions.means[0].clone();
+        let shift = estimate.largest().max_pair(own.clone());
+        let positive = (own - shift.clone()).exp();
+        (positive + estimate.relative_to(&shift) * mass, shift)
+    };
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
         let operator = operators.of(side);
         let diagonal = operator.diagonal();
         signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|reductions| {
             let estimate = SignedEstimate::of(reductions, &diagonal);
-            let own = reductions.means[0].clone();
-            let shift = estimate.largest().max_pair(own.clone());
-            let positive = (own.clone() - shift.clone()).exp();
-            let denominator = positive + estimate.relative_to(&shift) * mass;
-            denominator.clamp_min(FLOOR).log() + shift - own
+            let (sum, shift) = denominator(reductions, &estimate);
+            sum.clamp_min(FLOOR).log() + shift - reductions.means[0].clone()
         })
     })?;
-    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+    let margin =
+        |reductions: &Reductions, estimate: &SignedEstimate| denominator(reductions, estimate).0 - FLOOR;
+    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a, margin)
 }

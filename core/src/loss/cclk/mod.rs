@@ -73,8 +73,10 @@ const PARAMETERS: &[Parameter] = &[
         1e-6,
         "weights below this are set to 0, as released",
     )
-    .between(1e-9, 1.0),
-    Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed"),
+    .between(1e-9, 1.0)
+    .only_in("released"),
+    Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed")
+        .only_in("paper"),
 ];
 
 /// Settings of the three objectives.

@@ -4,9 +4,9 @@ def conditional_negatives(view_a, view_b, z_a, z_b, temperature, ridge, kernel, 
         ways = [(view_a, view_b, z_a), (view_b, view_a, z_b)] if symmetric else [(view_a, view_b, z_a)]
         losses = []
         for anchors, candidates, z in ways:
-            s, estimate, sizes = as_printed(anchors, candidates, z, temperature, ridge, kernel)
+            s, estimate, parts = as_printed(anchors, candidates, z, temperature, ridge, kernel)
             own = s.diagonal()
-            floor = 1e-7 * torch.stack([own.exp(), *sizes]).amax(0)
+            floor = 1e-7 * torch.stack([own.exp(), *(part.abs() for part in parts)]).amax(0)
             denominator = torch.maximum(own.exp() + (len(s) - 1) * estimate, floor)
             losses.append((denominator.log() - own).mean())
         return sum(losses) / len(losses)

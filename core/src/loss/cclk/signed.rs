@@ -54,6 +54,12 @@ impl SignedEstimate {
         self.own.clone().max_pair(self.above.clone()).max_pair(self.below.clone())
     }
 
+    /// The largest logarithm of a term with a positive weight; [`EMPTY`] if there is none.
+    pub(super) fn largest_positive(&self) -> Tensor<1> {
+        let is_negative = self.own_sign.clone().lower_equal_elem(0.0);
+        self.own.clone().mask_fill(is_negative, EMPTY).max_pair(self.above.clone())
+    }
+
     /// The estimate divided by `exp(shift)`.
     pub(super) fn relative_to(&self, shift: &Tensor<1>) -> Tensor<1> {
         let term = |log: &Tensor<1>| (log.clone() - shift.clone()).exp();
@@ -61,29 +67,36 @@ impl SignedEstimate {
     }
 }
 
-/// Adds the estimate of each anchor of view a, if it is finite, and its weights, if details are requested.
+/// Adds what concerns the anchors of view a, if details are requested: the estimate, if it is finite, its weights, and the number
+/// of anchors whose sum is clamped. `margin` is above 0 for the others.
 pub(super) fn with_kceo_diagonal(
     evaluation: Evaluation,
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
     operator: &DeviceEmbedding,
+    margin: impl Fn(&Reductions, &SignedEstimate) -> Tensor<1>,
 ) -> Result<Evaluation> {
     if !batch.is_detailed() {
         return Ok(evaluation);
     }
     let diagonal = operator.diagonal();
-    let estimate =
-        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|reductions| {
-            let estimate = SignedEstimate::of(reductions, &diagonal);
-            estimate.relative_to(&estimate.own.zeros_like())
-        })?;
+    let per_anchor = |value: &dyn Fn(&Reductions, &SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
+        let sums = signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?;
+        Ok(sums
+            .evaluate(|reductions| value(reductions, &SignedEstimate::of(reductions, &diagonal)))?
+            .per_anchor)
+    };
+    let estimate = per_anchor(&|_, estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
+    let clamped = per_anchor(&margin)?.lower_equal_elem(0.0);
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
-    let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
+    let evaluation = evaluation
+        .with_aux("W", Aux::Tensor(operator.apply(identity)))
+        .with_aux("anchors_clamped", Aux::Scalar(clamped.float().sum()));
     // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
     let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
     Ok(match settings.temperature.recip() <= largest {
-        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),
+        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate)),
         false => evaluation,
     })
 }

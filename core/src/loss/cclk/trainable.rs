@@ -81,8 +81,8 @@ impl Default for TrainableFairCclk {
 }
 
 impl TrainableFairCclk {
-    /// `W` and its derivative with respect to `log sigma`, each row divided by the largest weight of another sample: that changes
-    /// no share, and the backward step of the division into shares squares a sum that may be below the least float.
+    /// `W` and its derivative with respect to `log sigma`, each row without the own one and divided by the largest of the
+    /// others: that changes no share, and the backward step of the division into shares squares a sum that may be below the least float.
     fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
         let (n, sigma) = (z.rows(), log_sigma.exp());
         if !BANDWIDTHS.contains(&sigma) {
@@ -115,8 +115,10 @@ impl TrainableFairCclk {
         let largest = |i| (0..n).filter(|&j| j != i).map(|j| weight(i, j)).fold(0.0, f64::max);
         let scales: Vec<f64> =
             (0..n).map(|i| Some(largest(i)).filter(|&most| most > 0.0).unwrap_or(1.0)).collect();
-        let weights = Matrix::from_fn(n, n, |i, j| weight(i, j) / scales[i]);
-        Ok((weights, Matrix::from_fn(n, n, |i, j| self.lambda * change[(i, j)] / scales[i])))
+        // The own weight is no share, and divided by a small scale it would be no number in `f32`.
+        let of_others = |i, j, value: f64| if i == j { 0.0 } else { value / scales[i] };
+        let weights = Matrix::from_fn(n, n, |i, j| of_others(i, j, weight(i, j)));
+        Ok((weights, Matrix::from_fn(n, n, |i, j| of_others(i, j, self.lambda * change[(i, j)]))))
     }
 
     /// The loss from unit rows of both views, stacked, and `W`.
@@ -220,6 +222,21 @@ mod tests {
                 assert!(error < 1e-6, "{kernel:?} at log sigma {log_sigma}: {error}");
             }
         }
+    }
+
+    /// The own weight, divided by those of a sample that is far from all others, is no number in `f32`.
+    #[test]
+    fn a_far_sample_has_a_loss_in_single_precision() {
+        let z = || Matrix::column(&[0.0, 0.1, 20.0]);
+        let loss = |dtype: DType| {
+            let view = |seed| random(3, 4, seed).cast(dtype);
+            let batch = Batch::views(view(1), view(2))
+                .with_condition("z", z())
+                .with_tensor("log_sigma", place(&Matrix::column(&[0.0])).cast(dtype));
+            read(TrainableFairCclk::default().evaluate(&batch).unwrap().loss.unsqueeze())[(0, 0)]
+        };
+        let (single, double) = (loss(DType::F32), loss(DType::F64));
+        assert!((single - double).abs() < 1e-5, "{single} {double}");
     }
 
     #[test]

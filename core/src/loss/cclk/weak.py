@@ -13,9 +13,9 @@ def weaksup_cclk(
         ways = [(view_a, view_b), (view_b, view_a)] if symmetric else [(view_a, view_b)]
         losses = []
         for anchors, candidates in ways:
-            s, estimate, sizes = as_printed(anchors, candidates, z, temperature, lambda_, kernel)
+            s, estimate, (own, above, _) = as_printed(anchors, candidates, z, temperature, lambda_, kernel)
             others = s.exp().sum(1) - s.diagonal().exp()
-            largest = torch.stack(sizes).amax(0)
+            largest = torch.maximum(own, above)
             # An anchor without positives has a finite loss.
             largest = largest.where(largest > 0, (others.log() - 60).exp())
             positives = torch.maximum(estimate, 1e-7 * largest)

@@ -17,9 +17,10 @@
 //! feature that its partners lack, such as a colour, the own pair can be that positive, and a form that keeps it
 //! then learns little from the partners.
 //!
-//! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times its own largest
-//! term, and takes the gradient of that term. An anchor whose weights are all 0 has `exp(-60)` times the sum of the negatives in place
-//! of that term, so that its loss is finite.
+//! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times the largest of its terms with a positive
+//! weight, and takes the gradient of that term, which draws the anchor to samples that share its condition. An anchor without positive
+//! weights has `exp(-60)` times the sum of the negatives in place of that term, so that its loss is finite.
+//! `aux.anchors_clamped` counts both.
 //!
 //! In `f32` a `P_i` near 0 loses digits, because it is a difference of sums: rounding errors grow by the factor
 //! `sum_j |w_ji| exp s_ij / |P_i|`. For 37 samples without structure, a cosine kernel, `lambda` from 0.01 to 1 and
@@ -117,14 +118,28 @@ fn as_printed(
         sums.evaluate(|reductions| {
             let estimate = SignedEstimate::of(reductions, &diagonal);
             let negatives = reductions.sums[2].clone();
-            let largest = estimate.largest();
-            let has_none = largest.clone().lower_elem(EMPTY / 2.0);
-            let largest = largest.mask_where(has_none, negatives.clone() - SPAN);
-            let positive = estimate.relative_to(&largest).clamp_min(FLOOR).log() + largest;
+            let positive = printed_positive(&estimate, &negatives);
             log_add(positive.clone(), negatives) - positive
         })
     })?;
-    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+    let margin = |_: &Reductions, estimate: &SignedEstimate| above_floor(estimate);
+    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a, margin)
+}
+
+/// `log P_i` as printed, clamped.
+fn printed_positive(estimate: &SignedEstimate, negatives: &Tensor<1>) -> Tensor<1> {
+    let (largest, positive) = (estimate.largest(), estimate.largest_positive());
+    let has_none = positive.clone().lower_elem(EMPTY / 2.0);
+    let floor = positive.mask_where(has_none, negatives.clone() - SPAN) + FLOOR.ln();
+    // Where it is not clamped, the largest term is at most twice the largest positive one.
+    let log = estimate.relative_to(&largest).clamp_min(FLOOR / 4.0).log() + largest;
+    log.mask_where(above_floor(estimate).lower_equal_elem(0.0), floor)
+}
+
+/// `P_i` less its lower bound, over the largest of its terms.
+fn above_floor(estimate: &SignedEstimate) -> Tensor<1> {
+    let largest = estimate.largest();
+    estimate.relative_to(&largest) - (estimate.largest_positive() - largest).exp() * FLOOR
 }
 
 fn as_released(
@@ -193,21 +208,51 @@ fn normalised(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::loss::finite_difference::{gradient_error, place, value};
+    use crate::loss::finite_difference::{gradient_error, place, read, value};
+    use crate::loss::objective::Aux;
     use crate::numeric::matrix::Matrix;
+
+    /// Rows on a circle.
+    fn at(degrees: [f64; 3]) -> Tensor<2> {
+        place(&Matrix::from_fn(3, 2, |i, j| {
+            let radians = degrees[i].to_radians();
+            if j == 0 { radians.cos() } else { radians.sin() }
+        }))
+    }
+
+    /// As printed, an anchor whose estimate is negative, because samples of another condition are nearer than its own pair, is
+    /// drawn to its pair and pushed away from the others; it is not drawn to those by its negative weights.
+    #[test]
+    fn an_anchor_with_a_negative_estimate_is_drawn_to_its_pair() {
+        let of_a = [0.0, 200.0, 220.0];
+        let of_b: [f64; 3] = [150.0, 30.0, 210.0];
+        let batch = Batch::views(at(of_a), at(of_b))
+            .with_condition("z", Matrix::column(&[1.0, -1.0, -1.0]))
+            .with_details(true);
+        let settings = KernelWeights { variant: WeightScheme::Paper, ..KernelWeights::default() };
+        let evaluation = WeakSupCclk(settings.clone()).evaluate(&batch).unwrap();
+        let Aux::Scalar(clamped) = &evaluation.aux["anchors_clamped"] else { panic!("no number") };
+        assert_eq!(read(clamped.clone().unsqueeze())[(0, 0)], 1.0);
+
+        // (cos, sin) of the first anchor is (1, 0): the second component of the gradient is that along the circle.
+        let (cosines, slopes): (Vec<f64>, Vec<f64>) =
+            of_b[1..].iter().map(|angle| (angle.to_radians().cos(), angle.to_radians().sin())).unzip();
+        let weights: Vec<f64> = cosines.iter().map(|cosine| (cosine / 0.5).exp()).collect();
+        let repulsion = weights.iter().zip(&slopes).map(|(weight, slope)| weight * slope / 0.5).sum::<f64>()
+            / weights.iter().sum::<f64>();
+        let attraction = of_b[0].to_radians().sin() / 0.5;
+        let expected = (repulsion - attraction) / 3.0;
+        let gradient = read(evaluation.gradients["view_a"].clone())[(0, 1)];
+        assert!((gradient - expected).abs() < 1e-6, "{gradient} {expected}");
+        assert!(gradient_error(&WeakSupCclk(settings), &batch) < 1e-6);
+    }
 
     /// As printed, an anchor whose negatives are `e^17` times its positives is attracted with all of its gradient.
     #[test]
     fn a_hard_anchor_is_attracted() {
-        let at = |degrees: &[f64]| {
-            Matrix::from_fn(degrees.len(), 2, |i, j| {
-                let radians = degrees[i].to_radians();
-                if j == 0 { radians.cos() } else { radians.sin() }
-            })
-        };
         let batch = Batch::default()
-            .with_tensor("view_a", place(&at(&[0.0, 140.0, 250.0])))
-            .with_tensor("view_b", place(&at(&[150.0, 10.0, 240.0])))
+            .with_tensor("view_a", at([0.0, 140.0, 250.0]))
+            .with_tensor("view_b", at([150.0, 10.0, 240.0]))
             .with_condition(
                 "z",
                 Matrix::new(3, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap(),

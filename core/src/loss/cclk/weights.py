@@ -13,11 +13,11 @@ def weights(z, ridge, kernel, clip_threshold, variant, keeps_own=False):
 
 
 def as_printed(view_a, view_b, z, temperature, ridge, kernel):
-    """Cosines from one view to the other over the temperature, terms of either sign, and the sizes of their sums."""
+    """Cosines from one view to the other over the temperature, sums of terms of either sign, and their own, positive and
+    negative parts."""
     s = F.normalize(view_a, dim=1) @ F.normalize(view_b, dim=1).T / temperature
     terms = operator(z, ridge, kernel).to(s.dtype) * s.exp()
     rest = terms - torch.diag(terms.diagonal())
-    sizes = [terms.diagonal().abs(), rest.clamp_min(0).sum(1), -rest.clamp_max(0).sum(1)]
-    return s, terms.sum(1), sizes
+    return s, terms.sum(1), (terms.diagonal(), rest.clamp_min(0).sum(1), rest.clamp_max(0).sum(1))
 
 

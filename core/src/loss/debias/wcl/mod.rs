@@ -8,7 +8,7 @@
 //!
 //! | variant | weight of anchor `i` and negative `j` |
 //! |---|---|
-//! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of the batch |
+//! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of all anchors and negatives |
 //! | `released` | `1 + q_d / (q_d + q_b + 1e-6)` with `q_ij = exp s_ij`, each row divided by its Euclidean length |
 //!
 //! The two have opposite senses: the released weight is large if a pair is *similar* in `E_d` and not in `E_b`. The
