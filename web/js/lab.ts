@@ -84,6 +84,8 @@ export interface ListedParameter {
   readonly meaning: string;
   /** The meaning of `null`, where it is a value. */
   readonly null?: string;
+  /** The only form that reads it; all do if there is none. */
+  readonly form?: string;
   /** The names to choose from, of a choice. */
   readonly names?: readonly string[];
   /** The kernels to choose from, with the settings that each reads. */

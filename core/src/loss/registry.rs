@@ -184,7 +184,13 @@ pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box
 /// The settings of an objective as its type reads them. An objective of one form has no setting `variant`: a name of that
 /// form is taken, because documents name one for every objective.
 fn settings(spec: &Spec, variant: Option<&str>, mut parameters: Map<String, Value>) -> Result<Value> {
-    parameters.extend(variant.map(|variant| (VARIANT.to_owned(), variant.into())));
+    if let Some(variant) = variant {
+        let also = parameters.insert(VARIANT.to_owned(), variant.into());
+        if let Some(also) = also.filter(|also| also != variant) {
+            let reason = format!("`{VARIANT}` beside the parameters is {variant}; leave one of them out");
+            return Err(Error::parameter("params.variant", also, &reason));
+        }
+    }
     if spec.variants.len() < 2
         && let Some(variant) = parameters.remove(VARIANT)
     {
@@ -218,6 +224,14 @@ mod tests {
     use super::super::spec::{Form, Kind, Range, Scale, Slider};
     use super::*;
     use crate::kernel::Kernel;
+
+    #[test]
+    fn two_forms_at_once_are_refused() {
+        let of = |form: &str| build("fair-cclk", Some("paper"), json!({ "variant": form })).map(drop);
+        let error = of("released").unwrap_err().to_string();
+        assert!(error.contains("`params.variant` is \"released\"") && error.contains("leave one"), "{error}");
+        of("paper").unwrap();
+    }
 
     #[test]
     fn a_description_has_every_setting_of_the_objective_with_its_default() {

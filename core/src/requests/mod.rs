@@ -139,8 +139,24 @@ impl Request {
         }
     }
 
-    /// Warnings about a finite result: a bandwidth so small that no two samples are similar.
+    /// Warnings about a finite result: parameters that the form does not read, and a bandwidth so small that no two samples are
+    /// similar.
     pub fn warnings(&self) -> Vec<String> {
+        self.without_effect().chain(self.of_kernel()).collect()
+    }
+
+    fn without_effect(&self) -> impl Iterator<Item = String> {
+        let variant = self.variant.as_deref().or_else(|| self.params.get("variant")?.as_str());
+        let ignored = loss::spec(&self.objective).map(|spec| spec.without_effect(variant));
+        let given =
+            ignored.into_iter().flatten().filter(|parameter| self.params.get(parameter.name).is_some());
+        given.map(|parameter| {
+            let form = parameter.form.unwrap_or_default();
+            format!("`{}` has no effect: the form `{form}` alone reads it", parameter.name)
+        })
+    }
+
+    fn of_kernel(&self) -> Vec<String> {
         let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
         let Some(kernel) = kernel else { return Vec::new() };
         let kernel: Kernel = kernel;
@@ -397,6 +413,26 @@ mod tests {
         assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
         assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
         assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
+    }
+
+    #[test]
+    fn parameters_that_a_form_does_not_read_are_named() {
+        let said = |head: &str, params: &str| {
+            let case =
+                format!(r#"{{"objective": "fair-cclk", {head} "params": {{{params}}}, "inputs": {{}}}}"#);
+            Request::parse(&case).unwrap().warnings()
+        };
+        let clip = r#""clip_threshold": 0.5"#;
+        let expected = "`clip_threshold` has no effect: the form `released` alone reads it";
+        assert_eq!(said("", clip), [expected]);
+        assert_eq!(said(r#""variant": "released","#, r#""symmetric": true"#).len(), 1);
+        for (head, params) in [
+            (r#""variant": "released","#, clip.to_owned()),
+            ("", format!(r#""variant": "released", {clip}"#)),
+            (r#""variant": "paper","#, r#""symmetric": true"#.to_owned()),
+        ] {
+            assert_eq!(said(head, &params), Vec::<String>::new(), "{head} {params}");
+        }
     }
 
     #[test]

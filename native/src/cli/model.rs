@@ -9,6 +9,7 @@ use simile_core::nn::resnet::Stem;
 
 use super::{Device, Shard};
 use crate::config::probe::Probe;
+use crate::data::settings::Broken;
 
 /// Probe a trained encoder
 #[derive(Debug, Args)]
@@ -85,6 +86,9 @@ pub(crate) struct Embed {
     /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
+    /// What to do with a file that is no picture or cannot be read. A skipped one has no row; in .npy its row is NaN
+    #[arg(long, value_enum, default_value_t = Broken::Refuse)]
+    pub(crate) broken: Broken,
     /// Which variant of the run, by the name that the report shows [default: the last one]
     #[arg(long, alias = "arm", value_name = "NAME")]
     pub(crate) variant: Option<String>,
@@ -234,6 +238,6 @@ pub(crate) struct Loss {
 pub(crate) enum Precision {
     /// Single precision, as in training
     F32,
-    /// Double precision; not on every GPU
+    /// Double precision; not on every GPU. A kernel weighs more than 1024 samples partly in single precision
     F64,
 }

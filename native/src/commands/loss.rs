@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use burn::tensor::DType;
 use serde::Serialize;
 use serde_json::Value;
@@ -67,11 +67,19 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
         return Console::new(true).answer(&evaluate(case)?, String::new);
     }
     let mut stdout = std::io::stdout().lock();
+    let mut failed = 0;
     for case in &arguments.cases {
-        let answer = NamedAnswer { case, answer: evaluate(case)? };
-        writeln!(stdout, "{}", serde_json::to_string(&answer)?)?;
+        match evaluate(case) {
+            Ok(answer) => writeln!(stdout, "{}", serde_json::to_string(&NamedAnswer { case, answer })?)?,
+            Err(error) => {
+                line(format_args!("error: {error:#}"));
+                failed += 1;
+            }
+        }
     }
-    Ok(stdout.flush()?)
+    stdout.flush()?;
+    ensure!(failed == 0, "{failed} of {} cases have no answer, for the reasons above", arguments.cases.len());
+    Ok(())
 }
 
 /// Double precision where the device has it, unless the user asks for single.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use simile_core::error::Error;
+use simile_core::loss;
 
+use super::objective::ObjectiveSection;
 use super::sections::RecipeVariant;
 use super::selection::SelectionSection;
 use super::{Fault, Recipe, VARIANTS, numbers};
@@ -14,7 +16,23 @@ impl Recipe {
     /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its data is ignored.
     pub(super) fn check_given(&self) -> Result<(), Fault> {
         self.check()?;
+        self.variants().iter().try_for_each(|variant| self.check_use(variant))?;
         self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
+    }
+
+    /// Checks that the form of an objective reads each of its parameters.
+    fn check_use(&self, variant: &RecipeVariant) -> Result<(), Fault> {
+        let ObjectiveSection { name, variant: form, parameters, .. } = &variant.objective;
+        let mut ignored = loss::spec(name).into_iter().flat_map(|spec| spec.without_effect(form.as_deref()));
+        let Some(parameter) = ignored.find(|parameter| parameters.contains_key(parameter.name)) else {
+            return Ok(());
+        };
+        let reason = format!(
+            "`objective.{}` has no effect: the form `{}` of {name} alone reads it; leave it out, or set `objective.variant`",
+            parameter.name,
+            parameter.form.unwrap_or_default(),
+        );
+        Err(self.of_variant(variant, "objective", &reason))
     }
 
     /// Checks the rules that concern several keys.
@@ -71,20 +89,11 @@ impl Recipe {
         Ok(())
     }
 
-    /// Checks objective and method of a variant. A fault of a method that all variants share is one of the recipe.
+    /// Checks objective and method of a variant.
     fn check_variant(&self, variant: &RecipeVariant) -> Result<(), Fault> {
         variant.check(self.train.iterations as u64).map_err(|reason| {
             let section = if reason.contains("method") { "method" } else { "objective" };
-            match self.variants.iter().find(|own| own.name == variant.name) {
-                None => Fault::new(section, "", reason),
-                Some(own) => {
-                    let of_recipe = section == "method" && own.method.is_none();
-                    let place =
-                        if of_recipe { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
-                    let path = place.into_iter().chain([section.to_owned()]).collect();
-                    Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
-                }
-            }
+            self.of_variant(variant, section, &reason)
         })?;
         let method = variant.method();
         if self.train.batch < method.least_batch() {
@@ -103,10 +112,22 @@ impl Recipe {
         Ok(())
     }
 
+    /// A fault of a section of a variant; that of a method which all variants share is one of the recipe.
+    fn of_variant(&self, variant: &RecipeVariant, section: &str, reason: &str) -> Fault {
+        let Some(own) = self.variants.iter().find(|own| own.name == variant.name) else {
+            return Fault::new(section, "", reason);
+        };
+        let of_recipe = section == "method" && own.method.is_none();
+        let place = if of_recipe { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
+        let path = place.into_iter().chain([section.to_owned()]).collect();
+        Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
+    }
+
     /// Checks that views, and images in evaluation, have the size of the encoder's input.
     fn check_views(&self) -> Result<(), Fault> {
         self.augment.validate().map_err(|error| of_section("augment", &error))?;
         let side = self.encoder.config.input_size;
+        self.augment.numbers([side; 2]).map_err(|error| of_section("augment", &error))?;
         if self.augment.size.is_some_and(|size| size != side) {
             let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
             return Err(Fault::new("augment", "size", reason));

@@ -178,11 +178,26 @@ fn put_as_read(table: &mut Table, setting: &str) -> Result<(), String> {
 /// Sets the value at a path; returns the previous one. Missing sections are created: the reader of the recipe refuses
 /// unknown ones.
 fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
+    of_the_recipe(table, path)?;
     match path.split_last() {
         Some((&last, parents)) if !last.is_empty() => {
             Ok(section(table, parents)?.insert(last.to_owned(), value))
         }
         _ => Err("the key is empty".into()),
+    }
+}
+
+/// Refuses a key of the recipe's objective where each variant has its own.
+fn of_the_recipe(table: &Table, path: &[&str]) -> Result<(), String> {
+    match (path, table.get(VARIANTS)) {
+        (["objective", _, ..], Some(Value::Array(variants))) if !table.contains_key("objective") => {
+            Err(format!(
+                "the recipe has variants, each with its objective; write `{VARIANTS}.NAME.{}`; known: {}",
+                path.join("."),
+                names_of(variants).join(", ")
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -206,27 +221,46 @@ fn section<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
     Ok(table)
 }
 
-/// The variant whose name a path begins with, and the rest of the path. A name may have points, so that the longest one counts.
+/// The variant that a key belongs to, out of those of such names; none if it belongs to the recipe or to no known one.
+pub(crate) fn variant_of<'n>(key: &str, names: &'n [String]) -> Option<&'n str> {
+    match dotted(key).as_slice() {
+        [VARIANTS | FORMER_VARIANTS, inner @ ..] => {
+            longest(names, inner).and_then(|(at, _)| names.get(at)).map(String::as_str)
+        }
+        _ => None,
+    }
+}
+
+/// The names of variants, each at its index.
+fn names_of(variants: &[Value]) -> Vec<String> {
+    let name = |variant: &Value| variant.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    variants.iter().map(name).collect()
+}
+
+/// The index of the name that a path begins with, and the parts of the path that it takes. A name may have points, so that the longest
+/// one counts.
+fn longest(names: &[String], path: &[&str]) -> Option<(usize, usize)> {
+    (1..=path.len()).rev().find_map(|parts| {
+        let name = path[..parts].join(".");
+        Some((names.iter().position(|known| *known == name)?, parts))
+    })
+}
+
+/// The variant whose name a path begins with, and the rest of the path.
 fn variant<'a, 'p>(
     variants: &'a mut [Value],
     path: &'p [&'p str],
 ) -> Result<(&'a mut Table, &'p [&'p str]), String> {
-    let named = |variant: &Value| variant.get("name").and_then(Value::as_str).map(str::to_owned);
-    let names: Vec<Option<String>> = variants.iter().map(named).collect();
-    let longest = (1..=path.len()).rev().find_map(|parts| {
-        let name = Some(path[..parts].join("."));
-        Some((names.iter().position(|known| *known == name)?, parts))
-    });
-    if let Some((at, parts)) = longest
+    let names = names_of(variants);
+    if let Some((at, parts)) = longest(&names, path)
         && let Some(variant) = variants.get_mut(at).and_then(Value::as_table_mut)
     {
         return Ok((variant, &path[parts..]));
     }
-    let known: Vec<String> = names.into_iter().flatten().collect();
     Err(format!(
         "`{VARIANTS}.{}` does not begin with the name of a variant, as in `{VARIANTS}.NAME.objective.lambda`; known: {}",
         path.join("."),
-        known.join(", ")
+        names.join(", ")
     ))
 }
 

@@ -179,6 +179,17 @@ fn keys_of_another_data_set_are_refused() {
 }
 
 #[test]
+fn what_a_form_or_a_view_cannot_take_is_refused() {
+    let fair = ["objective.name=fair-cclk", "objective.kernel={ name = \"rbf\", sigma = 1 }"];
+    let with = |more: &[&'static str]| load(SMALL, &[&fair[..], more].concat());
+    let text = usage_error(with(&["objective.clip_threshold=0.1"]));
+    assert!(text.contains("`objective.clip_threshold` has no effect: the form `released`"), "{text}");
+    assert!(with(&["objective.clip_threshold=0.1", "objective.variant=released"]).is_ok());
+    let text = usage_error(load(SMALL, &["augment.blur={ kernel = 99 }"]));
+    assert!(text.contains("blur.kernel is 99") || text.contains("`blur.kernel` is 99"), "{text}");
+}
+
+#[test]
 fn keys_of_faces_and_splits_are_refused_where_they_have_no_effect() {
     let faces = |dataset: &str, set: &[&str]| load_set(dataset, "", set);
     let text = usage_error(faces("utkface", &["data.split.test=0.2"]));
@@ -444,6 +455,13 @@ fn a_wrong_setting_says_why() {
     let set = ["variant.Fair-CLK.objective.temperature=1".to_owned()];
     let text = usage_error(Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }));
     assert!(text.contains("known: SimCLR, Fair-CCLK"), "{text}");
+    for key in ["objective.temperature", "objective.kernel.sigma"] {
+        let set = [format!("{key}=0.3")];
+        let text = usage_error(Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }));
+        let remedy = format!("write `variant.NAME.{key}`; known: SimCLR, Fair-CCLK");
+        assert!(text.contains(&format!("--set {key}=0.3: the recipe has variants")), "{text}");
+        assert!(text.contains(&remedy), "{text}");
+    }
 }
 
 #[test]

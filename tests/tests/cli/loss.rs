@@ -44,6 +44,21 @@ fn a_case_comes_from_standard_input_too() {
 }
 
 #[test]
+fn a_case_without_an_answer_does_not_take_the_others_along() {
+    let place = written(&case("nt-xent", json!({ "temperature": 0.5 })));
+    fs::write(place.path().join("wrong.json"), case("nt-xnt", json!({})).to_string()).unwrap();
+    let cases = ["loss", "case.json", "wrong.json", "case.json"];
+    let output = simile(place.path(), &cases).assert().failure().code(1).get_output().clone();
+    let answers = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(answers.lines().count(), 2, "{answers}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("wrong.json: unknown objective `nt-xnt`") && text.contains("1 of 3 cases"),
+        "{text}"
+    );
+}
+
+#[test]
 fn precision_and_tiles_change_rounding_alone() {
     let place = written(&case("fair-cclk", json!({ "variant": "released", "kernel": { "name": "cosine" } })));
     let exact = answer(place.path(), &["loss", "case.json"])["loss"].as_f64().unwrap();

@@ -61,8 +61,7 @@ export class Catalogue {
 
   /** All parameters with a control, one of each name. */
   get parameters(): ListedParameter[] {
-    const names = [...this.offered.keys()];
-    const all = names.flatMap((objective) => this.parametersOf({ objective, variant: "" }));
+    const all = [...this.#parameters.values()].flat();
     return [...new Map(all.reverse().map((parameter) => [parameter.name, parameter])).values()];
   }
 
@@ -138,9 +137,11 @@ function keyOf({ objective, variant }: Choice): string {
 }
 
 /** The parameters of a form that have a control. Each is the same object at every call, by which controls know theirs. */
-function controlled({ name: objective, parameterDetails }: Offered, variant: string): ListedParameter[] {
+function controlled({ name: objective, parameterDetails, variants }: Offered, variant: string): ListedParameter[] {
   const { values } = formOf(objective, variant);
-  return parameterDetails.flatMap((parameter) => {
+  const form = variant || variants[0];
+  const isRead = (parameter: ListedParameter) => parameter.form === undefined || parameter.form === form;
+  return parameterDetails.filter(isRead).flatMap((parameter) => {
     if (parameter.kind === "kernel") return [BANDWIDTH];
     if (!hasControl(parameter)) return [];
     const { name, slider } = parameter;

@@ -321,6 +321,12 @@ impl Spec {
         self.inputs.iter().find(|input| input.name == name)
     }
 
+    /// The parameters that a form does not read, by their names; the default form without a `variant`.
+    pub fn without_effect(&self, variant: Option<&str>) -> impl Iterator<Item = &'static Parameter> {
+        let form = variant.or(self.variants.first().map(|form| form.name));
+        self.parameters.iter().filter(move |parameter| parameter.form.is_some() && parameter.form != form)
+    }
+
     /// True if it always requires the input of that name.
     pub fn needs(&self, name: &str) -> bool {
         self.required().any(|input| input.name == name)

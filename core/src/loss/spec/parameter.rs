@@ -23,6 +23,8 @@ pub struct Parameter {
     pub null: Option<&'static str>,
     /// Its meaning.
     pub meaning: &'static str,
+    /// The only form that reads it; all do if there is none.
+    pub form: Option<&'static str>,
     /// The number at which a slider starts: the default, or a common value where that is `null`.
     start: Option<f64>,
     /// The lowest and highest number worth trying, if the range is too wide to show it.
@@ -197,7 +199,7 @@ impl Parameter {
             DefaultValue::Integer(value) => Some(value as f64),
             _ => None,
         };
-        Self { name, symbol: None, kind, default, null: None, meaning, start, between: None }
+        Self { name, symbol: None, kind, default, null: None, meaning, form: None, start, between: None }
     }
 
     /// A number.
@@ -267,6 +269,11 @@ impl Parameter {
         Self { start: None, ..self.null_by_default("not checked") }
     }
 
+    /// The same parameter, which a single form reads.
+    pub(crate) const fn only_in(self, form: &'static str) -> Self {
+        Self { form: Some(form), ..self }
+    }
+
     /// The same parameter with a symbol for formulas.
     pub(crate) const fn symbol(self, symbol: &'static str) -> Self {
         Self { symbol: Some(symbol), ..self }
@@ -328,6 +335,7 @@ impl Serialize for Parameter {
         let optional = [
             ("names", names.map(|names| json!(names))),
             ("null", self.null.map(Value::from)),
+            ("form", self.form.map(Value::from)),
             ("symbol", self.symbol.map(Value::from)),
             ("slider", self.slider().map(|slider| json!(slider))),
             ("kernels", (self.kind == Kind::Kernel).then(|| json!(KERNELS))),
