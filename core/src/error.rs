@@ -95,6 +95,9 @@ pub enum Error {
     /// Another process failed in this step, so no process takes it; that process reports the reason.
     #[error("another process of this step failed")]
     PeerFailed,
+    /// Rows were not read any more, because somebody requested a stop.
+    #[error("the computation was stopped")]
+    Stopped,
 }
 
 impl Error {

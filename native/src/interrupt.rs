@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use anyhow::{Context as _, Result};
+use simile_core::error::Error;
 use tempfile::NamedTempFile;
 
 use crate::console::line;
@@ -24,8 +25,8 @@ const TOGETHER: Duration = Duration::from_secs(2);
 static LISTENING: Mutex<bool> = Mutex::new(false);
 /// The unit of work after which the process stops, in words.
 static UNIT: OnceLock<&str> = OnceLock::new();
-/// The unit of a run.
-const STEP: &str = "this step";
+/// The unit of a run: a step of the training or of a probe, or a batch of pictures.
+const STEP: &str = "this step or batch";
 /// The temporary files of this process.
 static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -141,6 +142,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// True if the user, or the system, requested a stop.
 pub(crate) fn is_requested() -> bool {
     SIGNAL.load(Ordering::SeqCst) != 0
+}
+
+/// Fails once a stop is requested, for computations of core.
+///
+/// # Errors
+/// [`Error::Stopped`].
+pub(crate) fn go_on() -> Result<(), Error> {
+    if is_requested() { Err(Error::Stopped) } else { Ok(()) }
 }
 
 /// The signal that requested a stop.

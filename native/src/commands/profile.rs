@@ -52,12 +52,14 @@ fn text(profile: &Profile) -> String {
             let row = [stage.name.into(), format!("{:.2}", stage.ms), format!("{:.1}", 100.0 * stage.share)];
             stages_table.add_row(row);
         }
+        // Batches are not full where there are fewer images than that.
+        let images = images_per_second * step_ms / 1e3;
         let all: f64 = stages.iter().map(|stage| stage.ms).sum();
         stages_table.add_row(["sum".into(), format!("{all:.2}"), "100.0".into()]);
         let _ = writeln!(
             text,
             "{name}: {step_ms:.2} ms per step, {:.2} of them on the host{}, {images_per_second:.0} images per second, \
-             over {steps} steps of {}\n{}\n{}",
+             over {steps} steps of {images:.0} images, where `train.batch` is {}\n{}\n{}",
             variant.host_ms,
             waiting(&variant.waiting),
             profile.batch,
@@ -65,7 +67,8 @@ fn text(profile: &Profile) -> String {
             cost_text(&variant.cost)
         );
         let total = variant.cost.step.total();
-        let per_second = |count: u64| count as f64 / (1e-3 * step_ms) / 1e9;
+        // The costs are those of a full batch.
+        let per_second = |count: u64| count as f64 * images / profile.batch as f64 / (1e-3 * step_ms) / 1e9;
         let _ = writeln!(
             text,
             "at this time per step: {:.1} GFLOP/s and {:.1} GB/s",

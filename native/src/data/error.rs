@@ -73,6 +73,9 @@ pub(crate) enum DataError {
     Disk { pictures: usize, bytes: u64, folder: PathBuf, free: u64 },
     #[error("cannot keep the decoded pictures in {}: {source}", path.display())]
     Cache { path: PathBuf, source: std::io::Error },
+    /// Decoding ended early on request.
+    #[error("stopped while pictures are decoded")]
+    Stopped,
     #[error("{}: {reason}", path.display())]
     Table { path: PathBuf, reason: String },
     #[error("cannot make the picture: {0}")]

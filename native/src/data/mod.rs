@@ -23,6 +23,7 @@ pub(crate) mod source;
 mod survey;
 
 pub(crate) use check::check;
+pub(crate) use error::DataError;
 pub(crate) use fetch::{Fetched, fetch};
 pub(crate) use files::numbers::check_memory;
 pub(crate) use missing::{catalogue, is_part, missing_files};

@@ -9,7 +9,9 @@ use crate::config::difference::{Difference, decisive};
 use crate::config::set::key_of;
 use crate::console::line;
 use crate::exit::usage;
+use crate::experiment::train::selection::ended_by;
 use crate::run_folder::folder::{RECIPE, RunFolder};
+use crate::run_folder::record::{Evaluation, Stopped};
 use crate::run_folder::state::RunState;
 
 /// The only key whose value can be increased when a run resumes.
@@ -52,12 +54,28 @@ pub(super) fn resumed_recipe(
         }));
     }
     if is_longer {
+        refuse_after_patience(&asked, state)?;
         line(format_args!(
             "the run continues from {} to {} iterations; from here on it follows the schedule of the longer run",
             begun.train.iterations, asked.train.iterations
         ));
     }
     Ok(Resumed { recipe: asked, is_longer, is_moved })
+}
+
+/// Refuses a longer run if `selection.patience` has ended every variant: it would end each again before its first step.
+fn refuse_after_patience(recipe: &Recipe, state: &RunState) -> Result<()> {
+    let Some(selection) = &recipe.selection else { return Ok(()) };
+    let ended = |evaluations: &[Evaluation]| ended_by(selection, evaluations);
+    match state.variants.iter().map(|variant| ended(&variant.evaluations)).collect::<Option<Vec<_>>>() {
+        Some(ended) => match ended.last() {
+            Some(Stopped { message, .. }) => Err(usage(format_args!(
+                "selection.patience ended the run ({message}), and would end a longer one there; begin another run with a larger one"
+            ))),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
 }
 
 /// The message for a key that is set and cannot change.

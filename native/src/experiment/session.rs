@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use simile_core::augment::Normalisation;
 use simile_core::data::Dataset;
+use simile_core::error::Error;
 use simile_core::nn::checkpoint::{Metadata, Weights};
 use simile_core::train::Trainer;
 
@@ -15,6 +16,7 @@ use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
+use crate::interrupt;
 use crate::peers::{Decision, Message, Status};
 use crate::run_folder::checkpoint_writer::CheckpointWriter;
 use crate::run_folder::folder::RunFolder;
@@ -148,6 +150,19 @@ impl Session {
     /// The interruption that the user requested, with the command that resumes.
     pub(super) fn interrupted(&self) -> anyhow::Error {
         Interrupted(format!("continue with `{}`", self.resume_command())).into()
+    }
+
+    /// Fails once a stop is requested.
+    ///
+    /// # Errors
+    /// The interruption, with the command that resumes.
+    pub(super) fn go_on(&self) -> Result<()> {
+        if interrupt::is_requested() { Err(self.interrupted()) } else { Ok(()) }
+    }
+
+    /// The error of a computation of core; that of one which stopped on request as the interruption.
+    pub(super) fn error_of(&self, error: anyhow::Error) -> anyhow::Error {
+        if matches!(error.downcast_ref(), Some(Error::Stopped)) { self.interrupted() } else { error }
     }
 
     /// The command that resumes the run.

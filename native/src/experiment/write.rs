@@ -32,7 +32,7 @@ pub(super) fn metrics(
     metrics: &Metrics,
 ) -> Result<()> {
     events.scalars(iteration as usize, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
-    events.flush()?;
+    events.show()?;
     session.log.flush().map(drop)
 }
 

@@ -53,6 +53,14 @@ impl MetricsLog {
         Ok(())
     }
 
+    /// Passes every line to the system, so that others can read it.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn show(&mut self) -> Result<()> {
+        self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
     /// Writes every line to the disk and returns the digest of the file.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 pub(crate) mod atomic_file;
 pub(crate) mod checkpoint_writer;
 pub(crate) mod digest;
-mod exact;
 pub(crate) mod figures;
 pub(crate) mod folder;
 pub(crate) mod lock;

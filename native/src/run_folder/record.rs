@@ -196,6 +196,14 @@ impl RunResult {
 }
 
 impl VariantResult {
+    /// The beginning of the warning about a kernel that is too narrow for the condition.
+    pub(crate) const ALL_APART: &str = "the kernel tells all images of the first batch apart";
+
+    /// True if its kernel is too narrow for the condition.
+    pub(crate) fn tells_all_apart(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.starts_with(Self::ALL_APART))
+    }
+
     /// The message of the divergence of its training, if it diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
         let stopped = self.stopped.as_ref().filter(|stopped| stopped.why == Why::Diverged);

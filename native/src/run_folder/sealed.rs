@@ -4,8 +4,6 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::run_folder::exact;
-
 /// The start of the last line, which has the checksum.
 const CHECKSUM: &str = ",\n  \"crc32c\": ";
 
@@ -14,7 +12,7 @@ const CHECKSUM: &str = ",\n  \"crc32c\": ";
 /// # Errors
 /// If the value cannot be written as JSON.
 pub(super) fn to_text(value: &impl Serialize) -> Result<String> {
-    let text = exact::to_text(value)?;
+    let text = serde_json::to_string_pretty(value)?;
     let open = text.trim_end_matches('}').trim_end();
     Ok(format!("{open}{CHECKSUM}{}\n}}\n", crc32c::crc32c(open.as_bytes())))
 }
@@ -28,5 +26,5 @@ pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     let (open, rest) = text.rsplit_once(CHECKSUM).context("it has no checksum")?;
     let checksum = rest.strip_suffix("\n}\n").context("its end is missing")?;
     ensure!(checksum == crc32c::crc32c(open.as_bytes()).to_string(), "its checksum is another one");
-    Ok(exact::from_bytes(text.as_bytes())?)
+    Ok(serde_json::from_str(text)?)
 }

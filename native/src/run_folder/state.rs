@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Recipe;
 use crate::run_folder::digest::{Digest, REMEDY};
-use crate::run_folder::exact;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use crate::run_folder::model::variant_file;
@@ -113,7 +112,7 @@ pub(crate) enum CheckpointKind {
 
 const DOCUMENT: &str = "state.json";
 /// The version of the format that this program writes and reads.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl RunState {
     /// The state at the start of a run.
@@ -299,7 +298,7 @@ impl RunState {
     /// If the folder cannot be written to.
     pub(crate) fn keep_figures(&mut self, folder: &RunFolder, done: usize, figures: &Figures) -> Result<()> {
         let name = format!("{STATE}/figures-{done}.json");
-        self.keep(folder, &name, exact::to_text(figures)?.as_bytes())?;
+        self.keep(folder, &name, serde_json::to_string_pretty(figures)?.as_bytes())?;
         self.figures = Some(name);
         Ok(())
     }
@@ -310,7 +309,7 @@ impl RunState {
     /// If the file is missing or has another digest.
     pub(crate) fn figures(&self, folder: &RunFolder) -> Result<Option<Figures>> {
         let Some(name) = self.figures.as_deref().filter(|name| is_of_state(name)) else { return Ok(None) };
-        let figures = exact::from_bytes(&self.file(folder, name)?);
+        let figures = serde_json::from_slice(&self.file(folder, name)?);
         figures.map(Some).with_context(|| format!("reading {}", folder.path(name).display()))
     }
 

@@ -85,11 +85,11 @@ impl EventLog {
         self.write(&Event { wall_time: since_epoch(), step, summary: Some(summary), ..Event::default() })
     }
 
-    /// Writes everything to the disk.
+    /// Passes everything to the system, so that TensorBoard shows it.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    pub(crate) fn show(&mut self) -> Result<()> {
         self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
         let mut log = EventLog::open(&folder, "Fair-CCLK").unwrap();
         log.scalars(7, [("loss", 0.5), ("top1", 0.0)]).unwrap();
-        log.flush().unwrap();
+        log.show().unwrap();
         let bytes = fs::read(&log.path).unwrap();
         let (mut at, mut events) = (0, Vec::new());
         while at < bytes.len() {

@@ -125,18 +125,16 @@ fn training_ends_when_nothing_gets_better() {
     assert_eq!(variant["iterations"], last["iteration"]);
     assert_eq!(variant["stopped"]["why"], "no-better", "twelve evaluations, each better: {evaluations:?}");
     assert!(evaluations.iter().any(|earlier| earlier["value"].as_f64() >= last["value"].as_f64()));
-    // Its steps since the last line and the last checkpoint are not lost: a longer run begins where it ended.
+    // Its steps since the last line and the last checkpoint are not lost. A longer run would end where it ended.
     let seldom = ["--set", "train.log_every=50", "--set", "train.checkpoint_every=50"];
     simile(place.path(), &[&["train", "mine.toml", "--out", "seldom"], &seldom[..]].concat())
         .assert()
         .success();
-    let variant = || result(&place.path().join("seldom"))["arms"][0].clone();
-    let ended = variant();
+    let ended = result(&place.path().join("seldom"))["arms"][0].clone();
     assert!(ended["final_loss"].as_f64().unwrap() > 0.0, "{ended}");
-    simile(place.path(), &["train", "--resume", "seldom", "--set", "train.iterations=30"]).assert().success();
-    for key in ["iterations", "final_loss", "last"] {
-        assert_eq!(variant()[key], ended[key], "{key}");
-    }
+    let longer = ["train", "--resume", "seldom", "--set", "train.iterations=30"];
+    let text = complaint(place.path(), &longer, 2);
+    assert!(text.contains("selection.patience ended the run (no better"), "{text}");
 }
 
 #[test]

@@ -21,6 +21,10 @@ use super::writer::{Decoded, Fault, Writer};
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Broken;
+use crate::interrupt;
+
+/// True once decoding is to end.
+type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// The readable pictures.
 #[derive(Debug)]
@@ -48,7 +52,7 @@ const MOST_IN_MEMORY: u64 = 4 << 30;
 ///
 /// # Errors
 /// Names the first unreadable picture, unless such are to be skipped; fails if there is room for the pictures neither on the
-/// disk nor in memory.
+/// disk nor in memory. [`DataError::Stopped`] if a stop is requested: the cache keeps what is decoded.
 pub(crate) fn read_pictures(
     root: &Path,
     files: &[String],
@@ -58,7 +62,7 @@ pub(crate) fn read_pictures(
 ) -> Result<Pictures> {
     let total = (files.len() as u64).saturating_mul(resize.bytes() as u64);
     let records = match cache.filter(|_| files.len() >= FEWEST) {
-        Some(cache) => match records(cache, root, files, resize) {
+        Some(cache) => match records(cache, (root, files), resize, &interrupt::is_requested) {
             Err(error @ (DataError::Cache { .. } | DataError::Disk { .. })) if total <= MOST_IN_MEMORY => {
                 line(format_args!("{error}; they stay in memory"));
                 None
@@ -72,7 +76,7 @@ pub(crate) fn read_pictures(
             let broken = records.broken();
             (ImageSet::new(Arc::new(records))?, broken)
         }
-        None => in_memory(root, files, resize, total)?,
+        None => in_memory((root, files), resize, total, &interrupt::is_requested)?,
     };
     if let (Broken::Refuse, [(at, reason), others @ ..]) = (rule, broken.as_slice()) {
         let path = path_of(root, files, *at);
@@ -95,7 +99,12 @@ fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
 
 /// The pictures in their file of the cache, after those that it lacks are decoded into it. A picture that the system does not
 /// read is among those that cannot be read, and the next run tries it again.
-fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
+fn records(
+    cache: &Cache,
+    (root, files): (&Path, &[String]),
+    resize: ResizeSpec,
+    stop: Stop<'_>,
+) -> Result<RecordFile> {
     let layout = Layout::new(root, resize);
     let (keys, sizes): (Vec<Key>, Vec<u64>) = keys_and_sizes(root, files).into_iter().unzip();
     let path = cache.record_file(&layout);
@@ -111,13 +120,19 @@ fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> 
     if let Some(records) = whole(&Unread::new())? {
         return Ok(records);
     }
-    let unread = fill(&path, &layout, (root, files), &keys)?;
+    let unread = fill(&path, &layout, (root, files), &keys, stop)?;
     whole(&unread)?.ok_or_else(|| failed(io::Error::other("pictures are not there after they were written")))
 }
 
 /// Decodes the pictures that a file of records lacks into it, except for those that the system does not read, which it returns.
 /// Runs that lack the same ones take turns, and share the work.
-fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &[Key]) -> Result<Unread> {
+fn fill(
+    path: &Path,
+    layout: &Layout,
+    files: (&Path, &[String]),
+    keys: &[Key],
+    stop: Stop<'_>,
+) -> Result<Unread> {
     let failed = |source| DataError::Cache { path: path.into(), source };
     let (mut progress, mut said, mut left) = (None, false, None);
     let mut unread = Unread::new();
@@ -146,7 +161,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
         left = Some(missing.len());
         let turn = missing.get(..TURN).unwrap_or(&missing);
         let mut at = turn.iter();
-        let all = decode((root, files), turn, layout.resize, (&mut progress, done), |pixels, decoded| {
+        let all = decode(files, turn, layout.resize, (&mut progress, done), stop, |pixels, decoded| {
             let keys = at.by_ref().filter_map(|&at| keys.get(at).copied());
             // The pictures first: keys would be taken for one picture more than there are.
             let pictures: Vec<(Key, Decoded)> =
@@ -183,10 +198,10 @@ fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
 
 /// All pictures in memory, zero where they cannot be read, and the unreadable ones with the reasons.
 fn in_memory(
-    root: &Path,
-    files: &[String],
+    (root, files): (&Path, &[String]),
     resize: ResizeSpec,
     total: u64,
+    stop: Stop<'_>,
 ) -> Result<(ImageSet, Vec<(usize, String)>)> {
     let mut pixels: Vec<u8> = Vec::new();
     let reserved = usize::try_from(total).ok().filter(|_| total <= MOST_IN_MEMORY);
@@ -196,7 +211,7 @@ fn in_memory(
     let mut decoded = Vec::new();
     let all: Vec<usize> = (0..files.len()).collect();
     let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
-    decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
+    decode((root, files), &all, resize, (&mut progress, 0), stop, |part, of_part| {
         pixels.extend_from_slice(part);
         decoded.extend(of_part);
         Ok(())
@@ -222,12 +237,13 @@ fn in_memory(
 /// The progress says how many are done, with those that were before.
 ///
 /// # Errors
-/// Those of `take`.
+/// Those of `take`; [`DataError::Stopped`] if it is to end, after `take` got what is decoded.
 fn decode(
     (root, files): (&Path, &[String]),
     numbers: &[usize],
     resize: ResizeSpec,
     (progress, before): (&mut Option<Progress>, usize),
+    stop: Stop<'_>,
     mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<()> + Send,
 ) -> Result<()> {
     let part = (PART_BYTES / resize.bytes().max(1)).clamp(1, PART);
@@ -235,6 +251,10 @@ fn decode(
     let mut whole = Part::default();
     let mut next = Part::default();
     for numbers in numbers.chunks(part) {
+        if stop() {
+            whole.give(&mut take)?;
+            return Err(DataError::Stopped);
+        }
         // One thread takes a part while the others decode the next one.
         let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
         done += taken?;
@@ -291,6 +311,7 @@ impl Part {
 mod tests {
     use super::*;
     use crate::data::settings::Fit;
+    use std::cell::Cell;
     use std::fs;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };
@@ -309,6 +330,36 @@ mod tests {
     fn spoil(folder: &Path) {
         fs::write(folder.join("3.png"), b"\x89PNG\r\n\x1a\nbroken").unwrap();
         fs::remove_file(folder.join("299.png")).unwrap();
+    }
+
+    /// A signal was obeyed after all pictures were decoded.
+    #[test]
+    fn a_stop_ends_decoding_and_the_next_run_goes_on_from_there() {
+        let (folder, _) = folder();
+        let cache = Cache::new(folder.path().join("cache"));
+        // One part, and one picture more.
+        let files: Vec<String> = (0..=PART).map(|at| format!("{at}.png")).collect();
+        let picture = fs::read(folder.path().join("0.png")).unwrap();
+        for file in &files {
+            fs::write(folder.path().join(file), &picture).unwrap();
+        }
+        let read = |left: usize| {
+            let left = Cell::new(left);
+            let stop = || left.replace(left.get().saturating_sub(1)) == 0;
+            let outcome = records(&cache, (folder.path(), &files), RESIZE, &stop);
+            let layout = Layout::new(folder.path(), RESIZE);
+            let kept = match Index::open(&cache.record_file(&layout), &layout).unwrap() {
+                Found::Whole(index) => index.next_record as usize,
+                _ => 0,
+            };
+            (outcome.map(|records| records.broken().len()), kept)
+        };
+        let (outcome, kept) = read(1);
+        assert!(matches!(outcome, Err(DataError::Stopped)) && kept == PART, "{outcome:?} {kept}");
+        let (outcome, kept) = read(1);
+        assert!(matches!(outcome, Ok(0)) && kept == PART + 1, "{outcome:?} {kept}");
+        let in_memory = in_memory((folder.path(), &files), RESIZE, 0, &|| true);
+        assert!(matches!(in_memory, Err(DataError::Stopped)));
     }
 
     #[test]

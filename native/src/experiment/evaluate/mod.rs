@@ -7,17 +7,19 @@ pub(crate) mod untrained;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use simile_core::nn::Model;
+use simile_core::data::Dataset;
+use simile_core::nn::{Encoder, Model};
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
-use self::probe::{Hits, LabelledFeatures, Measured, Metrics, class_metrics, measure};
+use self::probe::{Hits, LabelledFeatures, Measured, Metrics, class_metrics, measure_while};
 use super::session::Session;
 use crate::config::probe::Probe;
 use crate::config::sections::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
+use crate::interrupt;
 use crate::run_folder::record::ProbeFit;
 
 /// The first part of the names of metrics of a network's own classifier.
@@ -48,19 +50,14 @@ impl Evaluation {
 /// the scores of the network's own classifier, where it has one.
 ///
 /// # Errors
-/// If features are not finite, or an objective is not defined on a batch.
+/// If features are not finite, or an objective is not defined on a batch; [`Interrupted`](crate::exit::Interrupted) if the user
+/// requests it.
 pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model) -> Result<Evaluation> {
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
-    let train_features = session.prepared(train, &normalisation).features(&model.encoder)?;
-    let test_images = session.prepared(test, &normalisation);
-    let features = test_images.features(&model.encoder)?;
-    let Measured { mut metrics, guesses, probes, hits } = measure(
-        &session.recipe.probe,
-        Probe::Linear,
-        LabelledFeatures { features: &train_features, dataset: train },
-        LabelledFeatures { features: &features, dataset: test },
-    )?;
+    let (measured, features) = probed(session, &model.encoder)?;
+    let Measured { mut metrics, guesses, probes, hits } = measured;
+    session.go_on()?;
     let viewing = Viewing {
         augmentation: &session.recipe.augment,
         normalisation: &normalisation,
@@ -71,11 +68,33 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
     let classes = train.classes.len();
     if variant.scores(classes, 0) == Some(classes) {
-        let scores = variant.by_class(test_images.scores(model)?).map_err(usage)?;
+        session.go_on()?;
+        let scores = session.prepared(test, &normalisation).scores(model)?;
+        let scores = variant.by_class(scores).map_err(usage)?;
         if scores.columns() == classes {
             let own = class_metrics(&session.recipe.probe, &scores, test)?;
             metrics.extend(own.into_iter().map(|(name, value)| (format!("{CLASSIFIER}{name}"), value)));
         }
     }
     Ok(Evaluation { metrics, probes, guesses, hits, features })
+}
+
+/// The results of the linear probes on the features of an encoder, and its features of the test images.
+///
+/// # Errors
+/// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
+fn probed(session: &Session, encoder: &Encoder) -> Result<(Measured, Features)> {
+    let normalisation = session.normalisation()?;
+    let Splits { train, test, .. } = &session.splits;
+    let features = |dataset: &Dataset| {
+        session.prepared(dataset, &normalisation).features_while(encoder, &|| session.go_on())
+    };
+    let (train_features, test_features) = (features(train)?, features(test)?);
+    let sets = [
+        LabelledFeatures { features: &train_features, dataset: train },
+        LabelledFeatures { features: &test_features, dataset: test },
+    ];
+    let measured = measure_while(&session.recipe.probe, Probe::Linear, sets, interrupt::go_on)
+        .map_err(|error| session.error_of(error))?;
+    Ok((measured, test_features))
 }

@@ -5,11 +5,11 @@ use anyhow::Result;
 use simile_core::algorithm::{AlgorithmConfig, DifficultyEncoder, DifficultySettings, Networks};
 use simile_core::train::{Purpose, stream};
 
-use crate::config::probe::Probe;
+use super::probed;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{LabelledFeatures, Measured, Metrics, base_rates, measure};
+use crate::experiment::evaluate::probe::{Measured, Metrics, base_rates};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::metrics::format::MetricFormat;
@@ -21,7 +21,7 @@ use crate::run_folder::record::Untrained;
 /// drawn after the debiased one. If all variants evaluate that, its first weights are measured.
 ///
 /// # Errors
-/// If features are not finite.
+/// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
 pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     if let Some(untrained) = &session.state.untrained {
         return Ok(untrained.clone());
@@ -45,15 +45,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
         networks.init(device, &mut rng).map_err(usage)?;
     }
     let encoder = networks.init(device, &mut rng).map_err(usage)?.encoder;
-    let normalisation = session.normalisation()?;
-    let images = [session.prepared(train, &normalisation), session.prepared(test, &normalisation)];
-    let [train_features, test_features] = [images[0].features(&encoder)?, images[1].features(&encoder)?];
-    let Measured { metrics, probes, .. } = measure(
-        &session.recipe.probe,
-        Probe::Linear,
-        LabelledFeatures { features: &train_features, dataset: train },
-        LabelledFeatures { features: &test_features, dataset: test },
-    )?;
+    let (Measured { metrics, probes, .. }, _) = probed(session, &encoder)?;
     let untrained = Untrained { name: name.into(), metrics, probes };
     session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
     session.state.untrained = Some(untrained.clone());

@@ -57,7 +57,12 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     // Each process has its part of a batch.
     let mut own = recipe.clone();
     own.train.batch = recipe.train.batch.div_ceil(devices.processes.count());
-    check_step(&own, (images, resident), devices)
+    check_step(&own, (images, resident), devices).map_err(|error| match devices.processes.count() {
+        1 => error,
+        count => usage(format_args!(
+            "{error}; these are the numbers of one process, and a batch is divided among {count}"
+        )),
+    })
 }
 
 /// The warnings and metrics of a run, as far as they are known before it begins.

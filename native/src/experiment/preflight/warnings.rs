@@ -17,6 +17,7 @@ use crate::data::tie_to_class;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
+use crate::run_folder::record::VariantResult;
 
 /// Views drawn for the check that two views of an image differ.
 const DRAWN: usize = 1024;
@@ -61,7 +62,7 @@ pub(crate) fn variant_warnings(
         (Some(condition), None) => {
             let mut batch = first_batch(variant, recipe, context, train)?;
             batch.truncate(COMPARED);
-            let z = condition.to_matrix().select(&batch);
+            let z = condition.select(&batch).to_matrix();
             warnings.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
             if !section.keeps_condition() {
                 warnings.extend(tied(&name, condition, train));
@@ -234,8 +235,9 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     };
     if sum < FEWEST_ALIKE {
         return Some(format!(
-            "the kernel tells all images of the first batch apart by `{condition}`: the row of an image in K sums up to \
-             {sum:.2e} over the {others} others, so next to nothing is weighed; take a wider one, such as {rule}"
+            "{} by `{condition}`: the row of an image in K sums up to {sum:.2e} over the {others} others, so next to \
+             nothing is weighed; take a wider one, such as {rule}",
+            VariantResult::ALL_APART
         ));
     }
     (mean > MOST_ALIKE).then(|| {

@@ -10,8 +10,10 @@ use simile_core::numeric::split::split_indices;
 
 use crate::console::line;
 use crate::data::settings::{FeaturesSection, Fit, JudgedBy};
-use crate::data::{Annotations, Cache, DataSection, Pictures, ResizeSpec, read_features, read_pictures};
-use crate::exit::usage;
+use crate::data::{
+    Annotations, Cache, DataError, DataSection, Pictures, ResizeSpec, read_features, read_pictures,
+};
+use crate::exit::{Interrupted, usage};
 use crate::experiment::memory::available::available;
 
 /// Seed of the pictures that `data.train` and `data.test` choose; lists are usually sorted by class, so that the first
@@ -24,7 +26,8 @@ const MOST_COMPLAINTS: usize = 5;
 /// requested.
 ///
 /// # Errors
-/// If a part has no picture, a picture cannot be read and `broken` is `refuse`, or features are missing.
+/// If a part has no picture, a picture cannot be read and `broken` is `refuse`, or features are missing; [`Interrupted`] if the
+/// user requests it.
 pub(crate) fn read(
     section: &DataSection,
     annotations: &Annotations,
@@ -79,7 +82,11 @@ fn one_part(
         resize,
         section.broken,
         Cache::for_user().as_ref(),
-    )?;
+    )
+    .map_err(|error| match error {
+        DataError::Stopped => Interrupted("the same command continues from here".into()).into(),
+        error => anyhow::Error::new(error),
+    })?;
     for error in broken.iter().take(MOST_COMPLAINTS) {
         line(format_args!("left out: {error}"));
     }

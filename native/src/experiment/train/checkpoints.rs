@@ -15,7 +15,7 @@ use crate::run_folder::state::CheckpointKind;
 impl VariantTraining<'_> {
     /// Makes a checkpoint of the state between two steps.
     pub(super) fn checkpoint(&mut self) -> Result<()> {
-        self.events.flush()?;
+        self.events.show()?;
         self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByTime)
     }
 
@@ -41,7 +41,7 @@ impl VariantTraining<'_> {
             return if by_count { self.check_finite() } else { Ok(()) };
         }
         let began = Instant::now();
-        self.events.flush()?;
+        self.events.show()?;
         let kind = if by_count { CheckpointKind::ByCount } else { CheckpointKind::ByTime };
         let result = self.make_checkpoint(kind);
         self.clock.rewind(began.elapsed());
@@ -169,6 +169,8 @@ mod tests {
                 training.checkpoint_if_due(false).unwrap();
                 training.session.wait_for_checkpoint().unwrap();
             }
+            let shown = fs::read_to_string(training.session.folder.path("metrics.jsonl")).unwrap();
+            assert_eq!(shown.lines().count(), 1, "a line is seen before the next checkpoint: {shown}");
             let last_finite = training.session.state.variants[0].last_finite.clone().unwrap();
             assert!(
                 last_finite.contains(if affords { "iteration-4." } else { "iteration-0." }),

@@ -219,6 +219,8 @@ impl<'a> VariantTraining<'a> {
         let scalars = [("loss", loss), ("learning_rate", learning_rate), ("pace/checkpoints", share)];
         self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
         self.session.log.append(&Measurement { variant, iteration: count, loss, learning_rate })?;
+        self.events.show()?;
+        self.session.log.show()?;
         self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
         Ok(())
     }

@@ -95,8 +95,12 @@ fn validation_metrics(
 
 /// The reason to stop training now, if the evaluations have not improved for long enough.
 pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
-    let SelectionSection { patience, metric, .. } = session.recipe.selection.as_ref()?;
-    let evaluations = &session.state.variants[at].evaluations;
+    ended_by(session.recipe.selection.as_ref()?, &session.state.variants[at].evaluations)
+}
+
+/// The end of a variant by `selection.patience`, if its evaluations have not improved for as many.
+pub(crate) fn ended_by(selection: &SelectionSection, evaluations: &[Evaluation]) -> Option<Stopped> {
+    let SelectionSection { patience, metric, .. } = selection;
     let (best, last) = (best(evaluations)?, evaluations.last()?);
     let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
     let message = || format!("no better {metric} in {since} evaluations, up to iteration {}", last.iteration);

@@ -7,6 +7,7 @@ use simile_core::eval::choice::{Choice, FittedProbe, ProbeTargets, split_validat
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 
+use super::watched::{Check, Watched};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -28,6 +29,15 @@ pub(super) struct TrainingRows<'a> {
     pub(super) targets: &'a ProbeTargets,
     /// The number of the subject of each, of whom none is both fitted to and held out.
     pub(super) subjects: Option<&'a [usize]>,
+    /// The check of fits to some of them. `rows` have it already.
+    pub(super) check: Check,
+}
+
+impl TrainingRows<'_> {
+    /// Some of the rows, with the check.
+    pub(super) fn watched<R: Rows>(&self, rows: R) -> Watched<R> {
+        Watched { rows, check: self.check }
+    }
 }
 
 /// Fits a linear probe with the penalty of a recipe, or the best of several.
@@ -35,7 +45,7 @@ pub(super) struct TrainingRows<'a> {
 /// # Errors
 /// If the number of targets is not that of the rows, or the probe cannot be fitted.
 pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result<Fitted> {
-    let &TrainingRows { rows, targets, subjects } = known;
+    let &TrainingRows { rows, targets, subjects, .. } = known;
     let config = config(section);
     let penalties = section.ridge.all();
     let several =
@@ -49,7 +59,7 @@ pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result
             let Choice { penalty, probe, .. } = Choice::among(
                 penalties,
                 &config,
-                (&fitted_part.0, &fitted_part.1),
+                (&known.watched(&fitted_part.0), &fitted_part.1),
                 (&validation_part.0, &validation_part.1),
             )
             .map_err(of_recipe)?;
@@ -107,12 +117,13 @@ mod tests {
 
     use super::*;
     use crate::config::penalty::Penalty;
+    use crate::experiment::evaluate::probe::watched::unchecked;
 
     #[test]
     fn a_regression_without_a_penalty_names_the_key_of_the_recipe() {
         let rows = Matrix::from_fn(40, 2, |at, column| if column == 0 { at as f64 } else { 1.0 });
         let targets = ProbeTargets::Values(Matrix::from_fn(40, 1, |at, _| at as f64));
-        let known = TrainingRows { rows: &rows, targets: &targets, subjects: None };
+        let known = TrainingRows { rows: &rows, targets: &targets, subjects: None, check: unchecked };
         for ridge in [Penalty::Given(0.0), Penalty::Best(vec![0.0, 1e-3])] {
             let section = ProbeSection { ridge, ..ProbeSection::default() };
             let text = linear(&section, &known).err().unwrap().to_string();
@@ -132,7 +143,7 @@ mod tests {
         let targets =
             ProbeTargets::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
         let ridge = |subjects| {
-            let known = TrainingRows { rows: &rows, targets: &targets, subjects };
+            let known = TrainingRows { rows: &rows, targets: &targets, subjects, check: unchecked };
             linear(&ProbeSection::default(), &known).unwrap().fit.ridge
         };
         assert!(ridge(None) < ridge(Some(&subjects[..])), "{} {}", ridge(None), ridge(Some(&subjects[..])));

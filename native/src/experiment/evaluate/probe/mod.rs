@@ -25,6 +25,7 @@ mod leak;
 mod nonlinear;
 pub(crate) mod objective;
 mod shape;
+mod watched;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
 use self::fit::TrainingRows;
+use self::watched::{Check, Watched, unchecked};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
@@ -77,7 +79,7 @@ struct Split<'a> {
     /// The features as the encoder gives them.
     features: &'a Features,
     /// The same, standardised.
-    rows: ProbeRows<'a>,
+    rows: Watched<ProbeRows<'a>>,
     dataset: &'a Dataset,
 }
 
@@ -115,14 +117,16 @@ impl Rows for ProbeRows<'_> {
 }
 
 impl<'a> Split<'a> {
-    fn new(set: LabelledFeatures<'a>, scale: &Standardise) -> Result<Self> {
+    fn new(set: LabelledFeatures<'a>, scale: &Standardise, check: Check) -> Result<Self> {
         let LabelledFeatures { features, dataset } = set;
-        Ok(Self { features, rows: ProbeRows::Original(scale.of(features)?), dataset })
+        let rows = Watched { rows: ProbeRows::Original(scale.of(features)?), check };
+        Ok(Self { features, rows, dataset })
     }
 
     /// The images with the targets of a probe.
     fn training_rows(&'a self, targets: &'a ProbeTargets) -> TrainingRows<'a> {
-        TrainingRows { rows: &self.rows, targets, subjects: self.dataset.subjects.as_deref() }
+        let (subjects, check) = (self.dataset.subjects.as_deref(), self.rows.check);
+        TrainingRows { rows: &self.rows, targets, subjects, check }
     }
 }
 
@@ -136,8 +140,21 @@ pub(crate) fn measure(
     train: LabelledFeatures<'_>,
     test: LabelledFeatures<'_>,
 ) -> Result<Measured> {
+    measure_while(section, probe, [train, test], unchecked)
+}
+
+/// As [`measure`], for as long as a check before each block of features finds no error.
+///
+/// # Errors
+/// As [`measure`], and as the check.
+pub(crate) fn measure_while(
+    section: &ProbeSection,
+    probe: Probe,
+    [train, test]: [LabelledFeatures<'_>; 2],
+    check: Check,
+) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
+    let (train, test) = (Split::new(train, &scale, check)?, Split::new(test, &scale, check)?);
     let shape = shape::measure(&test)?;
     let (train, test) = projected_onto_span(train, test)?;
     let Measured { mut metrics, guesses, mut probes, mut hits } =
@@ -185,7 +202,8 @@ pub(crate) fn measure_classes(
     test: LabelledFeatures<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let (train, test) = projected_onto_span(Split::new(train, &scale)?, Split::new(test, &scale)?)?;
+    let split = |set| Split::new(set, &scale, unchecked);
+    let (train, test) = projected_onto_span(split(train)?, split(test)?)?;
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
 
@@ -199,7 +217,8 @@ fn projected_onto_span<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'
     }
     let span = Pca::fit(&to_matrix(&train.rows)?, images)?;
     let of = |split: Split<'a>| -> Result<Split<'a>> {
-        Ok(Split { rows: ProbeRows::Projected(span.project(&to_matrix(&split.rows)?)?), ..split })
+        let rows = ProbeRows::Projected(span.project(&to_matrix(&split.rows)?)?);
+        Ok(Split { rows: Watched { rows, check: split.rows.check }, ..split })
     };
     Ok((of(train)?, of(test)?))
 }
@@ -225,6 +244,7 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe, train: usize) -> St
 #[allow(clippy::unwrap_used)]
 mod tests {
     use simile_core::data::{Condition, Images};
+    use simile_core::error::Error;
     use simile_core::numeric::rows::FeatureTable;
 
     use super::*;
@@ -254,6 +274,30 @@ mod tests {
         assert!(metrics.contains_key("uniformity") && !metrics.contains_key("effective_rank"));
     }
 
+    /// A signal was not obeyed before the end of all probes, which takes hours on large data.
+    #[test]
+    fn probes_end_once_a_stop_is_requested() {
+        for images in [12, 300] {
+            let wave = |i: usize, j: usize| ((i * 7 + j * j) as f64 * 0.31).sin();
+            let features = Matrix::from_fn(images, 40, wave);
+            let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
+            let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+            let labels = (0..images).map(|i| i % 2).collect();
+            let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
+            let features = Features::Held(features);
+            let set = LabelledFeatures { features: &features, dataset: &dataset };
+            let section = ProbeSection::default();
+            let stopped: Check = || Err(Error::Stopped);
+            let error = measure_while(&section, Probe::Linear, [set, set], stopped).unwrap_err();
+            assert_eq!(error.downcast_ref::<Error>(), Some(&Error::Stopped), "{images} images");
+            // The penalty is chosen by rows that are held in memory.
+            let targets = ProbeTargets::Classes { labels: dataset.labels.clone(), classes: 2 };
+            let known = TrainingRows { rows: &features, targets: &targets, subjects: None, check: stopped };
+            let error = fit::linear(&section, &known).err().unwrap();
+            assert_eq!(error.downcast_ref::<Error>(), Some(&Error::Stopped), "{images} images");
+        }
+    }
+
     #[test]
     fn what_few_images_span_is_read_as_all_of_their_features_are() {
         let set = |images: usize, first: usize| {
@@ -268,7 +312,9 @@ mod tests {
         };
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
-        let split = |(features, dataset)| Split::new(LabelledFeatures { features, dataset }, &scale).unwrap();
+        let split = |(features, dataset)| {
+            Split::new(LabelledFeatures { features, dataset }, &scale, unchecked).unwrap()
+        };
         let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
         let section =
             ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };

@@ -43,7 +43,7 @@ impl NonlinearProbe {
         known: &TrainingRows<'_>,
         linear: &Fitted,
     ) -> Result<Option<Self>> {
-        let &TrainingRows { rows, targets, subjects } = known;
+        let &TrainingRows { rows, targets, subjects, .. } = known;
         let Some((fitted, validation)) = split_validation(rows.rows(), subjects, FITTED, SEED) else {
             return Ok(None);
         };
@@ -53,7 +53,7 @@ impl NonlinearProbe {
         let linear_choice = Choice::among(
             &[linear.fit.ridge],
             &config,
-            (&fitted_part.0, &fitted_part.1),
+            (&known.watched(&fitted_part.0), &fitted_part.1),
             (&validation_part.0, &validation_part.1),
         )?;
 
@@ -64,7 +64,7 @@ impl NonlinearProbe {
         let nonlinear = Choice::among(
             &PENALTIES,
             &config,
-            (&wide_fitted, &fitted_part.1),
+            (&known.watched(&wide_fitted), &fitted_part.1),
             (&wide_validation, &validation_part.1),
         )?;
         if !nonlinear.is_clearly_better_than(&linear_choice) {
@@ -75,7 +75,7 @@ impl NonlinearProbe {
         let (all, of_all) = part(rows, targets, &all)?;
         let (scale, wide) = standardised(&features, &all)?;
         let config = LinearProbeConfig { regularisation: nonlinear.penalty, ..config };
-        let probe = FittedProbe::fit(&config, &wide, &of_all, Some(&nonlinear.probe))?;
+        let probe = FittedProbe::fit(&config, &known.watched(&wide), &of_all, Some(&nonlinear.probe))?;
         let fit = ProbeFit {
             ridge: nonlinear.penalty,
             held_out: validation.len(),
