@@ -39,6 +39,12 @@ pub(crate) fn slug(name: &str) -> String {
     if slug.contains(|c: char| c.is_ascii_alphanumeric()) { slug } else { String::new() }
 }
 
+/// The name of a user's folder or file as that of another one beside the runs: itself where it can be one, so that different
+/// folders have different runs, else its [`slug`]. One that begins with a hyphen would be an option of the command line.
+pub(crate) fn kept(name: &str) -> String {
+    if check(name).is_ok() && !name.starts_with('-') { name.to_owned() } else { slug(name) }
+}
+
 /// The beginning of a name, of at most `most` bytes, that ends between letters.
 pub(crate) fn cut(name: &str, most: usize) -> &str {
     name.get(..name.floor_char_boundary(most)).unwrap_or_default()
@@ -80,6 +86,15 @@ mod tests {
         for nothing in ["..", "- ..", "ρ"] {
             assert_eq!(slug(nothing), "", "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_name_is_kept_unless_it_cannot_be_that_of_a_file() {
+        for own in ["scans", "MyData", "日本", "東京", "my data", "x.v2"] {
+            assert_eq!(kept(own), own);
+        }
+        let others = [kept("-X"), kept("A\nB"), kept(".."), kept(r"a\b"), kept("")];
+        assert_eq!(others, ["x", "a-b", "", "a-b", ""]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub(crate) struct Sweep {
     #[arg(long)]
     pub(crate) lowest: bool,
     /// Choose among the points whose leak is at most this: the share of images whose attribute is named, or R²
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = leak)]
     pub(crate) leak_at_most: Option<f64>,
     /// Change a key of the recipe in every run (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -134,4 +134,23 @@ pub(crate) struct Sweep {
     /// Folder of the runs and the answer [default: runs/sweep-RECIPE]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// Parses a leak, which results have as a share or an R², though tables print shares in percent.
+fn leak(text: &str) -> Result<f64, String> {
+    let leak = text.parse::<f64>().ok().filter(|leak| (0.0..=1.0).contains(leak));
+    leak.ok_or_else(|| "expected a share or an R², from 0 to 1, such as 0.5".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leak_is_a_share() {
+        assert_eq!(leak("0.5"), Ok(0.5));
+        for wrong in ["50", "nan", "inf", "-1", "half"] {
+            assert!(leak(wrong).is_err_and(|reason| reason.contains("such as 0.5")), "{wrong}");
+        }
+    }
 }

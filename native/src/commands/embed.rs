@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use burn::tensor::Device;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use super::model_data;
 use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
-use crate::data::settings::Fit;
+use crate::data::settings::{Broken, Fit};
 use crate::data::{ResizeSpec, read_picture};
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
@@ -36,13 +36,25 @@ const UNIT: &str = "these pictures";
 struct Answer {
     images: Vec<String>,
     vectors: Matrix,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<usize>,
 }
 
 #[derive(Serialize)]
 struct Written {
     file: PathBuf,
+    /// The number of rows.
     images: usize,
     dimensions: usize,
+    /// The number of pictures that cannot be read, if such are skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<usize>,
+}
+
+impl Written {
+    fn text(&self) -> String {
+        format!("{}: {} x {}", self.file.display(), self.images, self.dimensions)
+    }
 }
 
 pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
@@ -55,45 +67,90 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
         Some(list) => listed(list)?,
         None if arguments.images.is_empty() => {
             let answer = own(arguments, &checkpoint, device)?;
-            let Written { file, images, dimensions } = &answer;
-            return console.answer(&answer, || format!("{}: {images} x {dimensions}", file.display()));
+            return console.answer(&answer, || answer.text());
         }
         None => Listing::named(arguments.images.clone()),
     };
     let range = arguments.shard.unwrap_or(Shard::WHOLE).of(listing.count(), PASS);
-    let (images, dimensions) = (range.len(), checkpoint.metadata.encoder.embedding_size());
+    let count = range.len();
     // Before there is a temporary file, which a signal would leave behind.
     interrupt::listen_between(UNIT)?;
     let files = listing.files(range);
-    let embedder = Embedder { normalisation: model::normalisation(&checkpoint), checkpoint, device };
-    match (&arguments.out, format) {
-        (Some(file), Some(format)) => {
-            let failed = || format!("cannot write {}", file.display());
-            let mut vectors = format.begin(file, [images, dimensions]).with_context(failed)?;
-            let (mut progress, mut done) = (Progress::new("embedding", 0, images as u64), 0);
-            embedder.each(files, |names, rows| {
-                vectors.push(names, rows).with_context(failed)?;
-                done += names.len() as u64;
-                progress.at(done, "");
-                Ok(())
-            })?;
-            progress.finish();
-            vectors.finish().with_context(failed)?;
-            let written = Written { file: file.clone(), images, dimensions };
-            console.answer(&written, || format!("{}: {images} x {dimensions}", file.display()))
+    let normalisation = model::normalisation(&checkpoint);
+    let embedder = Embedder { checkpoint, normalisation, device, broken: arguments.broken };
+    match arguments.out.as_deref().zip(format) {
+        Some(out) => {
+            let written = write(&embedder, (files, count), out)?;
+            console.answer(&written, || written.text())
         }
-        _ => {
-            let (mut names, mut values) = (Vec::with_capacity(images), Vec::new());
-            embedder.each(files, |of_pass, rows| {
-                names.extend_from_slice(of_pass);
-                values.extend_from_slice(rows.data());
-                Ok(())
-            })?;
-            let vectors = Matrix::new(names.len(), dimensions, values)?;
-            let text = String::from_utf8(csv(&names, &vectors)?)?;
-            console.answer(&Answer { images: names, vectors }, || text)
+        None => {
+            let answer = answer(&embedder, (files, count))?;
+            let text = String::from_utf8(csv(&answer.images, &answer.vectors)?)?;
+            console.answer(&answer, || text)
         }
     }
+}
+
+/// Writes the rows of `count` files to a file of a format.
+///
+/// # Errors
+/// As [`Embedder::each`]; if the file cannot be written.
+fn write(
+    embedder: &Embedder,
+    (files, count): (impl Iterator<Item = Result<PathBuf>>, usize),
+    (file, format): (&Path, Format),
+) -> Result<Written> {
+    let failed = || format!("cannot write {}", file.display());
+    let dimensions = embedder.dimensions();
+    let mut vectors = format.begin(file, [count, dimensions]).with_context(failed)?;
+    let (mut progress, mut done, mut images) = (Progress::new("embedding", 0, count as u64), 0, 0);
+    let skipped = embedder.each(files, |pass| {
+        // Rows of an array have no names: they follow the list.
+        let rows = if format == Format::Npy { pass.with_gaps()? } else { pass.rows.clone() };
+        if rows.rows() > 0 {
+            vectors.push(&pass.names, &rows).with_context(failed)?;
+        }
+        images += rows.rows();
+        done += (pass.names.len() + pass.broken.len()) as u64;
+        progress.at(done, "");
+        Ok(())
+    })?;
+    progress.finish();
+    tell_skipped(skipped, count, format == Format::Npy)?;
+    vectors.finish().with_context(failed)?;
+    Ok(Written { file: file.into(), images, dimensions, skipped: embedder.skips().then_some(skipped) })
+}
+
+/// The rows of `count` files.
+///
+/// # Errors
+/// As [`Embedder::each`].
+fn answer(
+    embedder: &Embedder,
+    (files, count): (impl Iterator<Item = Result<PathBuf>>, usize),
+) -> Result<Answer> {
+    let (mut images, mut values) = (Vec::with_capacity(count), Vec::new());
+    let skipped = embedder.each(files, |pass| {
+        images.extend_from_slice(&pass.names);
+        values.extend_from_slice(pass.rows.data());
+        Ok(())
+    })?;
+    tell_skipped(skipped, count, false)?;
+    let vectors = Matrix::new(images.len(), embedder.dimensions(), values)?;
+    Ok(Answer { images, vectors, skipped: embedder.skips().then_some(skipped) })
+}
+
+/// Says how many of `count` pictures were skipped, and whether they have rows.
+///
+/// # Errors
+/// If all of them were skipped.
+fn tell_skipped(skipped: usize, count: usize, has_rows: bool) -> Result<()> {
+    ensure!(skipped == 0 || skipped < count, "none of {count} pictures can be read");
+    if skipped > 0 {
+        let rows = if has_rows { ", whose rows are NaN" } else { "" };
+        line(format_args!("skipped: {skipped} of {count} pictures{rows}"));
+    }
+    Ok(())
 }
 
 /// The pictures of a list.
@@ -115,6 +172,12 @@ fn listed(list: &Path) -> Result<Listing> {
 fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
     if arguments.shard.is_some() {
         return Err(usage("--shard divides images that are named, or a list of them with --list"));
+    }
+    if arguments.broken == Broken::Skip {
+        return Err(usage(
+            "--broken is for images that are named, or a list of them with --list; those of the model's data set follow its \
+             recipe (data.broken)",
+        ));
     }
     let (file, model) = match &arguments.out {
         Some(file) if Format::of(file)? == Format::Parquet => (file.clone(), &arguments.model),
@@ -141,7 +204,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
             true => error,
             false => error.context(format!("cannot write {}", file.display())),
         })?;
-    Ok(Written { file, images, dimensions })
+    Ok(Written { file, images, dimensions, skipped: None })
 }
 
 /// Fails once the user, or the system, has asked to stop.
@@ -160,40 +223,103 @@ struct Embedder {
     checkpoint: Checkpoint,
     normalisation: Normalisation,
     device: Device,
+    broken: Broken,
+}
+
+/// Some files in order.
+struct Pass {
+    /// Those of the pictures.
+    names: Vec<String>,
+    /// A row each.
+    rows: Matrix,
+    /// The places of the files that cannot be read, or are no pictures, among all.
+    broken: Vec<usize>,
+}
+
+impl Pass {
+    /// The rows, with one of NaN in the place of each file that cannot be read.
+    fn with_gaps(&self) -> Result<Matrix> {
+        let (count, columns) = (self.rows.rows() + self.broken.len(), self.rows.columns());
+        let gap = vec![f64::NAN; columns];
+        let mut rows = self.rows.iter_rows();
+        let mut values = Vec::with_capacity(count * columns);
+        for at in 0..count {
+            let row = if self.broken.contains(&at) { None } else { rows.next() };
+            values.extend_from_slice(row.unwrap_or(&gap));
+        }
+        Ok(Matrix::new(count, columns, values)?)
+    }
 }
 
 impl Embedder {
-    /// Gives the names and the rows of each pass of [`PASS`] files to `keep`, in order.
+    /// The number of values of a row.
+    fn dimensions(&self) -> usize {
+        self.checkpoint.metadata.encoder.embedding_size()
+    }
+
+    /// True if files that cannot be read are skipped.
+    fn skips(&self) -> bool {
+        self.broken == Broken::Skip
+    }
+
+    /// Gives each pass of [`PASS`] files to `keep`, in order; returns the number of skipped files.
     ///
     /// # Errors
-    /// If a file cannot be read or is no picture, and as `keep`; [`Interrupted`] between passes if the user requests it.
+    /// If a file cannot be read or is no picture, unless such are skipped, and as `keep`; [`Interrupted`] between passes if the
+    /// user requests it.
     fn each(
         &self,
         mut files: impl Iterator<Item = Result<PathBuf>>,
-        mut keep: impl FnMut(&[String], &Matrix) -> Result<()>,
-    ) -> Result<()> {
+        mut keep: impl FnMut(&Pass) -> Result<()>,
+    ) -> Result<usize> {
+        let mut skipped = 0;
         loop {
-            let pass = files.by_ref().take(PASS).collect::<Result<Vec<PathBuf>>>()?;
-            if pass.is_empty() {
-                return Ok(());
+            let of_pass = files.by_ref().take(PASS).collect::<Result<Vec<PathBuf>>>()?;
+            if of_pass.is_empty() {
+                return Ok(skipped);
             }
             uninterrupted()?;
-            let names: Vec<String> = pass.iter().map(|path| path.display().to_string()).collect();
-            keep(&names, &self.rows(&pass)?)?;
+            let pass = self.pass(&of_pass)?;
+            skipped += pass.broken.len();
+            keep(&pass)?;
         }
     }
 
-    fn rows(&self, files: &[PathBuf]) -> Result<Matrix> {
+    fn pass(&self, files: &[PathBuf]) -> Result<Pass> {
         let metadata = &self.checkpoint.metadata;
         let (side, channels) = (metadata.input_size, metadata.encoder.channels);
         let fit = if metadata.sees_whole_pictures() { Fit::Whole } else { Fit::Middle };
         let resize = ResizeSpec { side: metadata.resize.unwrap_or(side), channels, fit };
         let one =
             |path: &PathBuf| -> Result<Vec<u8>> { Ok(middle(&read_picture(path, resize)?, side)?.pixels) };
-        let pixels = files.par_iter().map(one).collect::<Vec<_>>();
+        let pictures = files.par_iter().map(one).collect::<Vec<_>>();
+        let (mut names, mut pixels, mut broken) = (Vec::new(), Vec::new(), Vec::new());
         // The first file in order that cannot be read is named.
-        let pixels = pixels.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        let images = Images::new(side, side, channels, pixels)?;
+        for (at, (path, picture)) in files.iter().zip(pictures).enumerate() {
+            match picture {
+                Ok(picture) => {
+                    names.push(path.display().to_string());
+                    pixels.extend(picture);
+                }
+                Err(error) if self.skips() => {
+                    line(format_args!("skipped: {error}"));
+                    broken.push(at);
+                }
+                Err(error) => {
+                    return Err(anyhow!("{error}; repair it, or skip such pictures with --broken skip"));
+                }
+            }
+        }
+        let rows = if names.is_empty() {
+            Matrix::zeros(0, self.dimensions())
+        } else {
+            self.rows(Images::new(side, side, channels, pixels)?)?
+        };
+        Ok(Pass { names, rows, broken })
+    }
+
+    fn rows(&self, images: Images) -> Result<Matrix> {
+        let side = images.height;
         let prepared = PreparedImages::new(&images.into(), (side, None), &self.normalisation, &self.device);
         Ok(to_matrix(&prepared.features(&self.checkpoint.encoder)?)?)
     }

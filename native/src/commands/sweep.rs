@@ -1,6 +1,6 @@
 //! `simile sweep`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use simile_core::data::Part;
@@ -15,7 +15,7 @@ use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
 use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::{Known, Missing, Several, devices_of, nothing_missing};
-use crate::names::slug;
+use crate::names::kept;
 use crate::run_folder::folder;
 use crate::shell::quoted;
 use crate::sweep::axis::{Axis, Point, points};
@@ -31,8 +31,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let first = arguments.seed.unwrap_or_default();
     let tried = points(&axes, arguments.random.map(|count| count as usize), first);
     let name = Path::new(&arguments.recipe).file_stem().unwrap_or_default().to_string_lossy();
-    let out =
-        arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("sweep-{}", slug(&name))));
+    let out = arguments.out.clone().unwrap_or_else(|| folder_of(&name));
     let plan = Plan {
         recipe: &arguments.recipe,
         set: &arguments.set,
@@ -66,6 +65,11 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     write(&sweep, &out)?;
     console.answer(&sweep, || sweep.text())?;
     nothing_missing(&sweep.missing, count)
+}
+
+/// The folder of the sweep of a recipe.
+fn folder_of(recipe: &str) -> PathBuf {
+    Path::new("runs").join(format!("sweep-{}", kept(recipe)))
 }
 
 /// The points that a sweep tries, out of those of the grid.
@@ -265,6 +269,13 @@ mod tests {
             folder: String::new(),
             front: None,
             point,
+        }
+    }
+
+    #[test]
+    fn different_recipes_have_sweeps_in_different_folders() {
+        for recipe in ["scans", "日本", "MyData"] {
+            assert_eq!(folder_of(recipe), Path::new("runs").join(format!("sweep-{recipe}")));
         }
     }
 

@@ -87,7 +87,7 @@ struct RecipeWithData {
 fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<RecipeWithData> {
     let (folder, own) = (Path::new(name), &arguments.own);
     if folder.is_dir() && Shipped::find(name).is_none() {
-        if let Some(data) = &arguments.data {
+        if let Some(data) = arguments.data.as_ref().filter(|data| !is_same(data, folder)) {
             return Err(usage(format_args!(
                 "`{name}` is a folder of pictures, and --data names another one, {}; name one of them",
                 data.display()
@@ -111,6 +111,14 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
         )));
     }
     Ok(RecipeWithData { recipe: Recipe::load(name, changes)?, data: arguments.data.clone() })
+}
+
+/// True if two paths lead to the same place.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
 }
 
 fn text(result: &RunResult) -> String {

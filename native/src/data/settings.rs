@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use simile_core::augment::Normalisation;
 
@@ -19,11 +20,13 @@ impl Refused {
 }
 
 /// The handling of a picture that cannot be read, or of a row without a value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Broken {
+    /// End with an error that names it
     #[default]
     Refuse,
+    /// Name it and go on without it
     Skip,
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use simile_core::data::catalogue::kept;
+
 use super::folder::{Contents, Layout};
 use crate::config::Recipe;
 use crate::console::quietly;
@@ -13,6 +15,10 @@ use crate::report::time;
 /// The share of the pictures that is held out, where nothing says which, and the most.
 const HELD_OUT: f64 = 0.2;
 const MOST_HELD_OUT: usize = 10_000;
+/// Fewest pictures that are held out: the figures show the features of those in a plane, for which one is too few.
+const FEWEST_HELD_OUT: usize = 2;
+/// Fewest pictures that can be divided: beside those, one of each of two classes.
+const FEWEST: usize = FEWEST_HELD_OUT + 2;
 /// Epochs over the pictures, within a least and a largest number of steps.
 const EPOCHS: f64 = 100.0;
 const STEPS: [f64; 2] = [300.0, 1000.0];
@@ -31,6 +37,10 @@ pub(super) struct Budget {
     pub(super) iterations: usize,
     /// Pictures that are held out to test on.
     pub(super) held_out: usize,
+    /// The share of the pictures of a folder for each class that holds out as many.
+    pub(super) share: f64,
+    /// The reason why the pictures cannot be divided, if they are too few for that.
+    pub(super) too_few: Option<String>,
     /// The expected time of training, in words.
     pub(super) time: Option<String>,
     /// Iterations before they were shortened to that time.
@@ -60,11 +70,20 @@ const OF_GPU: Encoder =
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
-        let held_out = ((contents.usable as f64 * HELD_OUT) as usize).clamp(1, MOST_HELD_OUT);
-        let train = contents.usable.saturating_sub(match &contents.layout {
-            Layout::Table(table) if table.split.is_some() => 0,
-            Layout::Folders { split: true } => 0,
-            _ => held_out,
+        let usable = contents.usable;
+        let has_split = match &contents.layout {
+            Layout::Table(table) => table.split.is_some(),
+            Layout::Folders { split } => *split,
+        };
+        let held_out = held_out(usable);
+        let train = usable.saturating_sub(if has_split { 0 } else { held_out });
+        let is_one = usable - kept(usable, HELD_OUT) < FEWEST_HELD_OUT;
+        let share = if is_one { 2.0 * HELD_OUT } else { HELD_OUT };
+        let too_few = (!has_split && usable < FEWEST).then(|| {
+            format!(
+                "{usable} pictures are too few: a run needs {FEWEST_HELD_OUT} to test on, and one of each of two classes to train \
+                 on; add some"
+            )
         });
         let batch = [BATCH, 128, 64, 32].into_iter().find(|batch| 4 * batch <= train).unwrap_or(16);
         let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
@@ -76,7 +95,17 @@ impl Budget {
             (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..OF_GPU }, "1e-3"),
         };
         let iterations = hundreds(steps);
-        Self { encoder, learning_rate, batch, iterations, held_out, time: None, shortened_from: None }
+        Self {
+            encoder,
+            learning_rate,
+            batch,
+            iterations,
+            held_out,
+            share,
+            too_few,
+            time: None,
+            shortened_from: None,
+        }
     }
 
     /// Measures the time of training on some pictures, given the smoke test of the recipe.
@@ -91,6 +120,13 @@ impl Budget {
         }
         self.time = Some(format!("about {} of training on {devices}", time(seconds)));
     }
+}
+
+/// The number of pictures to hold out of those that can be used.
+fn held_out(usable: usize) -> usize {
+    let share = ((usable as f64 * HELD_OUT) as usize).clamp(FEWEST_HELD_OUT, MOST_HELD_OUT);
+    // One is left to train on, so that the recipe can be read and says what is wrong.
+    share.min(usable.saturating_sub(1)).max(1)
 }
 
 /// A number of steps in whole hundreds, at least one.

@@ -66,6 +66,18 @@ impl Table {
     pub(super) fn offers(&self, column: &Column) -> bool {
         column.missing == 0 && self.subject.as_ref() != Some(&column.name)
     }
+
+    /// What a column says, if it is one of those that are no variables.
+    fn role_of(&self, column: &str) -> Option<&'static str> {
+        let split = self.split.as_ref().map(|split| split.column.as_str());
+        [
+            (Some(self.file.as_str()), "the file of a picture"),
+            (Some(self.label.as_str()), "the class"),
+            (split, "the part, of training or test"),
+        ]
+        .into_iter()
+        .find_map(|(name, role)| (name == Some(column)).then_some(role))
+    }
 }
 
 impl Contents {
@@ -195,6 +207,12 @@ impl Contents {
                     _ => format!("has {kind}: it has one value: there is nothing to hide or to keep"),
                 };
                 return Err(usage(format_args!("{}: column `{name}` {is}", path.display())));
+            }
+            if let Some(role) = table.role_of(name) {
+                return Err(usage(format_args!(
+                    "{}: column `{name}` says {role}, so it can be neither hidden nor kept",
+                    path.display()
+                )));
             }
             let known: Vec<&str> = table.attributes.iter().map(|column| column.name.as_str()).collect();
             Err(usage(format_args!(

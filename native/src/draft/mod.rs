@@ -15,7 +15,7 @@ use crate::devices::DeviceSet;
 use crate::draft::budget::Budget;
 use crate::draft::folder::{Contents, Layout};
 use crate::exit::usage;
-use crate::names::{cut, slug};
+use crate::names::{cut, kept};
 use crate::run_folder::folder::RECIPE;
 
 /// Most bytes of the name of a recipe.
@@ -129,6 +129,7 @@ impl Draft {
             let left_out = pictures - usable;
             lines.push(format!("{left_out} of {pictures} rows are left out: a cell that is needed is empty"));
         }
+        lines.extend(self.budget.too_few.clone());
         if let Layout::Table(table) = layout {
             lines.extend(table.attributes.iter().map(|column| format!("{}: {}", column.name, column.kind)));
         }
@@ -139,8 +140,8 @@ impl Draft {
 /// The name of a folder, as a name of files.
 fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let name = slug(&whole.file_name().unwrap_or_default().to_string_lossy());
-    if name.is_empty() { "pictures".into() } else { cut(&name, LONGEST).to_owned() }
+    let name = kept(cut(&whole.file_name().unwrap_or_default().to_string_lossy(), LONGEST));
+    if name.is_empty() { "pictures".into() } else { name }
 }
 
 /// The wishes as arguments.
@@ -197,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn different_folders_have_recipes_of_different_names() {
+        let place = tempfile::tempdir().unwrap();
+        let named = |name: &str| {
+            fs::create_dir(place.path().join(name)).unwrap();
+            name_of(&place.path().join(name))
+        };
+        let names = ["scans", "MyData", "日本", "東京", "my data"];
+        assert_eq!(names.map(named), names);
+        assert_eq!(name_of(Path::new("/")), "pictures");
+    }
+
+    #[test]
     fn a_column_of_parts_is_taken_or_refused() {
         let rows = ["train,a", "train,b", "validation,b", "validation,a"];
         let folder = scans("split,site", rows);
@@ -210,6 +223,24 @@ mod tests {
         let folder = scans("split,site", ["Train,a", "Test,b", "Train,b", "Test,a"]);
         let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
         assert!(error.contains("images.csv: line 2: column `split` is `Train`"), "{error}");
+    }
+
+    #[test]
+    fn the_role_of_a_column_that_is_no_attribute_is_said() {
+        let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
+        for (column, role) in [
+            ("label", "the class"),
+            ("file", "the file of a picture"),
+            ("split", "the part, of training or test"),
+        ] {
+            let hide = [column.to_owned()];
+            let wishes = Wishes { hide: &hide, ..Wishes::default() };
+            let error = Draft::new(folder.path(), wishes, false).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("column `{column}` says {role}, so it can be neither")),
+                "{error}"
+            );
+        }
     }
 
     #[test]
@@ -275,6 +306,25 @@ mod tests {
         let draft = Draft::new(folder.path(), Wishes { hide: &hide, ..Wishes::default() }, false).unwrap();
         let left_out = "10 of 20 rows are left out: a cell that is needed is empty";
         assert!(draft.notes().iter().any(|note| note == left_out), "{:?}", draft.notes());
+    }
+
+    #[test]
+    fn two_pictures_are_held_out_of_a_few_and_too_few_are_said() {
+        let folder = scans("site", ["a", "b", "b", "a"]);
+        let place = folder.path();
+        assert_eq!(drafted(place, &["site"], &[]).1.data.test, Some(2));
+        let said = |place: &Path| Draft::new(place, Wishes::default(), false).unwrap().notes().join("\n");
+        assert!(!said(place).contains("too few"), "{}", said(place));
+        fs::write(place.join("images.csv"), "file,label\n0.png,ill\n1.png,well\n2.png,ill\n").unwrap();
+        assert!(said(place).contains("3 pictures are too few: a run needs 2 to test on"), "{}", said(place));
+        let tested = |count: usize| {
+            let files: Vec<String> =
+                (0..count).map(|at| format!("{}/{at}.png", ["a", "b"][at % 2])).collect();
+            let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+            let (_, recipe) = drafted(folder.path(), &[], &[]);
+            catalogue(&recipe.data, folder.path()).unwrap().of(Part::Test).len()
+        };
+        assert_eq!([4, 5, 6, 9, 20].map(tested), [2, 2, 2, 2, 4]);
     }
 
     #[test]

@@ -63,7 +63,11 @@ fn data(draft: &Draft) -> String {
             text += "dataset = \"folders\"              # a folder for each class\n";
             text += BROKEN;
             if !split {
-                text += "\n[data.split]\ntest = 0.2                       # the share of the pictures to test on\n";
+                let share = draft.budget.share;
+                let _ = writeln!(
+                    text,
+                    "\n[data.split]\ntest = {share:<25} # the share of the pictures to test on"
+                );
             }
         }
         Layout::Table(table) => {

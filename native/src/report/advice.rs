@@ -14,38 +14,64 @@ const LEARNING_RATE: f64 = 0.004;
 /// Images of a batch in which most anchors have others of their kind.
 const BATCH: usize = 256;
 
-/// The kind of a leak that did not change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of a leak that did not fall.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Leak {
-    /// The first variant hardly reveals the attribute.
+    /// Neither the variant nor the first one reveals more than hardly anything of the attribute.
     Little,
+    /// The first variant reveals neither the class nor the attribute, which the untrained network reveals.
+    Unlearnt,
     /// The variant reveals as much as the first one.
     Unmoved,
+    /// The variant reveals more than the first one: by this share of the images, or this R².
+    Rose { by: f64, is_share: bool },
 }
 
-/// The next steps for a variant whose leak of the condition did not move, after training on so many images, if that is known.
+/// The state of a variant that should hide an attribute.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State {
+    pub(super) leak: Leak,
+    /// True if its kernel was too narrow for the condition.
+    pub(super) tells_all_apart: bool,
+}
+
+/// The next steps for a variant whose leak of the condition did not fall, after training on so many images, if that is known.
 pub(super) fn advice(
     recipe: &Recipe,
     name: &str,
-    leak: Leak,
+    state: State,
     (condition, images): (&str, Option<usize>),
 ) -> Vec<String> {
     let Some(variant) = recipe.variants().into_iter().find(|variant| variant.name == name) else {
         return Vec::new();
     };
-    if leak == Leak::Little {
-        return vec![format!(
-            "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
-             coloured by it, and the association of {condition} and class in `simile data check`."
-        )];
-    }
-    let mut steps = of_objective(recipe, &variant, condition);
+    let outcome = match state.leak {
+        Leak::Little => {
+            return vec![format!(
+                "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
+                 coloured by it, and the association of {condition} and class in `simile data check`."
+            )];
+        }
+        Leak::Unlearnt => {
+            return vec![format!(
+                "{name}: the first variant learnt nothing: it names the class no better than chance, and the untrained network \
+                 reveals more of {condition}; see its loss in the report, and train it longer or at another learning rate \
+                 before you compare."
+            )];
+        }
+        Leak::Unmoved => "as before".to_owned(),
+        Leak::Rose { by, is_share: true } => {
+            format!("more than in the first variant, by {:.0} points", by * 100.0)
+        }
+        Leak::Rose { by, .. } => format!("more than in the first variant, by an R² of {by:.2}"),
+    };
+    let mut steps = of_objective(recipe, &variant, condition, state.tells_all_apart);
     steps.extend(of_training(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
     );
-    std::iter::once(format!("{name}: {condition} leaks as before. To try, in this order:"))
+    std::iter::once(format!("{name}: {condition} leaks {outcome}. To try, in this order:"))
         .chain(steps.into_iter().enumerate().map(|(at, step)| format!("{}. {step}", at + 1)))
         .collect()
 }
@@ -69,7 +95,12 @@ fn number_of(value: &toml::Value) -> Option<f64> {
 }
 
 /// Steps that concern the condition, the length and the numbers of the objective.
-fn of_objective(recipe: &Recipe, variant: &RecipeVariant, condition: &str) -> Vec<String> {
+fn of_objective(
+    recipe: &Recipe,
+    variant: &RecipeVariant,
+    condition: &str,
+    tells_all_apart: bool,
+) -> Vec<String> {
     let set_here = |key: &str, value: &str| of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
     let number = |key: &str| parameter(key).and_then(number_of);
@@ -90,8 +121,10 @@ fn of_objective(recipe: &Recipe, variant: &RecipeVariant, condition: &str) -> Ve
     }
     // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
     if let Some(sigma) = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of) {
-        let narrower = (sigma / 2.0).to_string();
-        steps.push(format!("a narrower kernel: {}", set_here("kernel.sigma", &narrower)));
+        steps.push(match tells_all_apart {
+            true => format!("a wider kernel: {}", set_here("kernel.sigma", "median")),
+            false => format!("a narrower kernel: {}", set_here("kernel.sigma", &(sigma / 2.0).to_string())),
+        });
     }
     if let Some(lambda) = number("lambda") {
         let smaller = if lambda > LAMBDA { LAMBDA } else { lambda / 10.0 };
@@ -146,11 +179,17 @@ mod tests {
 
     /// The same, of a recipe with further sections.
     fn said_of(objective: &str, sections: &str) -> String {
+        said_after(objective, sections, false)
+    }
+
+    /// The same, after a run whose kernel may have told all images apart.
+    fn said_after(objective: &str, sections: &str, tells_all_apart: bool) -> String {
         let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
         let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
-        advice(&recipe, &name, Leak::Unmoved, ("colour", None)).join("\n")
+        let state = State { leak: Leak::Unmoved, tells_all_apart };
+        advice(&recipe, &name, state, ("colour", None)).join("\n")
     }
 
     #[test]
@@ -161,6 +200,14 @@ mod tests {
         for kernel in ["name = \"rbf\", sigma = \"median\"", "name = \"cosine\"", "name = \"exact-match\""] {
             assert!(!of(kernel).contains("kernel"), "{kernel}");
         }
+    }
+
+    #[test]
+    fn a_kernel_that_tells_all_images_apart_gets_no_narrower() {
+        let objective = "name = \"fair-cclk\"\nkernel = { name = \"rbf\", sigma = 5.0 }";
+        let text = said_after(objective, "", true);
+        assert!(text.contains("a wider kernel: `--set objective.kernel.sigma=median`"), "{text}");
+        assert!(!text.contains("narrower"), "{text}");
     }
 
     #[test]

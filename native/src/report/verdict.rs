@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::advice::{Leak, advice};
+use super::advice::{Leak, State, advice};
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::metrics::mean_std::MeanStd;
@@ -46,7 +46,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     }
     for (variant, leak) in references.unmoved(&variants) {
         let images = first.images.map(|images| images.train);
-        sentences.extend(advice(recipe, variant.name, leak, (&variant.attribute, images)));
+        let state = State { leak, tells_all_apart: variant.tells_all_apart };
+        sentences.extend(advice(recipe, variant.name, state, (&variant.attribute, images)));
     }
     Ok(sentences)
 }
@@ -59,6 +60,8 @@ struct Variant<'a> {
     /// True if its objective brings images together that are alike in the attribute.
     keeps: bool,
     metrics: Vec<&'a BTreeMap<String, f64>>,
+    /// True if its kernel was too narrow for the condition.
+    tells_all_apart: bool,
     /// Of a single run: the p-values of its comparison with the first variant, image by image.
     paired: Option<&'a BTreeMap<String, f64>>,
 }
@@ -69,6 +72,7 @@ impl<'a> Variant<'a> {
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
         let metrics: Vec<&BTreeMap<String, f64>> = variants.iter().map(|variant| &variant.metrics).collect();
+        let tells_all_apart = variants.iter().any(|variant| variant.tells_all_apart());
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
@@ -78,7 +82,8 @@ impl<'a> Variant<'a> {
         };
         let own = objective.and_then(|objective| objective.condition()).filter(is_measured);
         let keeps = objective.is_some_and(|objective| objective.keeps_condition());
-        Self { name, attribute: own.unwrap_or_else(|| probed.to_owned()), keeps, metrics, paired }
+        let attribute = own.unwrap_or_else(|| probed.to_owned());
+        Self { name, attribute, keeps, metrics, tells_all_apart, paired }
     }
 }
 
@@ -243,12 +248,25 @@ impl References<'_> {
         let metric = [NAMED, R2].map(of_attribute);
         let metric = metric.iter().find(|metric| !values(&variant.metrics, metric).is_empty())?;
         let (before, after) = (mean(&values(plain, metric))?, mean(&values(&variant.metrics, metric))?);
-        let above = before - mean(&values(&self.base, metric)).unwrap_or(0.0);
-        match before - after {
-            _ if above < 2.0 * NOTICEABLE => Some(Leak::Little),
-            fell if fell < NOTICEABLE.max(MOVED * above) => Some(Leak::Unmoved),
+        let base = mean(&values(&self.base, metric)).unwrap_or(0.0);
+        let is_little = |leak: f64| leak - base < 2.0 * NOTICEABLE;
+        let moved = NOTICEABLE.max(MOVED * (before - base));
+        match after - before {
+            _ if is_little(before) && self.learnt_nothing(plain, metric) => Some(Leak::Unlearnt),
+            _ if is_little(before) && is_little(after) => Some(Leak::Little),
+            rose if rose >= moved => Some(Leak::Rose { by: rose, is_share: !metric.ends_with(R_SQUARED) }),
+            rose if -rose < moved => Some(Leak::Unmoved),
             _ => None,
         }
+    }
+
+    /// True if a variant names the class no better than chance, and the untrained network reveals what the metric measures.
+    fn learnt_nothing(&self, plain: &[&BTreeMap<String, f64>], metric: &str) -> bool {
+        let above_chance = |runs: &[&BTreeMap<String, f64>], metric: &str| {
+            Some(mean(&values(runs, metric))? - mean(&values(&self.base, metric))?)
+        };
+        above_chance(plain, TOP1).is_some_and(|above| above < NOTICEABLE)
+            && above_chance(&self.untrained, metric).is_some_and(|above| above >= 2.0 * NOTICEABLE)
     }
 }
 
@@ -379,6 +397,29 @@ mod tests {
         );
         let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
         assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
+    }
+
+    #[test]
+    fn a_leak_that_rose_is_said() {
+        for (leaks, by) in [([0.6, 0.9], "30 points"), ([0.4, 0.9], "50 points"), ([0.36, 0.9], "54 points")]
+        {
+            let said = of(&records(&[leaks], NAMED, 0.36)).join("\n");
+            assert!(said.contains(&format!("leaks more than in the first variant, by {by}")), "{said}");
+            assert!(!said.contains("as before") && !said.contains("little to hide"), "{said}");
+        }
+        let said = of(&records(&[[0.1, 0.35]], R2, 0.0)).join("\n");
+        assert!(said.contains("by an R² of 0.25"), "{said}");
+    }
+
+    #[test]
+    fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hide() {
+        for hidden in [0.36, 0.9] {
+            let mut collapsed = records(&[[0.36, hidden]], NAMED, 0.36);
+            collapsed[0].result.variants[0].metrics.insert(TOP1.to_owned(), 0.26);
+            let said = of(&collapsed).join("\n");
+            assert!(said.contains("the first variant learnt nothing"), "{said}");
+            assert!(!said.contains("little to hide"), "{said}");
+        }
     }
 
     #[test]

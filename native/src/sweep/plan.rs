@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Error, Result};
 
 use super::axis::{Axis, Point};
-use crate::config::set::key_of;
+use crate::config::set::{key_of, variant_of};
 use crate::config::{Changes, Recipe};
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
@@ -17,6 +17,8 @@ use crate::run_folder::record::VariantResult;
 
 /// The key of the seed of a run.
 const SEED: &str = "train.seed";
+/// The keys, with all below them, that decide on which images and by which measurements the points are compared.
+const MEASURING: [&str; 4] = ["data.validation", "data.judged_by", "data.test", "probe"];
 
 /// The options beside the settings.
 #[derive(Debug, Clone)]
@@ -51,14 +53,16 @@ impl Plan<'_> {
     /// The runs of the points, seed by seed.
     ///
     /// # Errors
-    /// A usage error if a setting is not valid or is the seed, a run would be evaluated on test images, or two points share a
-    /// folder.
+    /// A usage error if a setting is not valid, is the seed, changes what the points are compared by or belongs to another variant,
+    /// a run would be evaluated on test images, or two points share a folder.
     pub(crate) fn tasks(&self, axes: &[Axis], points: &[Point]) -> Result<Vec<Task>> {
         self.keep_seeds(axes)?;
+        keep_measuring(axes)?;
         // All recipes come first, so that an invalid value fails before hours are spent on the others.
         for point in points {
             judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
         }
+        self.keep_variant(axes, points)?;
         let folders: BTreeSet<String> = points.iter().map(|point| folder_of(axes, point)).collect();
         if folders.len() < points.len() {
             return Err(usage(
@@ -129,6 +133,25 @@ impl Plan<'_> {
         }
     }
 
+    /// Refuses a setting of a variant that is not trained: it changes nothing.
+    fn keep_variant(&self, axes: &[Axis], points: &[Point]) -> Result<()> {
+        let Some(point) = points.first() else { return Ok(()) };
+        let trained = self.variant_of(axes, points)?;
+        let set: Vec<String> = self.set.iter().cloned().chain(settings(axes, point)).collect();
+        let all = Recipe::load(self.recipe, &Changes { set: &set, ..Changes::default() })?;
+        let names: Vec<String> = all.variants().into_iter().map(|variant| variant.name).collect();
+        let of_another = axes.iter().find_map(|axis| {
+            variant_of(&axis.key, &names).filter(|name| *name != trained).map(|name| (&axis.key, name))
+        });
+        match of_another {
+            Some((key, name)) => Err(usage(format_args!(
+                "--grid {key}: it is a key of the variant `{name}`, and the sweep trains `{trained}`; name the variant of \
+                 the key with --variant"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
         let of_grid: Vec<String> = settings(axes, point).collect();
         let set = [self.set, &of_grid].concat();
@@ -143,6 +166,21 @@ impl Plan<'_> {
             )));
         }
         Ok(recipe)
+    }
+}
+
+/// Refuses settings by which points would be compared on different images or by different measurements.
+fn keep_measuring(axes: &[Axis]) -> Result<()> {
+    let is_of = |key: &str, section: &str| {
+        key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let measuring = |axis: &&Axis| MEASURING.iter().any(|section| is_of(&axis.key, section));
+    match axes.iter().find(measuring) {
+        Some(Axis { key, .. }) => Err(usage(format_args!(
+            "--grid {key}: all points of a sweep are compared on the same images by the same measurements; give {key} one \
+             value with --set"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -199,6 +237,14 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_the_trained_variant_is_tried() {
+        let set = ["data.validation=100".to_owned()];
+        let axes = Axis::all(&["variant.Fair-CCLK.objective.lambda=0.1,0.2".into()]).unwrap();
+        let points = super::super::axis::points(&axes, None, 0);
+        assert_eq!(plan(&set, Some("Fair-CCLK")).tasks(&axes, &points).unwrap().len(), 2);
+    }
+
+    #[test]
     fn nothing_begins_on_test_images_with_several_variants_or_with_a_wrong_value() {
         let refused = |set: &[&str], variant, grid: &str, reason: &str| {
             let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
@@ -219,6 +265,14 @@ mod tests {
         );
         refused(&["train.bath=16"], Some("SimCLR"), "train.batch=16", "--set train.bath=16: ");
         refused(&held, Some("SimCLR"), "train.seed=0,1", "--grid train.seed: a sweep");
+        for key in ["variant.Fair-CCLK.objective.lambda", "arm.Fair-CCLK.objective.lambda"] {
+            let reason = format!("--grid {key}: it is a key of the variant `Fair-CCLK`");
+            refused(&held, Some("SimCLR"), &format!("{key}=0.1,0.2"), &reason);
+        }
+        for grid in ["data.validation=16,32", "data.judged_by=test", "data.test=32,64", "probe.condition=a,b"]
+        {
+            refused(&held, Some("SimCLR"), grid, "compared on the same images by the same measurements");
+        }
         let seeded = ["data.validation=100", "train.seed = 5"];
         refused(&seeded, Some("SimCLR"), "train.batch=16", "how many with --seeds");
     }

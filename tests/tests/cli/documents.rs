@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use crate::{ONE_THREAD, newcomer, place};
 
 /// Parts of commands that are not run, with the reason.
-const NOT_RUN: [(&str, &str); 12] = [
+const NOT_RUN: [(&str, &str); 13] = [
     ("cargo install", "compiles for many minutes; the tests have the program that cargo built for them"),
     (
         "reproduce difficulty-digits",
@@ -21,6 +21,7 @@ const NOT_RUN: [(&str, &str); 12] = [
     ("reproduce contex-table5", "takes as long; `methods.rs` trains its methods"),
     ("cargo web", "`tests/browser` builds the package and the site"),
     ("simile data fetch", "needs the network"),
+    ("simile devices --check", "takes as long as several trainings; `tests/devices` runs it"),
     (
         "simile data check cub-200-2011",
         "needs a data set that has to be downloaded; `sets.rs` makes one of its form",

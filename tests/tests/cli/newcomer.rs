@@ -136,6 +136,14 @@ fn what_the_user_did_not_set_is_not_said_and_folders_and_files_are_told_apart() 
         let text = complaint(place.path(), &command, 2);
         assert!(text.contains(reason), "{text}");
     }
+    // A folder that is named twice is the same one, so that the next fault is named.
+    for (data, reason) in [
+        ("./scans", "column `label` says the class, so it can be neither hidden nor kept"),
+        ("other", "--data names another one, other"),
+    ] {
+        let text = complaint(place.path(), &["train", "scans", "--data", data, "--hide", "label"], 2);
+        assert!(text.contains(reason), "{text}");
+    }
 }
 
 #[test]

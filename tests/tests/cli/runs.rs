@@ -263,6 +263,32 @@ fn an_interrupted_run_continues_to_the_same_end() {
     assert!(complaint(place.path(), &["train", "--resume", "cut"], 2).contains("has finished"));
 }
 
+/// One unreadable picture ended the output, after hours.
+fn skipped_pictures_cost_no_others(place: &Path) {
+    let skip = ["embed", "run", "a.png", "tiny.toml", "a.png", "--broken", "skip", "--json"];
+    let answer = json(place, &skip);
+    assert_eq!((answer["images"].as_array().unwrap().len(), &answer["skipped"]), (2, &1.into()));
+    let written = |out: &str| json(place, &[&skip[..], &["--out", out]].concat());
+    for (out, rows) in [("gap.csv", 2), ("gap.parquet", 2), ("gap.npy", 3)] {
+        let answer = written(out);
+        assert_eq!((&answer["images"], &answer["skipped"]), (&rows.into(), &1.into()), "{out}");
+    }
+    let bytes = fs::read(place.join("gap.npy")).unwrap();
+    let rows: Vec<&[u8]> = bytes[bytes.len() - 3 * 84 * 4..].chunks_exact(84 * 4).collect();
+    let is_nan = |value: &[u8]| f32::from_le_bytes(value.try_into().unwrap()).is_nan();
+    assert!(rows[0] == rows[2] && !rows[0].chunks_exact(4).any(is_nan));
+    assert!(rows[1].chunks_exact(4).all(is_nan), "rows follow the names");
+    assert_eq!(fs::read_to_string(place.join("gap.csv")).unwrap().lines().count(), 3);
+    let output = simile(place, &skip).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("tiny.toml") && said.contains("skipped: 1 of 3 pictures"), "{said}");
+    let none = ["embed", "run", "tiny.toml", "--broken", "skip", "--out", "none.npy"];
+    assert!(complaint(place, &none, 1).contains("none of 1 pictures"));
+    assert!(!place.join("none.npy").exists());
+    let own = ["embed", "run", "--broken", "skip", "--out", "own.parquet"];
+    assert!(complaint(place, &own, 2).contains("data.broken"));
+}
+
 #[test]
 fn a_trained_encoder_embeds_and_is_evaluated() {
     let place = with_recipe();
@@ -285,7 +311,9 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
     stdout(place.path(), &["embed", "run", "a.png", "--out", "a.npy"]);
     assert!(fs::read(place.path().join("a.npy")).unwrap().starts_with(b"\x93NUMPY"));
     complaint(place.path(), &["embed", "run", "a.png", "--out", "a.txt"], 2);
-    assert!(complaint(place.path(), &["embed", "run", "tiny.toml"], 1).contains("tiny.toml"));
+    let refused = complaint(place.path(), &["embed", "run", "a.png", "tiny.toml"], 1);
+    assert!(refused.contains("tiny.toml") && refused.contains("--broken skip"), "{refused}");
+    skipped_pictures_cost_no_others(place.path());
 
     let evaluated = json(place.path(), &["evaluate", "run", "--json"]);
     assert_eq!(

@@ -142,6 +142,8 @@ fn test_images_choose_nothing() {
     let place = place();
     let rest = ["sweep", "fair-digits", "--variant", "SimCLR", "--grid", "train.batch=16,32"];
     assert!(complaint(place.path(), &rest, 2).contains("--set data.validation="));
+    let text = complaint(place.path(), &[&rest[..], &["--leak-at-most", "50"]].concat(), 2);
+    assert!(text.contains("a share or an R², from 0 to 1, such as 0.5"), "{text}");
     assert!(!place.path().join("runs").exists(), "nothing was begun");
 }
 

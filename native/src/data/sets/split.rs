@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::kept;
-use simile_core::data::{Catalogue, Part};
+use simile_core::data::{Catalogue, DatasetError, Part};
 
 use crate::data::error::Result;
 use crate::data::options::DatasetOption;
@@ -71,15 +71,42 @@ impl SplitSection {
             Some(count) => catalogue.keep_per_class(count, self.seed)?,
             None => {
                 let train = catalogue.of(Part::Train).len();
-                catalogue.hold_out(Part::Train, Part::Test, train - kept(train, self.test), self.seed)?
+                let held_out = train - kept(train, self.test);
+                catalogue
+                    .hold_out(Part::Train, Part::Test, held_out, self.seed)
+                    .map_err(|error| self.of_key(error))?
             }
         })
+    }
+
+    /// An error about the number of pictures, as one about the key that gives their share.
+    fn of_key(&self, error: DatasetError) -> DatasetError {
+        match error {
+            DatasetError::Parameter { value, reason, .. } => {
+                let reason = format!("which holds out {value}: {reason}");
+                DatasetError::parameter("data.split.test", self.test, &reason)
+            }
+            other => other,
+        }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_that_leaves_none_to_train_on_is_named_by_its_key() {
+        let files = ["a.png", "b.png"].map(String::from).to_vec();
+        let classes = vec!["x".into(), "y".into()];
+        let pictures = Catalogue::new("list", files, vec![Part::Train; 2], vec![0, 1], classes).unwrap();
+        let section = SplitSection { test: 0.9, ..SplitSection::default() };
+        assert_eq!(
+            section.split(pictures).unwrap_err().to_string(),
+            "`data.split.test` is 0.9, which holds out 2: expected 1 to 1 of 2 pictures"
+        );
+    }
 
     #[test]
     fn a_seed_alone_keeps_the_published_number_of_each_class() {

@@ -19,8 +19,8 @@ pub(super) struct Variable {
     kind: Kind,
     /// Rows of the table without a value.
     missing: usize,
-    /// 0 if it is independent of the class, 1 if one follows from the other: Cramér's V of a category, the correlation ratio
-    /// of numbers.
+    /// Near 0 if it is independent of the class, near 1 if one follows from the other: Cramér's V of a category, corrected for
+    /// its bias, the correlation ratio of numbers.
     tie_to_class: Option<f64>,
 }
 
@@ -108,16 +108,22 @@ fn crossed((labels, classes): (&[usize], usize), values: &[usize], names: usize)
     counts
 }
 
-/// Cramér's V, `sqrt(χ² / (n (min(rows, columns) − 1)))`, over rows and columns that occur; none if there is one of either.
+/// Cramér's V with the correction of its bias, over the `k` rows and `r` columns that occur; none if there is one of either, or if
+/// every picture has a value of its own. Without the correction it is far from 0 where few pictures have independent variables of many
+/// values.
+///
+/// Bergsma, "A bias-correction for Cramér's V and Tschuprow's T", Journal of the Korean Statistical Society 42 (2013):
+/// `V = sqrt(φ̃² / min(k̃ − 1, r̃ − 1))`, where `φ̃² = max(0, χ²/n − (k − 1)(r − 1)/(n − 1))` and
+/// `k̃ = k − (k − 1)²/(n − 1)`, `r̃` likewise.
 fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
     let rows: Vec<f64> = counts.iter().map(|row| row.iter().sum::<usize>() as f64).collect();
     let width = counts.first().map_or(0, Vec::len);
     let columns: Vec<f64> =
         (0..width).map(|column| counts.iter().map(|row| row[column]).sum::<usize>() as f64).collect();
     let n: f64 = rows.iter().sum();
-    let occurs = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count();
-    let least = occurs(&rows).min(occurs(&columns));
-    if least < 2 {
+    let freedom = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count() as f64 - 1.0;
+    let (of_rows, of_columns) = (freedom(&rows), freedom(&columns));
+    if of_rows < 1.0 || of_columns < 1.0 {
         return None;
     }
     let mut chi_squared = 0.0;
@@ -129,7 +135,10 @@ fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
             }
         }
     }
-    Some((chi_squared / (n * (least - 1) as f64)).sqrt())
+    let phi_squared = (chi_squared / n - of_rows * of_columns / (n - 1.0)).max(0.0);
+    let most = [of_rows, of_columns].map(|freedom| freedom - freedom * freedom / (n - 1.0));
+    let most = most[0].min(most[1]);
+    (most > 0.0).then(|| (phi_squared / most).sqrt().min(1.0))
 }
 
 fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (Kind, Option<f64>) {
@@ -211,8 +220,31 @@ mod tests {
         };
         near(&[vec![10, 0], vec![0, 60]], 1.0);
         assert_eq!(cramers_v(&[vec![10, 5]]), None);
-        // χ² is 4 · 5² / 15 = 60 / 9.
-        near(&[vec![20, 10], vec![10, 20]], 1.0 / 3.0);
+        // χ² is 4 · 5² / 15 = 60 / 9, and φ² is 1 / 9.
+        near(&[vec![20, 10], vec![10, 20]], ((1.0 / 9.0 - 1.0 / 59.0) / (1.0 - 1.0 / 59.0_f64)).sqrt());
+        assert_eq!(cramers_v(&[vec![1, 0], vec![0, 1]]), None);
+    }
+
+    #[test]
+    fn independent_values_do_not_predict_the_class_however_many_they_are() {
+        // 200 pictures in two classes and 25 photographers, by a generator of 32 bits.
+        let mut state = 1_u32;
+        let mut draw = |most: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize % most as usize
+        };
+        let (labels, values): (Vec<usize>, Vec<usize>) = (0..200).map(|_| (draw(2), draw(25))).unzip();
+        let names = (0..25).map(|at| format!("photographer {at}")).collect();
+        let condition = Condition::Categorical { values, names };
+        let variable = Variable::of("photographer", &condition, (&labels, 2), 0);
+        assert!(variable.tie_to_class.is_some_and(|tie| tie < 0.25), "{variable}");
+        assert!(!variable.to_string().contains("predicts the class"), "{variable}");
+        // Where the value decides the class, it is still said.
+        let values = labels.iter().enumerate().map(|(at, label)| 2 * (at % 12) + label).collect();
+        let names = (0..24).map(|at| format!("photographer {at}")).collect();
+        let condition = Condition::Categorical { values, names };
+        let variable = Variable::of("photographer", &condition, (&labels, 2), 0);
+        assert!(variable.to_string().contains("predicts the class"), "{variable}");
     }
 
     #[test]

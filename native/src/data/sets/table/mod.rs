@@ -19,7 +19,7 @@ use std::io;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
-use simile_core::data::{Catalogue, Condition, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Part};
 
 use self::cells::Column;
 pub(crate) use self::cells::is_unusable;
@@ -87,7 +87,7 @@ impl PictureFiles for Table {
             check_trained(&catalogue, &section.csv, folder)?;
         }
         if let Some(count) = options.test.filter(|_| !has_split) {
-            catalogue = catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?;
+            catalogue = hold_out(catalogue, count)?;
             notes.extend(all_held_out(&catalogue));
             let whole = catalogue.of(Part::Test).len();
             if whole != count {
@@ -101,6 +101,18 @@ impl PictureFiles for Table {
     fn holds_out(&self) -> bool {
         true
     }
+}
+
+/// The catalogue with so many pictures to test on.
+///
+/// # Errors
+/// Names `data.test`, if it leaves none to train on.
+fn hold_out(catalogue: Catalogue, count: usize) -> Result<Catalogue> {
+    let of_key = |error: DatasetError| match error {
+        DatasetError::Parameter { value, reason, .. } => DatasetError::parameter("data.test", value, &reason),
+        other => other,
+    };
+    Ok(catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED).map_err(of_key)?)
 }
 
 /// A parsed table.
@@ -330,6 +342,20 @@ mod tests {
         assert_eq!(read.catalogue.subjects, Some(vec![0, 0, 1]));
         let text = catalogue(&section("subject = \"whom\""), folder.path()).unwrap_err().to_string();
         assert!(text.contains("there is no column `whom`"), "{text}");
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_held_out_is_named_by_its_key() {
+        let complaint = |rows: &str, settings: &str, count| {
+            let folder = folder(rows);
+            let section: TableSection = toml::from_str(&format!("csv = \"images.csv\"\n{settings}")).unwrap();
+            let read = catalogue(&section, folder.path()).unwrap();
+            hold_out(read.catalogue, count).unwrap_err().to_string()
+        };
+        let text = complaint("file,label\na.png,x\nb.png,y\n", "", 200);
+        assert_eq!(text, "`data.test` is 200, expected 1 to 1 of 2 pictures");
+        let text = complaint("file,label,who\na.png,x,p\nb.png,y,p\n", "subject = \"who\"", 1);
+        assert!(text.starts_with("`data.test` is 1, all pictures are of one subject"), "{text}");
     }
 
     #[test]
