@@ -74,6 +74,9 @@ impl Swav {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
+        if let Some(view) = objective.crops_for_assign.iter().find(|&&view| view > 1) {
+            return Err(Error::parameter("crops_for_assign", view, "but training has two views, 0 and 1"));
+        }
         if prototypes == 0 {
             return Err(Error::parameter("prototypes", 0, "expected 1 or more"));
         }
@@ -89,13 +92,10 @@ impl Swav {
     /// queue for a length of 0.
     ///
     /// # Errors
-    /// An assigned view does not exist.
+    /// As [`KeyQueue::new`].
     pub fn with_queue(self, length: usize, from: u64) -> Result<Self> {
         if length == 0 {
             return Ok(Self { queues: None, ..self });
-        }
-        if let Some(view) = self.objective.crops_for_assign.iter().find(|&&view| view > 1) {
-            return Err(Error::parameter("crops_for_assign", view, "but training has two views, 0 and 1"));
         }
         let prototypes = self.prototypes();
         let [_, width] = prototypes.dims();
@@ -322,5 +322,8 @@ mod tests {
     fn settings_out_of_range_are_named() {
         assert!(refusal(r#"{"name": "swav", "prototypes": 0}"#, "swav").contains("method.prototypes"));
         assert!(refusal(r#"{"name": "swav", "queue_from": 3}"#, "swav").contains("method.queue_from"));
+        let assigned = loss::Swav { crops_for_assign: vec![0, 2], ..loss::Swav::default() };
+        let error = Swav::new(&networks(4), assigned, 3, 0, &Device::flex(), &mut rng(3)).unwrap_err();
+        assert!(error.to_string().contains("`crops_for_assign` is 2"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of numeric predictions: mean squared error, R², and the released colour error.
 
 use faer::{MatMut, MatRef};
+use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::dot;
 
@@ -80,15 +81,29 @@ pub fn variance(targets: &Matrix) -> f64 {
     if spread <= CONSTANT * size { 0.0 } else { spread / targets.data().len() as f64 }
 }
 
-/// `1 - mse / variance`, pooled over outputs; `None` where the targets are constant.
-///
-/// scikit-learn's `r2_score(targets, predictions, multioutput="variance_weighted")`.
-///
-/// # Errors
-/// As [`mean_squared_error`].
-pub fn r_squared(predictions: &Matrix, targets: &Matrix) -> Result<Option<f64>> {
-    let (error, spread) = (mean_squared_error(predictions, targets)?, variance(targets));
-    Ok((spread > 0.0).then(|| 1.0 - error / spread))
+/// The errors of predictions of numeric targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegressionReport {
+    /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for
+    /// colours.
+    pub mse: f64,
+    /// `1 - mse / mse_of_mean`, with the mean of the evaluated targets; `None` if these are constant.
+    /// scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
+    pub r2: Option<f64>,
+    /// The squared error of predicting the mean of the evaluated targets.
+    pub mse_of_mean: f64,
+}
+
+impl RegressionReport {
+    /// The errors of predictions, `[n, m]`; R² is scikit-learn's `r2_score(targets, predictions, multioutput="variance_weighted")`.
+    ///
+    /// # Errors
+    /// As [`mean_squared_error`].
+    pub fn of(predictions: &Matrix, targets: &Matrix) -> Result<Self> {
+        let (mse, mse_of_mean) = (mean_squared_error(predictions, targets)?, variance(targets));
+        let r2 = (mse_of_mean > 0.0).then(|| 1.0 - mse / mse_of_mean);
+        Ok(Self { mse, r2, mse_of_mean })
+    }
 }
 
 #[cfg(test)]
@@ -109,9 +124,9 @@ mod tests {
         let targets = Matrix::from_fn(8, 2, |i, j| (i * i + j * 5) as f64);
         let mean = dense::column_means(&targets);
         let predictions = Matrix::from_fn(8, 2, |_, j| mean[j]);
-        assert!(r_squared(&predictions, &targets).unwrap().unwrap().abs() < 1e-15);
-        assert_eq!(r_squared(&targets, &targets).unwrap(), Some(1.0));
-        assert_eq!(r_squared(&predictions, &Matrix::from_fn(8, 2, |_, _| 0.3)).unwrap(), None);
+        assert!(RegressionReport::of(&predictions, &targets).unwrap().r2.unwrap().abs() < 1e-15);
+        assert_eq!(RegressionReport::of(&targets, &targets).unwrap().r2, Some(1.0));
+        assert_eq!(RegressionReport::of(&predictions, &Matrix::from_fn(8, 2, |_, _| 0.3)).unwrap().r2, None);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use simile_kernels::cpu::vectors::dot;
 
 use super::blocks::{check_any, check_finite};
 use super::moments::{self, Moments};
-use super::{check_matrix, check_size, dense, regression};
+use super::regression::{RegressionReport, affine};
+use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::Rows;
@@ -30,19 +31,6 @@ pub struct Ridge {
     pub weight: Matrix,
     /// `[m]`.
     pub bias: Vec<f64>,
-}
-
-/// The errors of predictions of numeric targets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RegressionReport {
-    /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for
-    /// colours.
-    pub mse: f64,
-    /// `1 - mse / mse_of_mean`, with the mean of the evaluated targets; `None` if these are constant.
-    /// scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
-    pub r2: Option<f64>,
-    /// The squared error of predicting the mean of the evaluated targets.
-    pub mse_of_mean: f64,
 }
 
 impl Ridge {
@@ -60,7 +48,7 @@ impl Ridge {
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
     pub fn predictions(&self, features: &dyn Rows) -> Result<Matrix> {
-        regression::affine(features, &self.weight, &self.bias)
+        affine(features, &self.weight, &self.bias)
     }
 
     /// Squared error and R² on `features` (`[n, d]`) and `targets` (`[n, m]`).
@@ -68,11 +56,7 @@ impl Ridge {
     /// # Errors
     /// [`Error::Shape`] if sizes differ, [`Error::NotFinite`] for targets that are not finite.
     pub fn evaluate(&self, features: &dyn Rows, targets: &Matrix) -> Result<RegressionReport> {
-        let predictions = self.predictions(features)?;
-        let mse = regression::mean_squared_error(&predictions, targets)?;
-        let mse_of_mean = regression::variance(targets);
-        let r2 = (mse_of_mean > 0.0).then(|| 1.0 - mse / mse_of_mean);
-        Ok(RegressionReport { mse, r2, mse_of_mean })
+        RegressionReport::of(&self.predictions(features)?, targets)
     }
 }
 

@@ -205,7 +205,7 @@ fn normalised(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use crate::loss::finite_difference::{gradient_error, place, read, value};

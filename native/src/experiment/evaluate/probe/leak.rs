@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset};
 use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::metrics::predictions;
-use simile_core::eval::regression::{mean_squared_error, variance};
+use simile_core::eval::regression::{RegressionReport, variance};
 use simile_core::numeric::matrix::Matrix;
 
 use super::fit::{linear, targets};
@@ -147,9 +147,9 @@ fn variable_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     match truth {
         Condition::Numeric(values) => {
-            let (mse, total) = (mean_squared_error(scores, values)?, variance(values));
-            metrics.insert(MSE.into(), mse);
-            metrics.extend((total > 0.0).then(|| (R2.to_owned(), 1.0 - mse / total)));
+            let report = RegressionReport::of(scores, values)?;
+            metrics.insert(MSE.into(), report.mse);
+            metrics.extend(report.r2.map(|r2| (R2.to_owned(), r2)));
         }
         Condition::Categorical { values, .. } => {
             let right = right(&predictions(scores)?, values).into_iter().filter(|right| *right).count();
