@@ -54,15 +54,18 @@ fn text(profile: &Profile) -> String {
         }
         // Batches are not full where there are fewer images than that.
         let images = images_per_second * step_ms / 1e3;
+        let batch = match (images - profile.batch as f64).abs() < 0.5 {
+            true => profile.batch.to_string(),
+            false => format!("{images:.0} images on average, where train.batch is {}", profile.batch),
+        };
         let all: f64 = stages.iter().map(|stage| stage.ms).sum();
         stages_table.add_row(["sum".into(), format!("{all:.2}"), "100.0".into()]);
         let _ = writeln!(
             text,
             "{name}: {step_ms:.2} ms per step, {:.2} of them on the host{}, {images_per_second:.0} images per second, \
-             over {steps} steps of {images:.0} images, where `train.batch` is {}\n{}\n{}",
+             over {steps} steps of {batch}\n{}\n{}",
             variant.host_ms,
             waiting(&variant.waiting),
-            profile.batch,
             numbers_to_the_right(stages_table),
             cost_text(&variant.cost)
         );

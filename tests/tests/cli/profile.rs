@@ -43,6 +43,11 @@ fn a_profile_has_the_stages_of_every_variant_and_a_trace_and_trains_nothing() {
     assert!(time(forward, "ts") >= time(steps[0], "ts") && end(forward) <= end(steps[0]));
     assert!(!place.path().join("p/result.json").exists());
 
+    // A step of fewer images than a batch has is not said to be of a whole one.
+    let few = ["train", "tiny.toml", "--profile", "1", "--out", "p", "--set", "train.batch=4096"];
+    let text = crate::stdout(place.path(), &few);
+    assert!(text.contains("images on average, where train.batch is 4096"), "{text}");
+
     let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "100001"], 2);
     assert!(error.contains("--profile"), "{error}");
 }

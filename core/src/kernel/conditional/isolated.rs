@@ -111,6 +111,8 @@ mod tests {
         let n = 500;
         let z = Matrix::from_fn(n, 2, |i, j| match i % 25 {
             0 if i == 0 => 9000.0,
+            // Its nearest samples resemble each other, so that its weights are not in the ratios of its kernel values.
+            0 if i == 25 => [-10.3, 5.0][j],
             0 => 13.5 * (i / 25) as f64 + 1000.0 * j as f64,
             _ => ((i * (7 + 5 * j)) % 101) as f64 / 10.0,
         });

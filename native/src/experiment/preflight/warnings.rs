@@ -235,8 +235,8 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     };
     if sum < FEWEST_ALIKE {
         return Some(format!(
-            "{} by `{condition}`: the row of an image in K sums up to {sum:.2e} over the {others} others, so next to \
-             nothing is weighed; take a wider one, such as {rule}",
+            "{} by `{condition}`: the row of an image in K sums up to {sum:.2e} over the {others} others, so that it \
+             weighs its nearest alone, if any; take a wider one, such as {rule}",
             VariantResult::ALL_APART
         ));
     }
