@@ -18,7 +18,8 @@ use crate::run_folder::record::VariantResult;
 /// The key of the seed of a run.
 const SEED: &str = "train.seed";
 /// The keys, with all below them, that decide on which images and by which measurements the points are compared.
-const MEASURING: [&str; 4] = ["data.validation", "data.judged_by", "data.test", "probe"];
+const MEASURING: [&str; 7] =
+    ["data.dataset", "data.judged_by", "data.split", "data.table", "data.test", "data.validation", "probe"];
 
 /// The options beside the settings.
 #[derive(Debug, Clone)]
@@ -269,8 +270,13 @@ mod tests {
             let reason = format!("--grid {key}: it is a key of the variant `Fair-CCLK`");
             refused(&held, Some("SimCLR"), &format!("{key}=0.1,0.2"), &reason);
         }
-        for grid in ["data.validation=16,32", "data.judged_by=test", "data.test=32,64", "probe.condition=a,b"]
-        {
+        for grid in [
+            "data.validation=16,32",
+            "data.judged_by=test",
+            "data.split.seed=0,1",
+            "data.test=32,64",
+            "probe.condition=a,b",
+        ] {
             refused(&held, Some("SimCLR"), grid, "compared on the same images by the same measurements");
         }
         let seeded = ["data.validation=100", "train.seed = 5"];

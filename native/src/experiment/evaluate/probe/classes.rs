@@ -90,7 +90,8 @@ fn scores(
         }
         Probe::Knn => {
             let config = KnnConfig { k: neighbours(train.features.rows()), ..KnnConfig::default() };
-            let near = config.vote(&Unit(train.features), labels, classes, &Unit(test.features))?;
+            let (known, asked) = (Unit(train.original()), Unit(test.original()));
+            let near = config.vote(&known, labels, classes, &asked)?;
             (near.scores, None)
         }
     })

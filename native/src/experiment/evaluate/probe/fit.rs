@@ -7,7 +7,7 @@ use simile_core::eval::choice::{Choice, FittedProbe, ProbeTargets, split_validat
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::numeric::rows::{FeatureTable, Rows};
 
-use super::watched::{Check, Watched};
+use super::watched::{Watch, Watched};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -29,14 +29,14 @@ pub(super) struct TrainingRows<'a> {
     pub(super) targets: &'a ProbeTargets,
     /// The number of the subject of each, of whom none is both fitted to and held out.
     pub(super) subjects: Option<&'a [usize]>,
-    /// The check of fits to some of them. `rows` have it already.
-    pub(super) check: Check,
+    /// The watch of fits to some of them. `rows` are under it already.
+    pub(super) watch: &'a Watch,
 }
 
 impl TrainingRows<'_> {
-    /// Some of the rows, with the check.
+    /// Some of the rows, under the watch.
     pub(super) fn watched<R: Rows>(&self, rows: R) -> Watched<R> {
-        Watched { rows, check: self.check }
+        self.watch.over(rows)
     }
 }
 
@@ -123,7 +123,8 @@ mod tests {
     fn a_regression_without_a_penalty_names_the_key_of_the_recipe() {
         let rows = Matrix::from_fn(40, 2, |at, column| if column == 0 { at as f64 } else { 1.0 });
         let targets = ProbeTargets::Values(Matrix::from_fn(40, 1, |at, _| at as f64));
-        let known = TrainingRows { rows: &rows, targets: &targets, subjects: None, check: unchecked };
+        let known =
+            TrainingRows { rows: &rows, targets: &targets, subjects: None, watch: &Watch::new(unchecked) };
         for ridge in [Penalty::Given(0.0), Penalty::Best(vec![0.0, 1e-3])] {
             let section = ProbeSection { ridge, ..ProbeSection::default() };
             let text = linear(&section, &known).err().unwrap().to_string();
@@ -143,7 +144,8 @@ mod tests {
         let targets =
             ProbeTargets::Classes { labels: subjects.iter().map(|&at| classes[at]).collect(), classes: 2 };
         let ridge = |subjects| {
-            let known = TrainingRows { rows: &rows, targets: &targets, subjects, check: unchecked };
+            let known =
+                TrainingRows { rows: &rows, targets: &targets, subjects, watch: &Watch::new(unchecked) };
             linear(&ProbeSection::default(), &known).unwrap().fit.ridge
         };
         assert!(ridge(None) < ridge(Some(&subjects[..])), "{} {}", ridge(None), ridge(Some(&subjects[..])));

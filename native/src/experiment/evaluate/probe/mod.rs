@@ -39,7 +39,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
 use self::fit::TrainingRows;
-use self::watched::{Check, Watched, unchecked};
+use self::watched::{Check, Watch, Watched, unchecked};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
@@ -117,16 +117,21 @@ impl Rows for ProbeRows<'_> {
 }
 
 impl<'a> Split<'a> {
-    fn new(set: LabelledFeatures<'a>, scale: &Standardise, check: Check) -> Result<Self> {
+    fn new(set: LabelledFeatures<'a>, scale: &Standardise, watch: &Watch) -> Result<Self> {
         let LabelledFeatures { features, dataset } = set;
-        let rows = Watched { rows: ProbeRows::Original(scale.of(features)?), check };
+        let rows = watch.over(ProbeRows::Original(scale.of(features)?));
         Ok(Self { features, rows, dataset })
+    }
+
+    /// The features as the encoder gives them, under the watch.
+    fn original(&self) -> Watched<&'a Features> {
+        self.rows.watch.over(self.features)
     }
 
     /// The images with the targets of a probe.
     fn training_rows(&'a self, targets: &'a ProbeTargets) -> TrainingRows<'a> {
-        let (subjects, check) = (self.dataset.subjects.as_deref(), self.rows.check);
-        TrainingRows { rows: &self.rows, targets, subjects, check }
+        let (subjects, watch) = (self.dataset.subjects.as_deref(), &self.rows.watch);
+        TrainingRows { rows: &self.rows, targets, subjects, watch }
     }
 }
 
@@ -154,7 +159,9 @@ pub(crate) fn measure_while(
     check: Check,
 ) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let (train, test) = (Split::new(train, &scale, check)?, Split::new(test, &scale, check)?);
+    let watch = Watch::new(check);
+    let _meanwhile = watch.report(train.dataset.len());
+    let (train, test) = (Split::new(train, &scale, &watch)?, Split::new(test, &scale, &watch)?);
     let shape = shape::measure(&test)?;
     let (train, test) = projected_onto_span(train, test)?;
     let Measured { mut metrics, guesses, mut probes, mut hits } =
@@ -202,7 +209,8 @@ pub(crate) fn measure_classes(
     test: LabelledFeatures<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let split = |set| Split::new(set, &scale, unchecked);
+    let watch = Watch::new(unchecked);
+    let split = |set| Split::new(set, &scale, &watch);
     let (train, test) = projected_onto_span(split(train)?, split(test)?)?;
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
@@ -218,7 +226,7 @@ fn projected_onto_span<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'
     let span = Pca::fit(&to_matrix(&train.rows)?, images)?;
     let of = |split: Split<'a>| -> Result<Split<'a>> {
         let rows = ProbeRows::Projected(span.project(&to_matrix(&split.rows)?)?);
-        Ok(Split { rows: Watched { rows, check: split.rows.check }, ..split })
+        Ok(Split { rows: split.rows.watch.over(rows), ..split })
     };
     Ok((of(train)?, of(test)?))
 }
@@ -292,7 +300,8 @@ mod tests {
             assert_eq!(error.downcast_ref::<Error>(), Some(&Error::Stopped), "{images} images");
             // The penalty is chosen by rows that are held in memory.
             let targets = ProbeTargets::Classes { labels: dataset.labels.clone(), classes: 2 };
-            let known = TrainingRows { rows: &features, targets: &targets, subjects: None, check: stopped };
+            let watch = &Watch::new(stopped);
+            let known = TrainingRows { rows: &features, targets: &targets, subjects: None, watch };
             let error = fit::linear(&section, &known).err().unwrap();
             assert_eq!(error.downcast_ref::<Error>(), Some(&Error::Stopped), "{images} images");
         }
@@ -313,7 +322,7 @@ mod tests {
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
         let split = |(features, dataset)| {
-            Split::new(LabelledFeatures { features, dataset }, &scale, unchecked).unwrap()
+            Split::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
         };
         let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
         let section =
