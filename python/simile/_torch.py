@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
 from simile._request import Arguments, Request
 
@@ -51,15 +51,32 @@ class _Loss(torch.autograd.Function):
             for name, tensor, needed in zip(names, tensors, ctx.needs_input_grad[3:], strict=True)
         ]
         ctx.dtypes = [tensor.dtype for tensor in tensors]
+        ctx.save_for_backward(*tensors)
         if place is None:
             return torch.tensor(value, dtype=torch.float64 if request.is_double else torch.float32)
         return torch.tensor(value, dtype=place.dtype, device=place.device)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gradients = [
             None if own is None else (own * upstream.to(own)).to(dtype)
             for own, dtype in zip(ctx.gradients, ctx.dtypes, strict=True)
         ]
+        # PyTorch records this pass, to differentiate it again, and sees no step from the inputs to these gradients.
+        if torch.is_grad_enabled():
+            gradients = [own if own is None else _Gradient.apply(own, *ctx.saved_tensors) for own in gradients]
         return None, None, None, *gradients
+
+
+class _Gradient(torch.autograd.Function):
+    """A gradient as a function of the inputs of the loss, whose own derivative is not known."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, gradient: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        raise RuntimeError(
+            "a second derivative of simile.loss is not known; call `detach()` on its gradient to use it as a constant"
+        )

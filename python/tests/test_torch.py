@@ -110,8 +110,23 @@ def test_a_second_derivative_is_refused():
     a, b = views()
     squared = simile.loss("nt-xent", view_a=a, view_b=b) ** 2
     (gradient,) = torch.autograd.grad(squared, a, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+    with pytest.raises(RuntimeError, match="a second derivative of simile.loss is not known"):
         gradient.sum().backward()
+
+
+def test_a_second_derivative_is_refused_where_the_loss_comes_last():
+    """Then the gradient that comes from above is a constant."""
+    a, b = views()
+    weight = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
+    loss = simile.loss("info-nce", view_a=a @ weight.T, view_b=b.detach())
+    (gradient,) = torch.autograd.grad(loss, a, create_graph=True)
+    with pytest.raises(RuntimeError, match="a second derivative of simile.loss is not known"):
+        torch.autograd.grad(gradient.pow(2).sum(), weight)
+    # A gradient that is used as a constant needs none.
+    loss = simile.loss("info-nce", view_a=a @ weight.T, view_b=b.detach())
+    (constant,) = torch.autograd.grad(loss, a, create_graph=True)
+    (constant.detach().pow(2).sum() + loss).backward()
+    assert weight.grad.abs().sum() > 0
 
 
 def test_a_fault_is_a_value_error():

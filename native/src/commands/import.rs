@@ -14,6 +14,7 @@ use crate::console::Console;
 use crate::exit::usage;
 use crate::import::torch;
 use crate::run_folder::folder;
+use crate::shell::quoted;
 
 /// Largest number of listed tensors, where many are left out, such as those of an optimiser.
 const FEW: usize = 8;
@@ -33,6 +34,7 @@ struct Answer {
 
 pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     let source = &arguments.source;
+    check_normalisation(&arguments.mean, &arguments.std)?;
     let encoder = EncoderConfig {
         name: arguments.encoder,
         input_size: arguments.input_size,
@@ -49,28 +51,107 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
         let out = arguments.out.display();
         return Err(usage(format_args!("--out {out} is the file that is imported; name another")));
     }
+    let weights = weights(source, &arguments.leave_out)?;
+    let Imported { checkpoint, prefix, unused, resampled } = weights
+        .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
+        .map_err(|error| explained(error, source, &encoder))?;
+    folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
+    let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
+    let answer = Answer { file, embedding_size, encoder, prefix, unused, resampled };
+    console.answer(&answer, || text(&answer))
+}
+
+/// Checks `--mean` and `--std`; those of pixels in 0 to 255 are the usual mistake.
+fn check_normalisation(mean: &[f64], std: &[f64]) -> Result<()> {
+    if mean.len() != std.len() || !matches!(mean.len(), 1 | 3) {
+        return Err(usage(format_args!(
+            "--mean and --std have as many numbers as pictures have channels, 1 or 3: here are {} and {}",
+            mean.len(),
+            std.len()
+        )));
+    }
+    for (option, values, smallest) in [("--mean", mean, 0.0), ("--std", std, f64::MIN_POSITIVE)] {
+        match values.iter().find(|value| !(smallest..=1.0).contains(*value)) {
+            Some(value) if *value > 1.0 => {
+                return Err(usage(format_args!(
+                    "{option}: {value} is above 1, and both are those of pixels in 0 to 1; divide --mean and --std by 255"
+                )));
+            }
+            Some(value) => {
+                let expected = if smallest == 0.0 { "0 to 1" } else { "a number above 0, of at most 1" };
+                return Err(usage(format_args!("{option}: {value}, expected {expected}")));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The tensors of a file of either format, which is recognised by its first bytes, without those that are left out.
+fn weights(source: &Path, left_out: &[String]) -> Result<Weights> {
     let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
-    let mut weights = weights(&bytes).with_context(|| format!("{} cannot be imported", source.display()))?;
-    for beginning in &arguments.leave_out {
+    let in_file = || format!("{} cannot be imported", source.display());
+    match Metadata::from_bytes(&bytes) {
+        Ok(_) => {
+            return Err(usage(format_args!(
+                "{} is a model of Simile, with its encoder and its preprocessing, and can be used as it is",
+                source.display()
+            )));
+        }
+        Err(CheckpointError::Format { .. } | CheckpointError::Metadata { .. }) => {}
+        Err(error) => return Err(error).with_context(in_file),
+    }
+    // A length, and then a header in JSON.
+    let is_safetensors = bytes.get(8) == Some(&b'{');
+    let mut weights = match is_safetensors {
+        true => Weights::from_safetensors(&bytes).with_context(in_file)?,
+        false => torch::read(&bytes).with_context(in_file)?,
+    };
+    for beginning in left_out {
         if weights.leave_out(beginning).is_empty() {
             let reason = format!("{} has no tensor whose name begins with `{beginning}`", source.display());
             return Err(usage(reason));
         }
     }
-    let Imported { checkpoint, prefix, unused, resampled } = weights
-        .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
-        .map_err(|error| match error {
-            CheckpointError::LeftOver { .. } => anyhow!("{error}; `--leave-out TEXT` does without them"),
-            error => match width_in(&error, &encoder) {
-                Some(width) => anyhow!("{error}; a narrower or wider network takes `--width {width}`"),
-                None => error.into(),
-            },
-        })
-        .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
-    folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
-    let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
-    let answer = Answer { file, embedding_size, encoder, prefix, unused, resampled };
-    console.answer(&answer, || text(&answer))
+    Ok(weights)
+}
+
+/// The reason why a file does not have the encoder, with the option that helps.
+fn explained(error: CheckpointError, source: &Path, encoder: &EncoderConfig) -> anyhow::Error {
+    let option = match &error {
+        CheckpointError::NoPrefix { .. } => {
+            return usage(format_args!("{}: {error} (--prefix)", source.display()));
+        }
+        CheckpointError::LeftOver { .. } => Some("`--leave-out TEXT` does without them".into()),
+        CheckpointError::Ambiguous { prefixes } => {
+            prefixes.first().map(|prefix| format!("`--prefix {}` takes the first", quoted(prefix)))
+        }
+        error => match (channels_in(error, encoder), width_in(error, encoder)) {
+            (Some(1), _) => {
+                Some("a network of grey pictures takes `--mean` and `--std` of one number each".into())
+            }
+            (Some(channels), _) => Some(format!(
+                "a network of coloured pictures takes `--mean` and `--std` of {channels} numbers each"
+            )),
+            (None, Some(width)) => Some(format!("a narrower or wider network takes `--width {width}`")),
+            (None, None) => None,
+        },
+    };
+    let explained = match option {
+        Some(option) => anyhow!("{error}; {option}"),
+        None => error.into(),
+    };
+    explained.context(format!("{} is not a {}", source.display(), encoder.name.name()))
+}
+
+/// The channels of pictures that a file has by the shape of its first layer, if those are others than the encoder's.
+fn channels_in(error: &CheckpointError, encoder: &EncoderConfig) -> Option<usize> {
+    let CheckpointError::Shape { expected, found, .. } = error else { return None };
+    let (&wanted, &given) = (expected.get(1)?, found.get(1)?);
+    // A convolution has one input a channel, a linear layer one a pixel of each.
+    let of_layer =
+        [1, encoder.input_size.pow(2)].into_iter().find(|each| wanted == encoder.channels * each)?;
+    [1, 3].into_iter().find(|&channels| channels != encoder.channels && given == channels * of_layer)
 }
 
 /// The width that a file has by the shape of its first convolution, if that is another than the encoder's, which can have it.
@@ -80,13 +161,6 @@ fn width_in(error: &CheckpointError, encoder: &EncoderConfig) -> Option<usize> {
     let (Some(&width), Some(&wanted)) = (found.first(), expected.first()) else { return None };
     let other = EncoderConfig { width: Some(width), ..encoder.clone() };
     (is_first && width != wanted && other.validate().is_ok()).then_some(width)
-}
-
-/// The tensors of a file of either format, which is recognised by its first bytes.
-fn weights(bytes: &[u8]) -> Result<Weights> {
-    // A length, and then a header in JSON.
-    let is_safetensors = bytes.get(8) == Some(&b'{');
-    Ok(if is_safetensors { Weights::from_safetensors(bytes)? } else { torch::read(bytes)? })
 }
 
 fn text(answer: &Answer) -> String {

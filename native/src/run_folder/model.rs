@@ -13,7 +13,7 @@ use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::names::slug;
 use crate::run_folder::folder::{MODEL, RECIPE, RESULT, runs_in};
-use crate::shell::resume_command;
+use crate::shell::{quoted, resume_command};
 
 /// The ending of a model's file.
 const ENDING: &str = "safetensors";
@@ -144,11 +144,15 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     }
     let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;
     if is_of_torch(&bytes) {
-        let given = file.display();
+        let made = match file.extension().is_some_and(|ending| ending == ENDING) {
+            true => file.with_extension(format!("imported.{ENDING}")),
+            false => file.with_extension(ENDING),
+        };
+        let [given, made] = [file, made.as_path()].map(|path| quoted(&path.display().to_string()));
         return Err(usage(format_args!(
-            "{given} is a file of PyTorch; `simile import {given} --encoder NAME --out {}` makes a model of it first (`simile import \
+            "{} is a file of PyTorch; `simile import {given} --encoder NAME --out {made}` makes a model of it first (`simile import \
              --help` lists the encoders)",
-            file.with_extension(ENDING).display()
+            file.display()
         )));
     }
     Ok(bytes)

@@ -187,6 +187,50 @@ fn same_features(place: &Path) {
     }
 }
 
+/// Loads into a module its own weights with one setting of the preprocessing changed.
+const RELOAD: &str = r#"
+import json
+from model import Encoder
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+tensors = load_file("weights.safetensors")
+with safe_open("weights.safetensors", framework="pt") as file:
+    says = json.loads(file.metadata()["simile"])
+answer = {}
+for name, change in {
+    "mean": {"mean": [0.4, 0.4, 0.5]},
+    "std": {"std": [0.3, 0.3, 0.2]},
+    "resize": {"resize": None},
+    "fit": {"recipe": {"data": {"fit": "whole"}}},
+    "nothing": {"recipe": {"data": {"fit": "middle"}}},
+}.items():
+    save_file(tensors, "changed.safetensors", {"simile": json.dumps(says | change)})
+    try:
+        Encoder.load("changed.safetensors")
+        answer[name] = ""
+    except ValueError as error:
+        answer[name] = str(error)
+print(json.dumps(answer))
+"#;
+
+#[test]
+fn a_module_refuses_weights_of_another_preprocessing() {
+    let Some(python) = simile_tests::python("torch, safetensors") else { return };
+    let place = place();
+    let config = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
+    write(&place.path().join("a.safetensors"), config, Some(40));
+    simile(place.path(), &["export", "a.safetensors", "--to", "pytorch"]).assert().success();
+    let folder = place.path().join("a-pytorch");
+    let output = Command::new(python).current_dir(folder).args(["-c", RELOAD]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for name in ["mean", "std", "resize", "fit"] {
+        let text = answer[name].as_str().unwrap();
+        assert!(text.contains("changed.safetensors") && text.contains(&format!("`{name}`")), "{answer}");
+    }
+    assert_eq!(answer["nothing"], "");
+}
+
 #[test]
 fn a_variant_of_a_run_is_exported_by_its_name() {
     let place = place();

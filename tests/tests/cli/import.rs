@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use simile_core::nn::{Architecture, EncoderConfig};
 
 use crate::{complaint, json, place, simile};
 
@@ -29,14 +30,50 @@ fn a_file_of_pytorch_in_place_of_a_model_is_told_the_next_command() {
         assert!(text.contains("file of PyTorch") && text.contains(&next), "{command:?}: {text}");
     }
     assert!(!place.path().join("runs").exists(), "a run was begun");
+    // The suggested file is another one.
+    std::fs::rename(place.path().join("a.pth"), place.path().join("a.safetensors")).unwrap();
+    let text = complaint(place.path(), &["embed", "a.safetensors", "b.png"], 2);
+    assert!(text.contains("import a.safetensors --encoder NAME --out a.imported.safetensors`"), "{text}");
 }
 
-/// A safetensors file with the model's tensors under their names counts as a file of another program.
+/// The tensors of a model as another program writes them: without Simile's metadata.
+pub(crate) fn foreign(model: &[u8]) -> Vec<u8> {
+    under(model, &[""])
+}
+
+/// The tensors of a model under each prefix, without Simile's metadata.
+fn under(model: &[u8], prefixes: &[&str]) -> Vec<u8> {
+    let (length, rest) = model.split_first_chunk::<8>().unwrap();
+    let (header, numbers) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let mut tensors: serde_json::Map<String, Value> = serde_json::from_slice(header).unwrap();
+    tensors.remove("__metadata__");
+    let mut header = serde_json::Map::new();
+    for (copy, prefix) in prefixes.iter().enumerate() {
+        for (name, tensor) in &tensors {
+            let offsets: [usize; 2] = serde_json::from_value(tensor["data_offsets"].clone()).unwrap();
+            let mut tensor = tensor.clone();
+            tensor["data_offsets"] = serde_json::json!(offsets.map(|offset| offset + copy * numbers.len()));
+            header.insert(format!("{prefix}{name}"), tensor);
+        }
+    }
+    let header = Value::Object(header).to_string();
+    let numbers = numbers.repeat(prefixes.len());
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), numbers.as_slice()].concat()
+}
+
+/// Writes an encoder as another program has it.
+fn write_foreign(path: &Path, config: EncoderConfig) {
+    crate::export::write(path, config, None);
+    std::fs::write(path, foreign(&std::fs::read(path).unwrap())).unwrap();
+}
+
 #[test]
 fn a_file_of_another_program_is_imported() {
     let place = place();
     simile(place.path(), &["train", "fair-digits", "--smoke", "--out", "run"]).assert().success();
-    let import = ["import", "run/model.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    let model = std::fs::read(place.path().join("run/model.safetensors")).unwrap();
+    std::fs::write(place.path().join("theirs.safetensors"), foreign(&model)).unwrap();
+    let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--input-size", "32"];
     let tail = ["--mean", "0,0,0", "--std", "1,1,1", "--out", "made.safetensors", "--json"];
     let answer = json(place.path(), &[&import[..], &tail].concat());
     assert_eq!((&answer["embedding_size"], &answer["unused"]), (&84.into(), &serde_json::json!([])));
@@ -45,11 +82,16 @@ fn a_file_of_another_program_is_imported() {
     let vectors = |model: &str| json(place.path(), &["embed", model, "a.png", "--json"])["vectors"].clone();
     assert_eq!(vectors("made.safetensors"), vectors("run"));
 
-    let onto = [&import[..], &["--out", "run/../run/model.safetensors"]].concat();
+    let onto = [&import[..], &["--out", "run/../theirs.safetensors"]].concat();
     let text = complaint(place.path(), &onto, 2);
     assert!(text.contains("is the file that is imported"), "{text}");
 
-    let other = ["import", "run/model.safetensors", "--encoder", "resnet18", "--out", "b.safetensors"];
+    // An import would give it another preprocessing.
+    let ours = ["import", "run/model.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    let text = complaint(place.path(), &[&ours[..], &["--out", "b.safetensors"]].concat(), 2);
+    assert!(text.contains("run/model.safetensors") && text.contains("can be used as it is"), "{text}");
+
+    let other = ["import", "theirs.safetensors", "--encoder", "resnet18", "--out", "b.safetensors"];
     let text = complaint(place.path(), &other, 1);
     assert!(text.contains("resnet18") && text.contains("bn1.weight"), "{text}");
     std::fs::write(place.path().join("a.pth"), b"<html>not found</html>").unwrap();
@@ -76,7 +118,7 @@ fn with_tensor(bytes: &[u8], name: &str) -> Vec<u8> {
 fn tensors_of_another_network_are_left_out_on_purpose_alone() {
     let place = place();
     simile(place.path(), &["train", "fair-digits", "--smoke", "--out", "run"]).assert().success();
-    let bytes = std::fs::read(place.path().join("run/model.safetensors")).unwrap();
+    let bytes = foreign(&std::fs::read(place.path().join("run/model.safetensors")).unwrap());
     std::fs::write(place.path().join("deeper.safetensors"), with_tensor(&bytes, "conv4.weight")).unwrap();
     let import = [
         "import",
@@ -94,6 +136,46 @@ fn tensors_of_another_network_are_left_out_on_purpose_alone() {
     let absent = complaint(place.path(), &[&import[..], &["--leave-out", "conv5."]].concat(), 2);
     assert!(absent.contains("`conv5.`"), "{absent}");
     simile(place.path(), &[&import[..], &["--leave-out", "conv4."]].concat()).assert().success();
+}
+
+#[test]
+fn a_fault_that_an_option_mends_names_the_option() {
+    let place = place();
+    let config = EncoderConfig { name: Architecture::LeNet5, channels: 1, ..EncoderConfig::default() };
+    write_foreign(&place.path().join("grey.safetensors"), config);
+    let import = ["import", "grey.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    let import = [&import[..], &["--out", "m.safetensors"]].concat();
+    let grey = ["--mean", "0.5", "--std", "0.5"];
+    let none: &[&str] = &[];
+    for (more, code, said) in [
+        (&["--mean", "0.5,0.5"][..], 2, "--mean and --std have as many numbers"),
+        (&["--mean", "0.5,0.5", "--std", "0.5,0.5"], 2, "1 or 3"),
+        (&["--mean", "123.675,116.28,103.53"], 2, "divide --mean and --std by 255"),
+        (&["--std", "58.395,57.12,57.375"], 2, "divide --mean and --std by 255"),
+        (&["--mean=-0.5,0.5,0.5"], 2, "--mean: -0.5"),
+        (&["--std", "0,0.5,0.5"], 2, "--std: 0,"),
+        (&[&["--prefix", "encoder_q"][..], &grey].concat(), 2, "`encoder_q` (--prefix)"),
+        (none, 1, "`--mean` and `--std` of one number each"),
+    ] {
+        let text = complaint(place.path(), &[&import[..], more].concat(), code);
+        assert!(text.contains(said), "{more:?}: {text}");
+    }
+    simile(place.path(), &[&import[..], &grey].concat()).assert().success();
+}
+
+#[test]
+fn of_two_encoders_the_prefix_is_asked_for_and_taken_without_its_dot() {
+    let place = place();
+    let file = place.path().join("moco.safetensors");
+    write_foreign(&file, EncoderConfig { name: Architecture::LeNet5, ..EncoderConfig::default() });
+    let both = under(&std::fs::read(&file).unwrap(), &["encoder_k.", "encoder_q."]);
+    std::fs::write(&file, both).unwrap();
+    let import = ["import", "moco.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    let import = [&import[..], &["--out", "m.safetensors", "--json"]].concat();
+    let text = complaint(place.path(), &import, 1);
+    assert!(text.contains("`--prefix encoder_k.`") && text.contains("`encoder_q.`"), "{text}");
+    let answer = json(place.path(), &[&import[..], &["--prefix", "encoder_q"]].concat());
+    assert_eq!(answer["prefix"], "encoder_q.");
 }
 
 /// Random networks of torchvision in their usual file formats, and their features of a picture.
@@ -251,10 +333,9 @@ fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() 
 
 #[test]
 fn a_narrow_network_is_told_its_width() {
-    use simile_core::nn::{Architecture, EncoderConfig};
     let place = place();
     let config = EncoderConfig { name: Architecture::ResNet18, width: Some(6), ..EncoderConfig::default() };
-    crate::export::write(&place.path().join("theirs.safetensors"), config, None);
+    write_foreign(&place.path().join("theirs.safetensors"), config);
     let import = [
         "import",
         "theirs.safetensors",
@@ -296,10 +377,9 @@ steps = 5
 /// A vision transformer whose positions were learned for 64 pixels goes on at 32, in chunks too.
 #[test]
 fn a_vision_transformer_is_trained_from_imported_weights() {
-    use simile_core::nn::{Architecture, EncoderConfig};
     let place = place();
     let config = EncoderConfig { name: Architecture::VitS16, input_size: 64, ..EncoderConfig::default() };
-    crate::export::write(&place.path().join("theirs.safetensors"), config, None);
+    write_foreign(&place.path().join("theirs.safetensors"), config);
     let import = ["import", "theirs.safetensors", "--encoder", "vit-s16", "--input-size", "64"];
     simile(place.path(), &[&import[..], &["--out", "imported.safetensors"]].concat()).assert().success();
     std::fs::write(place.path().join("mine.toml"), FINE_TUNE).unwrap();

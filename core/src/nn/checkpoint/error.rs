@@ -81,6 +81,12 @@ pub enum CheckpointError {
         /// The prefix of the names of each.
         prefixes: Vec<String>,
     },
+    /// A prefix that was asked for and that no name has.
+    #[error("no tensor has a name that begins with `{prefix}`")]
+    NoPrefix {
+        /// The prefix.
+        prefix: String,
+    },
     /// A tensor of another shape.
     #[error("tensor `{name}` has shape {found:?}, expected {expected:?}")]
     Shape {
@@ -117,6 +123,25 @@ pub enum CheckpointError {
         /// The device's message.
         reason: String,
     },
+}
+
+impl CheckpointError {
+    /// The same error with other names of its tensors.
+    pub(super) fn renamed(self, other: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::MissingTensor { name } => Self::MissingTensor { name: other(name) },
+            Self::UnknownTensor { name } => Self::UnknownTensor { name: other(name) },
+            Self::LeftOver { names, likely } => {
+                Self::LeftOver { names: names.into_iter().map(other).collect(), likely }
+            }
+            Self::Shape { name, expected, found } => Self::Shape { name: other(name), expected, found },
+            Self::ElementType { name, found } => Self::ElementType { name: other(name), found },
+            Self::NotFinite { name, position, value } => {
+                Self::NotFinite { name: other(name), position, value }
+            }
+            error => error,
+        }
+    }
 }
 
 fn first(names: &[String]) -> String {

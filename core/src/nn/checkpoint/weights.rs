@@ -84,16 +84,20 @@ impl Weights {
         &self.resampled
     }
 
-    /// Replaces parts of names, where the first part is in one.
-    fn rename(&mut self, parts: &[(&str, &str)]) {
-        let Some((first, _)) = parts.first() else { return };
-        if !self.tensors.keys().any(|name| name.contains(first)) {
-            return;
+    /// Replaces parts of names, where the first part is in one; returns the former names by the new ones.
+    fn rename(&mut self, parts: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let names = || self.tensors.keys().chain(self.others.keys());
+        if !parts.first().is_some_and(|(first, _)| names().any(|name| name.contains(first))) {
+            return BTreeMap::new();
         }
-        let renamed =
-            |name: String| parts.iter().fold(name, |name, (theirs, ours)| name.replace(theirs, ours));
-        let tensors = std::mem::take(&mut self.tensors);
-        self.tensors = tensors.into_iter().map(|(name, tensor)| (renamed(name), tensor)).collect();
+        let renamed = |name: &str| {
+            parts.iter().fold(name.to_owned(), |name, (theirs, ours)| name.replace(theirs, ours))
+        };
+        let former = names().map(|name| (renamed(name), name.clone())).collect();
+        let (tensors, others) = (std::mem::take(&mut self.tensors), std::mem::take(&mut self.others));
+        self.tensors = tensors.into_iter().map(|(name, tensor)| (renamed(&name), tensor)).collect();
+        self.others = others.into_iter().map(|(name, kind)| (renamed(&name), kind)).collect();
+        former
     }
 
     /// Brings tensors under `prefix` to the encoder's side of images.
@@ -120,11 +124,12 @@ impl Weights {
     }
 
     /// The encoder that `metadata` describes, from the tensors whose names begin with `prefix`. Without a prefix it
-    /// is searched: the plain names if all are present, else the only prefix with all of them.
+    /// is searched: the plain names if all are present, else the only prefix with all of them. The dot at the end of
+    /// a prefix may be left out. Errors and lists have the names of the file.
     ///
     /// # Errors
-    /// A tensor is missing, has another shape, or is not of finite floats; the encoder is present under several
-    /// prefixes; tensors of the network are left over, so that it is another network
+    /// A tensor is missing, has another shape, or is not of finite floats; no name begins with the prefix; the encoder
+    /// is present under several prefixes; tensors of the network are left over, so that it is another network
     /// ([`CheckpointError::LeftOver`]); or the metadata contradicts itself.
     pub fn into_encoder(
         mut self,
@@ -136,11 +141,32 @@ impl Weights {
         if metadata.head.is_some() {
             return Err(field("head", "given", "none, an imported file has no projection head"));
         }
-        self.rename(metadata.encoder.name.also_named());
+        let parts = metadata.encoder.name.also_named();
+        let former = self.rename(parts);
+        if former.is_empty() {
+            return self.assembled(metadata, prefix, device);
+        }
+        let of_file = |name: String| {
+            // A tensor that is missing has no former name.
+            former
+                .get(&name)
+                .cloned()
+                .unwrap_or_else(|| parts.iter().fold(name, |name, (theirs, ours)| name.replace(ours, theirs)))
+        };
+        let mut imported =
+            self.assembled(metadata, prefix, device).map_err(|error| error.renamed(&of_file))?;
+        for names in [&mut imported.unused, &mut imported.resampled] {
+            *names = std::mem::take(names).into_iter().map(&of_file).collect();
+        }
+        Ok(imported)
+    }
+
+    /// [`into_encoder`](Self::into_encoder), with the names of the encoder.
+    fn assembled(mut self, metadata: Metadata, prefix: Option<&str>, device: &Device) -> Result<Imported> {
         let blank = blank_encoder(&metadata.encoder, device)?;
         let expected: Vec<String> = flattened("", &blank).into_iter().map(|tensor| tensor.name).collect();
         let prefix = match prefix {
-            Some(prefix) => prefix.to_owned(),
+            Some(prefix) => self.dotted(prefix, &expected)?,
             None => self.prefix(&expected)?,
         };
         self.check_whole(&prefix, &expected, metadata.encoder.name)?;
@@ -157,7 +183,8 @@ impl Weights {
                 (None, None) => return Err(CheckpointError::MissingTensor { name: theirs }),
             }
         }
-        let encoder = archive.restore("", blank)?;
+        let encoder =
+            archive.restore("", blank).map_err(|error| error.renamed(|name| format!("{prefix}{name}")))?;
         let remaining: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
         let unused = remaining.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
         let checkpoint = Checkpoint { metadata, encoder, head: None };
@@ -206,6 +233,22 @@ impl Weights {
     /// The module with its tensors replaced by those of the same names, none of which may be missing.
     pub(crate) fn put_into<M: Module>(&self, module: M) -> Result<M> {
         Archive { tensors: self.tensors.clone() }.restore("", module)
+    }
+
+    /// A prefix as it was given, or with the dot that it lacks at its end.
+    fn dotted(&self, prefix: &str, expected: &[String]) -> Result<String> {
+        let has =
+            |start: &str| self.tensors.keys().chain(self.others.keys()).any(|name| name.starts_with(start));
+        let dotted = format!("{prefix}.");
+        if prefix.is_empty() || expected.iter().any(|name| has(&format!("{prefix}{name}"))) {
+            Ok(prefix.into())
+        } else if has(&dotted) {
+            Ok(dotted)
+        } else if has(prefix) {
+            Ok(prefix.into())
+        } else {
+            Err(CheckpointError::NoPrefix { prefix: prefix.into() })
+        }
     }
 
     /// The prefix of the tensors `expected`; if no prefix has all of them, the one with most, so that the error
@@ -307,6 +350,56 @@ mod tests {
         // Plain names are the encoder itself, regardless of other tensors.
         add(&mut weights, "", 0.75);
         assert_eq!(read(weights, None).unwrap().prefix, "");
+    }
+
+    #[test]
+    fn a_prefix_may_lack_its_dot_and_has_to_be_that_of_a_tensor() {
+        let mut weights = Weights::default();
+        add(&mut weights, "module.encoder_k.", 0.25);
+        add(&mut weights, "module.encoder_q.", 0.5);
+        for given in ["module.encoder_q", "module.encoder_q."] {
+            assert_eq!(read(weights.clone(), Some(given)).unwrap().prefix, "module.encoder_q.");
+        }
+        let unknown = CheckpointError::NoPrefix { prefix: "encoder_q".into() };
+        assert_eq!(read(weights, Some("encoder_q")).unwrap_err(), unknown);
+        // Not all names have a dot there.
+        let mut weights = Weights::default();
+        add(&mut weights, "net_", 0.5);
+        assert_eq!(read(weights, Some("net_")).unwrap().prefix, "net_");
+    }
+
+    /// Their names are those of the file, which `leave_out` takes too.
+    #[test]
+    fn tensors_of_torchvisions_transformers_are_named_as_in_their_file() {
+        let config = EncoderConfig { name: Architecture::VitS16, input_size: 16, ..EncoderConfig::default() };
+        let block = "module.encoder.layers.encoder_layer_3";
+        let message = |weights: Weights| {
+            let metadata = Metadata::new(config.clone(), vec![0.5; 3], vec![0.5; 3]);
+            weights.into_encoder(metadata, None, &Device::flex()).unwrap_err().to_string()
+        };
+        let mut weights = Weights::default();
+        weights.insert(&format!("{block}.ln_1.weight"), vec![384], vec![1.0; 384]).unwrap();
+        let text = message(weights.clone());
+        assert!(text.contains("`module.class_token` is missing"), "{text}");
+        weights.insert_other("module.class_token", "Long");
+        let text = message(weights);
+        assert!(text.contains("`module.class_token` holds Long"), "{text}");
+
+        let mut weights = Weights::default();
+        for tensor in flattened("", &blank_encoder(&config, &Device::flex()).unwrap()) {
+            let parts = config.name.also_named().iter();
+            let name = parts.fold(tensor.name, |name, (theirs, ours)| name.replace(ours, theirs));
+            let values = vec![0.5; tensor.shape.iter().product()];
+            weights.insert(&format!("module.{name}"), tensor.shape, values).unwrap();
+        }
+        let gate = format!("{block}.gate.weight");
+        weights.insert(&gate, vec![1], vec![1.0]).unwrap();
+        let text = message(weights.clone());
+        assert!(text.contains(&format!("`{gate}`")), "{text}");
+        assert_eq!(weights.leave_out(&gate), [gate.clone()]);
+        weights.insert(&format!("{block}.mlp.3.bias"), vec![3], vec![1.0; 3]).unwrap();
+        let text = message(weights);
+        assert!(text.contains(&format!("`{block}.mlp.3.bias` has shape")), "{text}");
     }
 
     /// `layer1.0.conv1.weight` ends as the first tensor does, but `layer1.0.` is no prefix of the others.

@@ -31,7 +31,7 @@ pub(crate) fn source(metadata: &Metadata) -> Result<String> {
     vectors = encoder.embed(["a.png", "b.png"])    # [2, {features}], the numbers of `simile embed`
     features = encoder(batch)                      # [n, {channels}, {side}, {side}], made by `preprocess`
 
-Needs torch and safetensors, and for pictures numpy and Pillow. A file of another network is refused.
+Needs torch and safetensors, and for pictures numpy and Pillow. A file of another network or of another preprocessing is refused.
 """
 
 import json

@@ -19,6 +19,8 @@ pub(super) enum Value {
     Class(Rc<str>),
     Storage(Rc<Storage>),
     Tensor(Rc<View>),
+    /// A tensor in a form that is not read, by the name of its class, of the type of its numbers, or of the function that makes it.
+    Unread(Rc<str>),
     /// Anything else, by the name of its class.
     Object(Rc<str>),
 }
@@ -57,6 +59,20 @@ pub(super) struct Heap {
 impl Heap {
     pub(super) fn get(&self, id: Id) -> &Value {
         self.values.get(id).unwrap_or(&Value::None)
+    }
+
+    /// The tensor in a form that is not read, such as sparse or quantised, if the call of a function of PyTorch makes one.
+    pub(super) fn unread(&self, function: &Rc<str>, arguments: &[Id]) -> Option<Value> {
+        let (_, name) = function.strip_prefix("torch.")?.rsplit_once('.')?;
+        let telling = match name.strip_prefix("_rebuild_")? {
+            "from_type" | "from_type_v2" => Some(1),
+            "wrapper_subclass" => Some(0),
+            "tensor_v3" => Some(6),
+            _ => None,
+        };
+        let class = telling.and_then(|at| arguments.get(at)).map(|&id| self.get(id));
+        let told = if let Some(Value::Class(class)) = class { class } else { function };
+        Some(Value::Unread(Rc::clone(told)))
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {

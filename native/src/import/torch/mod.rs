@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use simile_core::nn::checkpoint::{CheckpointError, Weights};
 
-use self::heap::{Heap, Id, Value, View};
+use self::heap::{Heap, Id, Value};
 use self::storage::{Container, Content};
 
 /// Largest nesting of dictionaries: a checkpoint has two or three levels.
@@ -64,17 +64,21 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     if tensors.is_empty() {
         let kind = match heap.get(root) {
             Value::Object(class) | Value::Class(class) => format!("an object of {class}"),
-            Value::Tensor(_) => "one tensor".into(),
+            Value::Tensor(_) | Value::Unread(_) => "one tensor".into(),
             Value::Dict(_) => "a dictionary".into(),
             _ => "a value".into(),
         };
         return Err(TorchError::NoTensors { found: kind });
     }
     let mut weights = Weights::default();
-    for (name, view) in tensors {
-        match container.content(&name, view)? {
-            Content::Floats(values) => weights.insert(&name, view.shape.clone(), values)?,
-            Content::Other(what) => weights.insert_other(&name, what),
+    for (name, tensor) in tensors {
+        match tensor {
+            Value::Tensor(view) => match container.content(&name, view)? {
+                Content::Floats(values) => weights.insert(&name, view.shape.clone(), values)?,
+                Content::Other(what) => weights.insert_other(&name, what),
+            },
+            Value::Unread(class) => weights.insert_other(&name, &format!("an object of {class}")),
+            _ => {}
         }
     }
     Ok(weights)
@@ -87,14 +91,15 @@ fn collect<'h>(
     path: &str,
     depth: usize,
     seen: &mut HashSet<Id>,
-    tensors: &mut Vec<(String, &'h View)>,
+    tensors: &mut Vec<(String, &'h Value)>,
 ) -> Result<(), TorchError> {
     let Value::Dict(entries) = heap.get(dict) else { return Ok(()) };
     if depth == 0 || !seen.insert(dict) {
         return Ok(());
     }
     for &(key, id) in entries {
-        let (Value::Text(key), value @ (Value::Tensor(_) | Value::Dict(_))) = (heap.get(key), heap.get(id))
+        let (Value::Text(key), value @ (Value::Tensor(_) | Value::Unread(_) | Value::Dict(_))) =
+            (heap.get(key), heap.get(id))
         else {
             continue;
         };
@@ -102,11 +107,11 @@ fn collect<'h>(
             return Err(TorchError::Names { reason: "longer than a thousand bytes" });
         }
         match value {
-            Value::Tensor(_) if tensors.len() == MOST_TENSORS => {
+            Value::Dict(_) => collect(heap, id, &format!("{path}{key}."), depth - 1, seen, tensors)?,
+            _ if tensors.len() == MOST_TENSORS => {
                 return Err(TorchError::Names { reason: "more than two hundred thousand" });
             }
-            Value::Tensor(view) => tensors.push((format!("{path}{key}"), view)),
-            _ => collect(heap, id, &format!("{path}{key}."), depth - 1, seen, tensors)?,
+            tensor => tensors.push((format!("{path}{key}"), tensor)),
         }
     }
     Ok(())

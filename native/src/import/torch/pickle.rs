@@ -186,9 +186,10 @@ impl<'a> Machine<'a> {
                     };
                 self.push(Value::Tensor(Rc::new(view)))
             }
-            _ => {
-                let object = Value::Object(Rc::clone(name));
-                self.push(object)
+            (_, arguments) => {
+                let unread = self.heap.unread(name, arguments);
+                let value = unread.unwrap_or_else(|| Value::Object(Rc::clone(name)));
+                self.push(value)
             }
         }
     }

@@ -79,7 +79,12 @@ impl<'a> Entries<'a> {
         let place = place.ok_or_else(|| damaged(&format!("{name} lies beyond the end")))?;
         self.budget = self.budget.checked_sub(place.len()).ok_or_else(|| damaged(&"its entries overlap"))?;
         // The reader compares the checksum at the end.
-        io::copy(&mut file, &mut io::sink()).map_err(|error| damaged(&format!("{name}: {error}")))?;
+        io::copy(&mut file, &mut io::sink()).map_err(|error| {
+            damaged(&format!(
+                "{name}: {error} (a file that was saved without checksums has to be saved again, after \
+                 `torch.serialization.set_crc32_options(True)`)"
+            ))
+        })?;
         Ok(place)
     }
 

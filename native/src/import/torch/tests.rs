@@ -160,6 +160,39 @@ fn calls_are_named_and_not_made() {
     assert!(complaint(&stored(&foreign)).contains("0x69"));
 }
 
+/// Subclasses, narrow floats, and quantised, sparse or absent values.
+#[test]
+fn tensors_that_are_not_read_are_named_with_their_class() {
+    let rebuilt = |name: &str, function: &str, arguments: &[u8]| {
+        let call = [format!("ctorch.{function}\n(").as_bytes(), arguments, b"tR"].concat();
+        read(&stored(&begun().raw(b"}").text(name).raw(&call).raw(b"s."))).unwrap()
+    };
+    for (function, arguments, class) in [
+        ("_utils\n_rebuild_qtensor", &b""[..], "torch._utils._rebuild_qtensor"),
+        ("_utils\n_rebuild_sparse_tensor", b"NN", "torch._utils._rebuild_sparse_tensor"),
+        ("_tensor\n_rebuild_from_type_v2", b"cbuiltins\nprint\nca.b\nMine\n)}", "a.b.Mine"),
+        ("_utils\n_rebuild_wrapper_subclass", b"ca.b\nMine\n", "a.b.Mine"),
+        ("_utils\n_rebuild_tensor_v3", b"NNNNNNctorch\nfloat8_e4m3fn\n", "torch.float8_e4m3fn"),
+        ("_utils\n_rebuild_tensor_v3", b"", "torch._utils._rebuild_tensor_v3"),
+    ] {
+        let mut expected = Weights::default();
+        expected.insert_other("fc.weight", &format!("an object of {class}"));
+        assert_eq!(rebuilt("fc.weight", function, arguments), expected, "{function}");
+    }
+    // Functions of others make no tensors that are known.
+    let foreign = begun().raw(b"}").text("w").raw(b"cposix\n_rebuild_tensor\n)Rs.");
+    assert!(complaint(&stored(&foreign)).contains("no tensors by name"));
+}
+
+#[test]
+fn a_file_without_checksums_is_told_how_it_is_saved() {
+    let mut bytes = stored(&nested());
+    let numbers = bytes.windows(floats().len()).position(|window| window == floats()).unwrap();
+    bytes[numbers] ^= 1;
+    let text = complaint(&bytes);
+    assert!(text.contains("data/0") && text.contains("set_crc32_options(True)"), "{text}");
+}
+
 #[test]
 fn tensors_cannot_reach_beyond_their_storage_nor_multiply_it() {
     let tensor = |count, sides: [&[i32]; 2]| {
