@@ -194,6 +194,7 @@ mod tests {
         assert!(!report.sound);
         assert!(pictures.broken[0].contains("Albatross_0046_18.jpg"), "{}", pictures.broken[0]);
         let text = report.to_string();
+        assert!(text.contains("broken   4 of 4 pictures") && !text.contains(" 0 of"), "{text}");
         assert!(text.contains("missing  attributes/image_attribute_labels.txt"), "{text}");
     }
 

@@ -9,7 +9,7 @@ use simile_core::data::DatasetError;
 pub(crate) enum DataError {
     #[error("{} is not a folder; name the folder that holds the data set with --data", .0.display())]
     NotAFolder(PathBuf),
-    #[error("{} lacks {}; get the official files and put them there", folder.display(), missing.join(", "))]
+    #[error("{} lacks {}; put them there, or name another folder with --data", folder.display(), missing.join(", "))]
     Missing { folder: PathBuf, missing: Vec<String> },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },

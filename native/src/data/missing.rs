@@ -22,6 +22,17 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
     Some(format!("{error} ({})", how_to_get(about)))
 }
 
+/// The error of reading a data set; with the way to get it, if a published one lacks files.
+pub(crate) fn unread(section: &DataSection, error: DataError) -> anyhow::Error {
+    let about = section.dataset.about();
+    match error {
+        DataError::Missing { .. } if about.is_published() => {
+            anyhow::anyhow!("{error} ({})", how_to_get(about))
+        }
+        error => error.into(),
+    }
+}
+
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
 pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
     let Kind::Pictures(set) = section.dataset.kind() else { return false };
@@ -97,6 +108,11 @@ mod tests {
             let text = of(dataset).unwrap();
             assert!(text.contains(file) && text.contains("simile data "), "{text}");
         }
+        let lacks = || DataError::Missing { folder: place.path().into(), missing: vec!["a file".into()] };
+        let said = |name: &str| unread(&section(name), lacks()).to_string();
+        assert!(said("colour-mnist").contains("simile data fetch colour-mnist --data DIR"));
+        assert!(said("celeba").contains("simile data list celeba"));
+        assert!(!said("table").contains("simile data"), "pictures of one's own");
         let text = missing_files(&section("utkface"), None).unwrap();
         assert!(text.contains("--data DIR") && text.contains("simile data list utkface"), "{text}");
     }

@@ -58,14 +58,25 @@ fn sheet(dataset: &Dataset, count: usize) -> Result<RgbImage> {
     Ok(sheet)
 }
 
-/// The first samples of each class, as many of each as `count` allows, class by class.
+/// The first samples of each class, class by class: as many of each as of the others, unless a class has fewer.
 fn choose(dataset: &Dataset, count: usize) -> Vec<usize> {
-    let each = (count / dataset.classes.len().max(1)).max(1);
-    let of_class = |class: usize| {
-        let members = dataset.labels.iter().enumerate().filter(move |&(_, &label)| label == class);
-        members.map(|(sample, _)| sample).take(each)
-    };
-    (0..dataset.classes.len()).flat_map(of_class).take(count).collect()
+    let mut classes: Vec<Vec<usize>> = vec![Vec::new(); dataset.classes.len()];
+    for (sample, &label) in dataset.labels.iter().enumerate() {
+        if let Some(class) = classes.get_mut(label) {
+            class.push(sample);
+        }
+    }
+    let mut shares = vec![0; classes.len()];
+    let mut left = count.min(classes.iter().map(Vec::len).sum());
+    while left > 0 {
+        for (share, class) in shares.iter_mut().zip(&classes) {
+            if left > 0 && *share < class.len() {
+                *share += 1;
+                left -= 1;
+            }
+        }
+    }
+    classes.iter().zip(shares).flat_map(|(class, share)| class.iter().copied().take(share)).collect()
 }
 
 fn colour_of(images: &Images, at: usize, pixel: usize) -> Rgb<u8> {
@@ -147,6 +158,17 @@ mod tests {
         assert_eq!(picture.get_pixel(GAP, GAP).0, dataset.images.read(&[zero]).unwrap().pixels[..3]);
         let text = (0..LETTER).flat_map(|x| (0..LETTER).map(move |y| (GAP + x, GAP + 66 + y)));
         assert!(text.filter(|&(x, y)| *picture.get_pixel(x, y) == INK).count() > 10);
+    }
+
+    #[test]
+    fn a_class_of_few_images_leaves_its_places_to_the_others() {
+        let digits = draw_digits(300, Colours::Palette, 3).unwrap();
+        let classes = vec!["few".into(), "none".into(), "many".into()];
+        let labels = (0..300).map(|at| if at % 100 == 7 { 0 } else { 2 }).collect();
+        let dataset = Dataset::new(digits.images, labels, classes).unwrap();
+        assert_eq!(choose(&dataset, 8), [7, 107, 207, 0, 1, 2, 3, 4]);
+        assert_eq!(choose(&dataset, 4), [7, 107, 0, 1]);
+        assert_eq!((choose(&dataset, 0).len(), choose(&dataset, 5000).len()), (0, 300));
     }
 
     #[test]

@@ -93,11 +93,14 @@ impl fmt::Display for Report {
         }
         if let Some(pictures) = &self.pictures {
             pictures.notes.iter().try_for_each(|note| writeln!(f, "note     {note}"))?;
-            let (sound, broken) = (pictures.listed - pictures.broken.len(), &pictures.broken);
-            writeln!(f, "ok       {sound} of {} pictures", pictures.listed)?;
+            let PicturesReport { listed, broken, .. } = pictures;
+            match broken.len() {
+                0 => writeln!(f, "ok       {listed} pictures")?,
+                unusable => writeln!(f, "broken   {unusable} of {listed} pictures")?,
+            }
             broken.iter().take(MOST_SHOWN).try_for_each(|reason| writeln!(f, "broken   {reason}"))?;
             if broken.len() > MOST_SHOWN {
-                writeln!(f, "broken   {} pictures in all (--json names each)", broken.len())?;
+                writeln!(f, "broken   and {} more (--json names each)", broken.len() - MOST_SHOWN)?;
             }
         }
         if let Some(problem) = &self.problem {

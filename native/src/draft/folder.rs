@@ -248,12 +248,40 @@ fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<(
     if place.is_file() {
         return Ok(());
     }
+    let hint = nearly(folder, first).map_or_else(String::new, |found| {
+        format!("; {found} is there: name the pictures as their files are named")
+    });
     Err(usage(format_args!(
-        "{}: `{file}` is {first}, and {} is not there; paths count from {}",
+        "{}: `{file}` is {first}, and {} is not there; paths count from {}{hint}",
         table.display(),
         place.display(),
         folder.display()
     )))
+}
+
+/// The picture below a folder whose path differs from a cell by capitals, by an ending, or by `\` between folders.
+fn nearly(folder: &Path, cell: &str) -> Option<String> {
+    let cell = cell.replace('\\', "/");
+    let mut found = String::new();
+    let mut names = cell.split('/').filter(|name| !["", "."].contains(name)).peekable();
+    while let Some(name) = names.next() {
+        let is_last = names.peek().is_none();
+        let place = folder.join(&found);
+        let is_meant = |entry: &String| {
+            let rest = entry.to_lowercase();
+            let ending = rest.strip_prefix(&name.to_lowercase());
+            match is_last {
+                true => {
+                    ending.is_some_and(|ending| ending.is_empty() || ENDINGS.contains(&ending))
+                        && place.join(entry).is_file()
+                }
+                false => ending == Some(""),
+            }
+        };
+        let entry = entries(&place).into_iter().filter(is_meant).min()?;
+        found = if found.is_empty() { entry } else { format!("{found}/{entry}") };
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of

@@ -344,6 +344,39 @@ mod tests {
     }
 
     #[test]
+    fn a_subject_is_not_said_to_be_held_out_whole_where_a_column_says_the_parts() {
+        let files: Vec<String> = (0..12).map(|at| format!("{at}.png")).collect();
+        let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let row = |at: usize| {
+            let split = ["train", "test"][at / 2 % 2];
+            format!("{at}.png,{},p{},{},{split}\n", at % 2, at / 2, at % 3)
+        };
+        let header = "file,label,patient,site,split\n".to_owned();
+        let table = (0..12).map(row).fold(header, |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        let (text, _) = drafted(folder.path(), &["site"], &[]);
+        let line = text.lines().find(|line| line.starts_with("subject = \"patient\"")).unwrap();
+        assert!(line.ends_with("# p counts these; the split says in which parts they are"), "{line}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_picture_that_is_nearly_where_its_cell_says_is_named() {
+        let folder = pictures(&["0.png", "sub/1.JPG"]);
+        for (cell, found) in
+            [("0", "0.png"), ("0.PNG", "0.png"), ("./sub\\1.jpg", "sub/1.JPG"), ("Sub/1", "sub/1.JPG")]
+        {
+            fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
+            let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+            let hint = format!("; {found} is there: name the pictures as their files are named");
+            assert!(error.contains(&format!("`file` is {cell}, and")) && error.ends_with(&hint), "{error}");
+        }
+        fs::write(folder.path().join("images.csv"), "file,label\n2.png,a\n").unwrap();
+        let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
+    }
+
+    #[test]
     fn a_column_with_a_number_that_is_none_is_left_alone() {
         let folder = scans("site,age", ["a,61", "b,NaN", "a,47", "b,50"]);
         let (text, _) = drafted(folder.path(), &["site"], &[]);

@@ -109,7 +109,11 @@ fn columns(draft: &Draft, table: &Table) -> String {
     }
     if let Some(subject) = &table.subject {
         let subject = format!("subject = {}", value(subject));
-        let _ = writeln!(text, "{subject:<32} # what is held out has other ones than the rest");
+        let why = match table.split {
+            None => "what is held out has other ones than the rest",
+            Some(_) => "p counts these; the split says in which parts they are",
+        };
+        let _ = writeln!(text, "{subject:<32} # {why}");
     }
     let is_asked = |column: &Column| draft.hide.iter().chain(&draft.keep).any(|one| one.name == column.name);
     let used: Vec<&Column> =

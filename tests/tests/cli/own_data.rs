@@ -272,7 +272,7 @@ fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
     fs::write(place.path().join("rare.toml"), recipe.replacen("\ntest = ", "\ntest = 12 # ", 1)).unwrap();
     let checked = simile(place.path(), &check).assert().success();
     let said = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
-    assert!(said.contains("every picture of the class"), "{said}");
+    assert!(said.contains("is tested on; no picture of `") && said.contains("` is trained on"), "{said}");
     let table = place.path().join("rare/images.csv");
     let rows = fs::read_to_string(&table).unwrap();
     let twice: String =
@@ -282,6 +282,31 @@ fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
     let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned()
         + &String::from_utf8_lossy(&refused.get_output().stdout);
     assert!(said.contains("two columns `label`"), "{said}");
+}
+
+#[test]
+fn what_is_passed_over_in_folders_of_classes_is_said() {
+    let place = place();
+    let folder = place.path().join("half");
+    let scan = |at: u16| {
+        image::ImageBuffer::from_fn(24, 24, move |x, y| image::Luma([254 + at * 8 + (x * 20 + y) as u16]))
+    };
+    for (class, first) in [("cat", 0), ("dog", 5)] {
+        fs::create_dir_all(folder.join(class)).unwrap();
+        for at in 0..5 {
+            scan(first + at).save(folder.join(format!("{class}/{at}.png"))).unwrap();
+        }
+    }
+    scan(10).save(folder.join("loose.png")).unwrap();
+    let checked = stdout(place.path(), &["data", "check", "half"]);
+    for part in [
+        "the picture loose.png lies in no folder of a class, and is left out",
+        "values of 10 16-bit pictures go from 254 to ",
+        // The two that are held out are of one class.
+        " is tested on: an accuracy says nothing of these classes",
+    ] {
+        assert!(checked.contains(part), "no `{part}` in\n{checked}");
+    }
 }
 
 /// The answer of a command that fails.

@@ -14,6 +14,8 @@ use crate::data::{DatasetError, Images};
 const MOST_PIXELS: u64 = 1 << 26;
 /// Most memory of a decoder beside the picture itself.
 const SCRATCH: u64 = 512 << 20;
+/// Place of the bits a value in a PNG: its header comes first.
+const BIT_DEPTH: usize = 24;
 
 /// The reason why a picture could not be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -37,14 +39,13 @@ pub enum PictureError {
     },
 }
 
-/// Decodes a picture to 1 (grey), 3 (RGB) or 4 (RGBA, not premultiplied) channels of bytes. The format is detected from the
-/// content: some PNG files in published data sets have the name of a JPEG.
+/// Decodes a picture to 1 (grey), 3 (RGB) or 4 (RGBA, not premultiplied) channels of bytes; values of 16 bits are scaled to 8. The
+/// format is detected from the content: some PNG files in published data sets have the name of a JPEG.
 ///
 /// # Errors
 /// The bytes are not a picture of one of the formats, or one with more than 8192 x 8192 pixels.
 pub fn decode(bytes: &[u8]) -> Result<Images, PictureError> {
-    let mut reader =
-        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(ImageError::IoError)?;
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(ImageError::IoError)?;
     let headers = match reader.format() {
         Some(ImageFormat::Jpeg) => Headers::read(bytes),
         _ => None,
@@ -59,15 +60,7 @@ pub fn decode(bytes: &[u8]) -> Result<Images, PictureError> {
     if let Some((format, reason)) = damage {
         return Err(ImageError::Decoding(DecodingError::new(format.into(), reason)).into());
     }
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(SCRATCH);
-    reader.limits(limits);
-    let decoder = reader.into_decoder()?;
-    let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS {
-        return Err(PictureError::Large { width, height });
-    }
-    let picture = DynamicImage::from_decoder(decoder)?;
+    let picture = within_limits(reader)?;
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let (channels, pixels) = match picture {
         DynamicImage::ImageLuma8(grey) => (1, grey.into_raw()),
@@ -80,6 +73,37 @@ pub fn decode(bytes: &[u8]) -> Result<Images, PictureError> {
         other => (4, other.into_rgba8().into_raw()),
     };
     Ok(Images::new(height, width, channels, pixels)?)
+}
+
+fn within_limits(mut reader: ImageReader<Cursor<&[u8]>>) -> Result<DynamicImage, PictureError> {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(SCRATCH);
+    reader.limits(limits);
+    let decoder = reader.into_decoder()?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(PictureError::Large { width, height });
+    }
+    Ok(DynamicImage::from_decoder(decoder)?)
+}
+
+/// The least and the largest value of a PNG with 16 bits a value, its opacity left out; none of any other picture, and of one that
+/// cannot be decoded.
+pub fn range_of_16_bits(bytes: &[u8]) -> Option<(u16, u16)> {
+    let is_deep = bytes.starts_with(b"\x89PNG") && bytes.get(BIT_DEPTH) == Some(&16);
+    if !is_deep || !has_whole_palette(bytes) {
+        return None;
+    }
+    let reader = ImageReader::with_format(Cursor::new(bytes), ImageFormat::Png);
+    let (values, channels, colours) = match within_limits(reader).ok()? {
+        DynamicImage::ImageLuma16(picture) => (picture.into_raw(), 1, 1),
+        DynamicImage::ImageLumaA16(picture) => (picture.into_raw(), 2, 1),
+        DynamicImage::ImageRgb16(picture) => (picture.into_raw(), 3, 3),
+        DynamicImage::ImageRgba16(picture) => (picture.into_raw(), 4, 3),
+        _ => return None,
+    };
+    let of_colours = || values.chunks_exact(channels).flat_map(|pixel| pixel.iter().take(colours).copied());
+    Some((of_colours().min()?, of_colours().max()?))
 }
 
 /// The bytes of a JPEG with a quality from 1 to 100. The encoder is generic, so that it is compiled in the crate that calls it:
@@ -129,6 +153,26 @@ mod tests {
             small < large && near <= 4 && 2 * near < off && off < 40,
             "{near} in {large}, {off} in {small}"
         );
+    }
+
+    fn png(picture: impl Into<DynamicImage>) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        picture.into().write_to(&mut bytes, ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn values_of_16_bits_are_scaled_to_8_and_their_range_is_known() {
+        let scan = png(image::ImageBuffer::from_fn(27, 27, |x, y| image::Luma([254 + (x * 26 + y) as u16])));
+        assert_eq!(range_of_16_bits(&scan), Some((254, 254 + 26 * 27)));
+        let levels = decode(&scan).unwrap();
+        let grey = || levels.pixels.chunks_exact(4).map(|pixel| pixel[0]);
+        assert_eq!((levels.channels, grey().min(), grey().max()), (4, Some(1), Some(4)));
+        let opaque = image::ImageBuffer::from_pixel(2, 2, image::Rgba([7_u16, 9, 300, u16::MAX]));
+        assert_eq!(range_of_16_bits(&png(opaque)), Some((7, 300)));
+        assert_eq!(range_of_16_bits(&png(image::GrayImage::new(2, 2))), None);
+        assert_eq!(range_of_16_bits(&scan[..scan.len() / 2]), None);
+        assert_eq!(range_of_16_bits(b""), None);
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn check_own(
         survey.refused = check_measured(&probe, &splits, data.evaluation_split())
             .err()
             .map(|error| message_with_causes(&error));
+        splits.lack().into_iter().for_each(|lack| survey.note(lack));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();

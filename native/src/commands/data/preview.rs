@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
             data.test = Some(1);
         }
     }
-    let Splits { train, .. } = Splits::load(&data, arguments.data.as_deref(), 0, &encoder)?;
+    let Splits { train, .. } = Splits::sample(&data, arguments.data.as_deref(), 0, &encoder)?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();

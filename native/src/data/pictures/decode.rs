@@ -7,7 +7,7 @@ use std::path::Path;
 use image::ImageError;
 use simile_core::augment::preprocess::{fit, squeeze};
 use simile_core::data::Images;
-use simile_core::data::formats::picture::{PictureError, decode};
+use simile_core::data::formats::picture::{self, PictureError, decode};
 
 use super::resize::ResizeSpec;
 use super::writer::{Decoded, Fault};
@@ -73,6 +73,13 @@ pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Dec
     }
     pixels.copy_from_slice(&picture.pixels);
     Ok(stretch)
+}
+
+/// The least and the largest value of a picture file with 16 bits a value; none of any other, and of one that cannot be read.
+pub(in crate::data) fn range_of_16_bits(path: &Path) -> Option<(u16, u16)> {
+    let bytes = std::fs::read(path).ok()?;
+    // A panic of a decoder affects only its own picture.
+    catch_unwind(|| picture::range_of_16_bits(&bytes)).ok().flatten()
 }
 
 #[cfg(test)]

@@ -233,6 +233,39 @@ fn in_memory(
     Ok((images, broken.collect()))
 }
 
+/// Decodes the files below `root` and keeps none: `take` gets the place of each picture in the list, in order, with its pixels.
+/// Returns the errors of those that cannot be read.
+///
+/// # Errors
+/// [`DataError::Stopped`] if a stop is requested.
+pub(in crate::data) fn each_picture(
+    (root, files): (&Path, &[String]),
+    resize: ResizeSpec,
+    mut take: impl FnMut(usize, &[u8]) + Send,
+) -> Result<Vec<DataError>> {
+    let all: Vec<usize> = (0..files.len()).collect();
+    let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
+    let (mut places, mut broken) = (0.., Vec::new());
+    let stop = &interrupt::is_requested;
+    decode((root, files), &all, resize, (&mut progress, 0), stop, |pixels, decoded| {
+        let pictures = pixels.chunks_exact(resize.bytes().max(1)).zip(decoded);
+        for ((pixels, decoded), at) in pictures.zip(places.by_ref()) {
+            match decoded {
+                Ok(_) => take(at, pixels),
+                Err(fault) => broken.push(DataError::Unreadable {
+                    path: path_of(root, files, at),
+                    reason: fault.to_string(),
+                }),
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    Ok(broken)
+}
+
 /// Decodes the pictures `numbers` of a list, part by part: `take` gets the pixels of each part, zero where a picture is broken.
 /// The progress says how many are done, with those that were before.
 ///
@@ -565,6 +598,25 @@ mod tests {
         }
         let squeezed = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
         assert_eq!(squeezed.images.stretches(&[0]), None);
+    }
+
+    #[test]
+    fn pictures_of_which_none_is_kept_come_in_order_and_may_be_more_than_memory_holds() {
+        let (folder, files) = folder();
+        spoil(folder.path());
+        let mut seen = Vec::new();
+        let take = |at: usize, pixels: &[u8]| seen.push((at, pixels.to_vec()));
+        let broken = each_picture((folder.path(), &files), RESIZE, take).unwrap();
+        let expected: Vec<(usize, Vec<u8>)> =
+            (0..299).filter(|&at| at != 3).map(|at| (at, vec![(at % 256) as u8; 48])).collect();
+        assert_eq!(seen, expected);
+        let named: Vec<String> = broken.iter().map(ToString::to_string).collect();
+        assert!(named.len() == 2 && named[0].contains("3.png") && named[1].contains("299.png"), "{named:?}");
+        let large = ResizeSpec { side: 2300, ..RESIZE };
+        let nowhere = folder.path().join("none");
+        let kept = read_pictures(&nowhere, &files, large, Broken::Skip, None);
+        assert!(matches!(kept, Err(DataError::NeedsCache { .. })));
+        assert_eq!(each_picture((&nowhere, &files), large, |_, _| ()).unwrap().len(), 300);
     }
 
     #[test]

@@ -41,19 +41,6 @@ impl DatasetOption for SplitSection {
     }
 }
 
-/// A note on the classes of which a split at random has held out every picture.
-pub(super) fn all_held_out(catalogue: &Catalogue) -> Option<String> {
-    let untrained = catalogue.untrained();
-    let first = untrained.first()?;
-    let others = match untrained.len() - 1 {
-        0 => String::new(),
-        others => format!(" (and of {others} other classes)"),
-    };
-    Some(format!(
-        "every picture of the class `{first}`{others} is held out, so none of them can be classified"
-    ))
-}
-
 impl SplitSection {
     /// The section for a data set whose works train on `per_class` pictures of each class: so many, unless a recipe says otherwise, or how
     /// many to test on.

@@ -1,5 +1,6 @@
 //! A survey of a data set: its variables with their types, their ties to the class, and pictures that are blank or the same.
 
+mod depth;
 mod pictures;
 mod variables;
 
@@ -28,7 +29,7 @@ pub(crate) struct Survey {
     pictures: usize,
     classes: Vec<String>,
     variables: Vec<Variable>,
-    /// Notes on rows and files that a run leaves out.
+    /// Notes on rows and files that a run leaves out, on classes that a part lacks, and on pictures of which little is read.
     notes: Vec<String>,
     /// Blank, equal and unreadable pictures, of a user's own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +60,8 @@ impl Survey {
         }?;
         let catalogue = &annotations.catalogue;
         let faults = Faults::find(&annotations.root, catalogue)?;
+        let mut notes = annotations.notes;
+        notes.extend(depth::note(&annotations.root, &catalogue.files));
         let strict = set.annotations(&section.options(), folder).err().map(|error| error.to_string());
         let broken = (section.broken == Broken::Refuse).then(|| faults.refusal()).flatten();
         let missing = match table {
@@ -73,7 +76,7 @@ impl Survey {
             pictures: catalogue.len(),
             classes: classes.clone(),
             variables: conditions.iter().map(variable).collect(),
-            notes: annotations.notes,
+            notes,
             faults: Some(faults),
             refused: strict.or(broken),
         })
@@ -89,6 +92,11 @@ impl Survey {
             variables: set.conditions.iter().map(variable).collect(),
             ..Self::default()
         }
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// True if pictures cannot be read, or are trained on and tested on.

@@ -1,17 +1,17 @@
 //! Pictures that a user should know of: blank, equal, and unreadable ones.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
+use md5::{Digest as _, Md5};
 use serde::Serialize;
 use simile_core::data::Catalogue;
 
 use super::MOST_SHOWN;
 use crate::data::error::Result;
-use crate::data::pictures::read::{Pictures, read_pictures};
+use crate::data::pictures::read::each_picture;
 use crate::data::pictures::resize::ResizeSpec;
-use crate::data::settings::{Broken, Fit};
+use crate::data::settings::Fit;
 
 /// Side of the pictures that are compared.
 const SIDE: usize = 32;
@@ -32,29 +32,24 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Decodes and compares all pictures of a catalogue below `root`.
+    /// Decodes and compares all pictures of a catalogue below `root`. Their digests alone are kept, so that any number fits into
+    /// memory.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    /// [`DataError::Stopped`](crate::data::DataError::Stopped) if a stop is requested.
     pub(super) fn find(root: &Path, catalogue: &Catalogue) -> Result<Self> {
         let resize = ResizeSpec { side: SIDE, channels: 3, fit: Fit::Whole };
-        let Pictures { images, places, broken } =
-            read_pictures(root, &catalogue.files, resize, Broken::Skip, None)?;
-        let images = images.in_memory()?;
-        let (mut blank, mut seen) = (Vec::new(), HashMap::<&[u8], Vec<usize>>::new());
-        for (pixels, &at) in images.iter().zip(&places) {
-            let (low, high) =
-                pixels.iter().fold((u8::MAX, 0), |(low, high), &one| (low.min(one), high.max(one)));
-            let by_channel = |channel: usize| {
-                let of = pixels.iter().skip(channel).step_by(3);
-                of.clone().max().zip(of.min()).is_some_and(|(high, low)| high - low <= BLANK)
-            };
-            if high.saturating_sub(low) <= BLANK || (0..3).all(by_channel) {
+        let (mut blank, mut seen) = (Vec::new(), Vec::<([u8; 16], usize)>::new());
+        let broken = each_picture((root, &catalogue.files), resize, |at, pixels| {
+            if is_blank(pixels) {
                 blank.push(at);
             }
-            seen.entry(pixels).or_default().push(at);
-        }
-        let mut groups: Vec<Vec<usize>> = seen.into_values().filter(|group| group.len() > 1).collect();
+            seen.push((Md5::digest(pixels).into(), at));
+        })?;
+        seen.sort_unstable();
+        let places = |group: &[([u8; 16], usize)]| group.iter().map(|&(_, at)| at).collect();
+        let of_one_digest = seen.chunk_by(|(one, _), (other, _)| one == other);
+        let mut groups: Vec<Vec<usize>> = of_one_digest.filter(|group| group.len() > 1).map(places).collect();
         groups.sort();
         let spans = |group: &&Vec<usize>| {
             let mut parts = group.iter().map(|&at| catalogue.parts.get(at));
@@ -83,6 +78,15 @@ impl Faults {
             format!("{count} pictures cannot be read; repair them, or leave them out with `broken = \"skip\"` in [data]")
         })
     }
+}
+
+/// True for RGB pixels of one colour.
+fn is_blank(pixels: &[u8]) -> bool {
+    let is_even = |channel: usize| {
+        let of = pixels.iter().skip(channel).step_by(3);
+        of.clone().max().zip(of.min()).is_some_and(|(high, low)| high - low <= BLANK)
+    };
+    (0..3).all(is_even)
 }
 
 impl fmt::Display for Faults {

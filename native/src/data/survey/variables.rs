@@ -38,6 +38,9 @@ enum Kind {
         high: f64,
         mean: f64,
         deviation: f64,
+        /// Digits after the point with which means and deviation are shown.
+        #[serde(skip)]
+        digits: usize,
         /// The mean of each class.
         by_class: Vec<Option<f64>>,
     },
@@ -85,9 +88,11 @@ impl Variable {
                     rows.map(|(class, counts)| row(class, counts.iter().map(usize::to_string).collect()));
                 Some((self.name.clone(), std::iter::once(head.collect()).chain(rows).collect()))
             }
-            Kind::Number { by_class, .. } => {
+            Kind::Number { by_class, digits, .. } => {
+                let digits = *digits;
                 let head = vec![String::new(), "mean".into()];
-                let mean = |mean: &Option<f64>| mean.map_or_else(|| "–".into(), |mean| format!("{mean:.4}"));
+                let mean =
+                    |mean: &Option<f64>| mean.map_or_else(|| "–".into(), |mean| format!("{mean:.digits$}"));
                 let rows =
                     classes.iter().zip(by_class).map(|(class, of_class)| row(class, vec![mean(of_class)]));
                 Some((self.name.clone(), std::iter::once(head).chain(rows).collect()))
@@ -169,7 +174,14 @@ fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (K
     // The mean of equal numbers may differ from them by its rounding.
     let total = if low < high { total } else { 0.0 };
     let tie = (total > 0.0 && occur > 1).then(|| (between / total).clamp(0.0, 1.0).sqrt());
-    (Kind::Number { low, high, mean, deviation: (total / n).sqrt(), by_class }, tie)
+    let deviation = (total / n).sqrt();
+    let digits = digits_of(if deviation > 0.0 { deviation } else { mean.abs() });
+    (Kind::Number { low, high, mean, deviation, digits, by_class }, tie)
+}
+
+/// Digits after the point that show four significant ones of a number; from four to twenty.
+fn digits_of(number: f64) -> usize {
+    if number > 0.0 { (3.0 - number.log10().floor()).clamp(4.0, 20.0) as usize } else { 4 }
 }
 
 impl fmt::Display for Variable {
@@ -186,8 +198,10 @@ impl fmt::Display for Variable {
                 write!(f, "category of {} values ({shown}{more})", values.len())?;
                 "Cramér's V"
             }
-            Kind::Number { low, high, mean, deviation, .. } => {
-                write!(f, "number from {low} to {high}, mean {mean:.4}, standard deviation {deviation:.4}")?;
+            Kind::Number { low, high, mean, deviation, digits, .. } => {
+                let digits = *digits;
+                write!(f, "number from {low} to {high}, mean {mean:.digits$}, ")?;
+                write!(f, "standard deviation {deviation:.digits$}")?;
                 "correlation ratio"
             }
             Kind::Numbers { columns, low, high } => {
@@ -245,6 +259,21 @@ mod tests {
         let condition = Condition::Categorical { values, names };
         let variable = Variable::of("photographer", &condition, (&labels, 2), 0);
         assert!(variable.to_string().contains("predicts the class"), "{variable}");
+    }
+
+    #[test]
+    fn small_numbers_are_shown_with_digits_that_tell_them_apart() {
+        let of = |scale: f64| {
+            let matrix = Matrix::from_fn(4, 1, |at, _| [1.0, 3.0, 5.0, 7.0][at] * scale);
+            Variable::of("dose", &Condition::Numeric(matrix), (&[0, 0, 1, 1], 2), 0)
+        };
+        let small = of(1e-6);
+        assert!(small.to_string().contains("mean 0.000004000, standard deviation 0.000002236"), "{small}");
+        let classes = ["a".to_owned(), "b".to_owned()];
+        let rows = small.table(&classes).map(|(_, rows)| rows).unwrap_or_default();
+        assert_eq!(rows.last().map(|row| row[1].as_str()), Some("0.000006000"));
+        assert!(of(1.0).to_string().contains("mean 4.0000, standard deviation 2.2361"));
+        assert_eq!((digits_of(0.0), digits_of(1e-300), digits_of(1e300)), (4, 20, 4));
     }
 
     #[test]

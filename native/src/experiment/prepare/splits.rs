@@ -10,11 +10,12 @@ use simile_core::data::{Condition, Dataset, ImageSet, Part};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
+use crate::columns::some;
 use crate::config::Recipe;
 use crate::console::line;
-use crate::data::DataSection;
 use crate::data::settings::AttributesSection;
 use crate::data::source::{Arrays, Finish, Kind};
+use crate::data::{DataSection, unread};
 use crate::exit::usage;
 
 use crate::experiment::memory::limits;
@@ -69,7 +70,7 @@ impl Splits {
     /// # Errors
     /// As [`load`](Self::load), and as the check.
     pub(crate) fn checked(recipe: &Recipe, folder: Option<&Path>, check: Check<'_>) -> Result<Self> {
-        Self::assemble(
+        let splits = Self::assemble(
             &Wanted {
                 check,
                 section: &recipe.data,
@@ -80,7 +81,12 @@ impl Splits {
                 official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
             },
             folder,
-        )
+        )?;
+        // A smoke test takes so few images that they may lack classes of which the run has some.
+        if recipe.smoke.is_none() {
+            splits.lack().iter().for_each(line);
+        }
+        Ok(splits)
     }
 
     /// Reads or generates data in the input size of an encoder. `folder` holds the files of data sets that have any.
@@ -89,6 +95,21 @@ impl Splits {
     /// A usage error if a folder is needed and none was given, or the encoder takes another number of channels; a
     /// failure if a file is missing or damaged.
     pub(crate) fn load(
+        section: &DataSection,
+        folder: Option<&Path>,
+        seed: u64,
+        encoder: &EncoderConfig,
+    ) -> Result<Self> {
+        let splits = Self::sample(section, folder, seed, encoder)?;
+        splits.lack().iter().for_each(line);
+        Ok(splits)
+    }
+
+    /// As [`load`](Self::load), for a look at images, in which classes may be absent.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn sample(
         section: &DataSection,
         folder: Option<&Path>,
         seed: u64,
@@ -149,6 +170,24 @@ impl Splits {
         })
     }
 
+    /// A warning of classes without an image to test on, or to train on.
+    pub(crate) fn lack(&self) -> Option<String> {
+        let lack = |part: &Dataset, purpose: &str| {
+            let counts = part.classes.iter().zip(part.class_counts());
+            let absent = counts.filter(|(_, count)| *count == 0).map(|(class, _)| format!("`{class}`"));
+            let absent: Vec<String> = absent.collect();
+            (!absent.is_empty()).then(|| format!("no picture of {} is {purpose} on", some(&absent)))
+        };
+        let lacks = [lack(&self.test, "tested"), lack(&self.train, "trained")];
+        let lacks: Vec<String> = lacks.into_iter().flatten().collect();
+        (!lacks.is_empty()).then(|| {
+            format!(
+                "{}: an accuracy says nothing of these classes; add pictures of them, or divide the pictures in another way",
+                lacks.join("; ")
+            )
+        })
+    }
+
     /// The numbers of images, and of the subjects of those to test on.
     pub(crate) fn counts(&self) -> ImageCounts {
         let subjects = self.test.subjects.as_ref();
@@ -186,14 +225,15 @@ fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset,
             Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
         }
         Kind::Arrays(set) => {
-            let Arrays { train, test, notes } = set.read(folder()?)?;
+            let Arrays { train, test, notes } =
+                set.read(folder()?).map_err(|error| unread(section, error))?;
             notes.iter().for_each(line);
             check(train.len())?;
             Ok((train, test, None))
         }
         Kind::Pictures(set) => {
             let folder = folder()?;
-            let annotations = set.annotations(&options, folder)?;
+            let annotations = set.annotations(&options, folder).map_err(|error| unread(section, error))?;
             check(annotations.catalogue.of(Part::Train).len())?;
             pictures::read(section, &annotations, folder, encoder, official)
         }
@@ -259,5 +299,35 @@ fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
             Ok(dataset)
         }
         _ => Ok(dataset),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::Images;
+
+    use super::*;
+
+    fn of(labels: &[usize]) -> Dataset {
+        let images = Images::new(1, 1, 1, vec![0; labels.len()]).unwrap();
+        let classes = (0..12).map(|class| format!("c{class}")).collect();
+        Dataset::new(images, labels.to_vec(), classes).unwrap()
+    }
+
+    #[test]
+    fn classes_that_a_part_lacks_are_named() {
+        let all: Vec<usize> = (0..12).collect();
+        let lack = |train: &[usize], test: &[usize]| {
+            Splits { train: of(train), test: of(test), validation: None }.lack()
+        };
+        assert_eq!(lack(&all, &all), None);
+        let text = lack(&all[1..], &all[..11]).unwrap();
+        assert!(
+            text.starts_with("no picture of `c11` is tested on; no picture of `c0` is trained on:"),
+            "{text}"
+        );
+        let text = lack(&all, &[0, 0]).unwrap();
+        assert!(text.contains("`c8`, and 3 more is tested on:") && !text.contains("trained"), "{text}");
     }
 }

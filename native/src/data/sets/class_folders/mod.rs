@@ -18,7 +18,7 @@ use simile_core::data::formats::lines::Text;
 use simile_core::data::{Catalogue, DatasetError, Part};
 
 use self::top_folders::{TopFolders, misspelt_parts};
-use super::split::{SplitSection, all_held_out};
+use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::Below;
 use crate::data::options::{DatasetOption, OptionType, Options};
@@ -167,14 +167,14 @@ impl ClassFolders {
             left_out,
             annotations: annotations.as_ref().map(|(text, origin)| Text::new(text, origin)),
         };
-        let catalogue = catalogue(&root.display().to_string(), &below.pictures, selection).map_err(
-            |error| match error {
+        let origin = root.display().to_string();
+        let (catalogue, loose) =
+            catalogue(&origin, &below.pictures, selection).map_err(|error| match error {
                 DatasetError::Empty { .. } => {
                     DataError::Table { path: root.clone(), reason: without_classes(&below) }
                 }
                 error => error.into(),
-            },
-        )?;
+            })?;
         let catalogue = if catalogue.parts.iter().all(|&part| part == Part::Train) {
             let given = options.get::<SplitSection>().cloned().unwrap_or_default();
             given.with_per_class(per_class).split(catalogue)?
@@ -186,9 +186,8 @@ impl ClassFolders {
         } else {
             catalogue
         };
-        let untrained = all_held_out(&catalogue);
-        let notes = [TopFolders::of(&below.pictures).note(), below.note(), untrained].into_iter().flatten();
-        let notes = notes.map(|note| format!("{}: {note}", root.display())).collect();
+        let notes = [TopFolders::of(&below.pictures).note(), below.note(), loose].into_iter().flatten();
+        let notes = notes.map(|note| format!("{origin}: {note}")).collect();
         Ok(Annotations { root, catalogue, notes })
     }
 }
@@ -218,13 +217,18 @@ struct Selection<'a> {
     annotations: Option<Text<'a>>,
 }
 
-/// Reads the catalogue from the paths of pictures below the folder `origin`; their order does not matter.
+/// Reads the catalogue from the paths of pictures below the folder `origin`, with a note on those that lie in no folder of a class; their
+/// order does not matter.
 ///
 /// # Errors
 /// [`DatasetError::Empty`] without a picture in a folder of its class; [`DatasetError::Parameter`] for a class with
 /// test pictures but no training pictures, a selected class that does not exist, or pictures of `val` without
 /// a class; [`DatasetError::Line`] for a line of the annotations that cannot be parsed.
-fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result<Catalogue, DatasetError> {
+fn catalogue(
+    origin: &str,
+    paths: &[String],
+    selection: Selection<'_>,
+) -> Result<(Catalogue, Option<String>), DatasetError> {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let tops = TopFolders::of(paths);
@@ -235,15 +239,9 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
     let needed = selection.annotations.filter(|_| in_parts && sorted.iter().any(is_flat));
     let list = needed.map(|text| ClassList::read(text, &sorted)).transpose()?;
     let passed_over = tops.note().map_or_else(String::new, |note| format!("; {note}"));
-    // The pictures in ImageNet's `test` and in Tiny-ImageNet's `test/images` have no classes.
-    let has_class = |path: &&str| match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["test", class, _, ..] => *class != "images" || selection.annotations.is_none(),
-        _ => false,
-    };
-    let has_test = sorted.iter().any(has_class);
-    let mut unlisted = None;
+    let has_test = has_test(&sorted, selection);
 
-    let (mut files, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut parts, mut names, mut loose) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for path in sorted {
         let folders: Vec<&str> = path.split('/').collect();
         let (part, class) = match (folders.as_slice(), &list) {
@@ -251,16 +249,17 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
             (["val", "images", file] | ["val", file], Some(list)) if in_parts => {
                 (Part::Test, list.class_of(path, file)?)
             }
-            (["val", _], _) if in_parts => {
-                unlisted.get_or_insert(path);
-                continue;
-            }
             (["val" | "valid" | "validation", class, _, ..], _) if in_parts => {
                 (if has_test { Part::Validation } else { Part::Test }, *class)
             }
             (["test", class, _, ..], _) if in_parts && has_test => (Part::Test, *class),
             ([class, _, ..], _) if !in_parts => (Part::Train, *class),
-            _ => continue,
+            // ImageNet publishes no classes of these.
+            (["test", ..], _) if in_parts && selection.annotations.is_some() => continue,
+            _ => {
+                loose.push(path);
+                continue;
+            }
         };
         let wanted = selection.classes.is_none_or(|classes| classes.iter().any(|name| name == class));
         if wanted && !selection.left_out.contains(&class) {
@@ -269,6 +268,8 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
             names.push(class);
         }
     }
+    let is_in_val = |path: &&&str| path.strip_prefix("val/").is_some_and(|file| !file.contains('/'));
+    let unlisted = loose.iter().find(is_in_val);
     if let Some(path) = unlisted.filter(|_| parts.iter().all(|&part| part == Part::Train)) {
         let reason = "which has no class: sort the pictures of `val` into folders of their classes, or put a list \
                       `val.txt` beside it, with the name of a picture and its class in each line";
@@ -279,7 +280,15 @@ fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result
     check_classes(&classes, &trained.map(|(label, _)| *label).collect(), selection.classes).map_err(
         |(class, lack)| DatasetError::parameter("class", class, &format!("{lack} {origin}{passed_over}")),
     )?;
-    Catalogue::new(origin, files, parts, labels, classes)
+    Ok((Catalogue::new(origin, files, parts, labels, classes)?, tops.loose(&loose)))
+}
+
+/// True if pictures of `test` have classes: those in ImageNet's `test` and in Tiny-ImageNet's `test/images` have none.
+fn has_test(paths: &[&str], selection: Selection<'_>) -> bool {
+    paths.iter().any(|path| match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["test", class, _, ..] => *class != "images" || selection.annotations.is_none(),
+        _ => false,
+    })
 }
 
 /// Checks that all classes, by their numbers, have training pictures, and that all selected ones are there; otherwise names one
@@ -367,7 +376,27 @@ mod tests {
 
     fn read(paths: &[&str], selection: Selection<'_>) -> Result<Catalogue, DatasetError> {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        catalogue("pictures", &paths, selection)
+        catalogue("pictures", &paths, selection).map(|(catalogue, _)| catalogue)
+    }
+
+    #[test]
+    fn pictures_beside_the_folders_of_classes_are_noted() {
+        let note = |paths: &[&str], selection| {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            catalogue("pictures", &paths, selection).unwrap().1
+        };
+        let all = Selection::default();
+        let text = note(&["cat/1.png", "x.png", "dog/2.png", "y.png"], all).unwrap();
+        assert!(text.starts_with("2 pictures lie in no folder of a class, such as x.png, and are"), "{text}");
+        let in_parts = ["train/a/1.png", "val/a/2.png", "train/3.png"];
+        assert!(note(&in_parts, all).unwrap().starts_with("the picture train/3.png lies in no folder"));
+        // The folders beside the parts have a note of their own.
+        assert_eq!(note(&["train/a/1.png", "val/a/2.png", "notes/x.png"], all), None);
+        let flat_test = ["train/a/1.png", "test/1.png", "test/2.png"];
+        assert!(note(&flat_test, all).unwrap().contains("such as test/1.png"));
+        let list = Some(Text::new("2.png a\n", "val.txt"));
+        let listed = Selection { annotations: list, ..all };
+        assert_eq!(note(&["train/a/1.png", "val/2.png", "test/1.png"], listed), None);
     }
 
     #[test]

@@ -51,6 +51,21 @@ impl<'a> TopFolders<'a> {
         Self { are_parts, others: if are_parts { others } else { BTreeSet::new() } }
     }
 
+    /// A note on some pictures that lie in no folder of a class, but for those in the folders of [`note`](Self::note).
+    pub(super) fn loose(&self, paths: &[&str]) -> Option<String> {
+        let is_noted = |path: &str| path.split_once('/').is_some_and(|(top, _)| self.others.contains(top));
+        let loose: Vec<&str> = paths.iter().copied().filter(|path| !is_noted(path)).collect();
+        let lie = match loose.as_slice() {
+            [] => return None,
+            [only] => format!("the picture {only} lies in no folder of a class, and is left out"),
+            [first, ..] => format!(
+                "{} pictures lie in no folder of a class, such as {first}, and are left out",
+                loose.len()
+            ),
+        };
+        Some(format!("{lie}; move what belongs to a class into its folder"))
+    }
+
     /// The folders that are left out, in words, with the remedy.
     pub(super) fn note(&self) -> Option<String> {
         let shown: Vec<String> = self.others.iter().take(3).map(|folder| format!("`{folder}`")).collect();

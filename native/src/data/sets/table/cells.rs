@@ -72,7 +72,8 @@ pub(super) fn condition(
         }
         if let Some(row) = first(Cell::Name).filter(|_| columns.len() > 1) {
             return Err(format!(
-                "{}, and the attribute `{name}` has several columns, so all of their values must be numbers",
+                "{}, and the attribute `{name}` has several columns, so all of their values must be numbers; \
+                 add a column that writes the categories as numbers, such as 0, 1, 2, and name that one",
                 at(column, row)
             ));
         }

@@ -30,7 +30,6 @@ use self::sheet::Sheet;
 use crate::data::error::{DataError, Result};
 use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::sets::split::all_held_out;
 use crate::data::settings::Refused;
 use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
 
@@ -88,7 +87,6 @@ impl PictureFiles for Table {
         }
         if let Some(count) = options.test.filter(|_| !has_split) {
             catalogue = hold_out(catalogue, count)?;
-            notes.extend(all_held_out(&catalogue));
             let whole = catalogue.of(Part::Test).len();
             if whole != count {
                 notes
@@ -431,6 +429,7 @@ mod tests {
         );
         let mixed = complaint(&TABLE.replace("6.5", "pale"), "");
         assert!(mixed.contains("`colour`") && mixed.contains("must be numbers"), "{mixed}");
+        assert!(mixed.contains("add a column that writes the categories as numbers"), "{mixed}");
         assert!(mixed.contains("line 4: column `green` is `pale`"), "{mixed}");
         assert!(complaint("file,label,split,site,red,green\n", "").contains("no row"));
         let infinite = complaint(&TABLE.replace(",3,4", ",inf,4"), "");
