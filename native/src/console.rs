@@ -202,7 +202,7 @@ impl Progress {
     }
 
     /// Removes the bar; plain lines stay.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

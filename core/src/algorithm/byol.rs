@@ -11,12 +11,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts};
+use super::method::{Meaning, Method, Parts, check_momentum};
 use super::passes::{self, project_constant};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
@@ -134,7 +134,7 @@ impl Method for ByolSettings {
         &[
             (
                 "momentum",
-                "Momentum of the network that follows the trained one, 0 to 1, at the first iteration; 0.996 by default.",
+                "Momentum of the network that follows the trained one, 0 to below 1, at the first iteration; 0.996 by default.",
             ),
             ("rising", "True (the default): the momentum rises to 1 over the run."),
             (
@@ -150,7 +150,7 @@ impl Method for ByolSettings {
     }
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
-        within("method.momentum", self.momentum, 0.0, 1.0).map(drop)
+        check_momentum(self.momentum)
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
@@ -203,5 +203,8 @@ mod tests {
     #[test]
     fn a_momentum_out_of_range_is_named() {
         assert!(refusal(r#"{"name": "byol", "momentum": 2}"#, "byol").contains("method.momentum"));
+        assert!(
+            refusal(r#"{"name": "byol", "momentum": 1.0}"#, "byol").contains("the average never changes")
+        );
     }
 }

@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts};
+use super::method::{KeptRows, Meaning, Method, Parts};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
@@ -151,10 +151,12 @@ impl AlgorithmConfig {
         self.method().workload(&StepContext::new(networks, objective, size))
     }
 
-    /// The key that counts the rows of projections that the method keeps beside its networks, and that count; `None` if it keeps
-    /// none.
-    pub fn rows_kept(&self) -> Option<(&'static str, usize)> {
-        self.method().rows_kept()
+    /// The rows of projections that the method keeps beside its networks, for an objective that it trains.
+    ///
+    /// # Errors
+    /// The settings of the objective cannot be read.
+    pub fn rows_kept(&self, objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
+        self.method().rows_kept(objective)
     }
 
     /// The samples that the method computes at once, if devices and processes can share them.

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, Networks, TrainingSet};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, within};
 use crate::loss::spec::Spec;
 use crate::loss::{self, ObjectiveConfig};
 
@@ -21,6 +21,17 @@ pub(super) struct Parts<'a> {
     pub(super) training: &'a TrainingSet,
     pub(super) steps: u64,
     pub(super) device: &'a Device,
+}
+
+/// Rows of projections that a method keeps beside its networks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptRows {
+    /// The key that counts them.
+    pub key: &'static str,
+    /// Their number.
+    pub count: usize,
+    /// How many times the method keeps that number of rows.
+    pub times: usize,
 }
 
 /// A key of a method's settings, and its meaning: a sentence with unit, range and default.
@@ -59,9 +70,12 @@ pub(super) trait Method: Debug {
     /// The workload of a step: parameters, passes of networks, and comparisons.
     fn workload(&self, step: &StepContext<'_>) -> Workload;
 
-    /// The setting that counts rows of projections which it keeps beside its networks, and that count.
-    fn rows_kept(&self) -> Option<(&'static str, usize)> {
-        None
+    /// The rows of projections that it keeps beside its networks, for an objective that it trains.
+    ///
+    /// # Errors
+    /// The settings of the objective cannot be read.
+    fn rows_kept(&self, _objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
+        Ok(Vec::new())
     }
 
     /// The scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if the objective compares
@@ -113,6 +127,19 @@ pub(super) fn at_least_one(name: &str, count: usize) -> Result<()> {
         0 => Err(Error::parameter(name, count, "expected 1 or more")),
         _ => Ok(()),
     }
+}
+
+/// Checks the momentum of a network that follows the trained one.
+pub(super) fn check_momentum(momentum: f64) -> Result<()> {
+    let name = "method.momentum";
+    if within(name, momentum, 0.0, 1.0)? < 1.0 {
+        return Ok(());
+    }
+    Err(Error::parameter(
+        name,
+        momentum,
+        "expected a number from 0 to below 1: with 1 the average never changes",
+    ))
 }
 
 /// Checks the steps of the first of two stages.

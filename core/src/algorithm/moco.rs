@@ -11,16 +11,16 @@ use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts, at_least_one};
+use super::method::{KeptRows, Meaning, Method, Parts, at_least_one, check_momentum};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
-use crate::error::{Result, within};
+use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
-use crate::loss::{KeyQueue, MoCo, Objective};
+use crate::loss::{KeyQueue, MoCo, Objective, ObjectiveConfig};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -132,7 +132,10 @@ impl Method for MocoSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             ("queue", "Earlier embeddings that are its negatives, 1 or more; 65536 by default."),
-            ("momentum", "Momentum of the network that follows the trained one, 0 to 1; 0.999 by default."),
+            (
+                "momentum",
+                "Momentum of the network that follows the trained one, 0 to below 1; 0.999 by default.",
+            ),
         ]
     }
 
@@ -143,7 +146,7 @@ impl Method for MocoSettings {
 
     fn check(&self, _objective: &Spec, _steps: u64) -> Result<()> {
         at_least_one("method.queue", self.queue)?;
-        within("method.momentum", self.momentum, 0.0, 1.0).map(drop)
+        check_momentum(self.momentum)
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
@@ -160,8 +163,8 @@ impl Method for MocoSettings {
         workload
     }
 
-    fn rows_kept(&self) -> Option<(&'static str, usize)> {
-        Some(("method.queue", self.queue))
+    fn rows_kept(&self, _objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
+        Ok(vec![KeptRows { key: "method.queue", count: self.queue, times: 1 }])
     }
 }
 
@@ -246,5 +249,8 @@ mod tests {
     fn settings_out_of_range_are_named() {
         assert!(refusal(r#"{"name": "moco", "queue": 0}"#, "moco").contains("method.queue"));
         assert!(refusal(r#"{"name": "moco", "momentum": 2}"#, "moco").contains("method.momentum"));
+        assert!(
+            refusal(r#"{"name": "moco", "momentum": 1.0}"#, "moco").contains("the average never changes")
+        );
     }
 }

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts, at_least_one};
+use super::method::{KeptRows, Meaning, Method, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
@@ -25,7 +25,7 @@ use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::selfsup::swav::queue_name;
 use crate::loss::spec::Spec;
-use crate::loss::{KeyQueue, Objective};
+use crate::loss::{KeyQueue, Objective, ObjectiveConfig};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -254,8 +254,12 @@ impl Method for SwavSettings {
         workload
     }
 
-    fn rows_kept(&self) -> Option<(&'static str, usize)> {
-        Some(("method.prototypes", self.prototypes))
+    fn rows_kept(&self, objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
+        let loss::Swav { crops_for_assign, .. } = objective.parse()?;
+        Ok(vec![
+            KeptRows { key: "method.prototypes", count: self.prototypes, times: 1 },
+            KeptRows { key: "method.queue", count: self.queue, times: crops_for_assign.len() },
+        ])
     }
 }
 

@@ -40,6 +40,7 @@ mod state;
 mod tests;
 mod views;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::Module;
@@ -187,6 +188,13 @@ impl Trainer {
     /// True if [`begin_stage`](Self::begin_stage) must be called before the next step.
     pub fn awaits_scores(&self) -> bool {
         !self.is_finished() && self.step >= self.algorithm.stage(self.config.steps).end
+    }
+
+    /// True if steps of the last stage of the algorithm are done: before, [`model`](Self::model) is not the network that the run is
+    /// for, or that has not taken a step.
+    pub fn is_in_last_stage(&self) -> bool {
+        let Range { start, end } = self.algorithm.stage(self.config.steps);
+        end == self.config.steps && self.step > start
     }
 
     /// Begins the next stage of the algorithm with a fresh optimiser. `scores` are the class scores of all training

@@ -256,9 +256,9 @@ fn each_stage_runs_through_the_schedule() {
     advance(&mut trainer, 3);
     assert!(trainer.learning_rate() < first);
     advance(&mut trainer, 1);
-    assert!(trainer.awaits_scores());
+    assert!(trainer.awaits_scores() && !trainer.is_in_last_stage());
     advance(&mut trainer, 1);
-    assert!(!trainer.awaits_scores());
+    assert!(!trainer.awaits_scores() && trainer.is_in_last_stage());
     assert!(trainer.learning_rate() <= trainer.config().optimizer.learning_rate());
     advance(&mut trainer, 15);
     assert!(trainer.is_finished() && !trainer.awaits_scores());
@@ -283,8 +283,10 @@ fn milestones_are_counted_within_the_steps_of_the_main_network() {
         let expected = if step < 8 { base } else { 0.1 * base };
         assert!((trainer.learning_rate() - expected).abs() < 1e-12, "step {step}");
         assert!(!trainer.awaits_scores());
+        assert_eq!(trainer.is_in_last_stage(), step > 6, "step {step}: the main network has taken no step");
         advance(&mut trainer, 1);
     }
+    assert!(trainer.is_in_last_stage());
 }
 
 #[test]

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use simile_core::eval::mcnemar::p_value;
+use simile_core::train::Trainer;
 
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
-use crate::experiment::evaluate::probe::Hits;
-use crate::experiment::evaluate::{draw, evaluate, untrained};
+use crate::experiment::evaluate::probe::{Hits, Metrics};
+use crate::experiment::evaluate::{Evaluation, draw, evaluate, untrained};
 use crate::experiment::preflight::{self, PreflightReport, preflight};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
@@ -148,17 +149,11 @@ fn run_variant(
     figures: &mut Figures,
 ) -> Result<VariantResult> {
     let mut events = EventLog::open(&session.folder, &variant.name)?;
-    let Trained { trainer, stopped } = train(session, (at, variant), &mut events)?;
-
-    line(format_args!("{}: probing", variant.name));
-    let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
-    let best = selection::best_before(session, at, last.iteration)?;
+    let measure = |session: &Session, trainer: &Trainer| measured(session, (at, variant), trainer);
+    let Trained { measured, stopped } = train(session, (at, variant), &mut events, measure)?;
+    let Measured { last, best, evaluation, metrics_of_last } = measured;
     let chosen = best.as_ref().unwrap_or(&last);
-    let evaluation = evaluate(session, variant, &chosen.model)?;
-    let metrics_of_last = match &best {
-        Some(_) => Some(evaluate(session, variant, &last.model)?.metrics),
-        None => None,
-    };
+
     let untrained = untrained::measured(session)?;
     let condition = &session.recipe.probe.condition;
     let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
@@ -187,6 +182,35 @@ fn run_variant(
         warnings,
         paired,
     })
+}
+
+/// The networks of a variant, and what was measured of them.
+struct Measured {
+    last: Candidate,
+    /// The chosen network, if it is not the last one.
+    best: Option<Candidate>,
+    /// Of the chosen network.
+    evaluation: Evaluation,
+    /// Of the last network, if another one was chosen.
+    metrics_of_last: Option<Metrics>,
+}
+
+/// Measures the chosen network of a variant, and the last one, which the trainer has.
+fn measured(
+    session: &Session,
+    (at, variant): (usize, &RecipeVariant),
+    trainer: &Trainer,
+) -> Result<Measured> {
+    line(format_args!("{}: probing", variant.name));
+    let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
+    let best = selection::best_before(session, at, last.iteration)?;
+    let chosen = best.as_ref().unwrap_or(&last);
+    let evaluation = evaluate(session, variant, &chosen.model)?;
+    let metrics_of_last = match &best {
+        Some(_) => Some(evaluate(session, variant, &last.model)?.metrics),
+        None => None,
+    };
+    Ok(Measured { last, best, evaluation, metrics_of_last })
 }
 
 /// The p-values of McNemar's test of a variant and the first one, by metric: both are measured on the same images, of subjects if these

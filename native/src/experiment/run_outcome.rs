@@ -128,13 +128,14 @@ fn row_and_seed(path: &Path) -> [Option<&OsStr>; 2] {
 
 /// Refuses a folder with a run of another recipe.
 fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
-    let (mut asked, begun) = (recipe, recipe_of(run_folder)?);
+    let (mut asked, mut begun) = (recipe, recipe_of(run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
         // The run then took its normalisation from the weights.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
-    // The recipe may leave this to the devices, which decided when the run began.
-    asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
+    // The recipe may leave this to the devices, which decided when the run began: a CPU leaves it out, which is false.
+    let begun_with = *begun.train.drop_last.get_or_insert(false);
+    asked.train.drop_last.get_or_insert(begun_with);
     // Without a condition in the begun run, its data had no variables.
     asked.probe.drop_absent_condition(!begun.probe.condition.is_empty());
     if weights::are_those_of(&asked, run_folder) {

@@ -68,6 +68,7 @@ mod tests {
     use crate::config::sections::RecipeVariant;
     use crate::config::shipped::{SHIPPED, names_of_files};
     use crate::config::{Changes, Recipe};
+    use crate::data::source::Kind;
     use crate::names::slug;
     use crate::reproduce::row::Row;
     use crate::reproduce::table::{FigureSection, NO_RECIPE, Scale};
@@ -270,6 +271,24 @@ mod tests {
             let Some([images, batch, epochs]) = budget(table, &row) else { continue };
             let expected = (batch, images.div_ceil(batch) * epochs);
             assert_eq!((recipe.train.batch, recipe.train.iterations), expected, "{table}, {row}");
+            let is_whole = images.is_multiple_of(batch) || recipe.train.drop_last == Some(false);
+            assert!(is_whole, "{table}, {row}: a GPU would train more epochs");
+            count += 1;
+        }
+        assert!(count > 150, "{count}");
+    }
+
+    /// Where the recipe is silent, the device decides, and epochs are shorter on a GPU.
+    #[test]
+    fn epochs_of_published_data_are_as_long_on_every_device() {
+        let recipes = SHIPPED.iter().map(|shipped| Recipe::load(shipped.name, &Changes::default()).unwrap());
+        let named = recipes.map(|recipe| (recipe.name.clone(), recipe));
+        let rows = rows().into_iter().map(|(table, row, recipe)| (format!("{table}, {row}"), recipe));
+        let is_published = |recipe: &Recipe| !matches!(recipe.data.dataset.kind(), Kind::Drawn(_));
+        let mut count = 0;
+        for (place, recipe) in named.chain(rows).filter(|(_, recipe)| is_published(recipe)) {
+            let is_digits = ["du-digits", "difficulty-digits"].iter().any(|table| place.starts_with(table));
+            assert!(is_digits || recipe.train.drop_last.is_some(), "{place}");
             count += 1;
         }
         assert!(count > 150, "{count}");

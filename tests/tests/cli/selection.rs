@@ -137,6 +137,28 @@ fn training_ends_when_nothing_gets_better() {
     assert!(text.contains("selection.patience ended the run (no better"), "{text}");
 }
 
+/// Patience ended such runs before the main network had taken a step, and that network was the chosen one.
+#[test]
+fn networks_before_the_last_of_two_stages_are_no_candidates() {
+    let base = CLASSIFIER
+        .replace("train = 64", "train = 96")
+        .replace("iterations = 4", "iterations = 8")
+        .replace("[probe]", "[selection]\nheld_out = 32\nevery = 1\npatience = 1\n\n[probe]");
+    let base = base.split("[objective]").next().unwrap();
+    let biased = r#"{ name = "bias-network", encoder = { name = "simple-conv-1x1", input_size = 8 }, first_steps = 5 }"#;
+    let place = with(&format!(
+        "{base}\n[[variant]]\nname = \"RUBi\"\nobjective = {{ name = \"rubi\" }}\nmethod = {biased}\n\n\
+         [[variant]]\nname = \"JTT\"\nobjective = {{ name = \"jtt\" }}\nmethod = {{ name = \"jtt\", first_steps = 5 }}\n"
+    ));
+    simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
+    for variant in result(&place.path().join("run"))["arms"].as_array().unwrap() {
+        let evaluations = variant["evaluations"].as_array().unwrap();
+        assert_eq!(evaluations[0]["iteration"], 6, "{variant}");
+        let last = evaluations.last().unwrap();
+        assert!(evaluations.len() > 1 && variant["iterations"] == last["iteration"], "{variant}");
+    }
+}
+
 #[test]
 fn a_run_that_diverges_keeps_what_was_good() {
     let recipe = CHOSEN.replace("learning_rate = 2.0", "learning_rate = 1e30");
@@ -218,7 +240,9 @@ fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
 fn an_encoder_is_judged_on_other_data() {
     let place = with(CLASSIFIER);
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
-    let import = ["import", "run/model.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    let model = fs::read(place.path().join("run/model.safetensors")).unwrap();
+    fs::write(place.path().join("theirs.safetensors"), crate::import::foreign(&model)).unwrap();
+    let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--input-size", "32"];
     simile(place.path(), &[&import[..], &["--out", "m.safetensors"]].concat()).assert().success();
     let text = complaint(place.path(), &["evaluate", "m.safetensors"], 1);
     assert!(text.contains("--on"), "{text}");

@@ -6,6 +6,7 @@
 //! layers of a head; the rows that a method keeps. Their bytes are not added up. `step` adds up those of a training step.
 
 use anyhow::Result;
+use simile_core::algorithm::KeptRows;
 use simile_core::data::Dataset;
 use simile_core::nn::head::HeadConfig;
 
@@ -86,7 +87,7 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
     for variant in recipe.variants() {
         let head = recipe.head.of(variant.scores(train.classes.len(), 0));
         head_needs(&head, embedding).into_iter().try_for_each(|need| need.check_within(free))?;
-        method_need(&variant, head.output).map_or(Ok(()), |need| need.check_within(free))?;
+        method_needs(&variant, head.output)?.into_iter().try_for_each(|need| need.check_within(free))?;
     }
     Ok(())
 }
@@ -101,16 +102,22 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
     ]
 }
 
-/// The rows of projections of a width that a method keeps beside its networks, if it keeps any.
-fn method_need(variant: &RecipeVariant, width: usize) -> Option<Need<'static>> {
-    let (key, count) = variant.method().rows_kept()?;
-    // The host and the device have a copy each.
-    Some(Need { key, count, bytes: 2 * F32_BYTES * count as u128 * width as u128 })
+/// The rows of projections of a width that a method keeps beside its networks.
+fn method_needs(variant: &RecipeVariant, width: usize) -> Result<Vec<Need<'static>>> {
+    let kept = variant.method().rows_kept(&variant.objective.config().map_err(usage)?).map_err(usage)?;
+    let need = |KeptRows { key, count, times }| {
+        // The host and the device have a copy each.
+        let bytes = 2 * F32_BYTES * (times * width) as u128 * count as u128;
+        Need { key, count, bytes }
+    };
+    Ok(kept.into_iter().map(need).collect())
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -120,5 +127,24 @@ mod tests {
         assert!(text.contains("`method.queue` is 1000000000") && text.contains("4 TB"), "{text}");
         assert!(text.contains("16 GB are free") && text.contains("lower it"), "{text}");
         assert!(need.check_within(u64::MAX).is_ok());
+    }
+
+    /// A huge queue of SwAV ended the process: its prototypes alone were counted.
+    #[test]
+    fn each_setting_that_counts_rows_of_a_method_is_a_need() {
+        let needs = |objective: &str| {
+            let recipe = format!(
+                "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[optimizer]\nname = \"adam\"\n\n[train]\nbatch = 16\niterations = 2\n\n\
+                 [method]\nname = \"swav\"\nprototypes = 3\nqueue = 100000000000\n\n[objective]\nname = \"swav\"\n{objective}"
+            );
+            let recipe = Recipe::resolved(&recipe, Path::new("mine.toml")).unwrap();
+            let needs = method_needs(&recipe.variants().remove(0), 16).unwrap();
+            needs.into_iter().map(|need| (need.key, need.bytes)).collect::<Vec<_>>()
+        };
+        let rows = |count: u128| 2 * 4 * 16 * count;
+        let prototypes = ("method.prototypes", rows(3));
+        assert_eq!(needs(""), [prototypes, ("method.queue", 2 * rows(100_000_000_000))]);
+        let of_one_view = [prototypes, ("method.queue", rows(100_000_000_000))];
+        assert_eq!(needs("crops_for_assign = [0]"), of_one_view);
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use simile_core::train::Trainer;
 
-use super::VariantTraining;
 use super::trainer::{self, is_divergence};
+use super::{Trained, VariantTraining};
 use crate::console::line;
 use crate::exit::message_with_causes;
+use crate::experiment::session::Session;
 use crate::interrupt;
 use crate::run_folder::record::{Stopped, Why};
 use crate::run_folder::state::CheckpointKind;
@@ -42,7 +44,11 @@ impl VariantTraining<'_> {
         }
         let began = Instant::now();
         self.events.show()?;
-        let kind = if by_count { CheckpointKind::ByCount } else { CheckpointKind::ByTime };
+        // The state to restore is one before the last step until the last network is measured.
+        let kind = match by_count && !self.trainer.is_finished() {
+            true => CheckpointKind::ByCount,
+            false => CheckpointKind::ByTime,
+        };
         let result = self.make_checkpoint(kind);
         self.clock.rewind(began.elapsed());
         match result {
@@ -79,26 +85,69 @@ impl VariantTraining<'_> {
         Ok(())
     }
 
+    /// Measures the network. A last step can leave finite weights and losses, and outputs that are not finite: then the variant
+    /// has diverged, and the network of the checkpoint before is measured, or else the one before the first step.
+    pub(super) fn measured<T>(
+        mut self,
+        mut stopped: Option<Stopped>,
+        measure: impl Fn(&Session, &Trainer) -> Result<T>,
+    ) -> Result<Trained<T>> {
+        let mut measured = measure(self.session, &self.trainer);
+        for restore in [Self::restore_last_finite, Self::restore_first] {
+            let iteration = self.trainer.step_number();
+            if iteration == 0 || !measured.as_ref().is_err_and(is_divergence) {
+                break;
+            }
+            let error = anyhow!(
+                "outputs of the network are not finite after iteration {iteration}; lower the learning rate, raise the temperature, or set \
+                 optimizer.clip_norm"
+            );
+            let diverged = restore(&mut self, &error, iteration - 1)?;
+            line(format_args!("{}: {}", self.variant.name, diverged.message));
+            stopped = Some(diverged);
+            measured = measure(self.session, &self.trainer);
+        }
+        let measured = measured?;
+        let state = &mut self.session.state.variants[self.at];
+        state.last_finite.clone_from(&state.trainer);
+        Ok(Trained { measured, stopped })
+    }
+
     /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
     /// are not finite. Evaluations since then were finite, and are kept.
     pub(super) fn restore_last_finite(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
-        self.session.wait_for_checkpoint()?;
         let last_finite = self.session.state.variants[self.at].last_finite.clone();
-        self.trainer = trainer::open(self.session, self.variant, &self.loader, last_finite.as_deref())?;
-        let state = &mut self.session.state.variants[self.at];
-        (state.iteration, state.trainer) = (self.trainer.step_number(), last_finite);
+        self.restore(last_finite)?;
         let every = self.session.recipe.train.checkpoint_every as u64;
         let last = completed / every * every;
         if self.trainer.step_number() < last && self.session.devices.processes.is_alone() {
             self.repeat(last)?;
         }
-        let iteration = self.trainer.step_number();
-        let message = format!(
-            "{}; {} is kept as it was at iteration {iteration}",
-            message_with_causes(error),
-            self.variant.name
-        );
-        Ok(Stopped { why: Why::Diverged, message })
+        Ok(self.diverged(error))
+    }
+
+    /// Restores the state before the first step, because that of the last checkpoint gives values that are not finite.
+    fn restore_first(&mut self, error: &anyhow::Error, _completed: u64) -> Result<Stopped> {
+        self.restore(None)?;
+        Ok(self.diverged(error))
+    }
+
+    /// Restores the state of a file, or without one that before the first step.
+    fn restore(&mut self, name: Option<String>) -> Result<()> {
+        self.session.wait_for_checkpoint()?;
+        self.trainer = trainer::open(self.session, self.variant, &self.loader, name.as_deref())?;
+        let state = &mut self.session.state.variants[self.at];
+        state.iteration = self.trainer.step_number();
+        (state.trainer, state.last_finite) = (name.clone(), name);
+        Ok(())
+    }
+
+    /// The end of a variant whose restored network is kept.
+    fn diverged(&self, error: &anyhow::Error) -> Stopped {
+        let (name, iteration) = (&self.variant.name, self.trainer.step_number());
+        let message =
+            format!("{}; {name} is kept as it was at iteration {iteration}", message_with_causes(error));
+        Stopped { why: Why::Diverged, message }
     }
 
     /// Repeats the steps up to an iteration whose checkpoint was left out, and makes it.
@@ -131,11 +180,13 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use simile_core::error::Error;
+
+    use super::super::train;
     use super::*;
     use crate::config::Recipe;
     use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
     use crate::experiment::run::{begin, prepare};
-    use crate::experiment::session::Session;
     use crate::peers::testing::Others;
     use crate::peers::{ProcessGroup, Status};
     use crate::run_folder::folder::RunFolder;
@@ -147,7 +198,11 @@ mod tests {
         checkpoint_every = 2\nlog_every = 3\n\n[objective]\nname = \"nt-xent\"\n";
 
     fn session(root: &Path) -> Session {
-        let recipe = Recipe::resolved(DIVERGING, Path::new("mine.toml")).unwrap();
+        session_of(root, DIVERGING)
+    }
+
+    fn session_of(root: &Path, recipe: &str) -> Session {
+        let recipe = Recipe::resolved(recipe, Path::new("mine.toml")).unwrap();
         let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
         let prepared = prepare(recipe, None, devices).unwrap();
         begin(RunFolder::create(Some(root), "x").unwrap(), prepared).unwrap()
@@ -189,6 +244,39 @@ mod tests {
         };
         let (all, few) = (ended("all", true), ended("few", false));
         assert!(all == few, "{} {}", all.1, few.1);
+    }
+
+    /// The run ended with the error of a probe, which was that again when it resumed.
+    #[test]
+    fn a_variant_whose_last_steps_leave_no_finite_embeddings_diverged() {
+        let place = tempfile::tempdir().unwrap();
+        let recipe = DIVERGING.replace("iterations = 60", "iterations = 4");
+        for (finite, kept) in [(4_u64, 4_u64), (3, 2), (1, 0)] {
+            let mut session = session_of(&place.path().join(kept.to_string()), &recipe);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let measure = |_: &Session, trainer: &Trainer| match trainer.step_number() {
+                step if step <= finite => Ok(step),
+                _ => Err(Error::NotFinite { input: "embedding".into(), row: 0 }.into()),
+            };
+            let Trained { measured, stopped } =
+                train(&mut session, (0, &variant), &mut events, measure).unwrap();
+            let state = &session.state.variants[0];
+            assert_eq!((measured, state.iteration), (kept, kept));
+            assert!(state.last_finite == state.trainer && state.trainer.is_some() == (kept > 0));
+            let message = stopped.map(|Stopped { why, message }| (why == Why::Diverged, message));
+            match kept {
+                4 => assert_eq!(message, None),
+                _ => {
+                    let (is_diverged, message) = message.unwrap();
+                    assert!(message.ends_with(&format!("kept as it was at iteration {kept}")), "{message}");
+                    assert!(
+                        is_diverged && message.contains("outputs of the network are not finite"),
+                        "{message}"
+                    );
+                }
+            }
+        }
     }
 
     /// The run went on with the next variant, and waited for processes that had ended.

@@ -30,23 +30,24 @@ use crate::run_folder::record::{Measurement, Stopped};
 use crate::run_folder::state::CheckpointKind;
 use crate::run_folder::tensorboard::EventLog;
 
-/// A trained network, with the reason for an early end if there was one.
-pub(crate) struct Trained {
-    pub(crate) trainer: Trainer,
+/// What was measured of a trained network, with the reason for an early end if there was one.
+pub(crate) struct Trained<T> {
+    pub(crate) measured: T,
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Trains the variant at a place in the recipe, from its last checkpoint on. It makes checkpoints at intervals of iterations and of
-/// minutes.
+/// Trains the variant at a place in the recipe, from its last checkpoint on, and measures its network. It makes checkpoints at
+/// intervals of iterations and of minutes.
 ///
 /// # Errors
 /// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run
 /// but that the variant diverges.
-pub(crate) fn train(
+pub(crate) fn train<T>(
     session: &mut Session,
     at: (usize, &RecipeVariant),
     events: &mut EventLog,
-) -> Result<Trained> {
+    measure: impl Fn(&Session, &Trainer) -> Result<T>,
+) -> Result<Trained<T>> {
     let mut training = VariantTraining::open(session, at, events)?;
     let outcome = training.iterate();
     let outcome = training.leave_group(outcome);
@@ -57,7 +58,7 @@ pub(crate) fn train(
     if let Some(stopped) = &stopped {
         line(format_args!("{}: {}", training.variant.name, stopped.message));
     }
-    Ok(Trained { trainer: training.trainer, stopped })
+    training.measured(stopped, measure)
 }
 
 /// A variant in training.
@@ -90,6 +91,8 @@ impl<'a> VariantTraining<'a> {
     ) -> Result<Self> {
         let device = &session.devices.first.device;
         let mut loader = DataLoader::new(variant, &session.recipe, &session.splits.train, device)?;
+        let first_steps = variant.method().first_steps().unwrap_or_default();
+        selection::drop_first_stage(&mut session.state.variants[at], first_steps);
         let newest = session.state.variants[at].trainer.clone();
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
@@ -194,7 +197,8 @@ impl<'a> VariantTraining<'a> {
         self.log(loss)?;
         self.session.state.variants[self.at].iteration = self.trainer.step_number();
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
-        if every > 0 && self.is_due(every) {
+        // Networks of an earlier stage are no candidates, and patience does not count them.
+        if every > 0 && self.is_due(every) && self.trainer.is_in_last_stage() {
             selection::evaluate(self.session, (self.at, self.variant), &self.trainer, self.events)?;
         }
         Ok(())

@@ -14,6 +14,7 @@ use crate::exit::usage;
 use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metrics, measure_classes};
 use crate::experiment::session::Session;
 use crate::run_folder::record::{Evaluation, Stopped, Why};
+use crate::run_folder::state::VariantState;
 use crate::run_folder::tensorboard::EventLog;
 
 /// A network after a number of iterations.
@@ -93,6 +94,15 @@ fn validation_metrics(
     )
 }
 
+/// Drops evaluations of networks of the first of two stages, which earlier versions made: none of them is a candidate.
+pub(super) fn drop_first_stage(state: &mut VariantState, first_steps: u64) {
+    let is_first = |evaluation: &Evaluation| evaluation.iteration <= first_steps;
+    if best(&state.evaluations).is_some_and(is_first) {
+        state.best = None;
+    }
+    state.evaluations.retain(|evaluation| !is_first(evaluation));
+}
+
 /// The reason to stop training now, if the evaluations have not improved for long enough.
 pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
     ended_by(session.recipe.selection.as_ref()?, &session.state.variants[at].evaluations)
@@ -136,4 +146,28 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
 /// The best evaluation; the first one among equals.
 fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
     evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_a_first_stage_are_no_candidates() {
+        let evaluated = |values: &[f64]| {
+            let of = |(at, value): (usize, &f64)| Evaluation {
+                iteration: at as u64 + 1,
+                value: *value,
+                metrics: Metrics::new(),
+            };
+            let evaluations = values.iter().enumerate().map(of).collect();
+            let mut state =
+                VariantState { best: Some("best".into()), evaluations, ..VariantState::default() };
+            drop_first_stage(&mut state, 2);
+            (state.evaluations.iter().map(|left| left.iteration).collect::<Vec<_>>(), state.best.is_some())
+        };
+        assert_eq!(evaluated(&[0.5, 0.5]), (vec![], false));
+        assert_eq!(evaluated(&[0.5, 0.5, 0.4]), (vec![3], false));
+        assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4]), (vec![3, 4], true));
+    }
 }
