@@ -64,6 +64,16 @@ impl Standardise {
         Ok(Self { mean, deviation })
     }
 
+    /// Raises the deviations of the features from `first` on to this fraction of the largest of them, so that features that hardly vary on
+    /// the training set are not magnified on others.
+    #[must_use]
+    pub fn with_least(mut self, first: usize, fraction: f64) -> Self {
+        let raised = self.deviation.get_mut(first..).unwrap_or_default();
+        let least = fraction * raised.iter().copied().fold(0.0, f64::max);
+        raised.iter_mut().for_each(|deviation| *deviation = deviation.max(least));
+        self
+    }
+
     /// Applies the fitted shift and scale to `features` (`[m, d]`).
     ///
     /// # Errors
@@ -178,6 +188,16 @@ mod tests {
     fn test_features_use_the_training_statistics() {
         let standardise = Standardise::fit(&Matrix::column(&[1.0, 3.0])).unwrap();
         assert_eq!(standardise.apply(&Matrix::column(&[4.0])).unwrap().data(), &[2.0]);
+    }
+
+    #[test]
+    fn features_that_hardly_vary_are_not_magnified() {
+        let train = Matrix::from_fn(4, 3, |i, j| [1e-3, 1e-3, 2.0][j] * (i % 2) as f64);
+        let standardise = Standardise::fit(&train).unwrap().with_least(1, 0.1);
+        assert_eq!(standardise.deviation()[1..], [0.1, 1.0]);
+        let other = standardise.apply(&Matrix::from_fn(1, 3, |_, _| 1.0)).unwrap();
+        assert!(other.row(0)[0] > 1e3 && other.row(0)[1] < 10.0, "{:?}", other.row(0));
+        assert_eq!(Standardise::fit(&train).unwrap().with_least(3, 0.1), Standardise::fit(&train).unwrap());
     }
 
     #[test]

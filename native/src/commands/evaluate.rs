@@ -24,6 +24,7 @@ use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
     LabelledFeatures, Measured, base_rates, in_words, measure, neighbours,
 };
+use crate::experiment::preflight::{Words, class_warning, leak_warnings};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
@@ -74,6 +75,10 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     let probe = ProbeSection { condition, also, ..ProbeSection::default() };
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
     let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
+    let sets = [&train.dataset, &test.dataset];
+    probed.warn(sets);
+    // Images say it when they are read.
+    class_warning(sets, probed.words()).iter().for_each(|warning| line(format_args!("warning: {warning}")));
     probed.answer(parts.join(", "), train.labelled(), test.labelled())
 }
 
@@ -88,6 +93,17 @@ struct Probed<'a> {
 }
 
 impl Probed<'_> {
+    fn words(&self) -> Words<'_> {
+        let (split, _) = self.evaluation_split.split_once(" (").unwrap_or((self.evaluation_split, ""));
+        Words { things: self.things, evaluation_split: split, key: "--condition" }
+    }
+
+    /// Warns of leaks that cannot be measured on these training and test rows, or that look smaller than they are.
+    fn warn(&self, sets: [&Dataset; 2]) {
+        let warnings = leak_warnings(self.section, sets, self.words());
+        warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
+    }
+
     /// Fits the probes to features of the training split and measures them on the others.
     fn answer(
         &self,
@@ -114,11 +130,16 @@ impl Probed<'_> {
     /// A note where more neighbours vote than the smallest class has members, so that others always vote too.
     fn many_neighbours(&self, train: &Dataset) -> Option<String> {
         let (votes, rows, things) = (neighbours(train.len()), train.len(), self.things);
-        let smallest = train.class_counts().into_iter().filter(|&count| count > 0).min()?;
+        let counts = || train.class_counts().into_iter().filter(|&count| count > 0);
+        let (smallest, largest) = (counts().min()?, counts().max()?);
+        let effect = match smallest < largest {
+            true => "the guess leans towards the most frequent class",
+            false => "others always vote too",
+        };
         (self.probe == Probe::Knn && votes > smallest).then(|| {
             format!(
-                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so the guess \
-                 leans towards the most frequent class; `--probe linear` has no such number"
+                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so {effect}; \
+                 `--probe linear` has no such number"
             )
         })
     }
@@ -147,11 +168,12 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
+    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
+    probed.warn([&splits.train, &splits.test]);
     let features = |images| {
         PreparedImages::new(images, sides, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
     let mut answer = probed.answer(
         model.display().to_string(),
         LabelledFeatures { features: &train, dataset: &splits.train },

@@ -16,7 +16,7 @@ use crate::experiment::run_outcome::{RunOutcome, run_or_resume};
 use crate::interrupt;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::SHOWN;
+use crate::metrics::names::OVER_RUNS;
 use crate::report::{RunRecord, page, smoke};
 use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
 use crate::run_folder::record::RunResult;
@@ -117,8 +117,11 @@ fn interrupted() -> anyhow::Error {
 fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let has = |name: &&str| first.variants.iter().any(|variant| variant.metrics.contains_key(*name));
-    let shown: Vec<(&str, MetricFormat)> =
-        SHOWN.into_iter().filter(has).map(|name| (name, MetricFormat::of(name, &first.condition))).collect();
+    let shown: Vec<(&str, MetricFormat)> = OVER_RUNS
+        .into_iter()
+        .filter(has)
+        .map(|name| (name, MetricFormat::of(name, &first.condition)))
+        .collect();
     let mut table =
         table(["Variant"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
     let names = first.variants.iter().map(|variant| variant.name.as_str());

@@ -107,6 +107,7 @@ impl MetricFormat {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -135,5 +136,22 @@ mod tests {
         assert_eq!(MetricFormat::of("top1", "").number(None), "–");
         assert!(MetricFormat::names().all(|name| MetricFormat::is_known(&name)));
         assert_eq!(MetricFormat::of("condition_r2", "the attribute").title, "Leak of the attribute, R²");
+    }
+
+    #[test]
+    fn the_book_explains_every_metric_by_its_title() {
+        let page = |name: &str| {
+            std::fs::read_to_string(format!("{}/../docs/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+        };
+        let (report, words) = (page("how-to/report.md"), page("README.md"));
+        for (name, title, ..) in PLAIN {
+            let row = |line: &str| line.starts_with("| ") && line.contains(&format!("`{name}`"));
+            let row = report.lines().find(|line| row(line)).unwrap_or_default();
+            assert!(row.contains(title), "how-to/report.md: `{name}` is \"{title}\": {row}");
+        }
+        for (name, word) in [("class_mean", "balanced accuracy"), ("unbiased", "mean of groups")] {
+            let row = words.lines().find(|line| line.contains(&format!("`{name}`"))).unwrap_or_default();
+            assert!(row.starts_with(&format!("| {word} |")), "README.md: {row}");
+        }
     }
 }

@@ -30,9 +30,13 @@ impl MeanStd {
 /// Numbers from here on are written with an exponent.
 const LARGE: f64 = 1e12;
 
-/// A number with digits after the point.
+/// A number with digits after the point. One that rounds to zero has no sign.
 fn number(value: f64, digits: usize) -> String {
-    if value.abs() < LARGE { format!("{value:.digits$}") } else { format!("{value:.3e}") }
+    let text = if value.abs() < LARGE { format!("{value:.digits$}") } else { format!("{value:.3e}") };
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.to_owned(),
+        _ => text,
+    }
 }
 
 /// The spread in words, or a dash where there is none.
@@ -50,5 +54,13 @@ mod tests {
         assert_eq!(written(MeanStd::of(&[0.5]), 1), "0.5");
         assert_eq!(written(MeanStd::of(&[]), 1), "–");
         assert_eq!(written(MeanStd::of(&[1e200]), 1), "1.000e200");
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(written(MeanStd::of(&[-0.001, -0.003]), 2), "0.00 ± 0.00");
+        assert_eq!(written(MeanStd::of(&[-0.004]), 2), "0.00");
+        assert_eq!(written(MeanStd::of(&[-0.4]), 0), "0");
+        assert_eq!(written(MeanStd::of(&[-0.006]), 2), "-0.01");
     }
 }

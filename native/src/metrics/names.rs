@@ -29,6 +29,10 @@ pub(crate) fn with_prefix(metric: &str, prefix: &str) -> String {
 /// Metrics of the tables of results, where they were measured, the most important one first; files of results have all.
 pub(crate) const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, NAMED];
 
+/// Metrics of tables over several runs, where they were measured: the same, and the leak that the non-linear probe finds.
+pub(crate) const OVER_RUNS: [&str; 8] =
+    [TOP1, "unbiased", "worst_group", R2, "condition_r2_nonlinear", MSE, NAMED, "condition_top1_nonlinear"];
+
 /// The order of a metric in a table of all: those of the tables of results come first, the others by name.
 pub(crate) fn order(metric: &str) -> (usize, &str) {
     (SHOWN.iter().position(|shown| *shown == metric).unwrap_or(SHOWN.len()), metric)
@@ -37,6 +41,12 @@ pub(crate) fn order(metric: &str) -> (usize, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_run_shows_has_a_mean_over_several() {
+        let shown: Vec<&str> = OVER_RUNS.into_iter().filter(|name| !name.ends_with("_nonlinear")).collect();
+        assert_eq!(shown, SHOWN);
+    }
 
     #[test]
     fn the_accuracy_comes_first() {

@@ -12,7 +12,7 @@ use super::parts::{time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{MSE, NAMED, R2, TOP1};
+use crate::metrics::names::{NAMED, OVER_RUNS, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
 
@@ -36,9 +36,8 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
         }
     }
     // The most important metrics stand first.
-    let first = [TOP1, R2, MSE, NAMED];
     columns.sort_by_key(|column| {
-        let rank = first.iter().position(|one| *one == column.metric).unwrap_or(first.len());
+        let rank = OVER_RUNS.iter().position(|one| *one == column.metric).unwrap_or(OVER_RUNS.len());
         (rank, column.metric.clone(), column.format.title.clone())
     });
     columns
@@ -241,10 +240,36 @@ fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
     if same > 1 { format!("{}: {}", pool.variant, pool.differences()) } else { pool.variant.to_owned() }
 }
 
+/// A column, and for each pool the comparison of its runs with those of the first one.
+type Compared<'a> = (&'a Column, Vec<Option<TwoSampleTest>>);
+
+/// The comparisons by accuracy and by each leak, where some runs have a spread.
+///
+/// # Errors
+/// If a metric is not finite.
+fn compared<'a>(shown: &'a [Column], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
+    let mut compared = Vec::new();
+    let is_leak = |column: &Column| LEAKS.iter().any(|(metric, _)| *metric == column.metric);
+    for column in shown.iter().filter(|column| column.metric == TOP1 || is_leak(column)) {
+        let values = |pool: &Pool<'_>| -> Vec<f64> {
+            let runs = pool.runs.iter();
+            let measured = runs.filter_map(|(_, variant)| column.of(pool.condition, &variant.metrics));
+            measured.map(|value| column.format.value(value)).collect()
+        };
+        let first = pools.first().map(values).unwrap_or_default();
+        let others = pools.iter().skip(1).map(|pool| TwoSampleTest::of(&values(pool), &first));
+        let tests = std::iter::once(Ok(None)).chain(others).collect::<Result<Vec<_>>>()?;
+        if tests.iter().any(Option::is_some) {
+            compared.push((column, tests));
+        }
+    }
+    Ok(compared)
+}
+
 /// Mean and deviation of each variant over the runs that are equal but for the seed.
 fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
     let shown = columns(pools.iter().flat_map(|pool| {
-        let metrics = [TOP1, R2, MSE, NAMED].into_iter();
+        let metrics = OVER_RUNS.into_iter();
         metrics.filter(|metric| !pool.values(metric).is_empty()).map(|metric| (metric, pool.condition))
     }));
     let mean_std = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
@@ -255,41 +280,38 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         let metrics: Vec<_> = pool.runs.iter().map(|(_, variant)| &variant.metrics).collect();
         mean_std(column, pool.condition, &metrics)
     };
-    let top1 = MetricFormat::of(TOP1, "");
-    let accuracies =
-        |pool: &Pool<'_>| pool.values(TOP1).into_iter().map(|value| top1.value(value)).collect::<Vec<f64>>();
-    let first = pools.first().map(accuracies).unwrap_or_default();
-    let against = std::iter::once(Ok(None))
-        .chain(pools.iter().skip(1).map(|pool| TwoSampleTest::of(&accuracies(pool), &first)))
-        .collect::<Result<Vec<Option<TwoSampleTest>>>>()?;
-    let tested = against.iter().any(Option::is_some);
+    let compared = compared(&shown, pools)?;
+    let against_first = |(column, tests): &Compared<'_>, at: usize| {
+        let test = tests.get(at).and_then(Option::as_ref);
+        test.map_or_else(|| "–".to_owned(), |test| test.text(column.format.digits()))
+    };
     let differ = pools.iter().any(|pool| !pool.differs.is_empty());
     Ok(html! {
         (wide(&html! { table {
             thead { tr {
                 th { "Variant" } th { "Recipe" } th { "Runs" }
                 @for column in &shown { th { (column.format.title) } }
-                @if tested { th { (top1.title) ", against the first" } }
+                @for (column, _) in &compared { th { (column.format.title) ", against the first" } }
                 @if differ { th { "Differs in" } }
             } }
             tbody {
-                @for (pool, against) in pools.iter().zip(&against) { tr {
+                @for (at, pool) in pools.iter().enumerate() { tr {
                     td { b { (pool.variant) } } td { (pool.recipe) } td { (pool.runs.len()) }
                     @for column in &shown { td { (of_pool(column, pool)) } }
-                    @if tested { td { (against.as_ref().map_or_else(|| "–".into(), |one| one.text(top1.digits()))) } }
+                    @for one in &compared { td { (against_first(one, at)) } }
                     @if differ { td.words { (pool.differences()) } }
                 } }
                 @for reference in references(runs) { tr.soft {
                     td { (reference.name) } td { "–" } td { (reference.runs.len()) }
                     @for column in &shown { td { (mean_std(column, reference.condition, &reference.runs)) } }
-                    @if tested { td { "–" } }
+                    @for _ in &compared { td { "–" } }
                     @if differ { td {} }
                 } }
             }
         } }))
         p.soft {
             "Mean ± standard deviation over the runs (n − 1)."
-            @if let Some(words) = test_in_words(against.iter().flatten()) {
+            @if let Some(words) = test_in_words(compared.iter().flat_map(|(_, tests)| tests.iter().flatten())) {
                 " Against the first variant: " (words) "."
             }
         }
@@ -375,6 +397,31 @@ mod tests {
         let against = text(&[variants(0, 0.5, 0.8), variants(1, 0.6, 0.9)]);
         assert!(against.contains("(n − 1). Against the first variant: the difference"), "{against}");
         assert!(apart.contains("train.batch = 16") && apart.contains("train.batch = 32"), "{apart}");
+    }
+
+    #[test]
+    fn every_metric_of_the_tables_has_a_mean_and_every_leak_a_test() {
+        let seed = |seed: u64, more: f64| {
+            let of = |name: &str, r2: f64| {
+                let nonlinear = ("condition_r2_nonlinear", r2 + more + 0.125);
+                with(
+                    name,
+                    &[(R2, r2 + more), nonlinear, ("unbiased", 0.5 + more), ("worst_group", 0.25 + more)],
+                )
+            };
+            run("a", seed, "", vec![of("x", 0.75), of("y", 0.25)])
+        };
+        let runs = [seed(0, 0.0), seed(1, 0.05)];
+        let over = comparison(&runs).unwrap().into_string();
+        for title in ["Mean of groups %", "Worst group %", "Leak of colour, R², non-linear probe"] {
+            assert!(over.contains(&format!("<th>{title}</th>")), "{title}: {over}");
+        }
+        assert!(over.contains("0.900 ± 0.035") && over.contains("52.50 ± 3.54"), "{over}");
+        assert!(over.contains("<th>Top-1 %, against the first</th>"), "{over}");
+        assert!(over.contains("<th>Leak of colour, R², against the first</th>"), "{over}");
+        assert!(over.contains("-0.500 ["), "{over}");
+        let place = |title: &str| over.find(&format!("<th>{title}</th>")).unwrap();
+        assert!(place("Leak of colour, R²") < place("Leak of colour, R², non-linear probe"));
     }
 
     #[test]

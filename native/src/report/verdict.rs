@@ -153,6 +153,12 @@ fn mean(values: &[f64]) -> Option<f64> {
     MeanStd::of(values).map(|mean_std| mean_std.mean)
 }
 
+/// The mean amount of a leak. A probe with an R² below 0, which the mean alone has, finds as little as one with 0.
+fn mean_leak(runs: &[&BTreeMap<String, f64>], metric: &str) -> Option<f64> {
+    let least = if metric.contains(R_SQUARED) { 0.0 } else { f64::NEG_INFINITY };
+    mean(&values(runs, metric).iter().map(|value| value.max(least)).collect::<Vec<_>>())
+}
+
 impl References<'_> {
     /// A sentence on each variant that did not diverge, beside the first one.
     fn sentences(&self, variants: &[Variant<'_>]) -> Result<Vec<String>> {
@@ -230,11 +236,12 @@ impl References<'_> {
                 beside.push(format!("p {:.3}", test.p_value));
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
-            let nonlinear = values(runs, &format!("{metric}_nonlinear"));
-            if let (Some(nonlinear_mean), Some(linear)) = (mean(&nonlinear), mean(&of_variant))
+            let nonlinear = format!("{metric}_nonlinear");
+            if let (Some(nonlinear_mean), Some(linear)) =
+                (mean_leak(runs, &nonlinear), mean_leak(runs, metric))
                 && nonlinear_mean > linear + NOTICEABLE
             {
-                beside.push(format!("a non-linear probe finds {}{unit}", write(&nonlinear)));
+                beside.push(format!("a non-linear probe finds {}{unit}", write(&values(runs, &nonlinear))));
             }
             let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
             parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_variant)));
@@ -247,8 +254,8 @@ impl References<'_> {
         let of_attribute = |metric| of_variable(metric, &variant.attribute, self.condition);
         let metric = [NAMED, R2].map(of_attribute);
         let metric = metric.iter().find(|metric| !values(&variant.metrics, metric).is_empty())?;
-        let (before, after) = (mean(&values(plain, metric))?, mean(&values(&variant.metrics, metric))?);
-        let base = mean(&values(&self.base, metric)).unwrap_or(0.0);
+        let (before, after) = (mean_leak(plain, metric)?, mean_leak(&variant.metrics, metric)?);
+        let base = mean_leak(&self.base, metric).unwrap_or(0.0);
         let is_little = |leak: f64| leak - base < 2.0 * NOTICEABLE;
         let moved = NOTICEABLE.max(MOVED * (before - base));
         match after - before {
@@ -263,7 +270,7 @@ impl References<'_> {
     /// True if a variant names the class no better than chance, and the untrained network reveals what the metric measures.
     fn learnt_nothing(&self, plain: &[&BTreeMap<String, f64>], metric: &str) -> bool {
         let above_chance = |runs: &[&BTreeMap<String, f64>], metric: &str| {
-            Some(mean(&values(runs, metric))? - mean(&values(&self.base, metric))?)
+            Some(mean_leak(runs, metric)? - mean_leak(&self.base, metric)?)
         };
         above_chance(plain, TOP1).is_some_and(|above| above < NOTICEABLE)
             && above_chance(&self.untrained, metric).is_some_and(|above| above >= 2.0 * NOTICEABLE)
@@ -279,9 +286,7 @@ fn p_in_words(p: f64) -> String {
 fn written(values: &[f64], percent: bool) -> String {
     let (factor, digits) = if percent { (100.0, 0) } else { (1.0, 2) };
     let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
-    let text = MeanStd::of(&scaled).map(|mean_std| mean_std.text(digits)).unwrap_or_default();
-    // A mean that rounds to zero has no sign.
-    if text == "-0.00" { "0.00".into() } else { text }
+    MeanStd::of(&scaled).map(|mean_std| mean_std.text(digits)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -409,6 +414,19 @@ mod tests {
         }
         let said = of(&records(&[[0.1, 0.35]], R2, 0.0)).join("\n");
         assert!(said.contains("by an R² of 0.25"), "{said}");
+    }
+
+    #[test]
+    fn an_r2_below_that_of_the_mean_is_no_amount_of_leak() {
+        let said = of(&records(&[[-0.45, 0.1]], R2, 0.0)).join("\n");
+        assert!(said.contains("R² of -0.45 → 0.10") && said.contains("by an R² of 0.10"), "{said}");
+        let little = of(&records(&[[-0.45, 0.02]], R2, 0.0)).join("\n");
+        assert!(little.contains("hardly reveals hospital") && !little.contains("leaks more"), "{little}");
+        // One seed without a leak does not make up for others.
+        let seeds = of(&records(&[[0.3, 0.6], [0.3, 0.6], [0.3, -3.0]], R2, 0.0)).join("\n");
+        assert!(seeds.contains("by an R² of 0.10"), "{seeds}");
+        let zero = of(&records(&[[-0.001, -0.002], [-0.002, -0.004]], R2, 0.0)).join("\n");
+        assert!(zero.contains("R² of 0.00 ± 0.00 → 0.00 ± 0.00"), "{zero}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::columns::{self, Column, Kind, subject};
 use crate::console::line;
 use crate::data::in_several_parts;
 use crate::exit::usage;
-use crate::export::parquet::{self, Cells, VECTOR};
+use crate::export::parquet::{self, Cells, Unread, VECTOR};
 use crate::export::vectors::Format;
 
 /// The class, the attributes and the split of each row.
@@ -44,9 +44,11 @@ impl Annotations {
     /// those that `simile embed` adds. As in a CSV file, columns that say nothing are left out and said, but for `wanted`.
     ///
     /// # Errors
-    /// A usage error if a file is of another format, or has no `class`; if the files differ in their columns.
+    /// A usage error if a file is of another format, or has no `class` of several values, or if `wanted` is of a type that is not read;
+    /// if the files differ in their columns.
     pub(super) fn from_parts(parts: &[PathBuf], wanted: Option<&str>) -> Result<Self> {
         let mut whole: Option<Vec<(String, Cells)>> = None;
+        let mut said = Vec::new();
         for part in parts {
             if Format::of(part)? != Format::Parquet {
                 return Err(usage(format_args!(
@@ -64,7 +66,8 @@ impl Annotations {
                 }
                 Ok(())
             };
-            parquet::each_group(file, keep).with_context(reading)?;
+            let unread = parquet::each_group(file, keep).with_context(reading)?;
+            said = say_unread(unread, said, part, wanted)?;
         }
         let origin = parts.first().map_or_else(String::new, |part| part.display().to_string());
         Self::from_columns(&whole.unwrap_or_default(), &origin, wanted)
@@ -92,6 +95,7 @@ impl Annotations {
             .map(|(name, cells)| (name.as_str(), cells))
             .collect();
 
+        check_classes("class", &class, origin)?;
         let (labels, classes) = numbered(class.iter().map(String::as_str));
         let parts: Vec<Part> = match split {
             Some(cells) => cells.iter().map(|cell| part(cell, origin)).collect::<Result<_>>()?,
@@ -127,6 +131,61 @@ impl Annotations {
             files[at]
         ))
     }
+
+    /// A note on a first file without names: nothing tells whether the vectors are those of the files that the table names.
+    pub(super) fn unnamed(&self, part: &Path) -> Option<String> {
+        let table = self.names_files.as_ref()?;
+        let file = self.catalogue.files.first()?;
+        Some(format!(
+            "note: {} has no names: its first vector is taken for that of {file}, the first row of {}, and so on; in a wrong order nothing \
+             seems to leak",
+            part.display(),
+            table.display()
+        ))
+    }
+}
+
+/// Says once which columns of a file are left out because of their types; `said` are those of the files before. Returns all.
+///
+/// # Errors
+/// A usage error if `wanted` is one of them.
+fn say_unread(
+    unread: Vec<Unread>,
+    mut said: Vec<Unread>,
+    part: &Path,
+    wanted: Option<&str>,
+) -> Result<Vec<Unread>> {
+    for column in unread {
+        let Unread { name, kind } = &column;
+        if wanted == Some(name.as_str()) {
+            return Err(usage(format_args!(
+                "--condition {name}: in {} this column has the type {kind}, which is not read; write it as text, or as numbers \
+                 of the type DOUBLE",
+                part.display()
+            )));
+        }
+        if !said.contains(&column) {
+            line(format_args!("`{name}` is left out: columns of the type {kind} are not read"));
+            said.push(column);
+        }
+    }
+    Ok(said)
+}
+
+/// Checks that the cells of the column of the class have several values.
+///
+/// # Errors
+/// A usage error names the file, the column and the only value.
+pub(super) fn check_classes<S: AsRef<str>>(column: &str, cells: &[S], origin: &str) -> Result<()> {
+    let Some((first, others)) = cells.split_first() else { return Ok(()) };
+    if others.is_empty() || others.iter().any(|cell| cell.as_ref() != first.as_ref()) {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "{origin}: the column of the class, `{column}`, is `{}` in all {} rows; a classifier needs at least two classes",
+        first.as_ref(),
+        cells.len()
+    )))
 }
 
 fn append(whole: &mut [(String, Cells)], columns: Vec<(String, Cells)>) -> Result<()> {
@@ -240,6 +299,29 @@ mod tests {
         assert!(
             matches!(&catalogue.conditions["dose"], Condition::Numeric(_)),
             "a column of floats holds numbers"
+        );
+    }
+
+    #[test]
+    fn a_column_of_a_type_that_is_not_read_is_said_once_and_refused_if_it_is_wanted() {
+        let unread = |name: &str| Unread { name: name.into(), kind: "DECIMAL".into() };
+        let part = Path::new("b.parquet");
+        let said = say_unread(vec![unread("dose")], Vec::new(), part, Some("age")).unwrap();
+        let said = say_unread(vec![unread("dose"), unread("price")], said, part, None).unwrap();
+        assert_eq!(said, [unread("dose"), unread("price")]);
+        let error = say_unread(vec![unread("dose")], Vec::new(), part, Some("dose")).unwrap_err().to_string();
+        assert!(error.contains("--condition dose") && error.contains("b.parquet"), "{error}");
+        assert!(error.contains("the type DECIMAL, which is not read"), "{error}");
+    }
+
+    #[test]
+    fn a_class_of_one_value_is_refused_with_its_column() {
+        let mut columns = columns();
+        columns[1].1 = Cells::Text(vec!["cat".into(); ROWS]);
+        let error = Annotations::from_columns(&columns, "a.parquet", None).err().unwrap().to_string();
+        assert!(
+            error.contains("a.parquet: the column of the class, `class`, is `cat` in all 24 rows"),
+            "{error}"
         );
     }
 

@@ -13,6 +13,7 @@ use simile_core::numeric::rows::{Buffer, Rows as _};
 
 use self::annotations::Annotations;
 use self::parts::Chunk;
+use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::LabelledFeatures;
 use crate::experiment::features::{Collector, Features};
@@ -69,6 +70,7 @@ impl ProbeVectors {
             Some(table) => Annotations::from_table(table, sources.label, sources.condition)?,
             None => Annotations::from_parts(sources.parts, sources.condition)?,
         };
+        check_rows(sources, annotations.catalogue.len())?;
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;
         let rows = catalogue.len();
@@ -89,6 +91,18 @@ impl ProbeVectors {
             evaluation_split,
         })
     }
+}
+
+/// Checks that there is a row to fit probes to, and one to measure them on.
+fn check_rows(sources: Sources<'_>, rows: usize) -> Result<()> {
+    if rows > 1 {
+        return Ok(());
+    }
+    let origin = sources.table.or(sources.parts.first().map(PathBuf::as_path));
+    Err(usage(format_args!(
+        "{}: at least 2 rows are needed, one to train on and one to test on, and there is {rows}",
+        origin.unwrap_or(Path::new("")).display()
+    )))
 }
 
 /// The vectors of all parts.
@@ -115,8 +129,12 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
                 let value = chunk.values[at];
                 anyhow::bail!("vector {row}, number {number} is {value}, which is no finite number");
             }
-            if let Some(reason) = chunk.names.and_then(|names| annotations.differs(&names, rows)) {
-                return Err(usage(reason));
+            match &chunk.names {
+                Some(names) => {
+                    annotations.differs(names, rows).map_or(Ok(()), |reason| Err(usage(reason)))?
+                }
+                None if rows == 0 => annotations.unnamed(part).iter().for_each(line),
+                None => {}
             }
             rows += chunk.values.len() / chunk.columns;
             if rows <= expected {

@@ -33,7 +33,7 @@ pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>)
         Format::Npy => keep(read_npy(path)?),
         Format::Csv => keep(read_csv(path)?),
         Format::Parquet => {
-            parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?))
+            parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?)).map(drop)
         }
     }
 }

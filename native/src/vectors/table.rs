@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::annotations::check_classes;
 use crate::columns::split::{self, Split};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
 use crate::config::explain::suggestion;
@@ -22,7 +23,7 @@ pub(super) struct Labels {
 /// that say nothing, are left out and said, but for `wanted`.
 ///
 /// # Errors
-/// A usage error if a column is missing or cannot be told; names the line of an unusable cell.
+/// A usage error if a column is missing or cannot be told, or the class has one value; names the line of an unusable cell.
 pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
     let (header, rows) = columns::read(csv)?;
     let cells = |name: &str| {
@@ -47,6 +48,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     if let Some(wanted) = wanted {
         of_name(wanted)?;
     }
+    check_classes(class, &cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
     let file = named(&header, &FILES);
     let split = part_column(&header, &rows, class)
         .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;

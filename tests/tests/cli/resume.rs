@@ -418,7 +418,7 @@ fn what_would_fail_after_training_is_said_before() {
     for (set, reason) in [
         ("probe.ridge=-1", "`probe.ridge` is -1"),
         ("probe.ridge=nan", "ridge"),
-        ("data.test=1", "1 test images"),
+        ("data.test=1", "at least 2 test images, and has 1: raise `data.test`"),
         ("train.checkpoint_minutes=0", "`train.checkpoint_minutes`"),
         ("probe.sgd.batch=0", "probe"),
     ] {

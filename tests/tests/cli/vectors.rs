@@ -86,6 +86,80 @@ fn many_neighbours_of_few_images_are_counted_and_doubted() {
     assert!(!String::from_utf8_lossy(&output.get_output().stderr).contains("neighbours"));
 }
 
+/// Writes vectors of two numbers as `v.csv`, and a row for each in `table.csv`.
+fn write_vectors(place: &Path, rows: usize, header: &str, row: &dyn Fn(usize) -> String) {
+    let vectors: String = (0..rows).map(|at| format!("{at},{},{}\n", at % 7, at * at % 11)).collect();
+    fs::write(place.join("v.csv"), format!("id,v0,v1\n{vectors}")).unwrap();
+    let table: String = (0..rows).map(|at| format!("{}\n", row(at))).collect();
+    fs::write(place.join("table.csv"), format!("{header}\n{table}")).unwrap();
+}
+
+const OF_VECTORS: [&str; 5] = ["evaluate", "--vectors", "v.csv", "--table", "table.csv"];
+
+/// What a command says on stderr of 40 vectors to train on and 20 to test on, whose class and site these are.
+fn said_of(place: &Path, class_and_site: &dyn Fn(usize) -> [&'static str; 2], rest: &[&str]) -> String {
+    write_vectors(place, 60, "label,site,split", &|at| {
+        let [class, site] = class_and_site(at);
+        format!("{class},{site},{}", if at < 40 { "train" } else { "test" })
+    });
+    let output = simile(place, &[&OF_VECTORS[..], rest].concat()).assert().success().get_output().clone();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_probes_of_vectors_cannot_measure_is_said() {
+    let place = place();
+    let two = |at: usize| ["a", "b"][at % 2];
+    let site = |at: usize| ["north", "south"][at / 2 % 2];
+    let of_site = |test: &dyn Fn(usize) -> &'static str| {
+        let row = |at: usize| [two(at), if at < 40 { site(at) } else { test(at) }];
+        said_of(place.path(), &row, &["--condition", "site"])
+    };
+    let sound = of_site(&site);
+    assert!(!sound.contains("warning"), "{sound}");
+    let all = of_site(&|_| "new");
+    assert!(
+        all.contains(
+            "warning: no training vector has the `site` of any test vector, such as new; its leak cannot"
+        ) && all.contains("name another with --condition"),
+        "{all}"
+    );
+    let some = of_site(&|at| if at < 50 { "new" } else { "north" });
+    assert!(
+        some.contains("warning: 10 of 20 test vectors have a `site` that no training vector has"),
+        "{some}"
+    );
+    let one = said_of(place.path(), &|at| [two(at), "north"], &["--condition", "site"]);
+    assert!(one.contains("warning: `site` is north in all 40 training vectors"), "{one}");
+    let class = said_of(place.path(), &|at| [if at < 40 { two(at) } else { "c" }, site(at)], &[]);
+    assert!(
+        class.contains("warning: no training vector has the class of any test vector, such as c"),
+        "{class}"
+    );
+}
+
+#[test]
+fn many_neighbours_lean_towards_no_class_where_all_are_as_frequent() {
+    let place = place();
+    let site = |at: usize| ["north", "south"][at / 2 % 2];
+    let even = said_of(place.path(), &|at| [["a", "b"][at % 2], site(at)], &["--probe", "knn"]);
+    assert!(even.contains("note: 40 neighbours of 40") && !even.contains("leans"), "{even}");
+    let uneven =
+        said_of(place.path(), &|at| [if at % 3 == 0 { "a" } else { "b" }, site(at)], &["--probe", "knn"]);
+    assert!(uneven.contains("leans towards the most frequent class"), "{uneven}");
+}
+
+#[test]
+fn vectors_of_one_class_or_one_row_are_refused_with_their_file() {
+    let place = place();
+    write_vectors(place.path(), 60, "label,site", &|at| format!("a,{}", ["north", "south"][at % 2]));
+    let text = complaint(place.path(), &OF_VECTORS, 2);
+    assert!(text.contains("table.csv: the column of the class, `label`, is `a` in all 60 rows"), "{text}");
+    write_vectors(place.path(), 1, "label,site", &|_| "a,north".into());
+    let text = complaint(place.path(), &OF_VECTORS, 2);
+    assert!(text.contains("table.csv: at least 2 rows are needed"), "{text}");
+}
+
 #[test]
 fn an_empty_list_is_refused_and_an_empty_part_of_one_is_not() {
     let place = run();
@@ -180,4 +254,13 @@ fn parts_of_vectors_are_probed_as_the_whole() {
         2,
     );
     assert!(text.contains("same order"), "{text}");
+    // Only names tell the order.
+    let said = |files: &[&str]| {
+        let arguments = [&["evaluate", "--table", "table.csv", "--vectors"], files].concat();
+        String::from_utf8(simile(place.path(), &arguments).output().unwrap().stderr).unwrap()
+    };
+    let text = said(&["part-0.npy", "part-1.npy", "part-2.npy"]);
+    let note = "note: part-0.npy has no names: its first vector is taken for that of 0.png, the first row of table.csv";
+    assert!(text.contains(note) && text.matches("has no names").count() == 1, "{text}");
+    assert!(!said(&["part-0.csv", "part-1.csv", "part-2.csv"]).contains("has no names"));
 }

@@ -231,5 +231,5 @@ fn as_printed(
     })?;
     let margin =
         |reductions: &Reductions, estimate: &SignedEstimate| denominator(reductions, estimate).0 - FLOOR;
-    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a, margin)
+    with_kceo_diagonal(evaluation, settings, views, batch, operators, margin)
 }

@@ -64,7 +64,10 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K")
         .symbol("λ")
         .between(1e-5, 100.0),
-    Parameter::kernel(r#"{ "name": "cosine" }"#, "kernel of the conditioning variable"),
+    Parameter::kernel(
+        r#"{ "name": "cosine" }"#,
+        "kernel of the conditioning variable (the cosine of one column is 1 or -1: take rbf or exact-match for it)",
+    ),
     Parameter::structured("approximation", "null", "a Gram matrix of low rank, with its stated error")
         .null_by_default("none"),
     Parameter::number(
@@ -88,7 +91,7 @@ pub struct KernelWeights {
     /// Ridge of `(K + lambda I)^-1 K`, above 0; released: 0.01, and 100 for HardNeg-CCLK. Not multiplied by the batch
     /// size.
     pub lambda: f64,
-    /// Kernel of the conditioning variable.
+    /// Kernel of the conditioning variable. Of one column the cosine, the default, is 1 or -1; take RBF or exact match for it.
     pub kernel: Kernel,
     /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
     /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`, as it

@@ -2,10 +2,11 @@
 
 use burn::tensor::{DType, Tensor};
 
-use super::{KernelWeights, log_or_empty, weighted};
+use super::{BothEmbeddings, KernelWeights, log_or_empty, weighted};
 use crate::error::Result;
 use crate::kernel::conditional::DeviceEmbedding;
 use crate::loss::batch::Batch;
+use crate::loss::infonce::info_nce::Side;
 use crate::loss::objective::{Aux, Evaluation};
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Reductions, Weight, itself};
 use crate::loss::views::TwoViews;
@@ -67,32 +68,41 @@ impl SignedEstimate {
     }
 }
 
-/// Adds what concerns the anchors of view a, if details are requested: the estimate, if it is finite, its weights, and the number
-/// of anchors whose sum is clamped. `margin` is above 0 for the others.
+/// Adds, if details are requested, the number of anchors whose sum is clamped, of both directions if both are in the loss, and
+/// of view a the weights and the estimate, if it is finite. `margin` is above 0 for anchors that are not clamped.
 pub(super) fn with_kceo_diagonal(
     evaluation: Evaluation,
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operator: &DeviceEmbedding,
+    operators: &BothEmbeddings,
     margin: impl Fn(&Reductions, &SignedEstimate) -> Tensor<1>,
 ) -> Result<Evaluation> {
     if !batch.is_detailed() {
         return Ok(evaluation);
     }
-    let diagonal = operator.diagonal();
-    let per_anchor = |value: &dyn Fn(&Reductions, &SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
-        let sums = signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?;
+    let per_anchor = |side, value: &dyn Fn(&Reductions, &SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
+        let (a, b) = (views.a.rows(), views.b.rows());
+        let (anchors, candidates) = if side == Side::A { (a, b) } else { (b, a) };
+        let operator = operators.of(side);
+        let diagonal = operator.diagonal();
+        let sums = signed_sums(settings, batch, anchors, candidates, operator)?;
         Ok(sums
             .evaluate(|reductions| value(reductions, &SignedEstimate::of(reductions, &diagonal)))?
             .per_anchor)
     };
-    let estimate = per_anchor(&|_, estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
-    let clamped = per_anchor(&margin)?.lower_equal_elem(0.0);
+    let estimate = per_anchor(Side::A, &|_, estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
+    let clamped =
+        |side| -> Result<Tensor<1>> { Ok(per_anchor(side, &margin)?.lower_equal_elem(0.0).float().sum()) };
+    let clamped = match settings.symmetric {
+        true => clamped(Side::A)? + clamped(Side::B)?,
+        false => clamped(Side::A)?,
+    };
+    let (operator, diagonal) = (&operators.a, operators.a.diagonal());
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
     let evaluation = evaluation
         .with_aux("W", Aux::Tensor(operator.apply(identity)))
-        .with_aux("anchors_clamped", Aux::Scalar(clamped.float().sum()));
+        .with_aux("anchors_clamped", Aux::Scalar(clamped));
     // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
     let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
     Ok(match settings.temperature.recip() <= largest {

@@ -123,7 +123,7 @@ fn as_printed(
         })
     })?;
     let margin = |_: &Reductions, estimate: &SignedEstimate| above_floor(estimate);
-    with_kceo_diagonal(evaluation, settings, views, batch, &operators.a, margin)
+    with_kceo_diagonal(evaluation, settings, views, batch, operators, margin)
 }
 
 /// `log P_i` as printed, clamped.
@@ -220,6 +220,12 @@ mod tests {
         }))
     }
 
+    /// The number of clamped anchors.
+    fn clamped(evaluation: &Evaluation) -> f64 {
+        let Aux::Scalar(clamped) = &evaluation.aux["anchors_clamped"] else { panic!("no number") };
+        read(clamped.clone().unsqueeze())[(0, 0)]
+    }
+
     /// As printed, an anchor whose estimate is negative, because samples of another condition are nearer than its own pair, is
     /// drawn to its pair and pushed away from the others; it is not drawn to those by its negative weights.
     #[test]
@@ -231,8 +237,7 @@ mod tests {
             .with_details(true);
         let settings = KernelWeights { variant: WeightScheme::Paper, ..KernelWeights::default() };
         let evaluation = WeakSupCclk(settings.clone()).evaluate(&batch).unwrap();
-        let Aux::Scalar(clamped) = &evaluation.aux["anchors_clamped"] else { panic!("no number") };
-        assert_eq!(read(clamped.clone().unsqueeze())[(0, 0)], 1.0);
+        assert_eq!(clamped(&evaluation), 1.0);
 
         // (cos, sin) of the first anchor is (1, 0): the second component of the gradient is that along the circle.
         let (cosines, slopes): (Vec<f64>, Vec<f64>) =
@@ -245,6 +250,23 @@ mod tests {
         let gradient = read(evaluation.gradients["view_a"].clone())[(0, 1)];
         assert!((gradient - expected).abs() < 1e-6, "{gradient} {expected}");
         assert!(gradient_error(&WeakSupCclk(settings), &batch) < 1e-6);
+    }
+
+    /// The anchors of view b were not counted where their loss is half of the whole.
+    #[test]
+    fn clamped_anchors_of_both_directions_are_counted() {
+        let views = [[0.0, 200.0, 220.0], [150.0, 30.0, 210.0]].map(at);
+        let count = |[a, b]: [&Tensor<2>; 2], symmetric| {
+            let batch = Batch::views(a.clone(), b.clone())
+                .with_condition("z", Matrix::column(&[1.0, -1.0, -1.0]))
+                .with_details(true);
+            let settings =
+                KernelWeights { variant: WeightScheme::Paper, symmetric, ..KernelWeights::default() };
+            clamped(&WeakSupCclk(settings).evaluate(&batch).unwrap())
+        };
+        let [a, b] = &views;
+        assert_eq!(count([a, b], false), 1.0);
+        assert_eq!(count([b, a], true), count([b, a], false) + 1.0);
     }
 
     /// As printed, an anchor whose negatives are `e^17` times its positives is attracted with all of its gradient.

@@ -35,6 +35,8 @@ use crate::experiment::train::trainer::{share, trainer_config};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::record::Warnings;
 
+pub(crate) use self::warnings::{Words, class_warning, leak_warnings};
+
 /// Checks that every device computes in the recipe's precision.
 ///
 /// # Errors
@@ -80,6 +82,7 @@ pub(super) struct PreflightReport {
 /// A usage error if the run would fail later.
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<PreflightReport> {
     let Splits { train, test, .. } = splits;
+    check_test_images(recipe, test)?;
     check_variables(recipe, train)?;
     check_ridge(recipe, train)?;
     let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.evaluation_split()));
@@ -288,6 +291,20 @@ fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
             known.join(", ")
         ))),
     }
+}
+
+/// Checks that there are test images to compare with each other, as figures do.
+fn check_test_images(recipe: &Recipe, test: &Dataset) -> Result<()> {
+    if test.len() > 1 {
+        return Ok(());
+    }
+    let key = if recipe.data.validation > 0 { "validation" } else { "test" };
+    Err(usage(format_args!(
+        "{}a run needs at least 2 {} images, and has {}: raise `data.{key}`, or add pictures",
+        recipe.origin.of(&["data", key]),
+        recipe.data.evaluation_split(),
+        test.len()
+    )))
 }
 
 /// Checks that a probe of a number, which is a regression, has a penalty.

@@ -1,6 +1,8 @@
 //! Warnings about settings that are valid but make the results of a run meaningless. They are derived from the first
 //! batch and reported before the run begins, each with its value and a remedy.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::{Condition, Dataset};
@@ -12,6 +14,7 @@ use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use crate::config::Recipe;
 use crate::config::objective::{BatchRule, ObjectiveSection};
+use crate::config::probe::ProbeSection;
 use crate::config::sections::RecipeVariant;
 use crate::data::tie_to_class;
 use crate::exit::usage;
@@ -81,14 +84,32 @@ fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     ))
 }
 
-/// The warnings about the probed attributes. `evaluation_split` names the part of the test images.
-pub(crate) fn probe_warnings(
+/// The words of a command for its data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a> {
+    /// The rows of the data, such as `images`.
+    pub(crate) things: &'a str,
+    /// The part that probes are measured on.
+    pub(crate) evaluation_split: &'a str,
+    /// What names the attribute whose leak is measured.
+    pub(crate) key: &'a str,
+}
+
+impl Words<'_> {
+    /// One of the rows.
+    fn thing(&self) -> &str {
+        self.things.trim_end_matches('s')
+    }
+}
+
+/// The warnings about the probed attributes of a recipe. `evaluation_split` names the part of the test images.
+pub(super) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,
     (test, evaluation_split): (&Dataset, &str),
 ) -> Vec<String> {
-    let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     if train.conditions.is_empty() {
+        let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
         let named: Vec<String> =
             names.filter(|name| !name.is_empty()).map(|name| format!("`{name}`")).collect();
         let warning = || {
@@ -100,42 +121,74 @@ pub(crate) fn probe_warnings(
         };
         return (!named.is_empty()).then(warning).into_iter().collect();
     }
-    let warning = |name: &String| {
-        let one =
-            one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()));
-        let value = one.or_else(|| not_to_be_judged(name, train, test, evaluation_split))?;
-        Some(format!("{value}; its leak cannot be measured, name another with probe.condition"))
-    };
-    let unnamed = |name: &String| some_unseen(name, train, test, evaluation_split);
-    names.filter_map(|name| warning(name).or_else(|| unnamed(name))).collect()
+    let words = Words { things: "images", evaluation_split, key: "probe.condition" };
+    leak_warnings(&recipe.probe, [train, test], words)
 }
 
-/// The reason why a probe that was fitted to training images cannot be judged on test images, if there is one.
-fn not_to_be_judged(name: &str, train: &Dataset, test: &Dataset, evaluation_split: &str) -> Option<String> {
-    match test.conditions.get(name)? {
-        Condition::Numeric(_) => {
-            let value = one_value(name, test)?;
-            Some(format!("{value} in all {} {evaluation_split} images", test.len()))
+/// The warnings about probed attributes whose leak cannot be measured, or looks smaller than it is.
+pub(crate) fn leak_warnings(
+    probe: &ProbeSection,
+    [train, test]: [&Dataset; 2],
+    words: Words<'_>,
+) -> Vec<String> {
+    let Words { things, key, .. } = words;
+    let warning = |name: &String| {
+        let one =
+            one_value(name, train).map(|value| format!("{value} in all {} training {things}", train.len()));
+        let unseen = unseen(name, train, test);
+        let what = format!("`{name}`");
+        let reason = one
+            .or_else(|| one_number(name, test, words))
+            .or_else(|| all_unseen(&what, &unseen, test, words))
+            .map(|reason| format!("{reason}; its leak cannot be measured, name another with {key}"));
+        let some = || some_unseen(&what, &unseen, test, words);
+        reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
+    };
+    std::iter::once(&probe.condition).chain(&probe.also).filter_map(warning).collect()
+}
+
+/// The warning about test rows of classes that no training row has.
+pub(crate) fn class_warning([train, test]: [&Dataset; 2], words: Words<'_>) -> Option<String> {
+    let known: BTreeSet<&String> =
+        train.labels.iter().filter_map(|label| train.classes.get(*label)).collect();
+    let of_test = test.labels.iter().filter_map(|label| test.classes.get(*label));
+    let unseen: Vec<&str> = of_test.filter(|class| !known.contains(class)).map(String::as_str).collect();
+    match all_unseen("class", &unseen, test, words) {
+        Some(reason) => {
+            Some(format!("{reason}; no guess of the class can be right, divide the rows in another way"))
         }
-        Condition::Categorical { .. } => {
-            let unseen = unseen(name, train, test);
-            let first = unseen.first().filter(|_| unseen.len() == test.len())?;
-            Some(format!(
-                "no training image has the `{name}` of any {evaluation_split} image, such as {first}"
-            ))
-        }
+        None => Some(format!(
+            "{}, so the accuracy is below that of the others",
+            some_unseen("class", &unseen, test, words)?
+        )),
     }
 }
 
-/// A warning if some test images have a value that no training image has.
-fn some_unseen(name: &str, train: &Dataset, test: &Dataset, evaluation_split: &str) -> Option<String> {
-    let unseen = unseen(name, train, test);
+/// The reason why a number of the test rows measures no leak: it is the same in all.
+fn one_number(name: &str, test: &Dataset, words: Words<'_>) -> Option<String> {
+    let Condition::Numeric(_) = test.conditions.get(name)? else { return None };
+    let Words { things, evaluation_split, .. } = words;
+    Some(format!("{} in all {} {evaluation_split} {things}", one_value(name, test)?, test.len()))
+}
+
+/// The reason why a probe that was fitted to training rows cannot be judged on test rows: all of these are unseen. `what` is the
+/// class, or an attribute.
+fn all_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) -> Option<String> {
+    let first = unseen.first().filter(|_| unseen.len() == test.len())?;
+    let (thing, evaluation_split) = (words.thing(), words.evaluation_split);
+    Some(format!("no training {thing} has the {what} of any {evaluation_split} {thing}, such as {first}"))
+}
+
+/// The start of a warning if some test rows have a value that no training row has.
+fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) -> Option<String> {
     let first = unseen.first()?;
+    let Words { things, evaluation_split, .. } = words;
     Some(format!(
-        "{} of {} {evaluation_split} images have a `{name}` that no training image has, such as {first}; a probe cannot \
-         name these, so the leak looks smaller than it is",
+        "{} of {} {evaluation_split} {things} have a {what} that no training {} has, such as {first}; a probe cannot \
+         name these",
         unseen.len(),
-        test.len()
+        test.len(),
+        words.thing()
     ))
 }
 
@@ -348,6 +401,22 @@ mod tests {
         recipe.probe.condition = "age".into();
         let constant = of(&recipe, &images(|i| i % 2, 0.0));
         assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");
+    }
+
+    #[test]
+    fn classes_that_only_test_rows_have_are_named() {
+        let of = |classes: &[usize]| {
+            let digits = draw_digits(60, Colours::Palette, 0).unwrap();
+            let labels = (0..60).map(|at| classes[at % classes.len()]).collect();
+            Dataset { labels, ..digits }
+        };
+        let words = Words { things: "vectors", evaluation_split: "test", key: "--condition" };
+        let warning = |test: &[usize]| class_warning([&of(&[0, 1]), &of(test)], words);
+        assert_eq!(warning(&[1, 0]), None);
+        let all = warning(&[7]).unwrap();
+        assert!(all.starts_with("no training vector has the class of any test vector, such as 7;"), "{all}");
+        let some = warning(&[0, 1, 7]).unwrap();
+        assert!(some.starts_with("20 of 60 test vectors have a class that no training vector has"), "{some}");
     }
 
     #[test]

@@ -13,7 +13,7 @@
 mod read;
 mod write;
 
-pub(crate) use self::read::each_group;
+pub(crate) use self::read::{Unread, each_group};
 pub(crate) use self::write::Writer;
 
 /// The type of a column.

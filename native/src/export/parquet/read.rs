@@ -26,22 +26,33 @@ struct Known {
     kind: Kind,
 }
 
+/// A column that cannot hold vectors or attributes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unread {
+    pub(crate) name: String,
+    /// The name of its type in Parquet.
+    pub(crate) kind: String,
+}
+
 /// Gives the columns of each group of rows to `keep`, by name, in order. Decimals that are stored as integers are numbers. Columns
-/// of other types are left out, among them dates and times.
+/// of other types are left out, among them dates and times, and returned.
 ///
 /// # Errors
 /// If it is no Parquet file, is compressed, has an empty cell, lists of several lengths, or an unsigned number above [`i64::MAX`];
 /// and as `keep`.
-pub(crate) fn each_group(file: File, keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+pub(crate) fn each_group(
+    file: File,
+    keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>,
+) -> Result<Vec<Unread>> {
     // Damaged bytes can make the library panic, which must not end the program.
     let read = catch_unwind(AssertUnwindSafe(|| groups(file, keep)));
     read.unwrap_or_else(|_| Err(anyhow::anyhow!("it is damaged, and its reader failed; get it again")))
 }
 
-fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<Vec<Unread>> {
     let reader = SerializedFileReader::new(file)?;
     let metadata = reader.metadata();
-    let known = known(metadata.file_metadata().schema_descr());
+    let (known, unread) = columns(metadata.file_metadata().schema_descr());
     let mut first = 0;
     for at in 0..metadata.num_row_groups() {
         let described = metadata.row_group(at);
@@ -67,26 +78,55 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
         keep(columns)?;
         first += rows;
     }
-    Ok(())
+    Ok(unread)
 }
 
-fn known(schema: &SchemaDescriptor) -> Vec<Known> {
-    let of = |leaf: usize, column: &ColumnDescriptor| {
-        let name = column.path().parts().first()?.clone();
-        let kind = match (column.max_rep_level(), column.physical_type()) {
-            (0, Physical::BYTE_ARRAY) if is_text(column) => Kind::Text,
-            // A category of two values.
-            (0, Physical::BOOLEAN) => Kind::Text,
-            (0, Physical::INT32 | Physical::INT64) => kind_of_integers(column)?,
-            (0, Physical::FLOAT | Physical::DOUBLE) => Kind::Number,
-            (1, Physical::FLOAT | Physical::DOUBLE) => Kind::List(0),
-            _ => return None,
-        };
+/// The columns that are read, and the others.
+fn columns(schema: &SchemaDescriptor) -> (Vec<Known>, Vec<Unread>) {
+    let (mut known, mut unread) = (Vec::new(), Vec::<Unread>::new());
+    for (leaf, column) in schema.columns().iter().enumerate() {
+        let parts = column.path().parts();
+        let Some(name) = parts.first().cloned() else { continue };
         // Of a table in a table nothing is known.
-        let is_plain = column.path().parts().len() == 1 || matches!(kind, Kind::List(_));
-        is_plain.then_some(Known { leaf, name, kind })
+        let is_plain = |kind: &Kind| parts.len() == 1 || matches!(kind, Kind::List(_));
+        match kind_of(column).filter(is_plain) {
+            Some(kind) => known.push(Known { leaf, name, kind }),
+            None if unread.iter().any(|other| other.name == name) => {}
+            None => unread.push(Unread { name, kind: type_name(column) }),
+        }
+    }
+    (known, unread)
+}
+
+/// The kind of a column; none if it is of a type that is not read.
+fn kind_of(column: &ColumnDescriptor) -> Option<Kind> {
+    match (column.max_rep_level(), column.physical_type()) {
+        (0, Physical::BYTE_ARRAY) if is_text(column) => Some(Kind::Text),
+        // A category of two values.
+        (0, Physical::BOOLEAN) => Some(Kind::Text),
+        (0, Physical::INT32 | Physical::INT64) => kind_of_integers(column),
+        (0, Physical::FLOAT | Physical::DOUBLE) => Some(Kind::Number),
+        (1, Physical::FLOAT | Physical::DOUBLE) => Some(Kind::List(0)),
+        _ => None,
+    }
+}
+
+/// The name of the type of a column, as Parquet has it.
+fn type_name(column: &ColumnDescriptor) -> String {
+    let name: String = match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Decimal(_)), _) => "DECIMAL".into(),
+        (Some(LogicalType::Date), _) => "DATE".into(),
+        (Some(LogicalType::Time(_)), _) => "TIME".into(),
+        (Some(LogicalType::Timestamp(_)), _) => "TIMESTAMP".into(),
+        (Some(LogicalType::Float16), _) => "FLOAT16".into(),
+        (Some(LogicalType::String), _) => "STRING".into(),
+        (_, ConvertedType::NONE) => column.physical_type().to_string(),
+        (_, converted) => converted.to_string(),
     };
-    schema.columns().iter().enumerate().filter_map(|(leaf, column)| of(leaf, column)).collect()
+    match column.max_rep_level() {
+        0 if column.path().parts().len() > 1 => "group".into(),
+        lists => (0..lists).map(|_| "list of ").collect::<String>() + &name,
+    }
 }
 
 /// The kind of a column that is stored as integers; none if they count days or parts of a second.

@@ -38,7 +38,7 @@ fn cells(rows: &[usize], length: usize) -> Vec<Cells> {
     ]
 }
 
-fn groups(bytes: &[u8], keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+fn groups(bytes: &[u8], keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<Vec<Unread>> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
     file.rewind().unwrap();
@@ -87,6 +87,11 @@ fn a_column_of_booleans_is_a_category() {
 
 /// The columns that are read from a file with these columns of integers: each by its type and name in the schema, and its values.
 fn integers(columns: &[(&str, [i64; 2])]) -> Result<Vec<(String, Cells)>> {
+    Ok(integers_and_unread(columns)?.0)
+}
+
+/// The same, and the columns that are not read.
+fn integers_and_unread(columns: &[(&str, [i64; 2])]) -> Result<(Vec<(String, Cells)>, Vec<Unread>)> {
     let fields: String = columns.iter().map(|(field, _)| format!("required {field}; ")).collect();
     let schema = Arc::new(parse_message_type(&format!("message table {{ {fields}}}")).unwrap());
     let properties = Arc::new(WriterProperties::builder().build());
@@ -104,11 +109,11 @@ fn integers(columns: &[(&str, [i64; 2])]) -> Result<Vec<(String, Cells)>> {
     }
     group.close().unwrap();
     let mut read = Vec::new();
-    groups(&file.into_inner().unwrap(), |columns| {
+    let unread = groups(&file.into_inner().unwrap(), |columns| {
         read.extend(columns);
         Ok(())
     })?;
-    Ok(read)
+    Ok((read, unread))
 }
 
 #[test]
@@ -165,8 +170,8 @@ fn doubles_are_the_nearest_singles_or_named() {
 }
 
 #[test]
-fn dates_and_times_are_no_attributes() {
-    let read = integers(&[
+fn dates_and_times_are_no_attributes_and_are_named() {
+    let (read, unread) = integers_and_unread(&[
         ("int32 day (DATE)", [18_262, 18_263]),
         ("int32 hour (TIME(MILLIS,true))", [0, 1]),
         ("int64 minute (TIME(MICROS,true))", [0, 1]),
@@ -175,9 +180,30 @@ fn dates_and_times_are_no_attributes() {
         ("int64 saved (TIMESTAMP_MICROS)", [0, 1]),
         ("int64 changed (TIMESTAMP(NANOS,false))", [0, 1]),
         ("int64 visits", [0, 1]),
-    ]);
-    let names: Vec<String> = read.unwrap().into_iter().map(|(name, _)| name).collect();
+    ])
+    .unwrap();
+    let names: Vec<String> = read.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["visits"]);
+    let unread: Vec<String> =
+        unread.into_iter().map(|Unread { name, kind }| format!("{name} {kind}")).collect();
+    for one in ["day DATE", "hour TIME", "moment TIME", "seen TIMESTAMP", "changed TIMESTAMP"] {
+        assert!(unread.iter().any(|column| column == one), "{one}: {unread:?}");
+    }
+    assert_eq!(unread.len(), 7, "{unread:?}");
+}
+
+#[test]
+fn columns_of_other_types_are_named() {
+    let schema = "message table { required fixed_len_byte_array(16) dose (DECIMAL(10,2)); \
+                  required fixed_len_byte_array(2) half (FLOAT16); required binary bytes; \
+                  required group place { required binary street (STRING); required int32 number; } }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::builder().build()));
+    let unread = groups(&file.unwrap().into_inner().unwrap(), |_| Ok(())).unwrap();
+    let named: Vec<(&str, &str)> =
+        unread.iter().map(|column| (column.name.as_str(), column.kind.as_str())).collect();
+    let types = [("dose", "DECIMAL"), ("half", "FLOAT16"), ("bytes", "BYTE_ARRAY"), ("place", "group")];
+    assert_eq!(named, types);
 }
 
 #[test]

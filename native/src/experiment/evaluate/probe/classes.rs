@@ -91,8 +91,33 @@ fn scores(
         Probe::Knn => {
             let config = KnnConfig { k: neighbours(train.features.rows()), ..KnnConfig::default() };
             let (known, asked) = (Unit(train.original()), Unit(test.original()));
-            let near = config.vote(&known, labels, classes, &asked)?;
-            (near.scores, None)
+            (shares(config.vote(&known, labels, classes, &asked)?.scores), None)
         }
     })
+}
+
+/// The votes of each row as shares. Their sum depends on how near the neighbours are, so that the votes of two rows cannot be compared.
+fn shares(mut votes: Matrix) -> Matrix {
+    for row in 0..votes.rows() {
+        let sum: f64 = votes.row(row).iter().sum();
+        votes.row_mut(row).iter_mut().for_each(|vote| *vote /= sum);
+    }
+    votes
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The second row has the greater difference of votes, and the lesser share.
+    #[test]
+    fn rows_are_ranked_by_the_share_of_their_votes() {
+        let votes = Matrix::new(2, 2, vec![0.1, 0.9, 8.0, 12.0]).unwrap();
+        assert_eq!(roc_auc_of_two(&votes, &[1, 0]).unwrap(), Some(0.0));
+        let shares = shares(votes);
+        assert_eq!(shares.row(0), [0.1, 0.9]);
+        assert_eq!(shares.row(1), [0.4, 0.6]);
+        assert_eq!(roc_auc_of_two(&shares, &[1, 0]).unwrap(), Some(1.0));
+    }
 }

@@ -48,9 +48,11 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
             if let Condition::Categorical { values, .. } = &truth {
                 hits = Some(right(&predictions(&scores)?, values));
             }
-            let nonlinear_probe = NonlinearProbe::fit(section, &known, &linear_probe)?;
+            let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
             let of_nonlinear = match &nonlinear_probe {
-                Some(nonlinear_probe) => variable_metrics(&nonlinear_probe.scores(&test.rows)?, &truth)?,
+                Some(nonlinear_probe) => {
+                    variable_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?
+                }
                 None => of_linear,
             };
             metrics.extend(nonlinear(of_nonlinear));

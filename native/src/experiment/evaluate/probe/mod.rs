@@ -25,20 +25,18 @@ mod leak;
 mod nonlinear;
 pub(crate) mod objective;
 mod shape;
+mod span;
 mod watched;
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
-use simile_core::error::Result as CoreResult;
 use simile_core::eval::choice::ProbeTargets;
-use simile_core::eval::projection::Pca;
 use simile_core::eval::standardise::{Standardise, Standardised};
-use simile_core::numeric::matrix::Matrix;
-use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
 use self::fit::TrainingRows;
+use self::span::{ProbeRows, Span};
 use self::watched::{Check, Watch, Watched, unchecked};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
@@ -78,49 +76,19 @@ pub(crate) struct LabelledFeatures<'a> {
 struct Split<'a> {
     /// The features as the encoder gives them.
     features: &'a Features,
-    /// The same, standardised.
-    rows: Watched<ProbeRows<'a>>,
+    /// The same, standardised. The nonlinear probe reads these.
+    standardised: Watched<Standardised<&'a Features>>,
+    /// The same, in the span of the training images if that is small. Linear probes read these.
+    rows: Watched<ProbeRows<Standardised<&'a Features>>>,
     dataset: &'a Dataset,
-}
-
-/// Standardised features: as they are read, or projected onto the span of the training images.
-enum ProbeRows<'a> {
-    Original(Standardised<&'a Features>),
-    Projected(Matrix),
-}
-
-impl Rows for ProbeRows<'_> {
-    fn is_single(&self) -> bool {
-        true
-    }
-
-    fn rows(&self) -> usize {
-        match self {
-            Self::Original(rows) => rows.rows(),
-            Self::Projected(rows) => rows.rows(),
-        }
-    }
-
-    fn columns(&self) -> usize {
-        match self {
-            Self::Original(rows) => rows.columns(),
-            Self::Projected(rows) => rows.columns(),
-        }
-    }
-
-    fn read(&self, first: usize, out: Buffer<'_>) -> CoreResult<()> {
-        match self {
-            Self::Original(rows) => rows.read(first, out),
-            Self::Projected(rows) => rows.read(first, out),
-        }
-    }
 }
 
 impl<'a> Split<'a> {
     fn new(set: LabelledFeatures<'a>, scale: &Standardise, watch: &Watch) -> Result<Self> {
         let LabelledFeatures { features, dataset } = set;
-        let rows = watch.over(ProbeRows::Original(scale.of(features)?));
-        Ok(Self { features, rows, dataset })
+        let standardised = scale.of(features)?;
+        let rows = watch.over(ProbeRows::Original(standardised.clone()));
+        Ok(Self { features, standardised: watch.over(standardised), rows, dataset })
     }
 
     /// The features as the encoder gives them, under the watch.
@@ -128,7 +96,7 @@ impl<'a> Split<'a> {
         self.rows.watch.over(self.features)
     }
 
-    /// The images with the targets of a probe.
+    /// The images with the targets of a linear probe.
     fn training_rows(&'a self, targets: &'a ProbeTargets) -> TrainingRows<'a> {
         let (subjects, watch) = (self.dataset.subjects.as_deref(), &self.rows.watch);
         TrainingRows { rows: &self.rows, targets, subjects, watch }
@@ -215,18 +183,14 @@ pub(crate) fn measure_classes(
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
 
-/// Projects the features onto the span of those of the training images, if its dimension is far below the number of features. The
-/// weights of a penalised linear probe lie in that span, so the probe predicts the same from the projected rows, and its fit takes a
-/// fraction of the time.
+/// Lets linear probes read the features in the span of those of the training images, if that is small.
 fn projected_onto_span<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
-    let (images, features) = (train.rows.rows(), train.rows.columns());
-    if 2 * images > features {
-        return Ok((train, test));
-    }
-    let span = Pca::fit(&to_matrix(&train.rows)?, images)?;
+    let span = Span::of(&train.rows)?;
     let of = |split: Split<'a>| -> Result<Split<'a>> {
-        let rows = ProbeRows::Projected(span.project(&to_matrix(&split.rows)?)?);
-        Ok(Split { rows: split.rows.watch.over(rows), ..split })
+        Ok(match span.project(&split.rows)? {
+            None => split,
+            Some(rows) => Split { rows: split.rows.watch.over(ProbeRows::Projected(rows)), ..split },
+        })
     };
     Ok((of(train)?, of(test)?))
 }
@@ -251,9 +215,12 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe, train: usize) -> St
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use rand::RngExt as _;
     use simile_core::data::{Condition, Images};
     use simile_core::error::Error;
-    use simile_core::numeric::rows::FeatureTable;
+    use simile_core::numeric::matrix::Matrix;
+    use simile_core::numeric::rows::{FeatureTable, Rows as _};
+    use simile_core::train::{Purpose, stream};
 
     use super::*;
     use crate::config::penalty::Penalty;
@@ -337,5 +304,42 @@ mod tests {
         let (whole, few) = (read(whole), read(few));
         assert!((whole.0 - few.0).abs() < 1e-9, "{} {}", whole.0, few.0);
         assert_eq!(whole.1, few.1);
+    }
+
+    /// It read the projection, on a scale of its own, and found less: no leak at all in one case.
+    #[test]
+    fn the_nonlinear_probe_reads_the_same_of_few_images() {
+        let mut rng = stream(7, Purpose::Initialisation, 0);
+        let mut normal = || (0..12).map(|_| rng.random_range(-0.5_f64..0.5)).sum::<f64>();
+        let mixed = Matrix::from_fn(3, 200, |_, _| normal());
+        let mut set = |images: usize| {
+            let hidden = Matrix::from_fn(images, 3, |_, _| normal());
+            let of = |i: usize, j: usize| (0..3).map(|k| hidden[(i, k)] * mixed[(k, j)]).sum::<f64>();
+            let features = Matrix::from_fn(images, 200, |i, j| of(i, j) + 0.3 * normal());
+            let age = Matrix::from_fn(images, 1, |i, _| 2.0 * hidden[(i, 0)].abs());
+            let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+            let labels = (0..images).map(|i| i % 2).collect();
+            let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
+            let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
+            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+        };
+        let (train, test) = (set(100), set(300));
+        let scale = Standardise::fit(&train.0).unwrap();
+        let split = |(features, dataset)| {
+            Split::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
+        };
+        let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
+        let section = ProbeSection { condition: "age".into(), ..ProbeSection::default() };
+        let read = |(train, test): (Split<'_>, Split<'_>)| {
+            let leaks = leak::measure(&section, &train, &test).unwrap();
+            assert_eq!(leaks.fits["condition_nonlinear"].random_features, 512);
+            (leaks.metrics["condition_r2"], leaks.metrics["condition_r2_nonlinear"])
+        };
+        let (whole, few) = (both(), both());
+        let few = projected_onto_span(few.0, few.1).unwrap();
+        assert_eq!((few.0.rows.columns(), few.0.standardised.columns()), (100, 200));
+        let (whole, few) = (read(whole), read(few));
+        assert!(whole.1 > whole.0 + 0.2, "{whole:?}");
+        assert!((whole.1 - few.1).abs() < 1e-9, "{whole:?} {few:?}");
     }
 }

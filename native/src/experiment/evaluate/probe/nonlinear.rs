@@ -15,6 +15,7 @@ use simile_core::numeric::rows::{FeatureTable, Rows};
 use simile_core::train::{Purpose, stream};
 
 use super::fit::{Fitted, SEED, TrainingRows, config, part};
+use super::span::{ProbeRows, Span};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -22,25 +23,30 @@ use crate::run_folder::record::ProbeFit;
 const RANDOM_FEATURES: usize = 512;
 /// Most training images for its fit.
 const FITTED: usize = 10_000;
+/// Least deviation of a random feature, as a fraction of the largest: one that few training images activate, and hardly, would be
+/// magnified on test images so far that it alone decides.
+const LEAST_DEVIATION: f64 = 0.1;
 /// Candidate penalties: more features need stronger ones.
 const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
 
 /// A probe of rows beside their random features.
 pub(super) struct NonlinearProbe {
     features: RandomFeatures,
-    scale: Standardise,
+    form: WideForm,
     probe: FittedProbe,
     pub(super) fit: ProbeFit,
 }
 
 impl NonlinearProbe {
-    /// Fits a probe; `None` if it is not better than the linear probe.
+    /// Fits a probe to standardised rows, those of `known` before any projection: in a projection each direction would have the
+    /// same weight as any other. `None` if it is not better than the linear probe, which was fitted to the rows of `known`.
     ///
     /// # Errors
     /// If the probe cannot be fitted.
     pub(super) fn fit(
         section: &ProbeSection,
         known: &TrainingRows<'_>,
+        standardised: &dyn Rows,
         linear: &Fitted,
     ) -> Result<Option<Self>> {
         let &TrainingRows { rows, targets, subjects, .. } = known;
@@ -58,9 +64,12 @@ impl NonlinearProbe {
         )?;
 
         let mut rng = stream(SEED, Purpose::Initialisation, 0);
-        let features = RandomFeatures::draw(rows.columns(), RANDOM_FEATURES, &mut rng);
-        let (scale, wide_fitted) = standardised(&features, &fitted_part.0)?;
-        let wide_validation = scale.of(features.beside(&validation_part.0)?)?;
+        let features = RandomFeatures::draw(standardised.columns(), RANDOM_FEATURES, &mut rng);
+        let wide = |some: &[usize]| -> Result<FeatureTable> {
+            Ok(features.beside(&FeatureTable::gather(standardised, some)?)?)
+        };
+        let (form, wide_fitted) = WideForm::of(wide(&fitted)?)?;
+        let wide_validation = form.apply(wide(&validation)?)?;
         let nonlinear = Choice::among(
             &PENALTIES,
             &config,
@@ -72,34 +81,53 @@ impl NonlinearProbe {
         }
         let mut all = [fitted, validation.clone()].concat();
         all.sort_unstable();
-        let (all, of_all) = part(rows, targets, &all)?;
-        let (scale, wide) = standardised(&features, &all)?;
+        let (form, wide_all) = WideForm::of(wide(&all)?)?;
+        // The rows of two spans have different columns.
+        let from = (wide_all.columns() == wide_fitted.columns()).then_some(&nonlinear.probe);
         let config = LinearProbeConfig { regularisation: nonlinear.penalty, ..config };
-        let probe = FittedProbe::fit(&config, &known.watched(&wide), &of_all, Some(&nonlinear.probe))?;
+        let probe = FittedProbe::fit(&config, &known.watched(&wide_all), &targets.select(&all), from)?;
         let fit = ProbeFit {
             ridge: nonlinear.penalty,
             held_out: validation.len(),
             random_features: RANDOM_FEATURES,
         };
-        Ok(Some(Self { features, scale, probe, fit }))
+        Ok(Some(Self { features, form, probe, fit }))
     }
 
     /// Class scores, or predicted values, of standardised rows.
     ///
     /// # Errors
     /// If the rows have another width.
-    pub(super) fn scores(&self, rows: &dyn Rows) -> Result<Matrix> {
-        Ok(self.probe.scores(&self.scale.of(self.features.beside(rows)?)?)?)
+    pub(super) fn scores(&self, standardised: &dyn Rows) -> Result<Matrix> {
+        Ok(self.probe.scores(&self.form.apply(self.features.beside(standardised)?)?)?)
     }
 }
 
-/// Rows beside their random features, on one scale.
-fn standardised(
-    features: &RandomFeatures,
-    rows: &FeatureTable,
-) -> Result<(Standardise, Standardised<FeatureTable>)> {
-    let wide = features.beside(rows)?;
-    let scale = Standardise::fit(&wide)?;
-    let rows = scale.of(wide)?;
-    Ok((scale, rows))
+/// The form in which a linear probe reads rows beside their random features: on one scale, in the span of the training images.
+struct WideForm {
+    scale: Standardise,
+    span: Span,
+}
+
+/// Rows in such a form.
+type WideRows = ProbeRows<Standardised<FeatureTable>>;
+
+impl WideForm {
+    /// The form of training rows, and these rows in it.
+    fn of(wide: FeatureTable) -> Result<(Self, WideRows)> {
+        let inputs = wide.columns().saturating_sub(RANDOM_FEATURES);
+        let scale = Standardise::fit(&wide)?.with_least(inputs, LEAST_DEVIATION);
+        let span = Span::of(&scale.of(&wide)?)?;
+        let form = Self { scale, span };
+        let rows = form.apply(wide)?;
+        Ok((form, rows))
+    }
+
+    fn apply(&self, wide: FeatureTable) -> Result<WideRows> {
+        let rows = self.scale.of(wide)?;
+        Ok(match self.span.project(&rows)? {
+            None => ProbeRows::Original(rows),
+            Some(projected) => ProbeRows::Projected(projected),
+        })
+    }
 }
