@@ -3,7 +3,8 @@
 # collects them. On the login node, in a folder that all nodes see:
 #
 #   examples/slurm/submit.sh reproduce cclk-table3 --data /data/mnist --seeds 3
-#   examples/slurm/submit.sh sweep scans.toml --data /data/scans --set data.validation=1000 --grid train.batch=128,256
+#   examples/slurm/submit.sh sweep hospital.toml --data /data/scans --variant "hide hospital" \
+#     --set data.validation=400 --grid train.batch=128,256
 #
 # Runs that have finished are left out, so that the same command submits what is still missing. Runs that begin with the
 # encoder of others are an array of their own, which waits for these. SBATCH_PARTITION, SBATCH_TIMELIMIT and the like are

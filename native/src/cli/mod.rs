@@ -104,7 +104,7 @@ pub(crate) struct Train {
     pub(crate) own: OwnPictures,
     #[command(flatten)]
     pub(crate) devices: Devices,
-    /// The run folder; must be new or empty [default: runs/NAME]
+    /// The run folder; must be new or empty [default: runs/NAME, or runs/NAME-2, ... if that is taken]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Seed of initial weights, order, augmentation and generated data

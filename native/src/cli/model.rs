@@ -23,7 +23,8 @@ use crate::data::settings::Broken;
 
 Vectors may be of any program. A row of the table belongs to each, in the same order: its class,
 attributes to look for, and `train` or `test` in a column `split`; without that a fifth of the rows
-is held out. Parquet that `simile embed RUN` writes holds them itself.")]
+is held out. Nothing can check the order of .npy, which has no names: in a wrong one nothing leaks.
+Parquet that `simile embed RUN` writes holds class and attributes itself.")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL", required_unless_present = "vectors")]

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use simile_tests::skipped;
 
 use crate::runs::assert_same_end;
-use crate::{ONE_THREAD, place, simile};
+use crate::{ONE_THREAD, newcomer, place, simile, stdout};
 
 /// A sweep of two runs with this number of steps.
 fn sweep<'a>(out: &'a str, iterations: &'a str) -> Vec<&'a str> {
@@ -105,6 +105,43 @@ fn gnu_parallel_runs_a_sweep() {
     assert!(output.status.success() && text(&output).contains("Best by validation"), "{}", text(&output));
     assert_eq!(fs::read_to_string(place.path().join("parallel.log")).unwrap().lines().count(), 2);
     assert_same_runs(place.path(), "swept", iterations);
+}
+
+#[test]
+fn the_job_of_kubernetes_has_an_index_for_every_run_of_its_command() {
+    let job = fs::read_to_string(repository().join("examples/kubernetes/runs.yaml")).unwrap();
+    let (_, after) = job.split_once("args:\n").unwrap();
+    let arguments = after.lines().map_while(|line| line.trim_start().strip_prefix("- "));
+    let arguments = arguments.filter(|argument| !argument.starts_with("--task"));
+    let place = place();
+    let runs = stdout(place.path(), &arguments.chain(["--list"]).collect::<Vec<_>>()).lines().count();
+    assert!(job.contains(&format!("  completions: {runs}\n")), "{runs} runs");
+}
+
+/// The commands at the head of a script of `examples`, which go on after a backslash.
+fn shown(script: &str) -> Vec<String> {
+    let text = fs::read_to_string(repository().join("examples").join(script)).unwrap();
+    let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).collect();
+    let joined = head.join("\n").replace("\\\n", " ");
+    let commands = joined.lines().filter_map(|line| line.split_once(script)?.1.strip_prefix(' '));
+    commands.map(|arguments| arguments.replace("/data/", "")).collect()
+}
+
+#[test]
+fn the_commands_that_the_scripts_show_have_runs() {
+    let place = place();
+    newcomer::scans(place.path(), 24);
+    stdout(place.path(), &["init", "scans", "--hide", "hospital", "--out", "hospital.toml"]);
+    for (script, commands) in [("slurm/submit.sh", 2), ("parallel/run.sh", 1)] {
+        let shown = shown(script);
+        assert_eq!(shown.len(), commands, "{script}: {shown:?}");
+        for command in shown {
+            let line = format!("{} {command} --list", simile_tests::program().display());
+            let output = run(place.path(), Path::new("sh"), &["-c", &line]);
+            let said = text(&output);
+            assert!(output.status.success() && said.contains("missing"), "{script}: {command}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Every command of the README and of the book is run as it stands, each page in a folder of its own. `simile` and
-//! `cargo run` stand for the program at the scale of a smoke test; [`NOT_RUN`] has the commands that cannot run here.
+//! `cargo run` stand for the program at the scale of a smoke test, and it lists the runs that a script of `examples` would
+//! do; [`NOT_RUN`] has the commands that cannot run here.
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use std::sync::Mutex;
 use crate::{ONE_THREAD, newcomer, place};
 
 /// Parts of commands that are not run, with the reason.
-const NOT_RUN: [(&str, &str); 13] = [
+const NOT_RUN: [(&str, &str); 12] = [
     ("cargo install", "compiles for many minutes; the tests have the program that cargo built for them"),
     (
         "reproduce difficulty-digits",
@@ -31,7 +32,6 @@ const NOT_RUN: [(&str, &str); 13] = [
     ("cuda:0", "needs several GPUs; `several.rs` and `tests/devices` share steps among other devices"),
     ("mpirun", "needs CIFAR-10; `mpi.rs` starts processes on drawn digits"),
     ("srun", "needs a cluster; `cluster.rs` has a Slurm on loopback where that is installed"),
-    ("examples/", "needs Slurm or GNU parallel; `cluster.rs` runs the scripts where these are installed"),
 ];
 
 /// A fenced block of a page.
@@ -174,6 +174,14 @@ fn run(place: &Path, command: &str, at: &str) {
     assert!(!said.contains("panicked"), "{at}: `{command}`\n{said}");
 }
 
+/// A command that a script of `examples` takes as its arguments is listed instead: the script needs Slurm or GNU parallel, and
+/// `cluster.rs` runs it where these are installed.
+fn listed(command: &str) -> String {
+    let Some((before, script)) = command.split_once("examples/") else { return command.to_owned() };
+    let (_, arguments) = script.split_once(' ').unwrap();
+    format!("{before}simile {arguments} --list")
+}
+
 /// Runs the commands of a page, and adds to `left_out` the places of [`NOT_RUN`] that it needs.
 fn run_page(page: &Path, left_out: &Mutex<BTreeSet<usize>>) {
     let blocks = blocks(page);
@@ -194,7 +202,7 @@ fn run_page(page: &Path, left_out: &Mutex<BTreeSet<usize>>) {
         for command in commands(&block.text) {
             match NOT_RUN.iter().position(|(part, _)| command.contains(part)) {
                 Some(reason) => drop(left_out.lock().unwrap().insert(reason)),
-                None => run(place.path(), &command, &format!("{name}, line {}", block.line)),
+                None => run(place.path(), &listed(&command), &format!("{name}, line {}", block.line)),
             }
         }
     }
