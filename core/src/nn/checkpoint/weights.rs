@@ -154,7 +154,7 @@ impl Weights {
                 .unwrap_or_else(|| parts.iter().fold(name, |name, (theirs, ours)| name.replace(ours, theirs)))
         };
         let mut imported =
-            self.assembled(metadata, prefix, device).map_err(|error| error.renamed(&of_file))?;
+            self.assembled(metadata, prefix, device).map_err(|error| error.renamed(of_file))?;
         for names in [&mut imported.unused, &mut imported.resampled] {
             *names = std::mem::take(names).into_iter().map(&of_file).collect();
         }
@@ -396,7 +396,7 @@ mod tests {
         weights.insert(&gate, vec![1], vec![1.0]).unwrap();
         let text = message(weights.clone());
         assert!(text.contains(&format!("`{gate}`")), "{text}");
-        assert_eq!(weights.leave_out(&gate), [gate.clone()]);
+        assert_eq!(weights.leave_out(&gate), std::slice::from_ref(&gate));
         weights.insert(&format!("{block}.mlp.3.bias"), vec![3], vec![1.0; 3]).unwrap();
         let text = message(weights);
         assert!(text.contains(&format!("`{block}.mlp.3.bias` has shape")), "{text}");

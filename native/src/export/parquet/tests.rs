@@ -85,13 +85,16 @@ fn a_column_of_booleans_is_a_category() {
     assert_eq!(read, [("smokes".to_owned(), cells)]);
 }
 
+/// Columns by their names.
+type Columns = Vec<(String, Cells)>;
+
 /// The columns that are read from a file with these columns of integers: each by its type and name in the schema, and its values.
-fn integers(columns: &[(&str, [i64; 2])]) -> Result<Vec<(String, Cells)>> {
+fn integers(columns: &[(&str, [i64; 2])]) -> Result<Columns> {
     Ok(integers_and_unread(columns)?.0)
 }
 
 /// The same, and the columns that are not read.
-fn integers_and_unread(columns: &[(&str, [i64; 2])]) -> Result<(Vec<(String, Cells)>, Vec<Unread>)> {
+fn integers_and_unread(columns: &[(&str, [i64; 2])]) -> Result<(Columns, Vec<Unread>)> {
     let fields: String = columns.iter().map(|(field, _)| format!("required {field}; ")).collect();
     let schema = Arc::new(parse_message_type(&format!("message table {{ {fields}}}")).unwrap());
     let properties = Arc::new(WriterProperties::builder().build());
