@@ -243,6 +243,22 @@ fn lonely(label: &str, classes: &[(String, usize)], thing: &str) -> Option<Strin
     })
 }
 
+/// Checks that the cells of the column of the class have several values.
+///
+/// # Errors
+/// A usage error names the file, the column and the only value.
+pub(crate) fn check_classes<S: AsRef<str>>(column: &str, cells: &[S], origin: &str) -> Result<()> {
+    let Some((first, others)) = cells.split_first() else { return Ok(()) };
+    if others.is_empty() || others.iter().any(|cell| cell.as_ref() != first.as_ref()) {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "{origin}: the column of the class, `{column}`, is `{}` in all {} rows; a classifier needs at least two classes",
+        first.as_ref(),
+        cells.len()
+    )))
+}
+
 /// Values with their counts, sorted by name.
 pub(crate) fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -95,7 +95,7 @@ impl Annotations {
             .map(|(name, cells)| (name.as_str(), cells))
             .collect();
 
-        check_classes("class", &class, origin)?;
+        columns::check_classes("class", &class, origin)?;
         let (labels, classes) = numbered(class.iter().map(String::as_str));
         let parts: Vec<Part> = match split {
             Some(cells) => cells.iter().map(|cell| part(cell, origin)).collect::<Result<_>>()?,
@@ -170,22 +170,6 @@ fn say_unread(
         }
     }
     Ok(said)
-}
-
-/// Checks that the cells of the column of the class have several values.
-///
-/// # Errors
-/// A usage error names the file, the column and the only value.
-pub(super) fn check_classes<S: AsRef<str>>(column: &str, cells: &[S], origin: &str) -> Result<()> {
-    let Some((first, others)) = cells.split_first() else { return Ok(()) };
-    if others.is_empty() || others.iter().any(|cell| cell.as_ref() != first.as_ref()) {
-        return Ok(());
-    }
-    Err(usage(format_args!(
-        "{origin}: the column of the class, `{column}`, is `{}` in all {} rows; a classifier needs at least two classes",
-        first.as_ref(),
-        cells.len()
-    )))
 }
 
 fn append(whole: &mut [(String, Cells)], columns: Vec<(String, Cells)>) -> Result<()> {

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::annotations::check_classes;
 use crate::columns::split::{self, Split};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
 use crate::config::explain::suggestion;
@@ -48,7 +47,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     if let Some(wanted) = wanted {
         of_name(wanted)?;
     }
-    check_classes(class, &cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
+    columns::check_classes(class, &cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
     let file = named(&header, &FILES);
     let split = part_column(&header, &rows, class)
         .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
