@@ -2,11 +2,8 @@
 
 use burn::tensor::DType;
 use serde_json::json;
-use simile_core::error::{Error, Result as CoreResult};
-use simile_core::loss;
-use simile_core::loss::Evaluation;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::requests::{self, Request};
+use simile_core::requests::{InputValues, LossRequest, Request};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -73,45 +70,17 @@ pub async fn differentiate(
     device: &Device,
 ) -> Result<Differentiated, JsError> {
     let device = device.inner.clone();
-    let mut case = Request::parse(&document)?;
-    let objective = loss::build(&case.objective, case.variant.as_deref(), case.params.clone())?;
-    let mut batch = case.batch(&device, DType::F32)?;
-    let views =
-        [("view_a", rows("view_a", &view_a, columns)?), ("view_b", rows("view_b", &view_b, columns)?)];
-    for (name, view) in &views {
-        batch = batch.with_matrix(name, view.clone(), &device, DType::F32);
+    let mut request = LossRequest::of(&Request::parse(&document)?)?;
+    for (name, view) in [("view_a", view_a), ("view_b", view_b)] {
+        let values = view.iter().map(|&value| f64::from(value)).collect();
+        let rows = Matrix::new(view.len() / columns.max(1), columns, values)?;
+        request.inputs.insert(name.to_owned(), InputValues::Rows(rows));
     }
-    let Evaluation { loss, mut gradients, .. } = objective.evaluate(&batch)?;
+    let mut differentiated = request.differentiate(&device, DType::F32).await?;
     let mut by = |name: &str| {
-        let missing = || JsError::new(&format!("{} has no gradient by {name}", case.objective));
-        gradients.remove(name).ok_or_else(missing)
+        let missing = || JsError::new(&format!("{} has no gradient by {name}", request.objective));
+        let gradient = differentiated.gradients.remove(name).ok_or_else(missing)?;
+        Ok::<Vec<f32>, JsError>(gradient.data().iter().map(|&value| value as f32).collect())
     };
-    let (by_a, by_b) = (by("view_a")?, by("view_b")?);
-    let read = requests::read(vec![loss.unsqueeze(), by_a, by_b]).await?;
-    if read.iter().any(|matrix| matrix.first_not_finite().is_some()) {
-        case.inputs.extend(views.map(|(name, view)| (name.to_owned(), json!(view))));
-        return Err(refusal(&case, &device).await);
-    }
-    let [loss, by_a, by_b] = read.as_slice() else {
-        return Err(JsError::new("the device returned too few results"));
-    };
-    let values = |matrix: &Matrix| matrix.data().iter().map(|&value| value as f32).collect();
-    Ok(Differentiated { loss: loss[(0, 0)], by_a: values(by_a), by_b: values(by_b) })
-}
-
-/// The error of a case whose result is not finite. `evaluate` names the number that most likely causes that.
-async fn refusal(case: &Request, device: &burn::tensor::Device) -> JsError {
-    match case.run(device, DType::F32, None).await {
-        Err(error) => error.into(),
-        Ok(_) => JsError::new(&format!("`{}`: its result is not a finite number", case.objective)),
-    }
-}
-
-fn rows(name: &str, view: &[f32], columns: usize) -> CoreResult<Matrix> {
-    let values = view.iter().map(|&value| f64::from(value)).collect();
-    let matrix = Matrix::new(view.len() / columns.max(1), columns, values)?;
-    match matrix.first_not_finite() {
-        Some(row) => Err(Error::NotFinite { input: name.into(), row }),
-        None => Ok(matrix),
-    }
+    Ok(Differentiated { by_a: by("view_a")?, by_b: by("view_b")?, loss: differentiated.loss })
 }

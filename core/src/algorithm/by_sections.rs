@@ -61,10 +61,10 @@ impl BySections {
     pub(super) fn backward(
         mut self,
         model: &Model,
-        of_projections: [Option<Tensor<2>>; 2],
+        grad_projections: [Option<Tensor<2>>; 2],
         mut hand_over: impl FnMut(GradientsParams),
     ) -> Result<()> {
-        let mut loss = passes::surrogate_loss(self.projections().into_iter().zip(of_projections));
+        let mut loss = passes::surrogate_loss(self.projections().into_iter().zip(grad_projections));
         while let (Some(of_section), Some(SectionPass { inputs, .. })) = (loss.take(), self.0.pop()) {
             let mut gradients = passes::backward(of_section)?;
             hand_over(GradientsParams::from_module(&mut gradients, model));
@@ -125,9 +125,9 @@ mod tests {
     }
 
     /// The gradient of each parameter, in the order of the network.
-    struct Found<'g>(&'g [GradientsParams], Vec<Vec<f32>>);
+    struct ParameterGradients<'g>(&'g [GradientsParams], Vec<Vec<f32>>);
 
-    impl ModuleVisitor for Found<'_> {
+    impl ModuleVisitor for ParameterGradients<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let of_param: Vec<_> =
                 self.0.iter().filter_map(|gradients| gradients.get::<D>(param.id)).collect();
@@ -144,7 +144,7 @@ mod tests {
         grads: &[GradientsParams],
     ) -> Vec<Vec<f32>> {
         let [of_a, of_b] = embeddings.split();
-        let mut gradients = Found(grads, Vec::new());
+        let mut gradients = ParameterGradients(grads, Vec::new());
         model.visit(&mut gradients);
         let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
         let running = tensors.filter(|tensor| tensor.name.contains("running"));

@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{KeptRows, Meaning, Method, Parts};
+use super::method::{KeptRows, Meaning, Method, Onset, Parts};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
@@ -157,6 +157,11 @@ impl AlgorithmConfig {
     /// The settings of the objective cannot be read.
     pub fn rows_kept(&self, objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
         self.method().rows_kept(objective)
+    }
+
+    /// The parts of the method that begin to act after a number of steps.
+    pub fn onsets(&self) -> Vec<Onset> {
+        self.method().onsets()
     }
 
     /// The samples that the method computes at once, if devices and processes can share them.

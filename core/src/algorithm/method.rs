@@ -34,6 +34,17 @@ pub struct KeptRows {
     pub times: usize,
 }
 
+/// A part of a method that begins to act after a number of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Onset {
+    /// The key that counts the steps.
+    pub key: &'static str,
+    /// Their number.
+    pub steps: u64,
+    /// The part and what it lacks before, such as `the prototypes are not trained`.
+    pub before: &'static str,
+}
+
 /// A key of a method's settings, and its meaning: a sentence with unit, range and default.
 pub(super) type Meaning = (&'static str, &'static str);
 
@@ -76,6 +87,11 @@ pub(super) trait Method: Debug {
     /// The settings of the objective cannot be read.
     fn rows_kept(&self, _objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
         Ok(Vec::new())
+    }
+
+    /// The parts that begin to act after a number of steps.
+    fn onsets(&self) -> Vec<Onset> {
+        Vec::new()
     }
 
     /// The scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if the objective compares

@@ -92,7 +92,7 @@ pub use grad_cache::GradCache;
 pub use jtt::{Jtt, JttSettings, JttStage};
 pub use lff::{Lff, LffSettings};
 pub use lnl::{Lnl, LnlSettings};
-pub use method::{KeptRows, class_scores};
+pub use method::{KeptRows, Onset, class_scores};
 pub use moco::{MocoSettings, MomentumContrast};
 pub use rebias::{Rebias, RebiasSettings};
 pub use single::{Single, SingleSettings};

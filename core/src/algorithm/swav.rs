@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::method::{KeptRows, Meaning, Method, Parts, at_least_one};
+use super::method::{KeptRows, Meaning, Method, Onset, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
@@ -260,6 +260,17 @@ impl Method for SwavSettings {
             KeptRows { key: "method.prototypes", count: self.prototypes, times: 1 },
             KeptRows { key: "method.queue", count: self.queue, times: crops_for_assign.len() },
         ])
+    }
+
+    fn onsets(&self) -> Vec<Onset> {
+        let frozen = Onset {
+            key: "method.frozen_steps",
+            steps: self.frozen_steps,
+            before: "the prototypes are not trained",
+        };
+        let queue =
+            Onset { key: "method.queue_from", steps: self.queue_from, before: "the queue is not filled" };
+        vec![frozen, queue]
     }
 }
 

@@ -291,7 +291,7 @@ mod tests {
         assert!(
             (0..25).all(|subject| (1..4).all(|i| split.parts[4 * subject] == split.parts[4 * subject + i]))
         );
-        // What is held out of the rest has other subjects, too.
+        // Pictures held out of the rest have other subjects, too.
         let split = split.hold_out(Part::Train, Part::Validation, 10, 4).unwrap();
         let test = split.select(&split.of(Part::Test));
         let dataset = test.into_dataset(Images::new(1, 1, 1, vec![0; 28]).unwrap()).unwrap();

@@ -161,7 +161,7 @@ fn gradient(joint: &Matrix, positions: &Matrix, exaggeration: f64) -> Matrix {
     let together = PAIRS.div_ceil(count);
     let part = |first: usize| -> Vec<Forces> { (first..count.min(first + together)).map(on).collect() };
     let forces = parallel::map((0..count).step_by(together), part).concat();
-    // Without the 1 by which a point is near itself.
+    // Each point counts itself with a nearness of 1, which the sum leaves out.
     let sum: f64 = forces.iter().map(|forces| forces.near - 1.0).sum();
     Matrix::from_fn(count, 2, |i, k| {
         4.0 * (exaggeration * forces[i].attraction[k] - forces[i].repulsion[k] / sum)

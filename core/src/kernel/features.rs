@@ -14,13 +14,13 @@ impl Kernel {
         match *self {
             Self::Linear { scale } => scale > 0.0,
             Self::Cosine => true,
-            Self::Polynomial { gamma, offset, scale, .. } => offset == 0.0 && gamma > 0.0 && scale > 0.0,
+            Self::Polynomial { gamma, offset, scale, .. } => offset >= 0.0 && gamma > 0.0 && scale > 0.0,
             _ => false,
         }
     }
 
     /// Features `phi` with few columns and `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
-    /// polynomial without offset. `None` for the others, or if there would be as many columns as rows.
+    /// polynomial. `None` for the others, or if there would be as many columns as rows.
     pub fn features(&self, z: &Matrix) -> Option<Matrix> {
         if !self.has_features() {
             return None;
@@ -36,8 +36,8 @@ impl Kernel {
         let features = match self {
             Self::Linear { scale } => scaled(&|_| scale.sqrt().recip()),
             Self::Cosine => scaled(&|row| dot(row, row).sqrt().max(COSINE_EPSILON).recip()),
-            Self::Polynomial { gamma, degree, scale, .. } => {
-                let mut monomials = monomials(z, *degree)?;
+            Self::Polynomial { gamma, offset, degree, scale } => {
+                let mut monomials = monomials(&with_offset(z, offset / gamma), *degree)?;
                 let factor = (gamma.powi(i32::try_from(*degree).ok()?) / scale).sqrt();
                 monomials.data_mut().iter_mut().for_each(|v| *v *= factor);
                 monomials
@@ -46,6 +46,13 @@ impl Kernel {
         };
         (features.columns() < z.rows()).then_some(features)
     }
+}
+
+/// The rows of `z` with a column more if `offset` is not 0, so that inner products are larger by it.
+fn with_offset(z: &Matrix, offset: f64) -> Matrix {
+    let columns = z.columns() + usize::from(offset > 0.0);
+    let value = |i, j| if j < z.columns() { z[(i, j)] } else { offset.sqrt() };
+    Matrix::from_fn(z.rows(), columns, value)
 }
 
 /// Products of `degree` columns, each weighted by the square root of its multinomial coefficient, so that inner
@@ -87,8 +94,9 @@ mod tests {
     #[test]
     fn inner_products_of_features_are_the_kernel() {
         let z = Matrix::from_fn(30, 3, |i, j| ((i * 7 + j * 5) % 11) as f64 / 4.0 - 1.0);
-        let polynomial = Kernel::Polynomial { gamma: 0.5, offset: 0.0, degree: 3, scale: 2.0 };
-        for kernel in [Kernel::Linear { scale: 3.0 }, Kernel::Cosine, polynomial] {
+        let polynomial = |offset, degree| Kernel::Polynomial { gamma: 0.5, offset, degree, scale: 2.0 };
+        let polynomials = [polynomial(0.0, 3), polynomial(1.5, 3), polynomial(0.7, 2)];
+        for kernel in [Kernel::Linear { scale: 3.0 }, Kernel::Cosine].into_iter().chain(polynomials) {
             let features = kernel.features(&z).unwrap();
             let gram = kernel.gram(&z);
             for i in 0..30 {
@@ -102,8 +110,8 @@ mod tests {
     #[test]
     fn kernels_without_few_features_have_none() {
         let z = Matrix::from_fn(30, 3, |i, j| (i + j) as f64);
-        let offset = Kernel::Polynomial { gamma: 1.0, offset: 1.0, degree: 2, scale: 1.0 };
-        assert!(offset.features(&z).is_none());
+        let negative = Kernel::Polynomial { gamma: 1.0, offset: -1.0, degree: 2, scale: 1.0 };
+        assert!(negative.features(&z).is_none());
         assert!(Kernel::rbf(1.0).features(&z).is_none());
         assert!(Kernel::Cosine.features(&z.select(&[0, 1, 2])).is_none());
         let wide = Matrix::from_fn(5000, 40, |i, j| (i + j) as f64);

@@ -22,6 +22,15 @@ pub trait Peers: Debug + Send + Sync {
     /// Number of processes, at least 1.
     fn count(&self) -> usize;
 
+    /// Waits until all processes have arrived, which may be minutes later, and leaves the processor to others until then. All
+    /// processes make this call if one does. By default it returns at once, and the call after it waits.
+    ///
+    /// # Errors
+    /// A process cannot be reached.
+    fn wait_for_all(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Gathers the numbers of all processes, those of rank 0 first. `counts` is the number of values from each process.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 
+use super::Request;
 use super::finite::{compare, gradient_name, refused, visit};
 use super::input_values::{InputValues, check_views};
 use super::outcome::read;
@@ -40,6 +41,26 @@ pub struct Differentiated {
 }
 
 impl LossRequest {
+    /// The objective and the inputs of a case, to which a program adds further inputs. Inputs that other objectives alone read are
+    /// left out.
+    ///
+    /// # Errors
+    /// The objective is unknown, or no objective reads an input, or an input is not finite or has the wrong form; the error names it.
+    pub fn of(case: &Request) -> Result<Self> {
+        let spec = loss::spec(&case.objective)?;
+        case.check_names(spec)?;
+        let read = case.given().filter(|(name, _)| spec.reads(name));
+        let inputs =
+            read.map(|(name, value)| InputValues::parse(name, value).map(|values| (name.clone(), values)));
+        Ok(Self {
+            objective: case.objective.clone(),
+            variant: case.variant.clone(),
+            params: case.params.clone(),
+            inputs: inputs.collect::<Result<_>>()?,
+            unit_rows: case.has_unit_rows()?,
+        })
+    }
+
     /// Computes the loss and its gradients with respect to every input that the objective does not take as a constant.
     ///
     /// # Errors
@@ -109,7 +130,6 @@ async fn on_host(evaluation: Evaluation) -> Result<Differentiated> {
 mod tests {
     use serde_json::json;
 
-    use super::super::Request;
     use super::*;
 
     fn loss_request(objective: &str, inputs: &[(&str, InputValues)]) -> LossRequest {
@@ -163,6 +183,21 @@ mod tests {
             [("view_a", view(0.0)), ("view_b", view(0.4)), ("view_d", view(0.8)), ("view_c", view(0.6))];
         let several = LossRequest { params: Value::Null, ..loss_request("decoupled-uniformity", &many) };
         assert!(run(&several, DType::F64).is_ok(), "a fourth view is one of `view_c` and so on");
+    }
+
+    #[test]
+    fn a_case_gives_its_inputs_and_its_misspelt_ones_are_named() {
+        let of = |inputs: &str| {
+            let document = format!(r#"{{"objective": "nt-xent", "inputs": {{{inputs}}}}}"#);
+            LossRequest::of(&Request::parse(&document).unwrap())
+        };
+        let request = of(r#""z": [1, 2], "labels": null, "inputs_normalised": true"#).unwrap();
+        assert!(request.inputs.is_empty() && request.unit_rows, "{request:?}");
+        let view = of(r#""view_b": [[1, 2]]"#).unwrap();
+        assert_eq!(view.inputs["view_b"], InputValues::Rows(Matrix::from_fn(1, 2, |_, j| j as f64 + 1.0)));
+        let text = of(r#""lables": [0, 1]"#).unwrap_err().to_string();
+        assert!(text.contains("unknown input `lables`; known: "), "{text}");
+        assert!(of(r#""inputs_normalised": 1"#).is_err());
     }
 
     #[test]

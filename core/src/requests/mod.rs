@@ -31,7 +31,7 @@ use self::input::parse_condition;
 pub use self::input_values::InputValues;
 use self::input_values::{check_views, has_views};
 pub use self::loss_request::{Differentiated, LossRequest};
-pub use self::outcome::{Outcome, read};
+pub use self::outcome::Outcome;
 
 /// Runs a case that is not an objective, from its `params` and `inputs`.
 pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
@@ -199,18 +199,22 @@ impl Request {
     ///
     /// # Errors
     /// An input is not finite or has the wrong shape; the error names it.
-    pub fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
-        let mut batch = Batch::default();
-        for (name, value) in self.given() {
-            batch = match name.as_str() {
-                UNIT_ROWS => {
-                    let is_flag = || Error::shape(UNIT_ROWS, "true or false", value.to_string());
-                    batch.with_unit_rows(value.as_bool().ok_or_else(is_flag)?)
-                }
-                name => InputValues::parse(name, value)?.add_to(batch, name, device, dtype)?,
-            };
+    fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
+        let mut batch = Batch::default().with_unit_rows(self.has_unit_rows()?);
+        for (name, value) in self.given().filter(|(name, _)| *name != UNIT_ROWS) {
+            batch = InputValues::parse(name, value)?.add_to(batch, name, device, dtype)?;
         }
         Ok(batch)
+    }
+
+    /// True if the embeddings are unit rows.
+    fn has_unit_rows(&self) -> Result<bool> {
+        match self.inputs.get(UNIT_ROWS) {
+            None | Some(Value::Null) => Ok(false),
+            Some(value) => {
+                value.as_bool().ok_or_else(|| Error::shape(UNIT_ROWS, "true or false", value.to_string()))
+            }
+        }
     }
 }
 

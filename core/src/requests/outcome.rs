@@ -69,7 +69,7 @@ fn on_device(value: &Aux) -> Option<Tensor<2>> {
 ///
 /// # Errors
 /// The device failed.
-pub async fn read(tensors: Vec<Tensor<2>>) -> Result<Vec<Matrix>> {
+pub(super) async fn read(tensors: Vec<Tensor<2>>) -> Result<Vec<Matrix>> {
     let data = all_values(tensors).await.map_err(|reason| failed(&reason))?;
     data.iter().map(Matrix::from_data).collect()
 }

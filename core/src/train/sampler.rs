@@ -125,8 +125,9 @@ impl WeightedSampler {
     }
 }
 
-/// The sampling weights of BiasCon: `1 / p(bias | label)`, at most `most` times the smallest of these weights, 10
-/// as released (Hong and Yang, 2021). Probabilities are fractions of the training set.
+/// The sampling weights of BiasCon (Hong and Yang, 2021): `1 / p(bias | label)`, at most `most` times the smallest of these
+/// weights. Probabilities are fractions of the training set. As released `most` is 10 on BiasedMNIST and UTKFace, and on
+/// CelebA 30 for blond hair and 50 for make-up.
 ///
 /// # Errors
 /// The lists differ in length, or `most` is below 1.

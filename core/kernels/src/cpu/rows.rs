@@ -129,6 +129,7 @@ fn normalise(row: &mut [f32]) -> f32 {
     })
 }
 
+/// `exp(x)`, where `x` is a number of a row minus the largest one. It is never above 0, so it needs a lower limit alone.
 #[inline(always)]
 fn exp_or_zero(x: f32) -> f32 {
     // The comparison lets NaN pass through, `max` would not.

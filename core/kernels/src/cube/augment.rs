@@ -1,11 +1,12 @@
-//! Views of images: the source of each pixel, and its colours.
+//! Views of images: the source of each pixel, and the order of its colour changes.
 //!
 //! A cube processes a part of the pixels of one view with all their channels. Contrast needs the mean grey of a
 //! whole image, so the steps from contrast on are a separate kernel.
 
 use cubecl::prelude::*;
 
-use crate::cpu::augment::{CONTRAST, COSINE, FLIPPED, GREY, LUMINANCE, NUMBERS, RADIUS, SINE, STEPS};
+use super::colour::{cut, grey, mix, step};
+use crate::cpu::augment::{CONTRAST, COSINE, FLIPPED, GREY, NUMBERS, RADIUS, SINE, STEPS};
 
 /// Units of a cube.
 pub(crate) const UNITS: usize = 256;
@@ -15,11 +16,6 @@ const EACH: usize = 8;
 pub(crate) const PART: usize = UNITS * EACH;
 /// Number of views along the second axis of cubes; further views are along the third axis.
 pub(crate) const FOLD: usize = 32_768;
-
-#[cube]
-fn cut(value: f32) -> f32 {
-    value.clamp(0.0_f32, 1.0_f32)
-}
 
 #[cube]
 fn larger(a: i32, b: i32) -> i32 {
@@ -58,73 +54,6 @@ fn weight(j: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
         tap_weight = ((2.5_f32 - 0.5_f32 * x) * x - 4.0_f32) * x + 2.0_f32;
     }
     tap_weight
-}
-
-/// The grey of a colour.
-#[cube]
-fn grey(red: f32, green: f32, blue: f32) -> f32 {
-    let of_red = comptime!(LUMINANCE[0]);
-    let of_green = comptime!(LUMINANCE[1]);
-    let of_blue = comptime!(LUMINANCE[2]);
-    red * of_red + green * of_green + blue * of_blue
-}
-
-/// `factor` of a colour and `added` of its grey.
-#[cube]
-fn mix(values: &mut Array<f32>, factor: f32, added: f32) {
-    let base = added * grey(values[0usize], values[1usize], values[2usize]);
-    #[unroll]
-    for channel in 0..3usize {
-        values[channel] = cut(values[channel] * factor + base);
-    }
-}
-
-/// Turns the hue by `turn` sectors of the colour circle's six.
-#[cube]
-fn turn_hue(values: &mut Array<f32>, turn: f32) {
-    let red = values[0usize];
-    let green = values[1usize];
-    let blue = values[2usize];
-    let value = red.max(green).max(blue);
-    let chroma = value - red.min(green).min(blue);
-    let mut divisor = chroma + 0.0_f32;
-    if chroma == 0.0_f32 {
-        divisor = 1.0_f32;
-    }
-    // The position on the circle, counted from the largest channel.
-    let mut sector = 4.0_f32 + (red - green) / divisor;
-    if red == value {
-        sector = (green - blue) / divisor;
-    } else if green == value {
-        sector = 2.0_f32 + (blue - red) / divisor;
-    }
-    sector += turn;
-    if sector < 0.0_f32 {
-        sector += 6.0_f32;
-    }
-    if sector >= 6.0_f32 {
-        sector -= 6.0_f32;
-    }
-    let of_red = (sector - 3.0_f32).abs() - 1.0_f32;
-    let of_green = 2.0_f32 - (sector - 2.0_f32).abs();
-    let of_blue = 2.0_f32 - (sector - 4.0_f32).abs();
-    values[0usize] = cut(value + (cut(of_red) - 1.0_f32) * chroma);
-    values[1usize] = cut(value + (cut(of_green) - 1.0_f32) * chroma);
-    values[2usize] = cut(value + (cut(of_blue) - 1.0_f32) * chroma);
-}
-
-/// A colour change that only needs the pixel itself.
-#[cube]
-fn step(values: &mut Array<f32>, kind: f32, factor: f32) {
-    if kind == 1.0_f32 {
-        mix(values, factor, 0.0_f32);
-    }
-    if kind == 3.0_f32 {
-        mix(values, factor, 1.0_f32 - factor);
-    }
-    if kind == 4.0_f32 {
-        turn_hue(values, factor);
-    }
 }
 
 /// The window of an image that fills a view, and the size of the view.

@@ -6,6 +6,7 @@
 )]
 
 pub(crate) mod augment;
+mod colour;
 pub(crate) mod norm;
 pub(crate) mod pairs;
 pub(crate) mod rows;

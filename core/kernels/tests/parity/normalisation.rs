@@ -5,7 +5,7 @@ use crate::devices::{assert_close, noise, targets, values};
 const EPSILON: f64 = 1e-5;
 
 /// Output, mean, variance, and the gradients of `x`, gain and shift.
-type Found = [Vec<f64>; 6];
+type Outcome = [Vec<f64>; 6];
 
 type Operation<const D: usize> = fn(Tensor<D>, Tensor<1>, Tensor<1>) -> (Tensor<D>, Tensor<1>, Tensor<1>);
 
@@ -14,7 +14,7 @@ fn run<const D: usize>(
     shape: [usize; D],
     (device, dtype): (&Device, DType),
     operation: Operation<D>,
-) -> Found {
+) -> Outcome {
     fn leaf<const D: usize>(values: &[f64], shape: [usize; D], place: (&Device, DType)) -> Tensor<D> {
         Tensor::from_data(TensorData::new(values.to_vec(), shape), place).require_grad()
     }

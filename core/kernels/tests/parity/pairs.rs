@@ -253,9 +253,9 @@ fn candidates_without_anchors_have_a_gradient_of_zeros() {
         let candidates = target.leaf(&noise(9 * 4, 2), [9, 4]).without_autodiff();
         let comparison = Comparison::new([LogSumExp::over_all()], 2.0);
         let sums = PairSums::across(none(4), candidates, PairWeights::Ones, comparison);
-        let (of_anchors, of_candidates) = sums.pull_back(none(1));
-        assert_eq!(of_anchors.dims(), [0, 4], "{}", target.name);
-        assert_eq!(values(of_candidates.unwrap()), [0.0; 36], "{}", target.name);
+        let (grad_anchors, grad_candidates) = sums.pull_back(none(1));
+        assert_eq!(grad_anchors.dims(), [0, 4], "{}", target.name);
+        assert_eq!(values(grad_candidates.unwrap()), [0.0; 36], "{}", target.name);
     }
 }
 

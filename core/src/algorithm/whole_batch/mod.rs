@@ -145,7 +145,7 @@ impl WholeBatch {
         let _span = Stage::Backward.enter();
         let Self { models, passes, peers } = self;
         let networks = Networks::of(&models)?;
-        let mut of_copies: Vec<CopyGradients> = models.iter().map(CopyGradients::new).collect();
+        let mut grad_copies: Vec<CopyGradients> = models.iter().map(CopyGradients::new).collect();
         let is_apart = passes.len() > 1;
         let zeros = of_views.iter().flatten().next().map(Tensor::zeros_like);
         let of_views = of_views.iter().filter_map(|of_view| of_view.clone().or_else(|| zeros.clone()));
@@ -161,9 +161,9 @@ impl WholeBatch {
                 Flow::from_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
-            pass.backward(&networks, &mut of_copies, ends.unwrap_or_default(), peers.as_ref())?;
+            pass.backward(&networks, &mut grad_copies, ends.unwrap_or_default(), peers.as_ref())?;
         }
-        Ok(of_copies.into_iter().map(|mut copy| copy.accumulator.grads()).collect())
+        Ok(grad_copies.into_iter().map(|mut copy| copy.accumulator.grads()).collect())
     }
 }
 
@@ -225,7 +225,7 @@ impl Pass {
     fn backward(
         self,
         networks: &Networks,
-        of_copies: &mut [CopyGradients],
+        grad_copies: &mut [CopyGradients],
         mut upstream: Vec<Flow>,
         peers: &dyn Peers,
     ) -> Result<()> {
@@ -237,8 +237,8 @@ impl Pass {
                 inputs.push(networks.forward(flows, (segment, step), &of_step.moments));
             }
             for ((step, of_step), flows) in moments.iter().enumerate().zip(inputs).rev() {
-                let of_outputs = Upstream { of_outputs: upstream, peers };
-                upstream = pull_back(networks, (segment, step), (flows, of_step), of_outputs, of_copies)?;
+                let grad_outputs = Upstream { grad_outputs: upstream, peers };
+                upstream = pull_back(networks, (segment, step), (flows, of_step), grad_outputs, grad_copies)?;
             }
         }
         Ok(())
@@ -247,23 +247,23 @@ impl Pass {
 
 /// The gradients of the outputs of a step for the chunks of this process, and the peers with the other chunks.
 struct Upstream<'p> {
-    of_outputs: Vec<Flow>,
+    grad_outputs: Vec<Flow>,
     peers: &'p dyn Peers,
 }
 
-/// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `of_copies`. The
+/// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `grad_copies`. The
 /// inputs of the first step are images, which have no gradient.
 fn pull_back(
     networks: &Networks,
     at: (usize, usize),
     (flows, BatchMoments { moments, counts }): (Vec<Flow>, &BatchMoments),
-    Upstream { of_outputs, peers }: Upstream,
-    of_copies: &mut [CopyGradients],
+    Upstream { grad_outputs, peers }: Upstream,
+    grad_copies: &mut [CopyGradients],
 ) -> Result<Vec<Flow>> {
     let leaf =
         |tensor: Tensor<4>| if at == (0, 0) { tensor.autodiff() } else { tensor.autodiff().require_grad() };
-    let (mut of_inputs, mut grad_moments) = (Vec::new(), [None, None]);
-    for (chunk, (flow, upstream)) in flows.iter().zip(of_outputs).enumerate() {
+    let (mut grad_inputs, mut grad_moments) = (Vec::new(), [None, None]);
+    for (chunk, (flow, upstream)) in flows.iter().zip(grad_outputs).enumerate() {
         let inputs = flow.clone().map(leaf);
         let variables = on_device(moments, &flow.maps.device()).map(|of_norm| {
             of_norm.map(|of_norm| map_statistics(of_norm, |numbers| numbers.autodiff().require_grad()))
@@ -278,8 +278,8 @@ fn pull_back(
             continue;
         }
         let mut gradients = loss.backward();
-        let device = chunk % of_copies.len().max(1);
-        if let Some(CopyGradients { model, accumulator }) = of_copies.get_mut(device) {
+        let device = chunk % grad_copies.len().max(1);
+        if let Some(CopyGradients { model, accumulator }) = grad_copies.get_mut(device) {
             accumulator.accumulate(model, GradientsParams::from_module(&mut gradients, *model));
         }
         for (sum, variables) in grad_moments.iter_mut().zip(variables) {
@@ -291,7 +291,7 @@ fn pull_back(
                 None => gradient,
             });
         }
-        of_inputs.push(inputs.map(|input| match input.grad_remove(&mut gradients) {
+        grad_inputs.push(inputs.map(|input| match input.grad_remove(&mut gradients) {
             Some(gradient) => gradient,
             None => input.without_autodiff().zeros_like(),
         }));
@@ -307,7 +307,7 @@ fn pull_back(
             }),
         }
     };
-    Ok(flows.iter().zip(of_inputs).map(complete).collect())
+    Ok(flows.iter().zip(grad_inputs).map(complete).collect())
 }
 
 /// The rows of each view, from the chunks of one pass of both views or of one pass for each view.
@@ -347,9 +347,9 @@ mod tests {
     }
 
     /// The gradient of each parameter.
-    struct Found(GradientsParams, Vec<Vec<f64>>);
+    struct ParameterGradients(GradientsParams, Vec<Vec<f64>>);
 
-    impl ModuleVisitor for Found {
+    impl ModuleVisitor for ParameterGradients {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             self.1.extend(self.0.remove::<D>(param.id).map(numbers));
         }
@@ -388,7 +388,7 @@ mod tests {
     type Outcome = [Vec<Vec<f64>>; 3];
 
     fn outcome(model: &Model, projections: Vec<Vec<f64>>, gradients: GradientsParams) -> Outcome {
-        let mut visitor = Found(gradients, Vec::new());
+        let mut visitor = ParameterGradients(gradients, Vec::new());
         model.visit(&mut visitor);
         let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
         let running = tensors.filter(|tensor| tensor.name.contains("running"));

@@ -29,6 +29,9 @@ impl<'a> Text<'a> {
     }
 
     /// Lines split at white space into at least `N` words; the first `N` are returned.
+    ///
+    /// # Errors
+    /// An item is an error if its line has fewer words; the error names the line.
     pub fn words<const N: usize>(&self) -> impl Iterator<Item = Result<(usize, [&'a str; N])>> {
         let text = *self;
         self.lines().map(move |(line, content)| {
@@ -42,11 +45,17 @@ impl<'a> Text<'a> {
     }
 
     /// A number at a line.
+    ///
+    /// # Errors
+    /// If the word is no number of this type; the error names the line.
     pub fn number<T: std::str::FromStr>(&self, line: usize, what: &str, word: &str) -> Result<T> {
         word.parse().map_err(|_| self.error(line, format!("{what} is `{word}`, expected a number")))
     }
 
     /// Comma-separated values under a header.
+    ///
+    /// # Errors
+    /// If a row has another number of values than the header; the error names the line.
     pub fn csv(&self) -> Result<Csv> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(false).from_reader(self.text.as_bytes());
@@ -75,6 +84,9 @@ impl Csv {
     }
 
     /// The index of a column.
+    ///
+    /// # Errors
+    /// If the header has no column of that name.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| DatasetError::Line {
             origin: self.origin.clone(),

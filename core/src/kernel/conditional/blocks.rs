@@ -13,6 +13,7 @@ use simile_kernels::cpu::parallel;
 
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
+use super::isolated::{ISOLATED, IsolatedRows};
 use super::large::{DenseF32, ROUNDING};
 use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
 use crate::error::Result;
@@ -39,8 +40,9 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     let solve = |group: &Vec<usize>| ConditionalEmbedding::new(&kernel, &z.select(group), ridge);
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
     let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
+    let isolated = isolated(&groups, &blocks, z.rows());
     Ok(Some(ConditionalEmbedding {
-        form: Form::DenseF32(DenseF32::new(&kernel, z, assemble(&groups, &blocks))),
+        form: Form::DenseF32(DenseF32 { rows: z.rows(), values: assemble(&groups, &blocks), isolated }),
         accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
     }))
 }
@@ -50,6 +52,23 @@ fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
     let exact = factors.iter().filter(|factor| factor.kernel == Kernel::ExactMatch);
     let columns: Vec<usize> = exact.flat_map(|factor| factor.start..factor.end.min(z.columns())).collect();
     Matrix::from_fn(z.rows(), columns.len(), |i, j| z[(i, columns[j])])
+}
+
+/// The rows of samples whose weights are too small for `f32`, up to a factor: those of their blocks, which are in `f64`.
+fn isolated(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding], rows: usize) -> IsolatedRows {
+    let of_group = |(members, block): (&Vec<usize>, &ConditionalEmbedding)| {
+        let Some(rescaled) = block.rescaled(f64::from(ISOLATED)) else { return Vec::new() };
+        let rescaled = rescaled.to_matrix();
+        let whole = |at: usize| {
+            let mut row = vec![0.0; rows];
+            for (&sample, &weight) in members.iter().zip(rescaled.row(at)) {
+                row[sample] = weight as f32;
+            }
+            (members[at], row)
+        };
+        block.isolated(f64::from(ISOLATED)).into_iter().map(whole).collect()
+    };
+    IsolatedRows::new(groups.iter().zip(blocks).flat_map(of_group).collect())
 }
 
 /// `W` in the order of the samples.
@@ -110,6 +129,35 @@ mod tests {
                     ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().form,
                     Form::DenseF32(_)
                 ));
+            }
+        }
+    }
+
+    /// The weights of samples without neighbours have no digits in `f32` if the ridge is small.
+    #[test]
+    fn shares_of_isolated_samples_are_those_of_the_dense_solve() {
+        let n = SMALL + 76;
+        // Pairs of samples eight bandwidths apart, in eleven groups.
+        let z = Matrix::from_fn(n, 3, |i, j| match j {
+            0 => 8.0 * (i / 11) as f64 + ((i * i) % 7) as f64 / 10.0,
+            1 => ((i * 5) % 11) as f64 / 10.0,
+            _ => (i % 11) as f64,
+        });
+        let kernel = product(r#"{"start": 0, "end": 2, "kernel": {"name": "rbf", "sigma": 0.8}}"#);
+        for ridge in [1e-2, 1e-8] {
+            let rescaled = solve(&kernel, &z, ridge).unwrap().unwrap().rescaled(f64::from(ISOLATED));
+            let (rescaled, dense) =
+                (rescaled.unwrap().to_matrix(), solve_dense(&kernel.gram(&z), ridge).unwrap());
+            for i in 0..n {
+                let shares = |row: &[f64]| -> Vec<f64> {
+                    let others = row.iter().enumerate().map(|(j, w)| if j == i { 0.0 } else { w.max(0.0) });
+                    let others: Vec<f64> = others.collect();
+                    let sum: f64 = others.iter().sum();
+                    others.iter().map(|weight| weight / sum).collect()
+                };
+                let pairs = shares(rescaled.row(i)).into_iter().zip(shares(dense.row(i)));
+                let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(off < 1e-6, "ridge {ridge}, sample {i}: {off}");
             }
         }
     }

@@ -31,7 +31,7 @@ impl ConditionalEmbedding {
             Form::Factors { diagonal, left, right } => {
                 let largest =
                     |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-                // If all of their products are negligible, so are they.
+                // Factors whose products are all negligible become zeros.
                 let is_significant = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
                 let place = |matrix: &Matrix| match is_significant {
                     true => matrix.to_tensor(device, dtype),

@@ -36,6 +36,13 @@ pub(super) struct IsolatedRows {
 }
 
 impl IsolatedRows {
+    /// Rows up to a factor, in the order of their samples.
+    pub(super) fn new(mut rows: Vec<(usize, Vec<f32>)>) -> Self {
+        rows.sort_unstable_by_key(|&(sample, _)| sample);
+        let (samples, rows) = rows.into_iter().unzip();
+        Self { samples, rows }
+    }
+
     /// The rows of the samples that are isolated by `weights`, `W` of the rows of `z` in row order. Samples whose kernel values with
     /// all others are 0 have none.
     pub(super) fn of(kernel: &Kernel, z: &Matrix, weights: &[f32]) -> Self {

@@ -453,12 +453,15 @@ mod tests {
 
     #[test]
     fn badly_scaled_features_stay_a_projection() {
-        let colours = values(200, 255.0);
-        let cubic = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
-        let w = ConditionalEmbedding::new(&cubic, &colours, 0.01).unwrap().to_matrix();
-        let trace: f64 = (0..200).map(|i| w[(i, i)]).sum();
-        assert!((trace - 10.0).abs() < 1e-3, "ten features, trace {trace}");
-        assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));
+        let colours = |i: usize, j: usize| ((i * i * (31 + 17 * j * j) + (7 + j) * i) % 1009) as f64 / 4.0;
+        for (samples, offset, features) in [(200, 0.0, 10.0), (200, 1.0, 20.0), (SMALL + 76, 1.0, 20.0)] {
+            let colours = Matrix::from_fn(samples, 3, colours);
+            let cubic = Kernel::Polynomial { gamma: 1.0, offset, degree: 3, scale: 1.0 };
+            let w = ConditionalEmbedding::new(&cubic, &colours, 0.01).unwrap().to_matrix();
+            let trace: f64 = (0..samples).map(|i| w[(i, i)]).sum();
+            assert!((trace - features).abs() < 1e-2, "{features} features, trace {trace}");
+            assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));
+        }
     }
 
     #[test]

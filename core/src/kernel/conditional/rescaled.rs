@@ -13,34 +13,47 @@ impl ConditionalEmbedding {
     /// Returns `None` if there is no such row; with one, the matrix is not symmetric. Large batches have the rows of isolated samples
     /// [apart](super::isolated). Products of factors are left as they are: they have no digits of so small a weight.
     pub(crate) fn rescaled(&self, least: f64) -> Option<Self> {
+        let samples = self.isolated(least);
+        if samples.is_empty() {
+            return None;
+        }
+        let mut weights = self.to_matrix();
+        for (i, shares) in self.rows_apart() {
+            weights.row_mut(i).iter_mut().zip(shares).for_each(|(weight, &share)| *weight = f64::from(share));
+        }
+        for i in samples {
+            let row = weights.row_mut(i);
+            row[i] = 0.0;
+            let largest = row.iter().fold(0.0_f64, |most, &weight| most.max(weight));
+            // Without positive weights it has no shares.
+            let divisor = if largest > 0.0 { largest } else { 1.0 };
+            row.iter_mut().for_each(|weight| *weight = LARGEST * (weight.max(0.0) / divisor));
+        }
+        Some(Self { form: Form::Dense(weights), accuracy: self.accuracy })
+    }
+
+    /// The samples whose weights of others are all below `least`, and some of them above 0, ascending.
+    pub(super) fn isolated(&self, least: f64) -> Vec<usize> {
         let n = self.rows();
-        let small: Vec<usize> = match &self.form {
-            Form::Factors { .. } => return None,
+        let mut samples = match &self.form {
+            Form::Factors { .. } => Vec::new(),
             Form::Dense(weights) => small_rows(n, least, |i, j| weights[(i, j)]),
             Form::Groups(groups) => small_rows(n, least, |i, j| groups.weight(i, j)),
             Form::DenseF32(weights) => small_rows(n, least, |i, j| f64::from(weights.values[i * n + j])),
         };
-        let isolated = match &self.form {
+        samples.extend(self.rows_apart().map(|(sample, _)| sample));
+        samples.sort_unstable();
+        samples.dedup();
+        samples
+    }
+
+    /// The rows of isolated samples that a large batch has apart.
+    fn rows_apart(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        let rows = match &self.form {
             Form::DenseF32(weights) => Some(&weights.isolated),
             _ => None,
         };
-        let isolated: Vec<(usize, &[f32])> = isolated.into_iter().flat_map(IsolatedRows::iter).collect();
-        if small.is_empty() && isolated.is_empty() {
-            return None;
-        }
-        let mut weights = self.to_matrix();
-        for &(i, shares) in &isolated {
-            weights.row_mut(i).iter_mut().zip(shares).for_each(|(weight, &share)| *weight = f64::from(share));
-        }
-        let small =
-            small.into_iter().filter(|i| isolated.binary_search_by_key(i, |&(sample, _)| sample).is_err());
-        for i in isolated.iter().map(|&(sample, _)| sample).chain(small) {
-            let row = weights.row_mut(i);
-            row[i] = 0.0;
-            let largest = row.iter().fold(0.0_f64, |most, &weight| most.max(weight));
-            row.iter_mut().for_each(|weight| *weight = LARGEST * (weight.max(0.0) / largest));
-        }
-        Some(Self { form: Form::Dense(weights), accuracy: self.accuracy })
+        rows.into_iter().flat_map(IsolatedRows::iter)
     }
 }
 

@@ -122,7 +122,7 @@ impl Objective for Cmc {
 impl Cmc {
     /// Gradient with respect to the positives of anchors.
     fn to_positives(&self, result: &PairwiseResult, anchors: Tensor<2>) -> Tensor<2> {
-        let of_own: Tensor<2> = result.grad_means[0].clone().unsqueeze_dim(1);
-        anchors * of_own / self.temperature
+        let grad_mean: Tensor<2> = result.grad_means[0].clone().unsqueeze_dim(1);
+        anchors * grad_mean / self.temperature
     }
 }

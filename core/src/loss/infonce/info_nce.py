@@ -1,4 +1,4 @@
 def info_nce(view_a, view_b, temperature=0.5, symmetric=False):
-    found = directions(view_a, view_b, temperature, symmetric)
+    logits = directions(view_a, view_b, temperature, symmetric)
     own = torch.arange(len(view_a), device=view_a.device)
-    return sum(F.cross_entropy(s, own) for s in found) / len(found)
+    return sum(F.cross_entropy(s, own) for s in logits) / len(logits)

@@ -212,17 +212,18 @@ impl<'a> PairwiseLoss<'a> {
         if let Some(sums) = sums.filter(|_| grad_sums.iter().any(Option::is_some)) {
             let grad_sums =
                 grad_sums.into_iter().map(|gradient| gradient.unwrap_or_else(|| per_anchor.zeros_like()));
-            let (of_anchors, of_candidates) = sums.pull_back(matrix(grad_sums.collect()))?;
-            (grad_anchors, grad_candidates) = (Some(of_anchors), of_candidates);
+            let (grad_anchors_term, grad_candidates_term) = sums.pull_back(matrix(grad_sums.collect()))?;
+            (grad_anchors, grad_candidates) = (Some(grad_anchors_term), grad_candidates_term);
         }
         for ((positives, sums), grad_mean) in self.means.iter().zip(&of_positives).zip(&grad_means) {
             let grad_mean: Tensor<2> = grad_mean.clone().unsqueeze_dim(1);
-            let of_anchors = sums.rows.clone() * (grad_mean.clone() / self.temperature);
-            grad_anchors = Some(plus(grad_anchors, of_anchors));
+            let grad_anchors_term = sums.rows.clone() * (grad_mean.clone() / self.temperature);
+            grad_anchors = Some(plus(grad_anchors, grad_anchors_term));
             if !self.constant_candidates
-                && let Some(of_candidates) = positives.pull_back(scaled.clone() * grad_mean, sums, &inputs)
+                && let Some(grad_candidates_term) =
+                    positives.pull_back(scaled.clone() * grad_mean, sums, &inputs)
             {
-                grad_candidates = Some(plus(grad_candidates, of_candidates));
+                grad_candidates = Some(plus(grad_candidates, grad_candidates_term));
             }
         }
         Ok(PairwiseResult {

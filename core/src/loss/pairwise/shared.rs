@@ -158,11 +158,13 @@ impl Shared {
         let mut grad_anchors = zeros(n);
         let mut grad_candidates = (!constant_candidates).then(|| zeros(m));
         for AnchorBlock { rows, first_candidate, sums } in blocks {
-            let (of_anchors, of_candidates) = sums.pull_back(rows_of(&gradient, rows.clone()));
-            grad_anchors = grad_anchors.slice_assign([rows, 0..width], of_anchors);
+            let (grad_anchors_block, grad_candidates_block) =
+                sums.pull_back(rows_of(&gradient, rows.clone()));
+            grad_anchors = grad_anchors.slice_assign([rows, 0..width], grad_anchors_block);
             // Another rotation, by the rest of a turn, puts candidate 0 first again.
-            let of_candidates = of_candidates.map(|rotated| rotate(rotated, m - first_candidate, 0));
-            grad_candidates = grad_candidates.zip(of_candidates).map(|(sum, of_block)| sum + of_block);
+            let grad_candidates_block =
+                grad_candidates_block.map(|rotated| rotate(rotated, m - first_candidate, 0));
+            grad_candidates = grad_candidates.zip(grad_candidates_block).map(|(sum, block)| sum + block);
         }
         let peers = peers.as_ref();
         Ok(match grad_candidates {

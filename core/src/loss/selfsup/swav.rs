@@ -173,11 +173,11 @@ impl Objective for Swav {
             gradients.push((name, view.pull_back(product(grad_logits, prototypes.rows()) * factor)));
         }
 
-        let of_prototypes = match self.variant {
+        let grad_prototypes = match self.variant {
             Variant::Paper if !batch.has_unit_rows() => prototypes.pull_back(to_prototypes),
             _ => to_prototypes,
         };
-        let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", of_prototypes);
+        let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", grad_prototypes);
         for (name, gradient) in gradients {
             evaluation = evaluation.with_gradient(name, gradient);
         }

@@ -18,6 +18,7 @@
 //!
 //! The mean is the default because a sum ties the learning rate to the batch size, and the released factor to
 //! the temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
+//! `aux.per_anchor` and `aux.loss_mean` are the `l_i` and their mean, without that factor, which is `aux.scale`.
 //!
 //! The sum over positives is computed from one sum for each label, so no `2b x 2b` mask exists. With singleton
 //! labels it is [`NtXent`](crate::loss::NtXent). Use it to learn the labels; attributes that correlate with the

@@ -147,8 +147,9 @@ impl SolveAhead for KernelDecoupledUniformity {
     }
 
     fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
-        // The scaling of the variant leaves its sign.
-        DeviceEmbedding::numbers(&self.kernel, samples, self.lambda.unwrap_or(1.0), false)
+        // A ridge that does not fit the samples ends the step with an error.
+        let ridge = self.ridge(samples).unwrap_or(1.0);
+        DeviceEmbedding::numbers(&self.kernel, samples, ridge, false)
     }
 }
 

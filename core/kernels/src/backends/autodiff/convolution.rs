@@ -51,10 +51,10 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
         let is_added = identity_node.is_some();
-        let kept =
+        let context =
             Kept { maps, weight, gain, shift, convolution, mean, variance, output: output.clone(), is_added };
         let gradients = move |upstream, wanted| {
-            let gradients = B::convolve_normalised_backward(kept, upstream, joined, wanted);
+            let gradients = B::convolve_normalised_backward(context, upstream, joined, wanted);
             [gradients.0, gradients.1, gradients.2, gradients.3, gradients.4]
         };
         let nodes = [maps_node, weight_node, gain_node, shift_node];
@@ -131,9 +131,9 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
     ) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (maps, node) = maps.into_parts();
         let (output, sources) = B::max_pool(maps.clone(), side, windows);
-        let kept = sources.clone();
+        let backward_sources = sources.clone();
         let output = record::<B, C, 1>([node], output, move |upstream, _| {
-            [Some(B::max_pool_backward(maps, kept, upstream, side, windows))]
+            [Some(B::max_pool_backward(maps, backward_sources, upstream, side, windows))]
         });
         (output, sources)
     }

@@ -16,7 +16,7 @@ impl PairOps for Flex {
         weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        match Held::of([&anchors, &candidates], &weights) {
+        match PairArguments::of([&anchors, &candidates], &weights) {
             Some(held) => held.sums(&comparison),
             None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
         }
@@ -31,8 +31,8 @@ impl PairOps for Flex {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let Some(held) = Held::of([&anchors, &candidates], &weights) else {
-            let known = plain::Known { similarities: context, sums, gradient };
+        let Some(held) = PairArguments::of([&anchors, &candidates], &weights) else {
+            let known = plain::GradientInputs { similarities: context, sums, gradient };
             return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
         };
         let [grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
@@ -48,7 +48,7 @@ impl PairOps for Flex {
         weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let Some(held) = Held::of([&rows, &rows], &weights) else {
+        let Some(held) = PairArguments::of([&rows, &rows], &weights) else {
             return plain::sums::<Self>(&rows, &rows, &weights, &comparison);
         };
         let weights = held.weights();
@@ -66,8 +66,8 @@ impl PairOps for Flex {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let Some(held) = Held::of([&rows, &rows], &weights) else {
-            let known = plain::Known { similarities: context, sums, gradient };
+        let Some(held) = PairArguments::of([&rows, &rows], &weights) else {
+            let known = plain::GradientInputs { similarities: context, sums, gradient };
             return plain::own_gradient::<Self>(&rows, &weights, &known, &comparison);
         };
         let weights = held.weights();
@@ -83,12 +83,12 @@ impl PairOps for Flex {
 }
 
 /// Anchors, candidates and weights as arguments of the loops.
-struct Held {
+struct PairArguments {
     rows: [FlexTensor; 2],
-    weights: HeldWeights,
+    weights: WeightArguments,
 }
 
-enum HeldWeights {
+enum WeightArguments {
     Ones,
     Groups(Vec<i64>),
     Pairs(FlexTensor),
@@ -96,19 +96,19 @@ enum HeldWeights {
     Factors { left: FlexTensor, right: FlexTensor, samples: usize },
 }
 
-impl Held {
+impl PairArguments {
     /// `None` if the loops do not support them.
     fn of([anchors, candidates]: [&FlexTensor; 2], weights: &PairWeights<Flex>) -> Option<Self> {
         let lying = |of: &FlexTensor| is_f32(of).then(|| contiguous(of.clone()));
         let weights = match weights {
-            PairWeights::Ones => HeldWeights::Ones,
+            PairWeights::Ones => WeightArguments::Ones,
             PairWeights::Groups(groups) => {
-                HeldWeights::Groups(groups.clone().into_data().iter::<i64>().collect())
+                WeightArguments::Groups(groups.clone().into_data().iter::<i64>().collect())
             }
-            PairWeights::Pairs(matrix) => HeldWeights::Pairs(lying(matrix)?),
-            PairWeights::Samples(matrix) => HeldWeights::Samples(lying(matrix)?),
+            PairWeights::Pairs(matrix) => WeightArguments::Pairs(lying(matrix)?),
+            PairWeights::Samples(matrix) => WeightArguments::Samples(lying(matrix)?),
             PairWeights::Factors { left, right, samples } => {
-                HeldWeights::Factors { left: lying(left)?, right: lying(right)?, samples: *samples }
+                WeightArguments::Factors { left: lying(left)?, right: lying(right)?, samples: *samples }
             }
         };
         let held = Self { rows: [lying(anchors)?, lying(candidates)?], weights };
@@ -121,14 +121,14 @@ impl Held {
 
     fn weights(&self) -> Weights<'_> {
         match &self.weights {
-            HeldWeights::Ones => Weights::Ones,
-            HeldWeights::Groups(groups) => Weights::Groups(groups),
-            HeldWeights::Pairs(entries) => Weights::Pairs(floats(entries)),
-            HeldWeights::Samples(entries) => {
+            WeightArguments::Ones => Weights::Ones,
+            WeightArguments::Groups(groups) => Weights::Groups(groups),
+            WeightArguments::Pairs(entries) => Weights::Pairs(floats(entries)),
+            WeightArguments::Samples(entries) => {
                 let [_, samples] = entries.layout().shape().dims();
                 Weights::Samples { entries: floats(entries), samples }
             }
-            HeldWeights::Factors { left, right, samples } => {
+            WeightArguments::Factors { left, right, samples } => {
                 let [_, width] = left.layout().shape().dims();
                 Weights::Factors { left: floats(left), right: floats(right), width, samples: *samples }
             }

@@ -56,7 +56,7 @@ struct Tile {
 
 /// The sums of a comparison and the gradient of each, `[n, terms]`.
 #[derive(Clone, Copy)]
-struct Known<'k> {
+struct SumGradients<'k> {
     sums: &'k [f32],
     gradient: &'k [f32],
 }
@@ -122,7 +122,7 @@ impl Whole<'_> {
     /// The gradients of anchors and candidates, from the sums and their gradient; that of constant candidates is
     /// empty.
     pub fn gradients(&self, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
-        let ([n, m], known) = (self.rows(), Known { sums, gradient });
+        let ([n, m], known) = (self.rows(), SumGradients { sums, gradient });
         let is_constant = self.comparison.constant_candidates;
         let mut grad_anchors = vec![0.0; self.anchors.len()];
         let mut grad_candidates = vec![0.0; if is_constant { 0 } else { self.candidates.len() }];
@@ -153,7 +153,7 @@ impl Whole<'_> {
         &self,
         (anchors, grad_anchors): &mut Block<'_>,
         (candidates, grad_candidates): &mut Block<'_>,
-        known: Known<'_>,
+        known: SumGradients<'_>,
         tile: &mut Tile,
     ) {
         let of_parts = grad_anchors.chunks_mut(self.height() * self.width);
@@ -178,7 +178,7 @@ impl Whole<'_> {
         &self,
         part: &Range<usize>,
         columns: &Range<usize>,
-        known: Known<'_>,
+        known: SumGradients<'_>,
         tile: &mut Tile,
     ) {
         let ([_, m], terms) = (self.rows(), &self.comparison.terms);

@@ -92,7 +92,7 @@ pub trait PairOps: Backend {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let known = plain::Known { similarities: context, sums, gradient };
+        let known = plain::GradientInputs { similarities: context, sums, gradient };
         plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
     }
 
@@ -116,7 +116,7 @@ pub trait PairOps: Backend {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let known = plain::Known { similarities: context, sums, gradient };
+        let known = plain::GradientInputs { similarities: context, sums, gradient };
         plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
     }
 }
@@ -164,6 +164,9 @@ pub struct PairSums {
 
 impl PairSums {
     /// The sums of anchors `[n, d]` over candidates `[m, d]`.
+    ///
+    /// Cost: `2 n m d` operations, and a pass over `n m` numbers for each term. Up to 16 Mi similarities are stored, 4 bytes
+    /// each; the CPU stores none.
     pub fn across(
         anchors: Tensor<2>,
         candidates: Tensor<2>,
@@ -177,6 +180,8 @@ impl PairSums {
     }
 
     /// The sums of rows `[n, d]` over the same rows.
+    ///
+    /// Cost: as [`across`](Self::across) with `m = n`; half of that on the CPU if the terms are symmetric in the rows.
     pub fn within(rows: Tensor<2>, weights: PairWeights<Dispatch>, comparison: Comparison) -> Self {
         let (a, of) = (rows.clone().into_dispatch(), comparison.clone());
         let (values, context) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
@@ -184,13 +189,17 @@ impl PairSums {
         Self { anchors: rows, candidates: None, weights, comparison, values, context }
     }
 
-    /// The sums, `[n, terms]`; [`EMPTY`] if an anchor has no pair.
+    /// The sums, `[n, terms]`; [`EMPTY`] if an anchor has no pair. They are computed already: this costs nothing.
     pub fn values(&self) -> Tensor<2> {
         self.values.clone()
     }
 
     /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums. Candidates that are
     /// constant, or equal to the anchors, have no separate gradient.
+    ///
+    /// Cost: `4 n m d` operations, or `2 n m d` if candidates are constant, a pass over `n m` numbers for each term, and
+    /// `2 n m d` operations more where the similarities are not stored. The CPU takes `3 n^2 d` in all for rows over the
+    /// same rows if the terms are symmetric in them.
     pub fn pull_back(self, gradient: Tensor<2>) -> (Tensor<2>, Option<Tensor<2>>) {
         let Self { anchors, candidates, weights, comparison, values, context } = self;
         let (anchors, context) = (anchors.into_dispatch(), context.into_dispatch());
@@ -237,7 +246,7 @@ pub fn log_sum_exps(
 }
 
 /// [`log_sum_exps`] of rows `[n, d]` over the same rows. The CPU computes half of the similarities if the terms are
-/// symmetric in the rows, and stores none: `2 n^2 d` operations for sums and `3 n^2 d` for the gradient, instead of
+/// symmetric in the rows, and stores none: `n^2 d` operations for sums and `3 n^2 d` for the gradient, instead of
 /// 2 and 6. Its gradient then has the reciprocals of sums relative to the largest possible term: in `f32` it is not finite for a row
 /// whose weights are all near the smallest numbers, such as below 1e-33 at `scale` 10.
 pub fn own_log_sum_exps(

@@ -10,7 +10,7 @@ use super::PairWeights;
 use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
 
 /// The inputs of the gradients.
-pub(crate) struct Known<B: Backend> {
+pub(crate) struct GradientInputs<B: Backend> {
     pub(crate) similarities: FloatTensor<B>,
     pub(crate) sums: FloatTensor<B>,
     pub(crate) gradient: FloatTensor<B>,
@@ -48,7 +48,7 @@ pub(crate) fn gradients<B: Backend>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
-    known: &Known<B>,
+    known: &GradientInputs<B>,
     comparison: &Comparison,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
@@ -96,7 +96,7 @@ pub(crate) fn gradients<B: Backend>(
 pub(crate) fn own_gradient<B: Backend>(
     own: &FloatTensor<B>,
     weights: &PairWeights<B>,
-    known: &Known<B>,
+    known: &GradientInputs<B>,
     comparison: &Comparison,
 ) -> FloatTensor<B> {
     let comparison = Comparison { constant_candidates: false, ..comparison.clone() };

@@ -158,8 +158,8 @@ impl<'l> Launches<'l> {
         let grad_anchors = self.empty([n, width]);
         let with_candidates = !is_within && !self.comparison.constant_candidates;
         // The first round writes the gradient of candidates, and without anchors there is none.
-        let of_candidates = if n == 0 { Self::zeros } else { Self::empty };
-        let grad_candidates = with_candidates.then(|| of_candidates(self, [m, width]));
+        let allocate = if n == 0 { Self::zeros } else { Self::empty };
+        let grad_candidates = with_candidates.then(|| allocate(self, [m, width]));
         let all_logits = are_kept(n, m).then(|| into_contiguous(all_logits));
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);

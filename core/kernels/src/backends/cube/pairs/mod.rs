@@ -35,7 +35,7 @@ impl PairOps for CubeBackend {
                 (grad_anchors, grad_candidates.unwrap_or_else(|| launches.empty([1, 1])))
             }
             None => {
-                let known = plain::Known { similarities: context, sums, gradient };
+                let known = plain::GradientInputs { similarities: context, sums, gradient };
                 plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
             }
         }
@@ -60,7 +60,7 @@ impl PairOps for CubeBackend {
         match Launches::of([&rows, &rows], &weights, &comparison) {
             Some(launches) => launches.gradients(context, sums, gradient, true).0,
             None => {
-                let known = plain::Known { similarities: context, sums, gradient };
+                let known = plain::GradientInputs { similarities: context, sums, gradient };
                 plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
             }
         }
