@@ -1,7 +1,7 @@
 // Trains two networks in the page as a visitor would; screenshots go to `screenshots`.
 // A job: { site, webgpu, device, settings, level, lead, patience, own, folder, screenshots }; `own` is a folder with a
 // folder of images for each class, `folder` takes the downloads.
-import { writeFile } from "node:fs/promises";
+import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { drop } from "./drop.mjs";
@@ -100,6 +100,12 @@ export default async function (job, page, serve) {
   const status = (kind) => page.locator(`#status[data-kind=${kind}]`);
   await page.setInputFiles("#folder", join(job.own, "0"));
   result.classless = await status("error").textContent();
+  // The parts of a data set are not classes of their own.
+  for (const part of ["train", "val"]) {
+    for (const name of ["0", "1"]) await cp(join(job.own, name), join(job.folder, "parts", part, name), { recursive: true });
+  }
+  await page.setInputFiles("#folder", join(job.folder, "parts"));
+  result.parts = await status("error").textContent();
   await drop(page, [job.own]);
   await page.locator("#source", { hasText: "classes" }).waitFor();
   result.source = await page.locator("#source").textContent();
@@ -131,5 +137,33 @@ export default async function (job, page, serve) {
   await page.locator("#reset").click();
   await enters("idle");
   result.unprepared = await workersLeft(page);
+
+  // A page that is left while it trains asks first. A step of one network fails: what both have learnt so far is kept.
+  const asks = () => page.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+  await page.fill("#batch", "16");
+  await page.fill("#iterations", "5000");
+  await page.locator("#run").click();
+  for (const side of ["left", "right"]) await figure(side, "Step").filter({ hasText: "of 5000" }).waitFor();
+  result.asks = [await asks()];
+  await page.evaluate(failStep);
+  await enters("failed");
+  result.asks.push(await asks());
+  result.failed = { status: await status("error").textContent(), step: await both("Step") };
+  result.failed.saved = [await saved("left", "failed.safetensors"), await saved("right", "failed.safetensors")];
+  await page.locator("#reset").click();
+  await enters("idle");
   return result;
+}
+
+/** Has the next call for steps fail, of whichever network makes it. Runs in the page. */
+function failStep() {
+  const { postMessage } = Worker.prototype;
+  Worker.prototype.postMessage = function (message, ...more) {
+    if (message.method !== "train") {
+      postMessage.call(this, message, ...more);
+      return;
+    }
+    Worker.prototype.postMessage = postMessage;
+    this.onmessage({ data: { id: message.id, error: { name: "Error", message: "the device broke" } } });
+  };
 }

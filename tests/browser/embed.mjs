@@ -59,6 +59,12 @@ export default async function (job, page, serve) {
   await page.locator("#status[data-kind=error]", { hasText: "2 images were embedded" }).waitFor();
   result.kept = [await textOf("encoder"), await textOf("size"), await textOf("status")];
 
+  // A file of PyTorch is named, with the command that makes a checkpoint of it.
+  const ofTorch = join(job.folder, "model.pth");
+  await writeFile(ofTorch, Buffer.alloc(64));
+  await drop(page, [ofTorch]);
+  await page.locator("#status[data-kind=error]", { hasText: "simile import model.pth" }).waitFor();
+
   // A folder, one file of which is no image; then another encoder, by its address.
   const pictures = join(job.folder, "pictures");
   await mkdir(pictures);
@@ -66,13 +72,13 @@ export default async function (job, page, serve) {
   await writeFile(join(pictures, "broken.png"), "not a picture");
   await writeFile(join(pictures, "notes.txt"), "not a picture either");
   await page.setInputFiles("#folder", pictures);
-  await says("pictures/broken.png was left out: no image could be read.");
+  await says("pictures/broken.png was left out: no image could be read, or one of more than 67 million pixels.");
   result.omissions = await textOf("status");
   result.chosen = await textOf("size");
   await page.locator("#drawn").click();
   await says("200 images were embedded");
   await drop(page, [pictures]);
-  await says("pictures/broken.png was left out: no image could be read.");
+  await says("pictures/broken.png was left out: no image could be read, or one of more than 67 million pixels.");
   result.dropped = await textOf("size");
   await page.fill("#address", `${address}/data/none.safetensors`);
   await page.locator("#address").press("Enter");

@@ -128,6 +128,8 @@ export default async function (job, page, serve) {
   const tops = dragged.sides.map(
     ({ samples }) => samples.views.flat().filter(([x, y]) => Math.hypot(x, y - 1) < 0.02).length,
   );
+  // The points are not those of the preset any more.
+  result.pressedAfterDrag = await page.locator("#presets [aria-pressed=true]").count();
   result.drag = { tops, loss: [started, dragged].map(({ sides }) => sides[0].loss) };
   await canvas.focus();
   await page.keyboard.press("ArrowRight");
@@ -186,6 +188,19 @@ export default async function (job, page, serve) {
     hues: restored.sides[0].samples.hues,
   };
 
+  // Parts of an address that the lab cannot take are named until something else is chosen.
+  const told = async (hash) => {
+    await open(`${address}#${hash}`);
+    await settled();
+    return page.locator("#status").textContent();
+  };
+  result.told = [await told("left=zzz&right=fair-cclk.zzz&temperature=NaN&points=9&a=!"), await told("left=dcl&tau_plus=0.4")];
+  result.told.push(await told("seed=-1"));
+  await page.selectOption("#count", "8");
+  await settled();
+  result.told.push(await page.locator("#status").textContent());
+  await open(result.address);
+
   // After descent the start is what the address brought, and from there the samples of the seed.
   const startOver = async () => {
     await page.locator("#reset").click();
@@ -234,7 +249,7 @@ export default async function (job, page, serve) {
     };
   }
 
-  // What the pull of a pair is before it is drawn apart; and which side takes the weights that are shown.
+  // The page says the pull of a pair before the pair is drawn apart, and names the side that takes the weights shown.
   await preset("Uncouple the pair");
   await settled();
   await page.mouse.move(0, 0);
@@ -324,7 +339,7 @@ export default async function (job, page, serve) {
   await page.locator("#copy-recipe").click();
   result.recipe = await page.locator("#code").textContent();
 
-  // What a form sets beside its formula: its factor of distances, and a ridge that grows with the batch.
+  // A form sets more than its formula does: its factor of distances, and a ridge that grows with the batch.
   const ofForm = async () => {
     const note = await page.locator("[data-side=left] .formula .note").textContent();
     return { ...(await ofKernel()), values: note, loss: await numberOf("left", "Loss") };

@@ -18,6 +18,7 @@ export default async function (job, page, serve) {
     result.workers = await workersLeft(page);
     result.aborted = await page.evaluate(takeBack, job);
     result.asked = await page.evaluate(ask, job);
+    result.changed = await page.evaluate(change, job);
     requests.length = 0;
     result.cache = await page.evaluate(keep, job);
     result.requests = requests.join(" ");
@@ -126,6 +127,35 @@ async function ask({ device, checkpoint }) {
   const unreachable = await absent.then(() => "", (error) => error.message);
   window.fetch = send;
   return { modes, unreachable };
+}
+
+/** Which file counts after that of a server has changed which answers no HEAD, as a bucket whose CORS allows GET alone; and offline. */
+async function change({ device, checkpoint }) {
+  const { Encoder, forgetCheckpoints } = await import("/package/index.js");
+  await forgetCheckpoints();
+  const send = window.fetch;
+  const file = new Uint8Array(await (await send(`/data/${checkpoint}`)).arrayBuffer());
+  const read = [];
+  let etag = "one";
+  window.fetch = async (source, init) => {
+    if (!`${source}`.includes("safetensors")) return send(source, init);
+    if (etag === undefined || init.method === "HEAD") throw new TypeError("refused");
+    const answered = etag;
+    const pull = (body) => {
+      read.push(answered);
+      body.enqueue(file.slice());
+      body.close();
+    };
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers: { etag } });
+  };
+  for (const version of ["one", "two", "two", undefined]) {
+    etag = version;
+    (await Encoder.load(`/data/${checkpoint}`, { device })).dispose();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  window.fetch = send;
+  await forgetCheckpoints();
+  return read;
 }
 
 /** The answers of the cache, and the requests to the server. */

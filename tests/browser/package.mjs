@@ -9,9 +9,58 @@ export default async function (job, page, serve) {
   await page.goto(await serve({ package: job.package, data: job.data }));
   const result = await page.evaluate(use, job);
   result.turned = await page.evaluate(turned, await page.evaluate(photographs));
+  if (!job.webgpu) result.elements = await ofElements(job, page, serve);
   if (job.webgpu) await (await page.context().browser().newBrowserCDPSession()).send("Browser.crashGpuProcess");
   result.afterwards = await page.evaluate(finish, job);
   return result;
+}
+
+/** Elements whose file the browser does not load, does not give, or waits for; and pictures beyond the size of a canvas. */
+async function ofElements(job, page, serve) {
+  // The policy of the other page takes no images of other sites.
+  const [address, foreign] = [await serve({ package: job.package, data: job.data }, {}), await serve({ data: job.data }, {})];
+  const other = await page.context().newPage();
+  await other.route("**/stalled.png", () => {});
+  await other.goto(address);
+  const result = await other.evaluate(showElements, { ...job, foreign });
+  await other.close();
+  return result;
+}
+
+/** Runs in a page of its own. */
+async function showElements({ checkpoint, images, foreign }) {
+  const { Encoder } = await import("/package/index.js");
+  const messageOf = (promise) => promise.then(() => "", (error) => error.message);
+  const late = (promise) => Promise.race([promise, new Promise((resolve) => setTimeout(resolve, 20_000, "no answer"))]);
+  const encoder = await Encoder.load(`/data/${checkpoint}`, { device: "cpu" });
+  const elementOf = (src, loading = "eager") => {
+    const element = Object.assign(new Image(), { loading, src });
+    document.body.append(element);
+    return element;
+  };
+  const space = document.createElement("div");
+  space.style.height = "50000px";
+  document.body.append(space);
+
+  const lazy = elementOf(`/data/${images[0]}`, "lazy");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const wasThere = lazy.complete;
+  const length = (await late(encoder.embed(lazy))).length;
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new Error("taken back")), 200);
+  const stalled = await late(messageOf(encoder.embed(elementOf("/data/stalled.png"), { signal: controller.signal })));
+  const unallowed = await messageOf(encoder.embedBatch([lazy, elementOf(`${foreign}/data/${images[0]}`)]));
+  const broken = await messageOf(encoder.embed(elementOf("/data/none.png")));
+
+  // Wider than any canvas.
+  const wide = new ImageData(70_000, 50);
+  wide.data.forEach((_, at) => (wide.data[at] = at % 4 === 3 ? 255 : (at * 7 + (at >> 12) * 5) % 256));
+  const [ofBitmap, ofBytes] = [await encoder.embed(await createImageBitmap(wide)), await encoder.embed(wide)];
+  const size = { resizeWidth: 8200, resizeHeight: 8200 };
+  const large = await messageOf(encoder.embed(await createImageBitmap(new ImageData(1, 1), size)));
+  encoder.dispose();
+  const isSame = ofBitmap.every((value, at) => value === ofBytes[at]);
+  return { wasThere, length, isSame, messages: { stalled, unallowed, broken, large } };
 }
 
 /** Runs in the page. */
@@ -120,6 +169,12 @@ async function use({ device, checkpoint, images, cases, example }) {
   const differentiated = await messageOf(lab.differentiate(flat, flat, { normalised: true }));
   // A setting may be given as it is: it has further parameters than the kernel and the ridge. A refusal fails this test.
   await lab.weigh([[0], [1], [2]], { objective: "fair-cclk", kernel: { name: "rbf", sigma: 1 }, temperature: 0.5 });
+  // Its ridge may stand among its further parameters.
+  const byRbf = { name: "rbf", sigma: 1 };
+  const ridges = [];
+  for (const own of [{ lambda: 5 }, { params: { lambda: 5 } }, {}]) {
+    ridges.push((await lab.weigh([[0], [1], [2]], { objective: "fair-cclk", kernel: byRbf, ...own })).condition);
+  }
   // JSON has `null` for the first, as if no bandwidth was given; WebAssembly takes the second for 4294967295.
   lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma: Number.NaN } });
   const bandwidth = await messageOf(lab.evaluate(large, large, { z: large }));
@@ -136,8 +191,9 @@ async function use({ device, checkpoint, images, cases, example }) {
   const matrix = (dims, length = 6) => ({ data: new Float32Array(length).fill(0.5), dims });
   const differing = await messageOf(lab.differentiate(matrix([2, 3]), matrix([3, 2]), { z }));
   const lacking = await messageOf(lab.differentiate(matrix([99, 2]), matrix([99, 2]), { z }));
+  const unread = await messageOf(lab.differentiate(matrix([3, 2]), matrix([3, 2]), { z, others: { lables: [0, 1, 0] } }));
   const chosen = await messageOf(LossLab.create({ objective: "info-nce", device: "gpu" }));
-  // Typed arrays are rows and labels too. What is neither, and what a call does not know, is named.
+  // Typed arrays are rows and labels too. An error names an input of another form, and a name that a call does not know.
   const [typedA, typedZ] = [a, z].map((rows) => rows.map((row) => Float64Array.from(row)));
   const typed = [(await lab.evaluate(a, b, { z })).loss, (await lab.evaluate(typedA, b, { z: typedZ })).loss];
   const flatRows = await messageOf(lab.evaluate(matrix([3, 2]), b, { z }));
@@ -158,6 +214,8 @@ async function use({ device, checkpoint, images, cases, example }) {
   const alone = await messageOf(encoder.embedBatch(blobs[0]));
   const gaps = { data: new Float32Array(channels * height * width).fill(Number.NaN), dims: [1, channels, height, width] };
   const unfilled = await messageOf(encoder.embedBatch(gaps));
+  const holes = await messageOf(encoder.embedBatch({ ...gaps, data: Array.from(gaps.data, () => null) }));
+  const bytes = await messageOf(encoder.embedBatch({ ...gaps, data: gaps.data.map(() => 200) }));
   const negative = await messageOf(encoder.embed({ data: new Uint8ClampedArray(4), width: -1, height: -1 }));
   return {
     device: encoder.device,
@@ -171,6 +229,7 @@ async function use({ device, checkpoint, images, cases, example }) {
     repeated: again.every((value, at) => value === single[0][at]),
     typed,
     ofWide,
+    ridges,
     messages: {
       withoutWasm,
       withoutSimd,
@@ -205,9 +264,12 @@ async function use({ device, checkpoint, images, cases, example }) {
       place,
       differing,
       lacking,
+      unread,
       chosen,
       alone,
       unfilled,
+      holes,
+      bytes,
       negative,
     },
     named,

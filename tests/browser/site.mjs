@@ -115,14 +115,17 @@ export default async function (job, page, serve) {
   // Why a file was not taken is said until something else is shown.
   await page.setInputFiles("#image", { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("no picture") });
   await page.locator("#status[data-kind=error]", { hasText: "note.txt is neither" }).waitFor();
+  await page.setInputFiles("#image", { name: "model.pth", mimeType: "", buffer: Buffer.alloc(64) });
+  await page.locator("#status[data-kind=error]", { hasText: "simile import model.pth" }).waitFor();
   await page.locator("#another").click();
   await page.locator("#status:empty").waitFor({ state: "attached" });
 
-  // A file that is no checkpoint is refused, and the encoders stay. The encoder of a checkpoint joins them.
+  // A file that is no checkpoint is refused, and the encoders stay. The encoder of a checkpoint joins them, also where a
+  // system writes its name in capitals.
   await page.setInputFiles("#checkpoint", { name: "wrong.safetensors", mimeType: "", buffer: Buffer.alloc(64) });
   const refusal = await page.locator("#status[data-kind=error]").textContent();
   const checkpoint = await readFile(job.checkpoint);
-  await page.setInputFiles("#checkpoint", { name: `${job.name}.safetensors`, mimeType: "", buffer: checkpoint });
+  await page.setInputFiles("#checkpoint", { name: `${job.name}.SAFETENSORS`, mimeType: "", buffer: checkpoint });
   await panel(job.name).locator("li").nth(7).waitFor();
   await page.locator("#status:empty").waitFor({ state: "attached" });
   const asked = await page.locator(".panel h3").allTextContents();

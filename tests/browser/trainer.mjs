@@ -38,6 +38,19 @@ async function use({ device, options }) {
     const apart = await Trainer.create({ ...options, ...far });
     const { accuracy } = await apart.probe();
     apart.dispose();
+    // Of pictures as files few are decoded at a time: those that were sent to the worker have no width any more.
+    const file = await new OffscreenCanvas(1, 1).getContext("2d").canvas.convertToBlob();
+    const files = Array.from({ length: 200 }, (_, at) => ({ image: file, label: at % 2 }));
+    const [decode, bitmaps] = [window.createImageBitmap, []];
+    let decoded = 0;
+    window.createImageBitmap = async (...input) => {
+      const bitmap = await decode(...input);
+      bitmaps.push(bitmap);
+      decoded = Math.max(decoded, bitmaps.filter(({ width }) => width > 0).length);
+      return bitmap;
+    };
+    (await Trainer.create({ ...options, ...far, images: files })).dispose();
+    window.createImageBitmap = decode;
     const one = await messageOf(Trainer.create({ ...options, ...far, images: [5, 5, 5, 5, 5, 5].map(labelled) }));
     const rate = await messageOf(Trainer.create({ ...options, learningRate: Number.NaN }));
     const refusal = (more) => messageOf(Trainer.create({ ...options, ...more }));
@@ -50,7 +63,7 @@ async function use({ device, options }) {
     const option = await refusal({ temperatur: 1 });
     const settings = { many, alone, none, text, few, held, option };
     const messages = { unknown, batch, early, aborted, disposed, part, rate, one, ...settings };
-    return { messages, accuracy, labels, counted, stepsAfterAbort };
+    return { messages, accuracy, labels, counted, stepsAfterAbort, decoded };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

@@ -63,8 +63,20 @@ async function readAddress(address: string, options: ReadOptions): Promise<Read>
   if (entry && (await isCurrent(address, entry.version, options))) return finished(entry.bytes, onProgress);
   // The HTTP cache of the browser may hold an older version, and is revalidated.
   const mayBeOlder = entry !== undefined || options.version !== undefined;
-  const response = await get(address, signal, mayBeOlder ? "no-cache" : "default");
+  let response: Response;
+  try {
+    response = await get(address, signal, mayBeOlder ? "no-cache" : "default");
+  } catch (error) {
+    signal?.throwIfAborted();
+    // Offline, the kept copy is used, unless another version is asked for.
+    if (entry && options.version === undefined) return finished(entry.bytes, onProgress);
+    throw error;
+  }
   const version = options.version ?? versionOf(response);
+  if (entry && version === entry.version) {
+    await response.body?.cancel();
+    return finished(entry.bytes, onProgress);
+  }
   const bytes = await readResponse(response, options);
   if (!version) return { bytes };
   // A copy, because the bytes are handed over.
@@ -72,7 +84,7 @@ async function readAddress(address: string, options: ReadOptions): Promise<Read>
   return { bytes, keep: () => remember(address, version, blob) };
 }
 
-/** True if the cached version is the wanted one, or if the server cannot be reached. */
+/** True if the cached version is the wanted one, as far as the server says without sending the file. */
 async function isCurrent(address: string, cachedVersion: string, { version, signal }: ReadOptions): Promise<boolean> {
   if (version !== undefined) return version === cachedVersion;
   try {
@@ -80,7 +92,8 @@ async function isCurrent(address: string, cachedVersion: string, { version, sign
     return versionOf(response) === cachedVersion;
   } catch {
     signal?.throwIfAborted();
-    return true;
+    // A server may allow another site's page to get the file, and nothing else.
+    return false;
   }
 }
 

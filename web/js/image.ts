@@ -32,6 +32,15 @@ export interface Parcel {
   readonly transfer: Transferable[];
 }
 
+/** Pixels of the largest picture that is decoded, 8192 x 8192, as by the command line: a small file can announce many more. */
+const MOST_PIXELS = 2 ** 26;
+
+/** Side of the largest square that is drawn at once: a larger canvas is blank in some browsers, and none says so. */
+const TILE = 4096;
+
+/** Longest part of an address that an error repeats. */
+const LONGEST_ADDRESS = 200;
+
 /** Decodes the values as stored: no colour management and no premultiplied alpha. */
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
@@ -46,7 +55,7 @@ export async function* pack(
 ): AsyncGenerator<Parcel, void> {
   if (isFloatImages(images)) {
     checkSize(images, inputSize);
-    if (!images.data.every(Number.isFinite)) throw new RangeError("images have a number that is not finite");
+    checkRange(images.data);
     const data = new Float32Array(images.data);
     yield { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
     return;
@@ -97,6 +106,15 @@ function checkSize({ data, dims }: FloatImages, inputSize: EncoderInfo["inputSiz
   }
 }
 
+/** Throws for bytes that were not divided by 255, and for numbers that were normalised: the encoder does that itself. */
+function checkRange(data: FloatImages["data"]): void {
+  const at = data.findIndex((value) => !(Number.isFinite(value) && value >= 0 && value <= 1));
+  if (at < 0) return;
+  const wrong = data[at];
+  if (!Number.isFinite(wrong)) throw new RangeError("images have a number that is not finite");
+  throw new RangeError(`images have the number ${wrong}, expected numbers in 0..1, not normalised; bytes are divided by 255`);
+}
+
 /**
  * A picture file as encoders see it, for a page that shows it: the pixels as stored, without the orientation in Exif.
  * Rejects with the name of a file that holds no picture.
@@ -106,11 +124,22 @@ export function decodeImage(picture: Blob): Promise<ImageBitmap> {
 }
 
 async function decodeAs(name: string, picture: Blob): Promise<ImageBitmap> {
+  let bitmap: ImageBitmap;
   try {
-    return await createImageBitmap(await withoutExif(picture), AS_STORED);
+    bitmap = await createImageBitmap(await withoutExif(picture), AS_STORED);
   } catch (cause) {
     throw new Error(`${name} cannot be decoded as an image`, { cause });
   }
+  return checked(name, bitmap);
+}
+
+/** A bitmap, unless it is too large. */
+function checked(name: string, bitmap: ImageBitmap): ImageBitmap {
+  const { width, height } = bitmap;
+  if (width * height <= MOST_PIXELS) return bitmap;
+  bitmap.close();
+  const most = Math.floor(MOST_PIXELS / 1e6);
+  throw new RangeError(`${name} has ${width}x${height} pixels, and at most ${most} million are decoded; make it smaller first`);
 }
 
 async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBitmap | RgbaPixels> {
@@ -122,13 +151,50 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
   if (image instanceof Blob) return decodeImage(image);
   if (isPixels(image)) return bytesOf(image);
   // A worker has no such class.
-  if (typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement) await image.decode();
+  const isElement = typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement;
+  if (isElement) await arrive(image, signal);
+  let bitmap: ImageBitmap;
   try {
-    return await createImageBitmap(image, AS_STORED);
+    bitmap = await createImageBitmap(image, AS_STORED);
   } catch (cause) {
-    // The browser's message is one of its own interface.
+    // The browser's message speaks of `createImageBitmap`, which the caller did not call.
     if (cause instanceof TypeError) throw new TypeError(`an image is ${inWords(image)}, expected ${EXPECTED}`, { cause });
     throw cause;
+  }
+  const name = isElement ? nameOf(image) : inWords(image);
+  checkReadable(name, bitmap);
+  return checked(name, bitmap);
+}
+
+/** Waits for the file of an element, of one too that the browser loads only when it is seen; a cancelled call waits no longer. */
+async function arrive(image: HTMLImageElement, signal: AbortSignal | undefined): Promise<void> {
+  image.loading = "eager";
+  const arrived = image.decode().catch((cause: unknown) => {
+    throw new Error(`${nameOf(image)} cannot be loaded, or cannot be decoded as an image`, { cause });
+  });
+  if (!signal) return arrived;
+  await new Promise<void>((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    arrived.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** An element by the beginning of its address, which may hold a whole picture. */
+function nameOf({ currentSrc }: HTMLImageElement): string {
+  return currentSrc ? `the image ${currentSrc.slice(0, LONGEST_ADDRESS)}` : "an img element without a source";
+}
+
+/** Throws for pixels that the browser shows and gives to no script. */
+function checkReadable(name: string, bitmap: ImageBitmap): void {
+  const context = drawing(1, 1);
+  context.drawImage(bitmap, 0, 0);
+  try {
+    context.getImageData(0, 0, 1, 1);
+  } catch (cause) {
+    bitmap.close();
+    const remedy = 'an element needs crossorigin="anonymous", and the server has to allow the page by CORS';
+    throw new Error(`${name} has pixels of another site, which no script may read; ${remedy}`, { cause });
   }
 }
 
@@ -161,10 +227,7 @@ function bytesOf(image: ImageData | RgbaPixels): RgbaPixels {
 
 /** Pixels of another colour space, or that are no bytes, as bytes of sRGB. */
 function converted(image: ImageData): RgbaPixels {
-  const { width, height } = image;
-  const context = drawing(width, height);
-  context.putImageData(image, 0, 0);
-  return context.getImageData(0, 0, width, height);
+  return inTiles(image.width, image.height, (context, left, top) => context.putImageData(image, -left, -top));
 }
 
 /** A canvas in main memory: one on the GPU may round. */
@@ -174,14 +237,36 @@ function drawing(width: number, height: number): OffscreenCanvasRenderingContext
   return context;
 }
 
+/** A part of a picture that is drawn at the corner of a canvas. */
+type Draw = (context: OffscreenCanvasRenderingContext2D, left: number, top: number, across: number, down: number) => void;
+
+/** The pixels of a picture that is drawn in tiles. */
+function inTiles(width: number, height: number, draw: Draw): RgbaPixels {
+  const context = drawing(Math.min(width, TILE), Math.min(height, TILE));
+  // A tile takes the place of the one before.
+  context.globalCompositeOperation = "copy";
+  const data = new Uint8ClampedArray(4 * width * height);
+  for (let top = 0; top < height; top += TILE) {
+    for (let left = 0; left < width; left += TILE) {
+      const [across, down] = [Math.min(TILE, width - left), Math.min(TILE, height - top)];
+      draw(context, left, top, across, down);
+      const tile = context.getImageData(0, 0, across, down).data;
+      for (let row = 0; row < down; row++) {
+        data.set(tile.subarray(4 * across * row, 4 * across * (row + 1)), 4 * (width * (top + row) + left));
+      }
+    }
+  }
+  return { data, width, height };
+}
+
 /** The pixels of a bitmap, which is closed. Runs in the worker. */
 export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
   if (!(picture instanceof ImageBitmap)) return picture;
-  const { width, height } = picture;
-  const context = drawing(width, height);
-  context.drawImage(picture, 0, 0);
+  const draw: Draw = (context, left, top, across, down) =>
+    context.drawImage(picture, left, top, across, down, 0, 0, across, down);
+  const pixels = inTiles(picture.width, picture.height, draw);
   picture.close();
-  return context.getImageData(0, 0, width, height);
+  return pixels;
 }
 
 /** Concatenates arrays. */

@@ -70,11 +70,14 @@ const INPUTS = { z: true, labels: true, bias: true, others: true, normalised: tr
 
 /** The kernel and the ridge that weigh samples by their conditioning values. */
 export interface Conditioning {
-  readonly kernel: Kernel;
+  /** Has to be given, here or among `params`. */
+  readonly kernel?: Kernel;
   /** Ridge, 0.01 by default. */
   readonly lambda?: number;
   /** Weights below this are 0 in the released ones; 1e-6 by default. */
   readonly clipThreshold?: number;
+  /** Those of a setting: `kernel`, `lambda` and `clip_threshold` may be among them, and weights depend on no others. */
+  readonly params?: Setting["params"];
 }
 
 /** A setting is a conditioning too, with more parameters than it has. */
@@ -120,9 +123,14 @@ export function caseOf(setting: Setting, views: readonly GivenRows[] | undefined
 /** The JSON document of the weights of samples by their conditioning values. */
 export function weightsOf(z: GivenRows | Numbers, conditioning: Conditioning): string {
   checkKeys("the options of weigh", conditioning, CONDITIONING);
-  const { kernel, lambda, clipThreshold } = conditioning;
+  const { kernel, lambda, clipThreshold, params: further = {} } = conditioning;
+  checkOnce("params", further, { kernel, lambda, clip_threshold: clipThreshold });
   if (!isTyped(z)) checkRows("z", z);
-  const params = { kernel: kernelOf(kernel), lambda, clip_threshold: clipThreshold };
+  const params = {
+    kernel: kernelOf(kernel) ?? further["kernel"],
+    lambda: lambda ?? further["lambda"],
+    clip_threshold: clipThreshold ?? further["clip_threshold"],
+  };
   checkFinite({ ...params, z });
   return JSON.stringify({ objective: "kceo-weights", params, inputs: { z } }, withLists);
 }

@@ -6,8 +6,8 @@ import { checkDevice, checkFinite, checkInteger, MOST_DIGITS } from "./numbers.j
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
 import { checkObjective, parametersOf, SETTING, type Setting } from "./setting.js";
 
-/** Images that are decoded at once. */
-const CHUNK = 64;
+/** Images that are decoded at once: a photograph of 12 million pixels takes more than 100 MB on its way. */
+const CHUNK = 4;
 
 /** Largest number of a class: 16 bits hold it. */
 const MAX_LABEL = 0xffff;

@@ -66,6 +66,17 @@ fn a_visitor_can_train_two_networks() {
     let shared = (&result["address"], &result["again"]);
     assert_eq!(shared, (&json!(address), &json!(STEPS.to_string())), "a run can be shared");
 
+    let failed = &result["failed"];
+    let status = failed["status"].as_str().unwrap();
+    assert!(
+        status.contains(" failed after step ") && status.contains(": the device broke. The curves"),
+        "{status}"
+    );
+    let steps = numbers(&failed["step"]);
+    assert!(steps.iter().all(|&step| step > 0.0), "a run that failed keeps its figures: {failed}");
+    assert_eq!(failed["saved"], result["saved"], "a run that failed keeps its networks");
+    assert_eq!(result["asks"], json!([true, false]), "a page that trains asks before it is left");
+
     files_give_the_metrics_of_the_page(&result["final"], folder.path());
     images_of_ones_own_are_trained_on(&result, folder.path());
 }
@@ -93,13 +104,15 @@ fn files_give_the_metrics_of_the_page(shown: &Value, folder: &Path) {
 /// Asserts that a visitor's pictures are trained on, and what is said of those that cannot be.
 fn images_of_ones_own_are_trained_on(result: &Value, folder: &Path) {
     assert!(result["classless"].as_str().unwrap().contains("one for each class"), "{}", result["classless"]);
+    let parts = result["parts"].as_str().unwrap();
+    assert!(parts.contains("the parts of a data set (train, val)"), "{parts}");
     let source = result["source"].as_str().unwrap();
     assert!(source.contains("60 images of 10 classes"), "{source}");
     assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
     assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
     for text in result["broken"].as_array().unwrap() {
         let text = text.as_str().unwrap();
-        assert!(text.contains("own/0/broken.png was left out: no image could be read."), "{text}");
+        assert!(text.contains("own/0/broken.png was left out: no image could be read, or one of more than 67 million pixels."), "{text}");
         assert!(text.contains("2 files, such as own/1/a.txt, were left out"), "{text}");
     }
     let status = result["broken"][0].as_str().unwrap();

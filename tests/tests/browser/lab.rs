@@ -35,6 +35,11 @@ fn a_visitor_can_use_the_loss_lab() {
     let sides = ["Fair-CCLK, left", "Fair-CCLK, right", "Fair-CCLK, left, which takes other weights"];
     assert_eq!(result["sides"], json!(sides), "whose weights are shown");
     assert_eq!(result["pressed"], 0, "other points are not those of the preset");
+    assert_eq!(result["pressedAfterDrag"], 0, "points that were dragged are not those of the preset");
+    let expected = "The lab cannot take left=zzz, right=fair-cclk.zzz, temperature=NaN, points=9, a=! of the address; \
+                    it keeps its own.";
+    let of_seed = "The lab cannot take seed=-1 of the address; it keeps its own.";
+    assert_eq!(result["told"], json!([expected, "", of_seed, ""]), "what an address asks for in vain");
     an_address_restores_the_state(&result);
     exports_are_whole(&result);
     crate::snippets::are_kept(&result["snippets"]);

@@ -58,6 +58,12 @@ fn encoders_are_freed_taken_back_and_kept() {
     let unreachable = asked["unreachable"].as_str().unwrap();
     assert!(unreachable.contains("/data/absent.safetensors cannot be fetched: no network"), "{unreachable}");
 
+    let read = json!(["one", "two"]);
+    assert_eq!(
+        result["changed"], read,
+        "a changed file is read once where no HEAD is answered, and offline none is"
+    );
+
     // First load of a version: GET. Second load: none. Another version: GET. The server's own version: HEAD and GET, then HEAD
     // alone. Without the cache, damaged in the cache, and in memory without a cache: GET each.
     assert_eq!(result["requests"], "GET GET HEAD GET HEAD GET GET GET");

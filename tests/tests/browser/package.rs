@@ -105,19 +105,48 @@ fn embeds_as_the_command_line_does(place: Where) {
     let named: [f64; 4] = serde_json::from_value(result["named"].clone()).unwrap();
     assert_eq!(named[..2], named[2..], "a kernel by its name, and by its settings");
 
+    let ridges: [f64; 3] = serde_json::from_value(result["ridges"].clone()).unwrap();
+    assert!(ridges[0] == ridges[1] && ridges[1] != ridges[2], "a ridge among the parameters: {ridges:?}");
+    if matches!(place, Where::Cpu) {
+        elements_are_waited_for(&result["elements"]);
+    }
+
     // A camera's orientation turns the picture that a page shows, and not its vector.
     assert_eq!(result["turned"]["jpeg"]["isTurned"], true, "{}", result["turned"]);
     for (format, turned) in result["turned"].as_object().unwrap() {
         assert_eq!(turned["difference"], 0.0, "{format}: {turned}");
     }
 
-    // After the loss of a WebGPU device the encoder still works, on the CPU.
-    let afterwards = &result["afterwards"];
+    works_after_a_loss(&result["afterwards"], &expected[..1]);
+    losses_are_those_of_core(&cases, &result["evaluations"]);
+}
+
+/// Asserts that an encoder whose WebGPU device was lost still works, on the CPU.
+fn works_after_a_loss(afterwards: &Value, expected: &[Vec<f64>]) {
     let row: Vec<f64> = serde_json::from_value(afterwards["row"].clone()).unwrap();
-    assert!(largest_difference(&[row], &expected[..1]) < 1e-4);
+    assert!(largest_difference(&[row], expected) < 1e-4);
     assert_eq!(afterwards["device"]["kind"], "cpu");
     assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
-    losses_are_those_of_core(&cases, &result["evaluations"]);
+}
+
+/// Asserts that an element is loaded, or named, and that a picture wider than a canvas has its pixels.
+fn elements_are_waited_for(elements: &Value) {
+    assert_eq!((&elements["wasThere"], &elements["length"]), (&json!(false), &json!(84)), "{elements}");
+    assert_eq!(elements["isSame"], true, "a wide bitmap is embedded as something else than its pixels");
+    for (what, expected) in [
+        ("stalled", "taken back"),
+        (
+            "unallowed",
+            "pixels of another site, which no script may read; an element needs crossorigin=\"anonymous\"",
+        ),
+        ("broken", "/data/none.png cannot be loaded"),
+        ("large", "has 8200x8200 pixels, and at most 67 million are decoded; make it smaller first"),
+    ] {
+        let message = elements["messages"][what].as_str().unwrap();
+        assert!(message.contains(expected), "{what}: {message}");
+    }
+    let unallowed = elements["messages"]["unallowed"].as_str().unwrap();
+    assert!(unallowed.starts_with("image 1: the image http"), "{unallowed}");
 }
 
 /// Asserts that a call that cannot be answered says why.
@@ -142,9 +171,12 @@ fn faults_are_named(messages: &Value, place: Where) {
         ("place", "`view_a[1][1]` is NaN"),
         ("differing", "viewB has 3 x 2 numbers, expected 2 x 3"),
         ("lacking", "viewA of 99 x 2 needs 198 numbers, and 6 are given"),
+        ("unread", "unknown input `lables`"),
         ("chosen", "device is \"gpu\", expected one of auto, cpu, webgpu"),
         ("alone", "neither a list nor numbers"),
         ("unfilled", "not finite"),
+        ("holes", "not finite"),
+        ("bytes", "images have the number 200, expected numbers in 0..1"),
         ("negative", "the width of an image is -1"),
         ("flatRows", "`view_a` is an object, expected a list of rows of numbers; `differentiate`"),
         ("rowsForFlat", "viewA is a list, expected { data, dims: [rows, columns] }"),

@@ -66,7 +66,7 @@ fn module_of(functions: &[(usize, String)]) -> String {
     let names: Vec<String> = functions.iter().map(|(at, _)| format!("    ({at}, setting_{at}),\n")).collect();
     let codes: Vec<&str> = functions.iter().map(|(_, code)| code.as_str()).collect();
     format!(
-        "//! What the loss lab offers as Rust, written by the browser's test of the lab.\n\nuse burn::tensor::Tensor;\n\
+        "//! The snippets of Rust that the loss lab offers, written by the browser's test of the lab.\n\nuse burn::tensor::Tensor;\n\
          use simile_core::error::Result;\n\nuse super::{{Inputs, Snippet}};\n\n/// Snippets by the number of their setting.\n\
          pub(crate) const SNIPPETS: [(usize, Snippet); {}] = [\n{}];\n\n{}",
         functions.len(),

@@ -71,6 +71,8 @@ fn runs_as_the_command_line_does(place: Where) {
         assert_eq!(message, &json!(expected));
     }
     assert!(result["accuracy"].is_number(), "{}", result["accuracy"]);
+    let decoded = result["decoded"].as_u64().unwrap();
+    assert!((1..=4).contains(&decoded), "{decoded} pictures are decoded at once");
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
     assert_eq!(result["counted"], steps - 1, "steps before the abort are counted");
     assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");

@@ -1,4 +1,4 @@
-//! What the loss lab offers as Rust, written by the browser's test of the lab.
+//! The snippets of Rust that the loss lab offers, written by the browser's test of the lab.
 
 use burn::tensor::Tensor;
 use simile_core::error::Result;

@@ -53,7 +53,7 @@ export class Collection {
   }
 }
 
-/** A small picture, as the encoder sees it, or `undefined` if the file has no image. */
+/** A small picture, as the encoder sees it, or `undefined` if the file has no image, or too large a one. */
 export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | undefined> {
   try {
     const whole = await (source instanceof Blob ? decodeImage(source) : createImageBitmap(source));

@@ -1,4 +1,5 @@
 import { type DeviceChoice, drawDigits } from "simile-web";
+import { isCheckpoint, remedyOf } from "../checkpoint-file.js";
 import { acceptFiles } from "../drop.js";
 import { element, setText } from "../element.js";
 import { deviceOf, type Loaded, loadEncoder } from "../load-encoder.js";
@@ -86,7 +87,7 @@ void load(given ? nameOf(given) : titleOf(shipped.value), given ?? shipped.value
 
 /** Files of any kind: checkpoints are loaded, images embedded. */
 function take(files: readonly File[]): void {
-  const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
+  const checkpoint = files.find(isCheckpoint);
   if (checkpoint) void load(nameOf(checkpoint.name), checkpoint);
   const named = sorted(files.filter(isImage)).map((source) => ({ name: pathOf(source), source }));
   const others = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
@@ -94,7 +95,7 @@ function take(files: readonly File[]): void {
     omission = leftOut(others.map(pathOf), "no image to this browser");
     void embed(named);
   } else if (!checkpoint && files.length > 0) {
-    say("There is neither image nor checkpoint among these files.", "error");
+    say(others.map(remedyOf).find((remedy) => remedy) ?? "There is neither image nor checkpoint among these files.", "error");
   }
 }
 
@@ -173,7 +174,7 @@ async function embed(named: readonly Named[], failure?: string): Promise<void> {
     const skipped = collection.unreadable;
     const { length } = collection.names;
     const notes = [`${counted(length, "image")} ${length === 1 ? "was" : "were"} embedded.`, omission];
-    if (skipped.length > 0) notes.push(leftOut(skipped, "no image could be read"));
+    if (skipped.length > 0) notes.push(leftOut(skipped, "no image could be read, or one of more than 67 million pixels"));
     tell(notes.filter(Boolean).join(" "), skipped.length > 0 ? "error" : "info");
   } catch (error) {
     if (signal !== work.signal) return;
@@ -276,5 +277,5 @@ function titleOf(address: string): string {
 }
 
 function nameOf(address: string): string {
-  return (address.split("/").at(-1) ?? address).replace(/\.safetensors$/, "");
+  return (address.split("/").at(-1) ?? address).replace(/\.safetensors$/i, "");
 }

@@ -1,6 +1,7 @@
 import { type CheckpointSource, decodeImage, type DeviceChoice } from "simile-web";
 import { deviceOf } from "../load-encoder.js";
 import { type Answer, Model, type Origin } from "../model.js";
+import { isCheckpoint, remedyOf } from "../checkpoint-file.js";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
 import { Gallery } from "../gallery.js";
@@ -90,7 +91,7 @@ for (const entry of origins.map(prepare)) {
 pad.showExample();
 
 function yours(name: string, source: CheckpointSource): Origin {
-  return { title: name.replace(/\.safetensors$/, ""), note: "a checkpoint of yours", source };
+  return { title: name.replace(/\.safetensors$/i, ""), note: "a checkpoint of yours", source };
 }
 
 function prepare(origin: Origin): Entry {
@@ -249,13 +250,13 @@ function chooseFromGallery(index: number): void {
 function takeFiles(files: readonly File[]): void {
   const [file] = files;
   if (!file) return;
-  if (file.name.endsWith(".safetensors")) loadYours(file);
+  if (isCheckpoint(file)) loadYours(file);
   else if (file.type.startsWith("image/")) {
     decodeImage(file).then(
       (image) => pad.show(image, { digit: undefined, background: undefined }),
       (error: unknown) => refuse(messageOf(error)),
     );
-  } else refuse(`${file.name} is neither an image nor a .safetensors checkpoint`);
+  } else refuse(remedyOf(file) ?? `${file.name} is neither an image nor a .safetensors checkpoint`);
 }
 
 function refuse(reason: string): void {

@@ -1,4 +1,4 @@
-// What the forms of an objective set beside its formula: core's list has it in words alone.
+// Numbers that the forms of an objective set beside its formula: core's list has them in words alone.
 
 interface Form {
   /** What `null` means in this form, for parameters that are `null` by default. */

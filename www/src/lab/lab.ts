@@ -54,6 +54,8 @@ export class Lab {
   /** Number of works that are not done. */
   #pending = 0;
   #drawnWeights = "";
+  /** What the page says of an address until something else is chosen. */
+  #notice = "";
   #timer: number | undefined;
 
   private constructor(
@@ -98,10 +100,13 @@ export class Lab {
 
   /** Applies the state in an address. */
   follow(hash: string): void {
-    this.restore(fromHash(hash, this.state, this.catalogue));
+    const { refused, ...snapshot } = fromHash(hash, this.state, this.catalogue);
+    const parts = refused.join(", ");
+    this.restore(snapshot, parts && `The lab cannot take ${parts} of the address; it keeps its own.`);
   }
 
-  restore({ state, moved }: Snapshot): void {
+  restore({ state, moved }: Snapshot, notice = ""): void {
+    this.#notice = notice;
     this.#setState(state);
     const samples = draw(state.draw);
     this.#given = moved;
@@ -126,6 +131,7 @@ export class Lab {
 
   change(change: Partial<State>): void {
     this.onLeave();
+    this.#notice = "";
     this.#setState({ ...this.state, ...change });
     this.#showChoices();
     void this.refresh();
@@ -186,7 +192,7 @@ export class Lab {
         await this.#weigh();
         await inSlices(this.#showing());
       }
-      element("status", HTMLElement).textContent = "";
+      setText("status", this.#notice);
     } catch (error) {
       this.stop();
       element("status", HTMLElement).textContent = error instanceof Error ? error.message : String(error);
@@ -277,6 +283,7 @@ export class Lab {
       rows[row % count] = [...to];
     }
     this.#haveMoved = true;
+    this.onLeave();
     void this.refresh();
   }
 
@@ -284,6 +291,7 @@ export class Lab {
     const [sample, hue] = [row % this.state.draw.count, this.#brush.hue(this.state.draw)];
     for (const { samples } of this.sides) samples.hues[sample] = hue;
     this.#haveMoved = true;
+    this.onLeave();
     void this.refresh();
   }
 

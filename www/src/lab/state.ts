@@ -49,29 +49,46 @@ export function toHash({ state, moved }: Snapshot): string {
   return `#${parameters}`;
 }
 
+/** A snapshot that an address asks for, and the parts of the address that the lab does not have, as they are written. */
+interface AddressContent extends Snapshot {
+  readonly refused: readonly string[];
+}
+
+/** Longest value of an address that is repeated in full: points are hundreds of letters. */
+const LONGEST = 30;
+
 /** Reads the state from an address; missing or invalid parts are taken from `initial`. */
-export function fromHash(hash: string, initial: State, catalogue: Catalogue): Snapshot {
+export function fromHash(hash: string, initial: State, catalogue: Catalogue): AddressContent {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
-  const text = (name: string) => parameters.get(name) ?? "";
+  const refused: string[] = [];
+  /** A part as `read` understands it; one that it does not understand is refused. */
+  const part = <T>(name: string, read: (text: string) => T | undefined): T | undefined => {
+    const text = parameters.get(name);
+    if (text === null) return undefined;
+    const value = read(text);
+    if (value === undefined) refused.push(`${name}=${text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text}`);
+    return value;
+  };
   const oneOf = <T>(name: string, values: readonly T[], otherwise: T): T =>
-    values.find((value) => `${value}` === text(name)) ?? otherwise;
+    part(name, (text) => values.find((value) => `${value}` === text)) ?? otherwise;
 
   const choices = SIDES.map((side, at) => {
-    const [objective = "", variant = ""] = text(side).split(".");
-    const candidates = [
-      { objective, variant },
-      { objective, variant: "" },
-    ];
-    return candidates.find((candidate) => catalogue.has(candidate)) ?? (initial.choices[at] as Choice);
+    const [objective = "", variant = ""] = (parameters.get(side) ?? "").split(".");
+    const known = (choice: Choice) => (catalogue.has(choice) ? choice : undefined);
+    const choice = part(side, () => known({ objective, variant }));
+    return choice ?? known({ objective, variant: "" }) ?? (initial.choices[at] as Choice);
   }) as [Choice, Choice];
   const read = catalogue.parameters.flatMap((parameter) => {
-    const value = parse(parameter, text(parameter.name));
+    const value = part(parameter.name, (text) => parse(parameter, text));
     return value === undefined ? [] : [[parameter.name, value] as const];
   });
   const settings: Settings = { ...initial.settings, ...Object.fromEntries(read) };
-  const seed = Number(text("seed"));
+  const seed = part("seed", (text) => {
+    const value = Number(text);
+    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+  });
   const draw: Draw = {
-    seed: Number.isSafeInteger(seed) && seed > 0 ? seed : initial.draw.seed,
+    seed: seed ?? initial.draw.seed,
     count: oneOf("points", COUNTS, initial.draw.count),
     dims: oneOf("dims", DIMENSIONS, initial.draw.dims),
     colours: oneOf("colours", ["hues", "groups"], initial.draw.colours),
@@ -81,7 +98,7 @@ export function fromHash(hash: string, initial: State, catalogue: Catalogue): Sn
   const weightScheme = oneOf("weights", WEIGHT_SCHEMES, initial.weightScheme);
   const state = { draw, choices, settings, kernel, weightScheme };
 
-  const left = unpack(text("a"), draw);
-  if (!left) return { state };
-  return { state, moved: [left, unpack(text("b"), draw) ?? structuredClone(left)] };
+  const [left, right] = ["a", "b"].map((name) => part(name, (text) => unpack(text, draw)));
+  if (!left) return { state, refused };
+  return { state, moved: [left, right ?? structuredClone(left)], refused };
 }

@@ -38,8 +38,13 @@ export class Learner {
     return this.trainer.mapped;
   }
 
+  /** Steps of the run so far. */
+  get step(): number {
+    return this.trainer.iteration;
+  }
+
   get isFinished(): boolean {
-    return this.trainer.iteration >= this.trainer.iterations;
+    return this.step >= this.trainer.iterations;
   }
 
   /** Continues until the run is finished or paused. */

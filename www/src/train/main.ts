@@ -13,7 +13,7 @@ import { DRAWN, ofFolder, type Source, withoutUnreadable } from "./source.js";
 /** The kernel of Fair-CCLK on colours from 0 to 255, as in the recipe. */
 const KERNEL = { name: "rbf", sigma: 20 };
 
-type State = "idle" | "preparing" | "running" | "pausing" | "paused" | "finished";
+type State = "idle" | "preparing" | "running" | "pausing" | "paused" | "finished" | "failed";
 
 const form = element("settings", HTMLFormElement);
 const choices = element("choices", HTMLFieldSetElement);
@@ -67,6 +67,10 @@ drawnButton.addEventListener("click", () => {
   folder.focus();
 });
 acceptFiles(take);
+// Networks that learn are lost with the page.
+addEventListener("beforeunload", (event) => {
+  if (state === "running" || state === "pausing" || state === "paused") event.preventDefault();
+});
 element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement)) return;
   for (const panel of panels) panel.colouring = target.value as Colouring;
@@ -110,7 +114,9 @@ async function start(): Promise<void> {
   try {
     learners = await prepareBoth(steps, mine);
   } catch (error) {
-    if (mine === generation) fail(error);
+    if (mine !== generation) return;
+    reset();
+    say(messageOf(error), "error");
     return;
   }
   for (const panel of panels) panel.allowSaving(true);
@@ -197,7 +203,7 @@ async function goOn(): Promise<void> {
   const notes = all + source.omission;
   say(`${place()}${notes && `.${notes}`}`);
   try {
-    await Promise.all(learners.map((learner) => learner.run()));
+    await Promise.all(learners.map(runOne));
   } catch (error) {
     if (mine === generation) fail(error);
     return;
@@ -208,12 +214,21 @@ async function goOn(): Promise<void> {
   say("Both networks have learnt.");
 }
 
+/** Runs the network of one side; an error names the side and the step. */
+async function runOne(learner: Learner, side: number): Promise<void> {
+  try {
+    await learner.run();
+  } catch (cause) {
+    throw new Error(`${SIDES[side]} failed after step ${learner.step}: ${messageOf(cause)}`, { cause });
+  }
+}
+
 async function pause(): Promise<void> {
   const mine = generation;
   enter("pausing");
   // Errors are reported where the run is awaited.
   await Promise.allSettled(learners.map((learner) => learner.pause()));
-  if (mine !== generation) return;
+  if (mine !== generation || state !== "pausing") return;
   const isOver = learners.every((learner) => learner.isFinished);
   enter(isOver ? "finished" : "paused");
   say(isOver ? "Both networks have learnt." : "Paused.");
@@ -232,9 +247,12 @@ function reset(): void {
   say("");
 }
 
+/** Ends a run that failed, and keeps its curves, and its networks as far as their workers go on. */
 function fail(error: unknown): void {
-  reset();
-  say(messageOf(error), "error");
+  enter("failed");
+  // The other network stops after its step. Why one failed is reported here.
+  void Promise.allSettled(learners.map((learner) => learner.pause()));
+  say(`${messageOf(error)}. The curves, and each network whose worker still answers, are kept until you press Reset.`, "error");
 }
 
 async function save(side: 0 | 1): Promise<void> {
@@ -257,10 +275,11 @@ function enter(next: State): void {
     pausing: "Pausing…",
     paused: "Go on",
     finished: "Finished",
+    failed: "Failed",
   };
   runButton.textContent = names[next];
   // It keeps the focus of a keyboard: a press in these states is ignored.
-  runButton.setAttribute("aria-disabled", `${["preparing", "pausing", "finished"].includes(next)}`);
+  runButton.setAttribute("aria-disabled", `${["preparing", "pausing", "finished", "failed"].includes(next)}`);
   if (next === "idle" && document.activeElement === resetButton) runButton.focus();
   resetButton.disabled = next === "idle";
   choices.disabled = next !== "idle";

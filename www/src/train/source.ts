@@ -28,6 +28,9 @@ const FEWEST = 2;
 /** Images that are decoded at once. */
 const CHUNK = 16;
 
+/** Names of the parts of a data set. */
+const SPLITS = /^(train|training|val|valid|validation|dev|test|testing)$/i;
+
 /** Digits that core draws. */
 export const DRAWN: Source = {
   options: { images: DIGITS, testImages: TEST_DIGITS },
@@ -54,6 +57,7 @@ export function ofFolder(files: readonly File[], unreadable: readonly File[] = [
   if (classes.length < 2) {
     throw new Error(`That folder has no two folders of images in it, one for each class.${omission}`);
   }
+  checkParts(classes);
   const testImages = Math.max(FEWEST, Math.ceil(images.length / HELD_OUT_OF));
   return {
     options: { images: images.map((image) => ({ image, label: classes.indexOf(classOf(image)) })), testImages },
@@ -95,9 +99,18 @@ function classOf(file: File): string {
   return pathOf(file).split("/").slice(1, -1).join("/");
 }
 
+/** Throws for the parts of a data set, in which a class would be one class in each part. */
+function checkParts(classes: readonly string[]): void {
+  const parts = [...new Set(classes.map((name) => name.split("/")[0] ?? ""))];
+  const areParts = parts.length > 1 && parts.every((part) => SPLITS.test(part));
+  if (!areParts || classes.some((name) => !name.includes("/"))) return;
+  const named = parts.join(", ");
+  throw new Error(`That folder holds the parts of a data set (${named}), each with classes. Choose one; this page holds images out.`);
+}
+
 /** Says what is left out, in sentences that follow another one. */
 function omissionOf(unreadable: readonly File[], others: readonly File[]): string {
-  const damaged = leftOut(unreadable.map(pathOf), "no image could be read");
+  const damaged = leftOut(unreadable.map(pathOf), "no image could be read, or one of more than 67 million pixels");
   const unsuitable = leftOut(others.map(pathOf), "no image to this browser, or not in the folder of a class");
   return [damaged, unsuitable].map((sentence) => sentence && ` ${sentence}`).join("");
 }
