@@ -30,17 +30,22 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
             `[n, height, width, channels]`.
 
     Raises:
-        TypeError: `images` is one path; a list holds it.
+        TypeError: `images` is one path, which a list should hold, or has tensors, of which `.numpy()` gives the arrays.
         OSError: a file cannot be read.
         ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form. One
             picture alone, `[height, width, channels]`, is refused too: its rows would be taken for pictures.
+        RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
     """
     if isinstance(images, str | PathLike):
         raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
     if isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[2] in CHANNELS:
         raise ValueError(f"images is one picture of shape {images.shape}, expected a list of pictures: [images]")
-    encoder = _native.Encoder(_model(Path(checkpoint)))
     images = list(images)
+    for image in images:
+        if not isinstance(image, str | PathLike | np.ndarray):
+            hint = "; give `.numpy()` of a tensor" if hasattr(image, "numpy") else ""
+            raise TypeError(f"a picture is of type {type(image).__name__}, expected a path or an array{hint}")
+    encoder = _native.Encoder(_model(Path(checkpoint)))
     arrays = [isinstance(image, np.ndarray) for image in images]
     if all(arrays):
         vectors = encoder.embed_arrays([_pixels(image) for image in images])

@@ -43,8 +43,9 @@ def loss(
 ) -> torch.Tensor | float:
     """The loss of a batch.
 
-    With tensors of PyTorch the result is a scalar tensor on the device and in the type of the embeddings (or scores), and
-    `backward()` passes the gradient that the objective derives on to them. Otherwise it is a `float`.
+    With tensors of PyTorch the result is a scalar tensor on the device of the embeddings (or scores), in `float64` if they
+    are and in `float32` else, so that a loss of half precision can be scaled. `backward()` passes the gradient that the
+    objective derives on to them, in the type of each. Otherwise the result is a `float`.
 
     The computation runs on the CPU, in `float64` if the embeddings have that type and in `float32` else: a tensor of a
     GPU is copied there and its gradient back.
@@ -63,6 +64,7 @@ def loss(
     Raises:
         ValueError: an input or parameter is unknown, missing, not finite, out of its range or of the wrong shape, or the
             loss is not defined on this batch.
+        RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
     """
     given = Arguments.of(objective, variant, unit_rows, arguments)
     # A tensor can only be given where PyTorch is loaded.

@@ -54,7 +54,12 @@ class Arguments:
     @classmethod
     def of(cls, objective: str, variant: str | None, unit_rows: bool, given: Mapping[str, Any]) -> Arguments:
         """Sorts arguments into inputs and parameters. A trailing underscore is left out: `lambda_`."""
-        named = {name.removesuffix("_"): value for name, value in given.items()}
+        named: dict[str, Any] = {}
+        for name, value in given.items():
+            plain = name.removesuffix("_")
+            if plain in named:
+                raise ValueError(f"`{plain}` is given twice, as `{plain}` and as `{plain}_`; give it once")
+            named[plain] = value
         kinds = _native.kinds(objective, list(named))
         return cls(
             objective,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import torch
@@ -19,8 +20,21 @@ def loss(given: Arguments) -> torch.Tensor:
     """The loss of a batch as a scalar tensor."""
     request = given.request({name: _array(value) for name, value in given.inputs.items()})
     tensors = {name: value for name, value in given.inputs.items() if isinstance(value, torch.Tensor)}
-    place = next((tensors[name] for name in tensors if name in given.on_device), None)
-    return _Loss.apply(request, place, tuple(tensors), *tensors.values())
+    return _Loss.apply(request, _place(given, request, tensors), tuple(tensors), *tensors.values())
+
+
+def _place(given: Arguments, request: Request, tensors: dict[str, torch.Tensor]) -> tuple[torch.dtype, torch.device]:
+    """The type and the device of a loss: those of the embeddings that are tensors.
+
+    Half precision becomes `float32`, because a scaled loss would not be finite in it, and so do integers, which have no
+    fractions (`float64` where the computation is in that).
+    """
+    embeddings = [tensor for name, tensor in tensors.items() if name in given.on_device]
+    device = embeddings[0].device if embeddings else torch.device("cpu")
+    floats = [tensor.dtype for tensor in embeddings if tensor.is_floating_point()]
+    if not floats:
+        return (torch.float64 if request.is_double else torch.float32), device
+    return reduce(torch.promote_types, floats, torch.float32), device
 
 
 def _array(value: Any) -> Any:
@@ -38,7 +52,7 @@ class _Loss(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx,
         request: Request,
-        place: torch.Tensor | None,
+        place: tuple[torch.dtype, torch.device],
         names: tuple[str, ...],
         *tensors: torch.Tensor,
     ) -> torch.Tensor:
@@ -52,9 +66,8 @@ class _Loss(torch.autograd.Function):
         ]
         ctx.dtypes = [tensor.dtype for tensor in tensors]
         ctx.save_for_backward(*tensors)
-        if place is None:
-            return torch.tensor(value, dtype=torch.float64 if request.is_double else torch.float32)
-        return torch.tensor(value, dtype=place.dtype, device=place.device)
+        dtype, device = place
+        return torch.tensor(value, dtype=dtype, device=device)
 
     @staticmethod
     def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

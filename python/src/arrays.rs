@@ -31,14 +31,19 @@ impl Array {
     }
 
     /// Its numbers as those of an input: integers for each sample where the input takes such, else rows. An array of one
-    /// dimension is a number for each sample where `is_host`, and else one row.
+    /// dimension is a number for each sample of a condition, and else one row.
     ///
     /// # Errors
     /// It is not contiguous, or has another number of dimensions; the error names
     /// the input.
     pub(crate) fn input_values(&self, py: Python, name: &str, form: Form) -> Result<InputValues, Fault> {
         match (self, form) {
-            (Self::Integers(buffer), Form::Integers) => Ok(InputValues::Integers(values(py, name, buffer)?)),
+            (Self::Integers(buffer), Form::Integers) => match buffer.shape() {
+                [_] | [_, 1] => Ok(InputValues::Integers(values(py, name, buffer)?)),
+                shape => Err(Fault::Value(format!(
+                    "`{name}` has shape {shape:?}, expected an integer for each sample"
+                ))),
+            },
             _ => {
                 let (data, shape) = match self {
                     Self::Single(buffer) => (wide(values(py, name, buffer)?), buffer.shape()),

@@ -16,6 +16,7 @@ use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::train::embed_each;
 
 use crate::fault::Fault;
+use crate::process::{check_signals, refuse_forked};
 
 /// Pictures in one forward pass, as in `simile embed`.
 const PASS: usize = 64;
@@ -33,9 +34,10 @@ impl Encoder {
     /// Reads a checkpoint.
     ///
     /// # Errors
-    /// The file cannot be read, or is no checkpoint.
+    /// The file cannot be read, or is no checkpoint, or this process was forked from one that has computed.
     #[new]
     fn new(py: Python, path: PathBuf) -> PyResult<Self> {
+        refuse_forked()?;
         Ok(py.detach(|| Self::of(&path))?)
     }
 
@@ -96,7 +98,7 @@ impl Encoder {
         Ok(self.checkpoint.metadata.fitted(picture)?.pixels)
     }
 
-    /// The vectors of pictures that `read` brings to the size of the input, pass by pass.
+    /// The vectors of pictures that `read` brings to the size of the input, pass by pass; a signal ends it before the next.
     fn vectors<T: Send>(
         &self,
         pictures: Vec<T>,
@@ -107,6 +109,7 @@ impl Encoder {
         let (side, channels, device) = (metadata.input_size, metadata.encoder.channels, Device::flex());
         let mut rest = pictures.into_iter();
         let pass = |range: std::ops::Range<usize>| {
+            check_signals()?;
             let pictures: Vec<T> = rest.by_ref().take(range.len()).collect();
             let pixels: Vec<Result<Vec<u8>, Fault>> = pictures.into_par_iter().map(read).collect();
             // The first in order that cannot be read is named.

@@ -14,11 +14,14 @@ pub(crate) enum Fault {
     Value(String),
     #[error("{0}")]
     File(String),
+    #[error(transparent)]
+    Python(#[from] PyErr),
 }
 
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
         match fault {
+            Fault::Python(error) => error,
             Fault::File(_) => PyOSError::new_err(fault.to_string()),
             _ => PyValueError::new_err(fault.to_string()),
         }

@@ -6,6 +6,7 @@ mod arrays;
 mod embed;
 mod fault;
 mod loss;
+mod process;
 
 use pyo3::prelude::*;
 

@@ -12,6 +12,7 @@ use simile_core::requests::{InputValues, LossRequest};
 
 use crate::arrays::{Array, Form, bytes};
 use crate::fault::Fault;
+use crate::process::refuse_forked;
 
 /// The names of all objectives.
 #[pyfunction]
@@ -52,7 +53,7 @@ type Gradient<'py> = (Bound<'py, PyByteArray>, [usize; 2]);
 /// The loss of arrays and its gradients, each as bytes with a shape, in `float64` if `is_double`.
 ///
 /// # Errors
-/// The core rejects objective, parameters or inputs.
+/// The core rejects objective, parameters or inputs, or this process was forked from one that has computed.
 #[pyfunction]
 pub(crate) fn differentiate<'py>(
     py: Python<'py>,
@@ -63,6 +64,7 @@ pub(crate) fn differentiate<'py>(
     unit_rows: bool,
     is_double: bool,
 ) -> PyResult<(f64, BTreeMap<String, Gradient<'py>>)> {
+    refuse_forked()?;
     let params: Value = serde_json::from_str(params).map_err(|error| Fault::Value(error.to_string()))?;
     let mut values: BTreeMap<String, InputValues> = BTreeMap::new();
     for (name, array) in inputs {

@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import struct
+import threading
 import zlib
 from pathlib import Path
 
@@ -60,6 +62,34 @@ def test_arrays_have_the_vectors_of_their_files(channels, tmp_path):
     np.testing.assert_array_equal(simile.embed(model, same), of_files[::7])
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_an_interrupt_ends_the_pictures_before_the_next_pass(tmp_path):
+    picture = tmp_path / "picture.png"
+    png(picture, np.zeros((8, 8, 3), np.uint8))
+    pipes = [tmp_path / "first.png", tmp_path / "second.png"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    read = []
+
+    def feed():
+        for pipe in pipes:
+            # Opens once the other end is read.
+            with pipe.open("wb") as to:
+                if not read:
+                    os.kill(os.getpid(), signal.SIGINT)
+                read.append(pipe)
+                to.write(picture.read_bytes())
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=feed, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            simile.embed(FOLDER / "colour.safetensors", [pipes[0], *[picture] * 63, pipes[1]])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert read == pipes[:1]
+
+
 def test_a_folder_of_a_run_stands_for_its_model(tmp_path):
     model = (FOLDER / "colour.safetensors").read_bytes()
     picture = np.zeros((1, 8, 8, 3), np.uint8)
@@ -79,6 +109,17 @@ def test_one_path_is_no_list_of_paths():
     for one in ["cat.png", Path("cat.png")]:
         with pytest.raises(TypeError, match="images is one path, expected a list of pictures: .*cat.png"):
             simile.embed(model, one)
+
+
+def test_a_tensor_is_no_array():
+    class Tensor:
+        def numpy(self):
+            return np.zeros((8, 8, 3), np.uint8)
+
+    with pytest.raises(TypeError, match=r"of type Tensor, expected a path or an array; give `.numpy\(\)`"):
+        simile.embed(FOLDER / "colour.safetensors", [Tensor()])
+    with pytest.raises(TypeError, match="of type bytes, expected a path or an array$"):
+        simile.embed(FOLDER / "colour.safetensors", [b"cat.png"])
 
 
 def test_nothing_gives_nothing():

@@ -1,6 +1,10 @@
 """Arguments of a loss: what is taken, and what is refused with which words."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +85,9 @@ def test_labels_are_integers_of_any_width_or_booleans():
         simile.loss("cross-entropy", logits=A, labels=[0, 1, -1, 1, 1, 0])
     with pytest.raises(ValueError, match="`labels` has rows of numbers, expected a list of integers"):
         simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels, float))
+    assert simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels)[:, None]) == losses[0]
+    with pytest.raises(ValueError, match=r"`labels` has shape \[2, 3\], expected an integer for each sample"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels).reshape(2, 3))
 
 
 def test_unit_rows_are_taken_as_they_are():
@@ -107,6 +114,7 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": "rows"}, "`view_b` is an array of <U4, expected numbers"),
         ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is not an array"),
         ({"view_a": A, "view_b": B, "variant": "printed"}, "printed"),
+        ({"view_a": A, "view_b": B, "temperature": 0.5, "temperature_": 0.05}, "`temperature` is given twice"),
     ],
 )
 def test_a_fault_is_a_value_error_in_the_words_of_the_program(arguments, words):
@@ -116,3 +124,38 @@ def test_a_fault_is_a_value_error_in_the_words_of_the_program(arguments, words):
 
 def test_a_description_is_plain_json():
     assert json.loads(json.dumps(simile.describe("fair-cclk"))) == simile.describe("fair-cclk")
+
+
+FORKS = """
+import os, signal
+import numpy as np
+import simile
+
+a, b = np.random.default_rng(0).normal(size=(2, 512, 128))
+
+
+def code_of_a_child():
+    process = os.fork()
+    if process != 0:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    # Ends a child that waits for threads that it does not have.
+    signal.alarm(60)
+    try:
+        simile.loss("nt-xent", view_a=a, view_b=b)
+    except RuntimeError as error:
+        print(error, flush=True)
+        os._exit(3)
+    os._exit(0)
+
+
+before = code_of_a_child()
+simile.loss("nt-xent", view_a=a, view_b=b)
+print(before, code_of_a_child())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_process_that_was_forked_after_a_loss_is_told_to_be_spawned():
+    environment = {**os.environ, "PYTHONPATH": str(Path(simile.__file__).parent.parent)}
+    said = subprocess.run([sys.executable, "-c", FORKS], env=environment, capture_output=True, text=True, check=True)
+    assert "`spawn`" in said.stdout and said.stdout.endswith("0 3\n"), said.stdout

@@ -50,7 +50,7 @@ def test_the_gradient_goes_on_through_what_made_the_views():
     assert torch.autograd.gradcheck(loss, [weight])
 
 
-def test_a_loss_has_the_type_and_the_place_of_the_embeddings():
+def test_a_loss_has_the_place_of_the_embeddings_and_a_type_that_can_be_scaled():
     a, b = views(torch.float32)
     labels = torch.tensor([0, 1, 0, 1, 1, 0])
     loss = simile.loss("supcon", labels=labels, view_a=a, view_b=b)
@@ -58,8 +58,26 @@ def test_a_loss_has_the_type_and_the_place_of_the_embeddings():
     half = [view.detach().bfloat16().requires_grad_() for view in (a, b)]
     rough = simile.loss("supcon", labels=labels, view_a=half[0], view_b=half[1])
     rough.backward()
-    assert rough.dtype == torch.bfloat16 == half[0].grad.dtype
+    assert rough.dtype == torch.float32 and half[0].grad.dtype == torch.bfloat16
     assert rough.item() == pytest.approx(loss.item(), rel=0.02)
+    # The first factor of PyTorch's GradScaler is beyond the range of float16.
+    half = [view.detach().half().requires_grad_() for view in (a, b)]
+    (2.0**16 * simile.loss("supcon", labels=labels, view_a=half[0], view_b=half[1])).backward()
+    assert half[0].grad.dtype == torch.float16 and half[0].grad.isfinite().all() and half[0].grad.any()
+    mixed = simile.loss("supcon", labels=labels, view_a=half[0], view_b=b.detach().double())
+    assert mixed.dtype == torch.float64
+
+
+def test_integers_and_booleans_leave_the_loss_its_fractions():
+    for kind in (torch.int64, torch.uint8, torch.bool):
+        x, y = ((view > 0).to(kind) for view in views())
+        expected = simile.loss("nt-xent", view_a=x.float(), view_b=y.float())
+        loss = simile.loss("nt-xent", view_a=x, view_b=y)
+        assert loss.dtype == torch.float32 and loss.item() == expected.item() != int(loss)
+        beside = y.float().requires_grad_()
+        loss = simile.loss("nt-xent", view_a=x, view_b=beside)
+        loss.backward()
+        assert loss.item() == expected.item() and beside.grad.any()
 
 
 def test_a_gradient_in_half_precision_is_rounded_after_the_scale_of_the_loss():
