@@ -59,7 +59,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use simile_core::algorithm::{AlgorithmConfig, LffSettings};
-    use simile_core::augment::Augmentation;
+    use simile_core::augment::{Augmentation, Crop, Normalisation};
     use simile_core::nn::head::HeadKind;
     use simile_core::optim::OptimizerConfig;
     use simile_core::optim::schedule::Progress;
@@ -68,6 +68,7 @@ mod tests {
     use crate::config::sections::RecipeVariant;
     use crate::config::shipped::{SHIPPED, names_of_files};
     use crate::config::{Changes, Recipe};
+    use crate::data::settings::Normalise;
     use crate::data::source::Kind;
     use crate::names::slug;
     use crate::reproduce::row::Row;
@@ -85,6 +86,17 @@ mod tests {
     /// The objective of a recipe of one variant.
     fn objective(recipe: &Recipe) -> crate::config::objective::ObjectiveSection {
         recipe.variants().remove(0).objective
+    }
+
+    /// The views of the classifiers in ConTeX' release.
+    fn crops_and_flips(size: Option<usize>) -> Augmentation {
+        let crop = Crop { scale: [0.2, 1.0], ..Crop::default() };
+        Augmentation { size, crop: Some(crop), flip: 0.5, ..Augmentation::default() }
+    }
+
+    /// How often the rate has fallen to a tenth.
+    fn times_fallen(recipe: &Recipe, at: Progress) -> f64 {
+        -recipe.schedule.factor(at).log10().round()
     }
 
     fn steps(recipe: &Recipe) -> [u64; 2] {
@@ -155,7 +167,9 @@ mod tests {
     fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
         for (place, variant) in variants() {
             let AlgorithmConfig::Difficulty(method) = variant.method() else { continue };
-            assert!(method.biased_learning_rate.is_some(), "{place}: one rate for both encoders");
+            let is_table2 = ["difficulty-table2", "waterbirds"].iter().any(|name| place.starts_with(name));
+            let rate = if is_table2 { 1e-3 } else { 1e-2 };
+            assert_eq!(method.biased_learning_rate, Some(rate), "{place}");
             let objective = (variant.objective.name.as_str(), variant.objective.variant.as_deref());
             let triplet = serde_json::to_value(method.triplet).unwrap()["variant"].clone();
             match objective {
@@ -201,6 +215,9 @@ mod tests {
             assert_eq!(recipe.train.drop_last, Some(full_batches_alone), "{table}, {row}");
             assert!(recipe.train.views_apart, "{table}, {row}");
             if table.starts_with("difficulty") {
+                // CIFAR-100 by the constants of CIFAR-10, too.
+                let constants = if table == "difficulty-table1" { "cifar-10" } else { "imagenet" };
+                assert_eq!(recipe.data.normalise, Some(Normalise::Named(constants.into())), "{table}, {row}");
                 // CelebA's 20 epochs end before the rate of two encoders falls.
                 let two = matches!(recipe.variants()[0].method(), AlgorithmConfig::Difficulty(_));
                 let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
@@ -244,6 +261,7 @@ mod tests {
             "cclk-table6" => [cifar, 512, 1000],
             "cclk-figure3" if is_of("UT-Zappos") => [shoes, 152, 1000],
             "contex-table1" | "contex-table6" if is_of("ImageNet") => [imagenet, 1440, 100],
+            "contex-table1" if is_of("Cross-entropy") => [cifar, 256, 500],
             "contex-table7" if is_of("Caltech-101") => [30 * 101, 256, 100],
             "contex-table7" if is_of("Caltech-256") => [60 * 256, 256, 100],
             "contex-table7" if !tuned => [imagenet, 1440, 100],
@@ -340,15 +358,15 @@ mod tests {
     #[test]
     fn what_a_note_calls_released_has_the_released_form() {
         let names = ["biascon-total", "softcon", "end", "lff", "supcon", "jtt"];
-        let mut found = BTreeSet::new();
+        let mut released = BTreeSet::new();
         for (table, row, recipe) in rows() {
             let objective = objective(&recipe);
             if let Some(name) = names.iter().find(|name| **name == objective.name) {
                 assert_eq!(objective.variant.as_deref(), Some("released"), "{table}, {row}");
-                found.insert(*name);
+                released.insert(*name);
             }
         }
-        assert_eq!(found, BTreeSet::from(names));
+        assert_eq!(released, BTreeSet::from(names));
     }
 
     #[test]
@@ -435,7 +453,7 @@ mod tests {
 
     #[test]
     fn the_main_network_of_every_row_has_the_steps_of_the_base() {
-        for (scale, first, main) in [(Scale::Cpu, [469, 469], 1175), (Scale::Full, [2345, 37_520], 37_520)] {
+        for (scale, first, main) in [(Scale::Cpu, [469, 469], 1175), (Scale::Full, [2340, 37_440], 37_440)] {
             let rows = recipes("contex-table5", scale);
             for (row, recipe) in &rows {
                 let expected = match row.series.as_deref().unwrap() {
@@ -451,8 +469,8 @@ mod tests {
 
     #[test]
     fn just_train_twice_has_its_published_epochs_after_those_that_find_the_errors() {
-        // 4,795 images by 64, and 162,770 by 128.
-        let expected = [("Waterbirds, JTT", 75, [60, 300]), ("CelebA, JTT", 1272, [1, 50])];
+        // 4,795 and 162,770 images by 64.
+        let expected = [("Waterbirds, JTT", 75, [60, 300]), ("CelebA, JTT", 2544, [1, 50])];
         let (full, small) =
             (recipes("difficulty-table2", Scale::Full), recipes("difficulty-table2", Scale::Cpu));
         let of = |rows: &[(Row, Recipe)], name| {
@@ -482,6 +500,10 @@ mod tests {
         {
             for (row, recipe) in recipes(table, scale) {
                 let line = row.series.as_deref().unwrap();
+                // 80 epochs that end with their last full batch of 128.
+                let [_, main] = steps(&recipe);
+                assert!(scale == Scale::Cpu || main == 80 * (60_000 / 128), "{}: {main}", row.name);
+                assert_eq!(recipe.train.drop_last, Some(scale == Scale::Full), "{}", row.name);
                 let contrasts = ["BiasCon", "SoftCon", "ConTeX, paper", "ConTeX, released"].contains(&line);
                 let objective = objective(&recipe);
                 let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
@@ -502,6 +524,101 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn faces_have_the_epochs_the_rates_and_the_draws_of_the_release_for_their_target() {
+        let plain = Augmentation { flip: 0.5, ..Augmentation::default() };
+        let views = Augmentation::preset("contex").unwrap();
+        for (row, recipe) in recipes("contex-table4", Scale::Full) {
+            // The steps of an epoch, the epochs, those after which the rate falls, the largest ratio of two weights.
+            let (epoch, epochs, milestones, most): (u64, u64, [u64; 2], f64) = match row.block.as_deref() {
+                Some("blond hair") => (583, 10, [3, 6], 30.0),
+                Some("heavy make-up") => (1018, 40, [13, 26], 50.0),
+                other => unreachable!("{other:?}"),
+            };
+            assert_eq!(recipe.train.iterations as u64, epochs * epoch, "{}", row.name);
+            let at = |step| Progress { step, steps: epochs * epoch, steps_per_epoch: epoch };
+            let around =
+                |milestone: u64| [1, 0].map(|before| times_fallen(&recipe, at(milestone * epoch - before)));
+            assert_eq!(milestones.map(around), [[0.0, 1.0], [1.0, 2.0]], "{}", row.name);
+            let line = row.series.as_deref().unwrap();
+            let contrasts = ["BiasCon", "ConTeX, paper", "ConTeX, released"].contains(&line);
+            let objective = objective(&recipe);
+            assert_eq!(objective.oversample, contrasts.then_some(most), "{}", row.name);
+            let seen = (&recipe.augment, recipe.train.batch);
+            if contrasts {
+                assert_eq!(objective.bias.as_deref(), Some("bias"), "{}", row.name);
+                let beside = recipe.classified.as_ref().unwrap();
+                assert_eq!(
+                    (seen, (&beside.augment, beside.batch)),
+                    ((&views, 64), (&plain, 128)),
+                    "{}",
+                    row.name
+                );
+            } else {
+                assert_eq!((seen, &recipe.classified), ((&plain, 128), &None), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn cross_entropy_on_cifar_has_the_views_and_the_rates_of_its_release() {
+        let mut count = 0;
+        for (row, recipe) in recipes("contex-table1", Scale::Full) {
+            if !row.name.starts_with("Cross-entropy, CIFAR") {
+                continue;
+            }
+            assert_eq!(recipe.augment, crops_and_flips(None), "{}", row.name);
+            let rate = serde_json::to_value(&recipe.optimizer).unwrap()["learning_rate"].clone();
+            assert_eq!(rate, 0.2, "{}", row.name);
+            let at = |epoch: u64| Progress { step: 196 * epoch, steps: 98_000, steps_per_epoch: 196 };
+            let fallen = [0, 349, 350, 400, 450].map(|epoch| times_fallen(&recipe, at(epoch)));
+            assert_eq!(fallen, [0.0, 0.0, 1.0, 2.0, 3.0], "{}", row.name);
+            count += 1;
+        }
+        assert_eq!(count, 2);
+    }
+
+    #[test]
+    fn fine_tuning_sees_crops_and_flips_alone_by_the_constants_of_its_own_images() {
+        let mut count = 0;
+        for name in ["contex-figure5", "contex-table7"] {
+            for (row, recipe) in recipes(name, Scale::Full) {
+                if row.from.is_none() {
+                    continue;
+                }
+                let (own, size) = match recipe.data.dataset.name() {
+                    cifar if cifar.starts_with("cifar") => (cifar, None),
+                    _ => ("imagenet", Some(224)),
+                };
+                assert_eq!(recipe.augment, crops_and_flips(size), "{name}, {}", row.name);
+                let constants = Some(Normalise::Named(own.to_owned()));
+                assert_eq!(recipe.data.normalise, constants, "{name}, {}", row.name);
+                count += 1;
+            }
+        }
+        assert_eq!(count, 18);
+    }
+
+    #[test]
+    fn decoupled_uniformity_normalises_each_data_set_by_its_released_constants() {
+        let mut sets = BTreeSet::new();
+        for (table, row, recipe) in rows().into_iter().filter(|(table, ..)| table.starts_with("du-table")) {
+            let set = recipe.data.dataset.name();
+            let (mean, std) = match set {
+                "cifar-10" | "cifar-100" => ([0.5; 3], [0.5; 3]),
+                "imagenet-100" => ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+                "cub-200-2011" => ([0.4863, 0.4999, 0.4312], [0.2070, 0.2018, 0.2428]),
+                "ut-zappos50k" => ([0.8342, 0.8142, 0.8081], [0.2804, 0.3014, 0.3072]),
+                "chexpert" => ([0.5024; 3], [0.2898; 3]),
+                other => unreachable!("{table}, {row}: {other}"),
+            };
+            let released = Normalisation { mean: mean.to_vec(), std: std.to_vec() };
+            assert_eq!(recipe.normalisation(), Ok(released), "{table}, {row}");
+            sets.insert(set);
+        }
+        assert_eq!(sets.len(), 6);
     }
 
     #[test]
