@@ -139,6 +139,38 @@ fn a_loop_through_a_reexport_or_a_parent_is_found() {
 }
 
 #[test]
+fn a_path_after_a_range_and_one_in_an_attribute_are_imports() {
+    let with = |item: &str| {
+        made_up(&[
+            ("lib.rs", "mod a; mod b;"),
+            ("a/mod.rs", &format!("pub mod deep;\nuse crate::b::B;\n{item}")),
+            ("a/deep.rs", "pub struct A;\npub fn f() {}"),
+            ("b/mod.rs", &format!("pub struct B;\n{item}")),
+        ])
+    };
+    for item in [
+        "fn g() -> B { B { one: 1, ..crate::a::deep::A::default() } }",
+        "fn g() { for i in 0..crate::a::deep::A {} }",
+        "fn g() { for i in 0..=crate::a::deep::A {} }",
+        "struct C { #[arg(value_parser = crate::a::deep::f)] c: u8 }",
+        "struct C { #[serde(default, with = \"crate::a::deep\")] c: u8 }",
+        "#[serde(default = \"crate::a::deep::f\")]\nstruct C;",
+    ] {
+        let circles = with(item);
+        assert!(circles.len() == 1 && circles[0].contains("b/mod.rs -> a/"), "{item}: {circles:?}");
+    }
+    for item in [
+        "fn g(c: C) { c.a.deep::<u8>(); c.crate_a() }",
+        "#[doc = \"see crate::a::deep::A\"]\n#[allow(clippy::all, reason = \"as in crate::a\")]\nstruct C;",
+        "#[cfg(test)]\n#[serde(with = \"crate::a::deep\")]\nstruct C;",
+        "const C: [&str; 1] = [\"crate::a::deep\"];",
+        "#[derive(A, Debug)]\nstruct C;",
+    ] {
+        assert_eq!(with(item), [""; 0], "{item}");
+    }
+}
+
+#[test]
 fn files_of_one_folder_tests_words_and_the_names_that_a_parent_hands_on_are_no_loop() {
     let tests = "#[cfg(test)]\n#[allow(unused)]\nmod tests { use crate::b::B; fn f() { if true {} } }";
     assert_eq!(

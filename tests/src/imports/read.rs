@@ -69,7 +69,7 @@ impl Reader<'_> {
             let (token, next) = (self.token(0).to_owned(), self.token(1).to_owned());
             match token.as_str() {
                 "#" => {
-                    is_test |= self.attribute();
+                    is_test |= self.attribute(&mut module, is_test);
                     continue;
                 }
                 "pub" => {
@@ -127,7 +127,12 @@ impl Reader<'_> {
             self.at += 1;
             return;
         }
-        let goes_on = self.at > 0 && [".", "::"].contains(&self.tokens[self.at - 1].as_str());
+        // A range, `..`, may end in a path.
+        let goes_on = match &self.tokens[..self.at] {
+            [.., first, last] if last == "." => first != ".",
+            [.., last] => last == "::",
+            [] => false,
+        };
         let mut path = vec![self.token(0).to_owned()];
         self.at += 1;
         while self.token(0) == "::" && is_name(self.token(1)) {
@@ -142,15 +147,28 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an attribute. True if it marks the next item as for tests only.
-    fn attribute(&mut self) -> bool {
+    /// Reads an attribute, with the paths in it unless its item is for tests only. True if it says that.
+    fn attribute(&mut self, module: &mut Module, is_test: bool) -> bool {
         self.at += 1;
         if self.token(0) == "!" {
             self.at += 1;
         }
         let start = self.at;
         self.skip_group();
-        self.tokens[start..self.at] == ["[", "cfg", "(", "test", ")", "]"]
+        let end = self.at;
+        if self.tokens[start..end] == ["[", "cfg", "(", "test", ")", "]"] {
+            return true;
+        }
+        if !is_test {
+            // Words alone, such as those of `derive`, are the names of macros.
+            let mut of_attribute = Module::default();
+            self.at = start;
+            while self.at < end {
+                self.name(&mut of_attribute);
+            }
+            module.paths.append(&mut of_attribute.paths);
+        }
+        false
     }
 
     /// From an opening sign to behind the one that closes it.

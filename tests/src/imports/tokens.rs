@@ -1,15 +1,28 @@
 //! Rust source as words and signs, without comments and the contents of literals.
 
-/// Names, `::` as one sign, every other sign for itself; a literal is `"`.
+/// Names, `::` as one sign, every other sign for itself; a literal is `"`, but a path in one of an attribute is read.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
-    let (mut tokens, mut at) = (Vec::new(), 0);
+    // Brackets that are open in an attribute.
+    let (mut tokens, mut at, mut open) = (Vec::new(), 0, 0_usize);
     let next = |at: usize| letters.get(at).copied().unwrap_or('\0');
     while at < letters.len() {
         match letters[at] {
             '/' if next(at + 1) == '/' => at = line_end(&letters, at),
             '/' if next(at + 1) == '*' => at = comment_end(&letters, at),
-            '"' => at = push(&mut tokens, "\"", string_end(&letters, at)),
+            '"' => {
+                let end = string_end(&letters, at);
+                let text: String = letters[at..end.min(letters.len())].iter().collect();
+                match text.trim_matches('"') {
+                    path if open > 0 && is_path(path) => tokens.extend(self::tokens(path)),
+                    _ => tokens.push("\"".to_owned()),
+                }
+                at = end;
+            }
+            '[' if open > 0 || begins_attribute(&tokens) => {
+                (open, at) = (open + 1, push(&mut tokens, "[", at + 1));
+            }
+            ']' if open > 0 => (open, at) = (open - 1, push(&mut tokens, "]", at + 1)),
             '\'' => {
                 let is_lifetime = is_letter(next(at + 1)) && next(at + 2) != '\'';
                 at = if is_lifetime { word_end(&letters, at + 1) } else { quote_end(&letters, at) };
@@ -38,6 +51,20 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
 fn push(tokens: &mut Vec<String>, token: &str, end: usize) -> usize {
     tokens.push(token.to_owned());
     end
+}
+
+/// True if a bracket after these tokens opens an attribute: `#[` or `#![`.
+fn begins_attribute(tokens: &[String]) -> bool {
+    match tokens {
+        [.., first, last] if last == "!" => first == "#",
+        [.., last] => last == "#",
+        [] => false,
+    }
+}
+
+/// True of a path of two parts and more, as `serde` takes it in quotes.
+fn is_path(text: &str) -> bool {
+    text.contains("::") && text.chars().all(|letter| is_letter(letter) || letter == ':')
 }
 
 fn is_letter(letter: char) -> bool {
