@@ -59,11 +59,17 @@ fn set_handlers() -> Result<()> {
     Ok(())
 }
 
-/// Handles SIGTERM and SIGHUP: a shutdown, a queue whose time is over, a closed terminal.
+/// Handles SIGTERM and SIGHUP: a shutdown, a queue whose time is over, a closed terminal. Outlives SIGXFSZ.
 #[cfg(unix)]
 fn listen_for_the_system() -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGTERM};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
 
+    use signal_hook::consts::{SIGHUP, SIGTERM, SIGXFSZ};
+
+    // A write beyond a limit on the size of files (`ulimit -f`) then fails with an error, in which the file is named. Without a handler
+    // the signal would end the process in silence.
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     // Under `nohup` a run outlives its terminal.
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM].into_iter().chain(hang_up))?;
@@ -159,7 +165,7 @@ pub(crate) fn signal() -> Option<u8> {
 
 /// Takes the signal that another process of the run has got as one of this process.
 pub(crate) fn adopt(signal: u8) {
-    // This process may have got one of its own.
+    // This process may have got a signal of its own, which stays.
     let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
 }
 

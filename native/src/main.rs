@@ -19,6 +19,7 @@ mod interrupt;
 mod markdown;
 mod metrics;
 mod names;
+mod parquet;
 mod peers;
 mod positioned;
 mod report;
@@ -26,6 +27,10 @@ mod reproduce;
 mod run_folder;
 mod shell;
 mod single;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "other test programs share it")]
+#[path = "../../tests/src/skipped.rs"]
+mod skipped;
 mod sweep;
 mod vectors;
 

@@ -1,11 +1,27 @@
 #!/usr/bin/env bash
-# Inside loopback.sh: submits a sweep of two runs with examples/slurm/submit.sh, puts the first back into the queue in its
-# middle and has it resume on the other node, signals the second as Slurm does before the end of its time, and waits for
-# the collector, whose exit code it ends with.
-#   requeue.sh SUBMIT ARGUMENTS...
+# Inside loopback.sh: cancels a task of a sweep of its own, which has to stay cancelled. Then submits a sweep of two runs
+# with examples/slurm/submit.sh, puts the first back into the queue in its middle and has it resume on the other node,
+# signals the second as Slurm does before the end of its time, and waits for the collector, whose exit code it ends with.
+#   requeue.sh SUBMIT ARGUMENTS...      (with `--out swept` among them)
 set -euo pipefail
 submit=$1
 shift
+
+# The run of a cancelled task ends with the code of one that is to go on.
+cancelled=("${@/#swept/cancelled}")
+array=$(sbatch --parsable --array=0 "$(dirname "$submit")/task.sbatch" "${cancelled[@]}")
+folder=$("$SIMILE" "${cancelled[@]}" --list | cut -f 2 | sed -n 1p)
+until grep -qsE '"iteration": ?[1-9]' "$folder/state/state.json"; do sleep 0.1; done
+scancel "${array}_0"
+state=RUNNING
+while [[ $state = RUNNING || $state = COMPLETING ]]; do
+  sleep 0.5
+  state=$(scontrol show job "${array}_0" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p')
+done
+if [ "$state" != CANCELLED ]; then
+  echo "the cancelled task is $state"
+  exit 1
+fi
 
 said=$("$submit" "$@")
 echo "$said"

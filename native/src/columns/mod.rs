@@ -327,7 +327,7 @@ mod tests {
             matches!(codes.kind, Kind::Categories { are_codes: true, .. }) && codes.missing == 1,
             "{codes:?}"
         );
-        // Among words it is one of them, as for the reader of tables.
+        // Among words `NaN` is a word, as for the reader of tables.
         assert_eq!(of(&["north", "NaN", "south"]).missing, 0);
         assert!(!of(&["NaN", "NaN"]).is_attribute());
     }

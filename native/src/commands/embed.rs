@@ -24,6 +24,7 @@ use crate::experiment::prepare::images::PreparedImages;
 use crate::export::annotated;
 use crate::export::vectors::{Format, csv};
 use crate::interrupt;
+use crate::peers;
 use crate::run_folder::model;
 
 /// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
@@ -58,6 +59,12 @@ impl Written {
 }
 
 pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
+    if arguments.shard.is_none() {
+        peers::refuse_several(
+            "embed all of the pictures",
+            Some("give each a part of a --list with --shard"),
+        )?;
+    }
     let format = arguments.out.as_deref().map(Format::of).transpose()?;
     let device = arguments.device.device.open()?.device;
     let (file, said) = model::chosen(&arguments.model, arguments.variant.as_deref())?;

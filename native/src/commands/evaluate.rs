@@ -30,6 +30,7 @@ use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::{BASE_RATE, order};
+use crate::peers;
 use crate::run_folder::model;
 use crate::run_folder::record::ProbeFit;
 use crate::vectors::{ProbeVectors, Sources};
@@ -50,6 +51,7 @@ struct Answer {
 }
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
+    peers::refuse_several("do the whole evaluation", None)?;
     let answer = match &arguments.model {
         Some(model) => evaluate_model(model, arguments)?,
         None => evaluate_vectors(arguments)?,

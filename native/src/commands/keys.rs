@@ -338,18 +338,18 @@ mod tests {
 
     #[test]
     fn an_editor_shows_what_every_key_of_the_schema_means() {
-        fn without(path: &str, schema: &Value, found: &mut Vec<String>) {
+        fn without(path: &str, schema: &Value, undescribed: &mut Vec<String>) {
             for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
                 let path = format!("{path}.{key}");
                 if !inner["description"].is_string() {
-                    found.push(path.clone());
+                    undescribed.push(path.clone());
                 }
-                without(&path, inner, found);
-                without(&path, &inner["items"], found);
+                without(&path, inner, undescribed);
+                without(&path, &inner["items"], undescribed);
             }
         }
-        let mut found = Vec::new();
-        without("", &schema(&keys().unwrap(), &Meanings::read().unwrap()).unwrap(), &mut found);
-        assert!(found.is_empty(), "{found:?}");
+        let mut undescribed = Vec::new();
+        without("", &schema(&keys().unwrap(), &Meanings::read().unwrap()).unwrap(), &mut undescribed);
+        assert!(undescribed.is_empty(), "{undescribed:?}");
     }
 }

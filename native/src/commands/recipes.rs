@@ -21,7 +21,7 @@ use crate::reproduce::table::Scale;
 /// Something that can be run by name.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Listed {
+enum Entry {
     /// By `simile train`.
     Recipe {
         name: &'static str,
@@ -92,7 +92,7 @@ enum Presence {
 
 /// The result of the search for a data set.
 #[derive(Clone)]
-struct Found {
+struct DataFiles {
     /// The missing files, with the command that gets them.
     missing: Option<String>,
     is_part: bool,
@@ -101,7 +101,7 @@ struct Found {
 /// The folder of `--data`, with the results of earlier checks.
 struct Search<'a> {
     folder: Option<&'a Path>,
-    known: Vec<(DataSection, Found)>,
+    known: Vec<(DataSection, DataFiles)>,
 }
 
 #[derive(Serialize)]
@@ -132,13 +132,13 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
         let mut tables = table(["Table or figure", "What it shows", "Published budget", "Data"]);
         for row in &listed {
             match row {
-                Listed::Recipe { name, title, trained, .. } => recipes.add_row([
+                Entry::Recipe { name, title, trained, .. } => recipes.add_row([
                     (*name).to_owned(),
                     (*title).to_owned(),
                     trained.objectives.join(", "),
                     trained.data.of(&trained.dataset),
                 ]),
-                Listed::Table(published) | Listed::Figure(published) => tables.add_row(published.cells()),
+                Entry::Table(published) | Entry::Figure(published) => tables.add_row(published.cells()),
             };
         }
         let looked = match folder {
@@ -152,10 +152,10 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
     })
 }
 
-fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Listed> {
+fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Entry> {
     let header = shipped.header().collect::<Vec<_>>().join("\n");
     let recipe = Recipe::load(shipped.name, &Changes::default())?;
-    Ok(Listed::Recipe {
+    Ok(Entry::Recipe {
         name: shipped.name,
         title: shipped.title(),
         header,
@@ -164,7 +164,7 @@ fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Listed> {
     })
 }
 
-fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> {
+fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Entry> {
     let table = shipped.read()?;
     let mut listed = |row: &Row| -> Result<ListedRow> {
         let missing = table.missing(row).map(str::to_owned);
@@ -191,12 +191,12 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> 
         paper: table.paper,
         cost: table.cost,
     };
-    Ok(if figure { Listed::Figure(published) } else { Listed::Table(published) })
+    Ok(if figure { Entry::Figure(published) } else { Entry::Table(published) })
 }
 
 impl Search<'_> {
     fn trained(&mut self, recipe: &Recipe) -> Trained {
-        let Found { missing, is_part } = self.data(&recipe.data);
+        let DataFiles { missing, is_part } = self.data(&recipe.data);
         let data = match missing {
             _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
             _ if self.folder.is_none() => Presence::NotLookedFor,
@@ -214,13 +214,13 @@ impl Search<'_> {
     }
 
     /// The missing files of a data set; checked once.
-    fn data(&mut self, section: &DataSection) -> Found {
+    fn data(&mut self, section: &DataSection) -> DataFiles {
         if let Some((_, result)) = self.known.iter().find(|(known, _)| known == section) {
             return result.clone();
         }
         let missing = missing_files(section, self.folder);
         let is_part = missing.is_none() && self.folder.is_some_and(|folder| is_part(section, folder));
-        let result = Found { missing, is_part };
+        let result = DataFiles { missing, is_part };
         self.known.push((section.clone(), result.clone()));
         result
     }

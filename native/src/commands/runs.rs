@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::cli::Runs;
 use crate::console::Console;
 use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::{Listed, Several};
+use crate::experiment::several::{ListEntry, Several};
 use crate::peers;
 
 /// The end of one run.
@@ -27,12 +27,12 @@ struct Ended<'a> {
 pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Console) -> Result<bool> {
     if arguments.list {
         let listed = several.list();
-        let text = || listed.iter().map(Listed::text).collect::<Vec<_>>().join("\n");
+        let text = || listed.iter().map(ListEntry::text).collect::<Vec<_>>().join("\n");
         console.answer(&listed, text)?;
         return Ok(true);
     }
     let Some(index) = arguments.task else {
-        peers::refuse_several("do all of the runs")?;
+        peers::refuse_several("do all of the runs", Some("give each an index with --task"))?;
         return Ok(false);
     };
     let outcome = several.one(index)?;

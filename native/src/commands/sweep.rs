@@ -14,7 +14,7 @@ use crate::data::settings::JudgedBy;
 use crate::data::{DataSection, catalogue};
 use crate::exit::usage;
 use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::{Known, Missing, Several, devices_of, nothing_missing};
+use crate::experiment::several::{Missing, RunMetrics, Several, devices_of, nothing_missing};
 use crate::names::kept;
 use crate::run_folder::folder;
 use crate::shell::quoted;
@@ -134,12 +134,14 @@ fn limit(most: Option<f64>, outcomes: &[Outcome]) -> Result<Option<Limit>> {
 }
 
 /// Refuses a bound on a leak before the first run, if that will measure none.
-fn check_limit(most: Option<f64>, known: Known<'_>) -> Result<()> {
-    match known {
-        Known::Names(names) if most.is_some() && !front::LEAKS.iter().any(|leak| names.contains(*leak)) => {
+fn check_limit(most: Option<f64>, metrics: RunMetrics<'_>) -> Result<()> {
+    match metrics {
+        RunMetrics::Names(names)
+            if most.is_some() && !front::LEAKS.iter().any(|leak| names.contains(*leak)) =>
+        {
             Err(no_leak())
         }
-        Known::Names(_) | Known::Outcome(_) => Ok(()),
+        RunMetrics::Names(_) | RunMetrics::Outcome(_) => Ok(()),
     }
 }
 

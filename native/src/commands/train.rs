@@ -19,18 +19,34 @@ use crate::experiment::resume::{ResumeOptions, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::SHOWN;
-use crate::peers::{self, ProcessGroup};
+use crate::peers::{self, ProcessGroup, SEPARATE};
 use crate::report::{smoke, time};
+use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{MODEL, REPORT};
 use crate::run_folder::record::RunResult;
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;
+    let is_same_command = launched.processes.all_have(digest(arguments))?;
     let outcome = match launched.processes.is_leader() {
+        true if !is_same_command => Err(usage(format_args!(
+            "the processes were started with different arguments; give all of them the same, except for --data and --device, or set \
+             {SEPARATE}=1 if these are separate runs"
+        ))),
         true => lead(arguments, console, &launched.processes),
         false => follow(&launched.processes, &arguments.devices.device, arguments.data.clone()),
     };
     launched.end(outcome)
+}
+
+/// A number of the arguments that all processes of a run have in common.
+fn digest(arguments: &Train) -> usize {
+    // Each process may have a folder and devices of its own.
+    let Train { recipe, data: _, own, devices: _, out, seed, seeds, set, variants, smoke, profile, resume } =
+        arguments;
+    let common = format!("{:?}", (recipe, own, out, seed, seeds, set, variants, smoke, profile, resume));
+    // As many bits as the processes exchange.
+    (Digest::of(common.as_bytes()).crc32c & 0x00FF_FFFF) as usize
 }
 
 /// Trains in this process, with the others of its group.

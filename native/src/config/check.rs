@@ -13,26 +13,17 @@ use crate::data::settings::{Fit, JudgedBy};
 use crate::names::{self, slug};
 
 impl Recipe {
-    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its data is ignored.
+    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its objectives and data is ignored.
     pub(super) fn check_given(&self) -> Result<(), Fault> {
         self.check()?;
         self.variants().iter().try_for_each(|variant| self.check_use(variant))?;
         self.data.check_use().map_err(|refused| Fault::new("data", refused.key, refused.reason))
     }
 
-    /// Checks that the form of an objective reads each of its parameters.
+    /// Checks that something reads each key of an objective.
     fn check_use(&self, variant: &RecipeVariant) -> Result<(), Fault> {
-        let ObjectiveSection { name, variant: form, parameters, .. } = &variant.objective;
-        let mut ignored = loss::spec(name).into_iter().flat_map(|spec| spec.without_effect(form.as_deref()));
-        let Some(parameter) = ignored.find(|parameter| parameters.contains_key(parameter.name)) else {
-            return Ok(());
-        };
-        let reason = format!(
-            "`objective.{}` has no effect: the form `{}` of {name} alone reads it; leave it out, or set `objective.variant`",
-            parameter.name,
-            parameter.form.unwrap_or_default(),
-        );
-        Err(self.of_variant(variant, "objective", &reason))
+        let unread = unread_parameter(&variant.objective).or_else(|| unread_key(variant));
+        unread.map_or(Ok(()), |reason| Err(self.of_variant(variant, "objective", &reason)))
     }
 
     /// Checks the rules that concern several keys.
@@ -186,6 +177,55 @@ impl Recipe {
         }
         Ok(())
     }
+}
+
+/// Why a parameter of an objective has no effect: another of its forms reads it.
+fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
+    let ObjectiveSection { name, variant: form, parameters, .. } = objective;
+    let mut ignored = loss::spec(name).into_iter().flat_map(|spec| spec.without_effect(form.as_deref()));
+    let parameter = ignored.find(|parameter| parameters.contains_key(parameter.name))?;
+    Some(format!(
+        "`objective.{}` has no effect: the form `{}` of {name} alone reads it; leave it out, or set `objective.variant`",
+        parameter.name,
+        parameter.form.unwrap_or_default(),
+    ))
+}
+
+/// Why a key of an objective that names a variable of the data, or makes clusters of it, has no effect.
+///
+/// A bias beside classes is taken: recipes of classifiers name it for the objectives that a user sets in their place.
+fn unread_key(variant: &RecipeVariant) -> Option<String> {
+    let objective = &variant.objective;
+    let spec = loss::spec(&objective.name).ok()?;
+    let reads = |names: [&str; 2]| names.iter().any(|name| spec.input(name).is_some());
+    let reads_classes = reads(["labels", "ce_labels"]) || variant.scores(1, 1).is_some();
+    let weighs_images = objective.oversample.is_some();
+    let takes_clusters = reads_classes || weighs_images || objective.one_cluster;
+    let (no_class, such_as) = (
+        "reads no classes, whose place clusters take",
+        "an objective that reads them, such as `fair-info-nce`",
+    );
+    let rules = [
+        ("clusters", objective.clusters.is_none() || takes_clusters, no_class, such_as),
+        ("top_attributes", objective.top_attributes.is_none() || takes_clusters, no_class, such_as),
+        (
+            "condition",
+            objective.condition.is_none() || objective.reads_condition(),
+            "conditions on nothing",
+            "an objective that does, such as `fair-cclk`",
+        ),
+        (
+            "bias",
+            objective.bias.is_none() || reads(["bias", "ce_bias"]) || reads_classes || weighs_images,
+            "reads no bias",
+            "an objective that does, such as `biascon`, or draw images by it, `objective.oversample`",
+        ),
+    ];
+    let (key, _, why, instead) = rules.into_iter().find(|(_, is_sound, ..)| !is_sound)?;
+    Some(format!(
+        "`objective.{key}` has no effect: {} {why}; leave it out, or take {instead}",
+        objective.name
+    ))
 }
 
 /// The fault of a section that core refuses.

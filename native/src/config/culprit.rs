@@ -67,13 +67,13 @@ impl Search {
     /// The line of the culprit below the section on a line; `None` if no entry below is suspected.
     fn line_below(&self, section_line: usize) -> Option<usize> {
         let mut outer = self.entries.iter().find(|entry| entry.line == section_line)?;
-        let mut found = None;
+        let mut culprit_line = None;
         // The first culprit may be a table or a list, in which the next one is more exact.
         while let Some(culprit) = self.culprit_below(outer) {
-            found = Some(culprit.line);
+            culprit_line = Some(culprit.line);
             outer = culprit;
         }
-        found
+        culprit_line
     }
 
     /// The most suspected entry below another one; the first of equals.
@@ -211,7 +211,7 @@ mod tests {
 
     /// The line on which `after` is put in the place of `before`, which is there once, and the line that is found from that of the
     /// section.
-    fn found(before: &str, after: &str) -> (usize, usize) {
+    fn lines_of_change(before: &str, after: &str) -> (usize, usize) {
         let (start, _) = RECIPE.split_once(before).unwrap_or_default();
         let section = start.rfind("\n[").map_or(0, |at| at + 1);
         let section = line(RECIPE, section);
@@ -241,7 +241,7 @@ mod tests {
             ("name = \"rbf\"", "name = \"rbff\""),
             ("name = \"b\"", "name = \"a/b\""),
         ] {
-            let (expected, line) = found(before, after);
+            let (expected, line) = lines_of_change(before, after);
             assert_eq!(line, expected, "{after}");
         }
         let missing = RECIPE.replacen("batch = 8\n", "", 1);

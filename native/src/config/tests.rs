@@ -190,6 +190,41 @@ fn what_a_form_or_a_view_cannot_take_is_refused() {
 }
 
 #[test]
+fn a_key_that_no_part_of_an_objective_reads_is_refused() {
+    let set = |objective: &str| load(SMALL, &[&format!("objective={{ {objective} }}")]);
+    for (objective, key) in [
+        ("name = \"nt-xent\", condition = \"nonsense\"", "condition"),
+        ("name = \"nt-xent\", condition = \"colour\", one_cluster = true", "condition"),
+        ("name = \"supcon\", condition = \"colour\"", "condition"),
+        ("name = \"nt-xent\", clusters = 5", "clusters"),
+        ("name = \"fair-cclk\", clusters = 5", "clusters"),
+        ("name = \"dcl\", top_attributes = 5", "top_attributes"),
+        ("name = \"nt-xent\", bias = \"palette\"", "bias"),
+    ] {
+        let text = usage_error(set(objective));
+        assert!(text.contains(&format!("`objective.{key}` has no effect")), "{objective}: {text}");
+    }
+    for objective in [
+        "name = \"nt-xent\", condition = \"colour\", neighbourhoods = 4",
+        "name = \"nt-xent\", condition = \"colour\", clusters = 5, one_cluster = true",
+        "name = \"hardneg-cclk\", condition = \"colour\"",
+        "name = \"fair-info-nce\", condition = \"colour\", clusters = 5",
+        "name = \"supcon\", top_attributes = 5",
+        "name = \"nt-xent\", bias = \"palette\", oversample = 10.0",
+        "name = \"contex\", bias = \"palette\"",
+        "name = \"cross-entropy\", bias = \"palette\"",
+    ] {
+        assert!(set(objective).is_ok(), "{objective}: {:?}", set(objective).err());
+    }
+    let classifier = "method={ name = \"with-classifier\" }";
+    assert!(load(SMALL, &["objective={ name = \"nt-xent\", clusters = 5 }", classifier]).is_ok());
+    // A run of a program before this one.
+    let text =
+        SMALL.replace("fair-cclk", "nt-xent").replace("temperature", "condition = \"colour\"\ntemperature");
+    assert!(Recipe::resolved(&format!("name = \"mine\"\n{text}"), Path::new("recipe.toml")).is_ok());
+}
+
+#[test]
 fn keys_of_faces_and_splits_are_refused_where_they_have_no_effect() {
     let faces = |dataset: &str, set: &[&str]| load_set(dataset, "", set);
     let text = usage_error(faces("utkface", &["data.split.test=0.2"]));

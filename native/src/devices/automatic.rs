@@ -5,7 +5,7 @@ use std::sync::Once;
 use anyhow::{Result, anyhow};
 
 use super::{AvailableDevice, DeviceKind, DeviceName, child};
-use crate::console::line;
+use crate::console::line_even_if_muted;
 
 /// The device for a process of this machine. Says once which devices failed their self-test.
 ///
@@ -16,7 +16,9 @@ pub(super) fn automatic(process: usize) -> Result<AvailableDevice> {
     let candidates = candidates(&DeviceName::Auto.available(), process);
     let Choice { taken, failed } = choose(candidates, |device| child::check(device.choice()))?;
     if !failed.is_empty() {
-        SAID.call_once(|| line(format_args!("{}; taking {}", failed.join("; "), taken.choice())));
+        // Each process of a group has devices of its own.
+        let said = || line_even_if_muted(format_args!("{}; taking {}", failed.join("; "), taken.choice()));
+        SAID.call_once(said);
     }
     Ok(taken)
 }

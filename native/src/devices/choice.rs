@@ -180,6 +180,11 @@ impl DeviceSet {
         self.all().any(|device| device.kind != DeviceKind::Cpu)
     }
 
+    /// The number of real GPUs.
+    pub(crate) fn gpus(&self) -> usize {
+        self.all().filter(|device| device.kind == DeviceKind::Gpu).count()
+    }
+
     /// The first device and those beside it.
     pub(crate) fn all(&self) -> impl Iterator<Item = &AvailableDevice> {
         std::iter::once(&self.first).chain(&self.helpers)

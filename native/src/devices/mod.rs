@@ -5,6 +5,8 @@ mod child;
 mod choice;
 mod display;
 mod self_test;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ impl Table {
         column.missing == 0 && self.subject.as_ref() != Some(&column.name)
     }
 
-    /// What a column says, if it is one of those that are no variables.
+    /// The role of a column, in words; `None` if it is a variable.
     fn role_of(&self, column: &str) -> Option<&'static str> {
         let split = self.split.as_ref().map(|split| split.column.as_str());
         [
@@ -248,8 +248,8 @@ fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<(
     if place.is_file() {
         return Ok(());
     }
-    let hint = nearly(folder, first).map_or_else(String::new, |found| {
-        format!("; {found} is there: name the pictures as their files are named")
+    let hint = nearly(folder, first).map_or_else(String::new, |nearest| {
+        format!("; {nearest} is there: name the pictures as their files are named")
     });
     Err(usage(format_args!(
         "{}: `{file}` is {first}, and {} is not there; paths count from {}{hint}",
@@ -262,11 +262,11 @@ fn check_place(folder: &Path, table: &Path, file: &str, first: &str) -> Result<(
 /// The picture below a folder whose path differs from a cell by capitals, by an ending, or by `\` between folders.
 fn nearly(folder: &Path, cell: &str) -> Option<String> {
     let cell = cell.replace('\\', "/");
-    let mut found = String::new();
+    let mut nearest = String::new();
     let mut names = cell.split('/').filter(|name| !["", "."].contains(name)).peekable();
     while let Some(name) = names.next() {
         let is_last = names.peek().is_none();
-        let place = folder.join(&found);
+        let place = folder.join(&nearest);
         let is_meant = |entry: &String| {
             let rest = entry.to_lowercase();
             let ending = rest.strip_prefix(&name.to_lowercase());
@@ -279,9 +279,9 @@ fn nearly(folder: &Path, cell: &str) -> Option<String> {
             }
         };
         let entry = entries(&place).into_iter().filter(is_meant).min()?;
-        found = if found.is_empty() { entry } else { format!("{found}/{entry}") };
+        nearest = if nearest.is_empty() { entry } else { format!("{nearest}/{entry}") };
     }
-    (!found.is_empty()).then_some(found)
+    (!nearest.is_empty()).then_some(nearest)
 }
 
 /// The files in a folder with an ending. A hidden one is a file of the system: macOS puts `._images.csv` beside `images.csv` on disks of

@@ -63,6 +63,8 @@ fn follow_leader(processes: &ProcessGroup, devices: &[DeviceChoice], data: Optio
         // The leader reports this and ends.
         return receive_end(processes);
     }
+    // The leader names the processes that have others.
+    processes.gather(follower.devices.gpus())?;
     loop {
         match processes.receive()? {
             (Message::Variant { at }, state) => follower.train_variant(at, &state)?,

@@ -21,7 +21,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::peers::ProcessGroup;
 use crate::run_folder::digest::Digest;
-use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
+use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, STATE, WEIGHTS};
 use crate::run_folder::record::{ImageCounts, RunResult};
 use crate::run_folder::state::{RunState, absolute};
 use crate::shell::{quoted, resume_command};
@@ -46,7 +46,12 @@ pub(crate) struct ResumeOptions<'a> {
 /// A usage error if there is no run, it has finished, or a changed key affects finished work; a failure if a file of
 /// the run is missing or damaged, if another process works on it, or if the run fails; before it goes on, as the check of its metrics.
 pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
-    let folder = RunFolder::open(run)?.locked()?;
+    let folder = RunFolder::open(run)?;
+    // The lock would make the folder that was removed.
+    if !folder.path(STATE).exists() && has_result(&folder) {
+        return Err(has_finished_without_state(&folder));
+    }
+    let folder = folder.locked()?;
     let written = recipe_of(&folder)?;
     let Some(mut state) = RunState::read(&folder)? else {
         return from_the_start(folder, written, options);
@@ -56,7 +61,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.drop_outdated(&folder);
     let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
     if is_longer {
-        state.extend(&recipe)?;
+        state.extend(&folder, &recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));
     }
@@ -117,14 +122,8 @@ fn from_the_start(
     recipe: Recipe,
     options: ResumeOptions<'_>,
 ) -> Result<(RunFolder, RunResult)> {
-    if has_result(&folder) && !options.set.is_empty() {
-        return Err(usage(format_args!(
-            "the run in {} has finished and its folder `state` was removed, so it cannot be made longer",
-            folder.root().display()
-        )));
-    }
     if has_result(&folder) {
-        return Err(has_finished(&folder));
+        return Err(has_finished_without_state(&folder));
     }
     if options.set.iter().any(|setting| key_of(setting) != PRIOR) {
         return Err(usage("the run has not started, so it cannot be made longer; leave --set out"));
@@ -218,16 +217,26 @@ pub(super) fn has_result(folder: &RunFolder) -> bool {
 }
 
 fn has_finished(folder: &RunFolder) -> anyhow::Error {
+    usage(format_args!(
+        "{}. `{} --set train.iterations=N` trains on, up to N iterations",
+        end_of(folder),
+        resume_command(folder.root())
+    ))
+}
+
+/// The refusal of a finished run that lacks what a longer one would begin with.
+fn has_finished_without_state(folder: &RunFolder) -> anyhow::Error {
+    usage(format_args!("{}. Its folder `state` was removed, so it cannot be made longer", end_of(folder)))
+}
+
+/// A finished run, with the place of its report, in words.
+fn end_of(folder: &RunFolder) -> String {
     let run = folder.root();
     let report = match folder.path(REPORT).is_file() {
         true => format!("see {}", folder.path(REPORT).display()),
         false => format!("`simile report {}` writes its report", quoted(&run.display().to_string())),
     };
-    usage(format_args!(
-        "the run in {} has finished; {report}. `{} --set train.iterations=N` trains on, up to N iterations",
-        run.display(),
-        resume_command(run)
-    ))
+    format!("the run in {} has finished; {report}", run.display())
 }
 
 /// The recipe of a run folder.
@@ -277,6 +286,30 @@ mod tests {
     use crate::exit::Usage;
     use crate::peers::Status;
     use crate::peers::testing::Others;
+    use crate::report::RunRecord;
+    use crate::report::testing::{run, variant};
+
+    #[test]
+    fn a_finished_run_without_its_state_is_not_advised_to_train_on() {
+        let place = tempfile::tempdir().unwrap();
+        let RunRecord { recipe, result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
+        std::fs::write(place.path().join(RECIPE), recipe).unwrap();
+        RunFolder::open(place.path()).unwrap().write_json(RESULT, &result).unwrap();
+        for set in [Vec::new(), vec!["train.iterations=9".to_owned()]] {
+            let processes = ProcessGroup::alone();
+            let devices = [DeviceChoice::AUTO];
+            let options = ResumeOptions {
+                data: None,
+                devices: &devices,
+                set: &set,
+                processes: &processes,
+                check: None,
+            };
+            let error = resume(place.path(), options).err().unwrap();
+            assert!(error.is::<Usage>() && error.to_string().contains("cannot be made longer"), "{error}");
+            assert!(!error.to_string().contains("--set") && !place.path().join(STATE).exists(), "{error}");
+        }
+    }
 
     #[test]
     fn several_processes_go_on_on_a_device_that_all_of_them_know() {

@@ -21,6 +21,7 @@ use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, process_at_work};
 use crate::run_folder::lock::InUse;
 use crate::run_folder::record::RunResult;
+use crate::run_folder::state::RunState;
 
 /// The outcome of one of several runs.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ fn row_and_seed(path: &Path) -> [Option<&OsStr>; 2] {
     [path.parent().and_then(Path::file_name), path.file_name()]
 }
 
-/// Refuses a folder with a run of another recipe.
+/// Refuses a folder with a run of another recipe, or with one that has not followed it from its first step.
 fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     let (mut asked, mut begun) = (recipe, recipe_of(run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
@@ -156,6 +157,26 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
             difference.one(),
             difference.other()
         ))),
+        None => refuse_longer(run_folder, begun.train.iterations),
+    }
+}
+
+/// Refuses a run that was made longer: it followed the schedule of its earlier length up to there, so its numbers need not be those
+/// of a run that had its present length from the beginning.
+fn refuse_longer(run_folder: &RunFolder, iterations: usize) -> Result<()> {
+    let extended_at = match run_folder.read_json::<RunResult>(RESULT) {
+        Ok(result) => result.extended_at,
+        // It has not reached its new end.
+        Err(_) => {
+            RunState::read(run_folder).ok().flatten().map(|state| state.extended_at).unwrap_or_default()
+        }
+    };
+    match extended_at.first() {
+        Some(planned) => Err(usage(format_args!(
+            "{} holds a run that was planned for {planned} iterations and made longer, so its numbers need not be those of a run \
+             of {iterations} from the beginning; name another folder with --out, or move it",
+            run_folder.root().display()
+        ))),
         None => Ok(()),
     }
 }
@@ -174,6 +195,8 @@ mod tests {
     use super::*;
     use crate::config::Changes;
     use crate::data::PriorSection;
+    use crate::report::RunRecord;
+    use crate::report::testing::{run, variant};
 
     #[test]
     fn a_prior_that_was_moved_is_named_where_it_is() {
@@ -187,5 +210,26 @@ mod tests {
         assert_eq!(moved_prior(&gone, &there), None);
         let setting = moved_prior(&there, &gone).unwrap();
         assert_eq!(gone.with(&[setting]).unwrap().data.prior, there.data.prior);
+    }
+
+    #[test]
+    fn a_run_that_was_made_longer_is_not_taken_for_a_straight_one() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("seed-0")), "x").unwrap();
+        let RunRecord { recipe, mut result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
+        folder.write(RECIPE, &recipe).unwrap();
+        let recipe = recipe_of(&folder).unwrap();
+        let mut refused = |extended_at: &[usize]| {
+            result.extended_at = extended_at.to_vec();
+            folder.write_json(RESULT, &result).unwrap();
+            refuse_another(&folder, recipe.clone()).err()
+        };
+        assert!(refused(&[]).is_none());
+        let error = refused(&[1]).unwrap();
+        assert!(
+            error.is::<Usage>() && error.to_string().contains("for 1 iterations and made longer"),
+            "{error}"
+        );
+        assert!(read_outcome_of(folder.root(), recipe).is_err());
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(super) folder: RunFolder,
     pub(super) recipe: Recipe,
     pub(super) devices: DeviceSet,
+    /// The devices of all processes, in words.
+    pub(super) place: String,
     pub(super) splits: Splits,
     /// The initial weights of encoders; random if absent.
     pub(super) weights: Option<Arc<Weights>>,
@@ -56,12 +58,24 @@ impl Session {
         weights: Option<Arc<Weights>>,
         mut state: RunState,
     ) -> Result<Self> {
-        begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
+        let place = begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);
         let writer = None;
-        Ok(Self { folder, recipe, devices, splits, weights, state, log, writer, started, seconds_before })
+        Ok(Self {
+            folder,
+            recipe,
+            devices,
+            place,
+            splits,
+            weights,
+            state,
+            log,
+            writer,
+            started,
+            seconds_before,
+        })
     }
 
     /// The normalisation of the encoder's images.
@@ -171,21 +185,66 @@ impl Session {
     }
 }
 
-/// Begins a run with the other processes of its group, once the images are read: they may lie in a cache by then.
+/// Begins a run with the other processes of its group, once the images are read: they may lie in a cache by then. Returns the
+/// devices of all in words.
 ///
 /// # Errors
 /// If one of them cannot take part.
-fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>, splits: &Splits) -> Result<()> {
+fn begin_together(
+    devices: &DeviceSet,
+    recipe: &Recipe,
+    data: Option<&Path>,
+    splits: &Splits,
+) -> Result<String> {
     let processes = &devices.processes;
     if processes.is_alone() {
-        return Ok(());
+        return Ok(format!("on {devices}"));
     }
     let images = splits.digest_of_all(&recipe.data);
     let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned), images };
     processes.broadcast(&message, &[])?;
     match processes.agree(Status::Ready)? {
         Decision::Fail(rank) => bail!("process {rank} cannot take part in the run"),
-        _ if processes.all_have(devices.helpers().len())? => Ok(()),
+        _ if processes.all_have(devices.helpers().len())? => place_of_all(devices),
         _ => Err(usage("the processes have different numbers of devices; give each of them as many")),
+    }
+}
+
+/// The devices of several processes in words: those of this one, and the processes that have another number of GPUs.
+fn place_of_all(devices: &DeviceSet) -> Result<String> {
+    let (own, all) = (devices.gpus(), devices.processes.gather(devices.gpus())?);
+    let others = all.iter().enumerate().filter(|(_, gpus)| **gpus != own);
+    let in_words = |(rank, gpus): (usize, &usize)| match gpus {
+        0 => format!("process {rank} without a GPU"),
+        1 => format!("process {rank} with a GPU"),
+        gpus => format!("process {rank} with {gpus} GPUs"),
+    };
+    let others: Vec<String> = others.map(in_words).collect();
+    let count = all.len();
+    Ok(match others.is_empty() {
+        true => format!("in {count} processes, each on {devices}"),
+        false => format!("in {count} processes, on {devices}, but {}", others.join(", ")),
+    })
+}
+
+#[cfg(all(test, feature = "flex"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::devices::{DeviceChoice, DeviceName};
+    use crate::peers::{ProcessGroup, testing::Others};
+
+    #[test]
+    fn a_process_with_other_devices_is_named() {
+        // The numbers of these statuses stand for numbers of GPUs: 0, 1 and 2.
+        let place = |others: &[Status]| {
+            let processes = ProcessGroup::of(Arc::new(Others(others.to_vec())), 0);
+            place_of_all(&DeviceSet::open_in(&processes, &[DeviceChoice::from(DeviceName::Cpu)]).unwrap())
+                .unwrap()
+        };
+        assert_eq!(place(&[Status::Ready]), "in 2 processes, each on cpu (CPU)");
+        let mixed = place(&[Status::Ready, Status::HasCheckpoint, Status::Ended]);
+        let words = "on cpu (CPU), but process 2 with a GPU, process 3 with 2 GPUs";
+        assert_eq!(mixed, format!("in 4 processes, {words}"));
     }
 }

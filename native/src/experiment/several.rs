@@ -43,7 +43,7 @@ pub(crate) struct Task {
 
 /// A line of the list.
 #[derive(Debug, Serialize)]
-pub(crate) struct Listed<'t> {
+pub(crate) struct ListEntry<'t> {
     index: usize,
     folder: String,
     row: &'t str,
@@ -63,7 +63,7 @@ pub(crate) struct Missing {
 
 /// The metrics of a run, as far as they are known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Known<'a> {
+pub(crate) enum RunMetrics<'a> {
     /// Their names, before it begins.
     Names(&'a BTreeSet<String>),
     Outcome(&'a RunOutcome),
@@ -81,7 +81,7 @@ pub(crate) struct Several<'a> {
     pub(crate) jobs: Option<usize>,
     pub(crate) recipe: &'a (dyn Fn(usize) -> Result<Recipe> + Sync),
     /// Looks at the metrics of each run, so that a fault of the command that only these show ends it before anything is trained.
-    pub(crate) check: &'a (dyn Fn(Known<'_>) -> Result<()> + Sync),
+    pub(crate) check: &'a (dyn Fn(RunMetrics<'_>) -> Result<()> + Sync),
 }
 
 impl Task {
@@ -98,12 +98,12 @@ impl Task {
 
 impl Several<'_> {
     /// All runs, in order.
-    pub(crate) fn list(&self) -> Vec<Listed<'_>> {
+    pub(crate) fn list(&self) -> Vec<ListEntry<'_>> {
         let mut listed = Vec::with_capacity(self.tasks.len());
         for (index, task) in self.tasks.iter().enumerate() {
             let Task { row, seed, folder, after, .. } = task;
             let (done, folder) = (task.has_ended(), folder.display().to_string());
-            listed.push(Listed { index, folder, row, seed: *seed, after: *after, done });
+            listed.push(ListEntry { index, folder, row, seed: *seed, after: *after, done });
         }
         listed
     }
@@ -196,12 +196,11 @@ impl Several<'_> {
             fs::create_dir_all(self.out).with_context(|| format!("cannot make {}", self.out.display()))?;
             folder::write(&mark, BY_TASK_TEXT.as_bytes())?;
         }
-        if let Some(before) = task.after {
-            self.wait_for(before)?;
-        }
-        let outcome = self.labelled(index, self.run(index, self.device(0)));
+        let waited = task.after.map_or(Ok(()), |before| self.wait_for(before));
+        let outcome = waited.and_then(|()| self.labelled(index, self.run(index, self.device(0))));
         // Where nothing was begun, nothing is to be collected.
-        if is_first && outcome.is_err() && !self.tasks.iter().any(Task::is_begun) {
+        let has_failed = matches!(outcome, Err(_) | Ok(RunOutcome::Missing(_)));
+        if is_first && has_failed && !self.tasks.iter().any(Task::is_begun) {
             let _ = fs::remove_file(&mark);
         }
         match outcome? {
@@ -229,11 +228,11 @@ impl Several<'_> {
         let outcome = match self.outcome_by_predecessor(index) {
             Some(outcome) => outcome,
             None => {
-                let check = |names: &BTreeSet<String>| (self.check)(Known::Names(names));
+                let check = |names: &BTreeSet<String>| (self.check)(RunMetrics::Names(names));
                 run_or_resume(&task.folder, (self.recipe)(index)?, self.data, device, &check)?
             }
         };
-        (self.check)(Known::Outcome(&outcome))?;
+        (self.check)(RunMetrics::Outcome(&outcome))?;
         Ok(outcome)
     }
 
@@ -295,7 +294,7 @@ impl Several<'_> {
     }
 }
 
-impl Listed<'_> {
+impl ListEntry<'_> {
     /// Its fields with tabs between them.
     pub(crate) fn text(&self) -> String {
         let Self { index, folder, row, seed, after, done } = self;
@@ -380,6 +379,34 @@ mod tests {
         let error = several(Some(1)).all().unwrap_err();
         assert!(error.is::<Usage>() && error.to_string().contains("idle"), "{error}");
         assert!(several(Some(2)).all().unwrap().is_empty() && several(None).all().unwrap().is_empty());
+    }
+
+    /// The command without `--task` then only collected, and began nothing.
+    #[test]
+    fn a_run_that_cannot_begin_leaves_no_mark() {
+        let place = tempfile::tempdir().unwrap();
+        let recipe = |_: usize| -> Result<Recipe> { anyhow::bail!("no run is begun") };
+        let task = |row: &str, after: Option<usize>, missing: Option<&str>| Task {
+            row: row.into(),
+            seed: 0,
+            folder: place.path().join(row),
+            after,
+            missing: missing.map(str::to_owned),
+        };
+        let several = Several {
+            tasks: vec![task("first", None, Some("its data are not here")), task("second", Some(0), None)],
+            out: place.path(),
+            data: None,
+            devices: &[DeviceChoice::AUTO],
+            jobs: None,
+            recipe: &recipe,
+            check: &|_| Ok(()),
+        };
+        for (index, reason) in [(0, "its data are not here"), (1, "run 0, ")] {
+            let error = several.one(index).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert_eq!(folder::entries(place.path()), [""; 0], "run {index}");
+        }
     }
 
     #[test]

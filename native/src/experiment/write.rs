@@ -71,14 +71,24 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     let Recipe { data, probe, .. } = &session.recipe;
     let objectives = probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
     format!(
-        "{}, fitted to {} training images and measured on {} {} images{}; {}",
+        "{}, fitted to {} training images and measured on {} {} images{}; {}{}",
         in_words(probe, Probe::Linear, train.len()),
         train.len(),
         test.len(),
         data.evaluation_split(),
         objectives.collect::<String>(),
-        selection::in_words(session, at, iteration)
+        selection::in_words(session, at, iteration),
+        longer(&session.state.extended_at)
     )
+}
+
+/// The lengths that a run was planned for before it was made longer, in words; empty if it was not.
+fn longer(extended_at: &[usize]) -> String {
+    let planned: Vec<String> = extended_at.iter().map(usize::to_string).collect();
+    match planned.is_empty() {
+        true => String::new(),
+        false => format!("; the run was planned for {} iterations and made longer", planned.join(", then ")),
+    }
 }
 
 /// Mean of the losses in the last tenth of the iterations; the last loss before if that has none. If there is no loss up to there,
@@ -136,6 +146,7 @@ pub(super) fn result_and_report(
         verdict: Vec::new(),
         date: state.done(folder)?,
         command: state.command.clone(),
+        extended_at: state.extended_at.clone(),
         images: state.images,
         picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digest()).flatten(),
     };

@@ -10,7 +10,7 @@ use simile_core::numeric::rows::{Buffer, Rows as _, to_matrix};
 
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
-use crate::export::parquet::{Cells, Kind, VECTOR, Writer};
+use crate::parquet::{Cells, Kind, VECTOR, Writer};
 use crate::run_folder::atomic_file::AtomicFile;
 
 /// The columns beside the attributes.

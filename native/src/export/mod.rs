@@ -2,6 +2,5 @@
 
 pub(crate) mod annotated;
 pub(crate) mod onnx;
-pub(crate) mod parquet;
 pub(crate) mod pytorch;
 pub(crate) mod vectors;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
-use crate::export::parquet::{Cells, Kind, VECTOR, Writer};
+use crate::parquet::{Cells, Kind, VECTOR, Writer};
 use crate::run_folder::atomic_file::AtomicFile;
 
 /// A file format, chosen by the ending of the file's name.

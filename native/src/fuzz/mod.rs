@@ -34,14 +34,14 @@ const LONGEST: Duration = Duration::from_secs(10);
 const FEW: u64 = 400;
 
 /// The settings in the environment.
-struct Wanted {
+struct Settings {
     cases: u64,
     seed: u64,
     targets: Vec<String>,
     at_length: bool,
 }
 
-impl Wanted {
+impl Settings {
     fn read() -> Self {
         let number = |name: &str| -> Option<u64> {
             let text = env::var(name).ok()?;
@@ -106,21 +106,21 @@ fn corpus(target: &str) -> PathBuf {
 
 #[test]
 fn no_changed_file_panics_hangs_or_fills_the_memory() {
-    let wanted = Wanted::read();
-    let queue: VecDeque<Job> = wanted
+    let settings = Settings::read();
+    let queue: VecDeque<Job> = settings
         .chosen()
         .iter()
-        .map(|target| Job { target: target.name, seed: wanted.seed, cases: wanted.cases })
+        .map(|target| Job { target: target.name, seed: settings.seed, cases: settings.cases })
         .collect();
     let (queue, rows) = (Mutex::new(queue), Mutex::new(Vec::<Row>::new()));
     let workers =
-        if wanted.at_length { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+        if settings.at_length { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(job) = { queue.lock().unwrap().pop_front() } {
                     let row = run(&job, LONGEST);
-                    if wanted.at_length {
+                    if settings.at_length {
                         writeln!(stdout(), "{row}").unwrap();
                     }
                     rows.lock().unwrap().push(row);
@@ -129,7 +129,7 @@ fn no_changed_file_panics_hangs_or_fills_the_memory() {
         }
     });
     let rows = rows.into_inner().unwrap();
-    if wanted.at_length {
+    if settings.at_length {
         writeln!(stdout(), "{}", Row::table(&rows)).unwrap();
     }
     let failures: Vec<String> = rows.iter().flat_map(|row| row.failures.clone()).collect();
@@ -180,7 +180,7 @@ fn replay() {
     let Ok(text) = env::var("SIMILE_FUZZ_CASE") else { return };
     let (name, case) = text.split_once(':').expect("SIMILE_FUZZ_CASE is NAME:NUMBER");
     let cases = Cases::of(named(name).expect("no target of that name"));
-    let bytes = cases.bytes(Wanted::read().seed, case.parse().unwrap());
+    let bytes = cases.bytes(Settings::read().seed, case.parse().unwrap());
     let file = env::temp_dir().join(format!("simile-{name}-{case}"));
     fs::write(&file, &bytes).unwrap();
     writeln!(stdout(), "{}: {} bytes", file.display(), bytes.len()).unwrap();

@@ -61,8 +61,14 @@ impl TwoSampleTest {
     /// `+1.2 [0.3, 2.1], p 0.100`
     pub(crate) fn text(&self, digits: usize) -> String {
         let Self { difference, low, high, p_value, .. } = self;
-        format!("{difference:+.digits$} [{low:.digits$}, {high:.digits$}], p {p_value:.3}")
+        let p = p_in_words(*p_value);
+        format!("{difference:+.digits$} [{low:.digits$}, {high:.digits$}], {p}")
     }
+}
+
+/// A p-value with three digits, or the bound that it is below.
+pub(crate) fn p_in_words(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".into() } else { format!("p {p:.3}") }
 }
 
 /// An explanation of the numbers in [`TwoSampleTest::text`], for the given comparisons, whose numbers of runs may differ.
@@ -71,7 +77,7 @@ pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>
     let least = least_in_words(compared.iter().map(|test| test.least_p_value))?;
     let splits = |exact: bool| {
         let of_kind = compared.iter().filter(move |test| test.exact == exact);
-        from_to(of_kind.map(|test| test.splits as f64), 0)
+        from_to(of_kind.map(|test| test.splits as f64), |count| format!("{count:.0}"))
     };
     let counted =
         splits(true).map(|count| format!("all {count} splits of the runs into two groups are counted"));
@@ -90,16 +96,21 @@ pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>
 
 /// The smallest p of comparisons, in words; none if there are none.
 pub(crate) fn least_in_words(least: impl Iterator<Item = f64>) -> Option<String> {
-    let range = from_to(least, 3)?;
+    let write = |p: f64| {
+        // Three digits as p itself, and more where these hold fewer than two significant ones.
+        let digits = (1.0 - p.log10().floor()).clamp(3.0, 9.0) as usize;
+        format!("{p:.digits$}")
+    };
+    let range = from_to(least, write)?;
     Some(if range.contains(' ') { format!("{range}, by the number of seeds") } else { range })
 }
 
 /// The smallest of some values and the largest, if that is written differently; none if there are none.
-fn from_to(values: impl Iterator<Item = f64>, digits: usize) -> Option<String> {
+fn from_to(values: impl Iterator<Item = f64>, write: impl Fn(f64) -> String) -> Option<String> {
     let (low, high) = values
         .map(|value| (value, value))
         .reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
-    let [low, high] = [low, high].map(|value| format!("{value:.digits$}"));
+    let [low, high] = [low, high].map(write);
     Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
@@ -128,6 +139,17 @@ mod tests {
         assert!(words.contains("all 6 to 20 splits"), "{words}");
         assert!(words.contains("below 0.100 to 0.333, by the number of seeds"), "{words}");
         assert_eq!((TwoSampleTest::least(3, 3), TwoSampleTest::least(3, 1)), (Some(0.1), None));
+    }
+
+    #[test]
+    fn a_p_of_many_seeds_is_not_written_as_zero() {
+        let in_words = |runs: usize| least_in_words(TwoSampleTest::least(runs, runs).into_iter()).unwrap();
+        assert_eq!([3, 5, 8].map(in_words), ["0.100", "0.0079", "0.00016"]);
+        let high: Vec<f64> = (0..8).map(|run| 80.0 + f64::from(run)).collect();
+        let low: Vec<f64> = high.iter().map(|value| value - 20.0).collect();
+        let text = TwoSampleTest::of(&high, &low).unwrap().unwrap().text(1);
+        assert!(text.starts_with("+20.0 [") && text.ends_with("], p < 0.001"), "{text}");
+        assert_eq!(p_in_words(0.0312), "p 0.031");
     }
 
     #[test]

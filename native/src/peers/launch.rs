@@ -1,7 +1,7 @@
 //! Finds the launcher of this process, from the environment.
 
 /// The variable that is set to 1 to start several processes as separate runs.
-pub(super) const SEPARATE: &str = "SIMILE_SEPARATE";
+pub(crate) const SEPARATE: &str = "SIMILE_SEPARATE";
 
 /// The variables in which launchers state the number of processes. Open MPI's comes first, because its `mpirun` may use `srun` to
 /// start one process on each machine. `SLURM_NTASKS` is no use: it is also set in batch scripts, which are one process.

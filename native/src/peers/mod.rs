@@ -8,7 +8,7 @@ mod process_group;
 
 use anyhow::Result;
 
-pub(crate) use launch::is_from_launcher;
+pub(crate) use launch::{SEPARATE, is_from_launcher};
 #[cfg(test)]
 pub(crate) use process_group::testing;
 pub(crate) use process_group::{Decision, Message, ProcessGroup, Status};
@@ -38,18 +38,21 @@ pub(crate) fn launched() -> Result<Launched> {
     }
 }
 
-/// Refuses to run as one of several processes that a launcher started, for commands in which each would do all of the work.
+/// Refuses to run as one of several processes that a launcher started, for commands in which each would do all of the work. `share`
+/// says how they can share it.
 ///
 /// # Errors
 /// A usage error if several processes were started.
-pub(crate) fn refuse_several(work: &str) -> Result<()> {
+pub(crate) fn refuse_several(work: &str, share: Option<&str>) -> Result<()> {
     match Launch::of(|name| std::env::var(name).ok()) {
         None => Ok(()),
-        Some(Launch { count, by }) => Err(usage(format_args!(
-            "{by} started {count} processes, each of which would {work}: start one, give each an index with --task, or set {}=1 if \
-             these are separate",
-            launch::SEPARATE
-        ))),
+        Some(Launch { count, by }) => {
+            let share = share.map(|share| format!(", {share}")).unwrap_or_default();
+            Err(usage(format_args!(
+                "{by} started {count} processes, each of which would {work}: start one{share}, or set {SEPARATE}=1 if these are \
+                 separate"
+            )))
+        }
     }
 }
 
@@ -73,8 +76,7 @@ fn start(launch: &Launch) -> Result<Launched> {
     let Launch { count, by } = launch;
     Err(usage(format_args!(
         "{by} started {count} processes, each of which would train the whole recipe: this program was built without MPI. Build it \
-         with `cargo build --release --features mpi`, start one process, or set {}=1 if these are separate runs",
-        launch::SEPARATE
+         with `cargo build --release --features mpi`, start one process, or set {SEPARATE}=1 if these are separate runs"
     )))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use mpi::collective::SystemOperation;
@@ -21,6 +21,8 @@ const AT_ONCE: usize = 1 << 28;
 const PATIENCE: Duration = Duration::from_millis(2);
 /// The same while all processes are in one step.
 const ASIDE: Duration = Duration::from_micros(200);
+/// Time for which a process that has nothing else to do checks without a pause, because the others come at once in most steps.
+const AT_FIRST: Duration = Duration::from_millis(1);
 
 /// The initialised library. Dropping it finalises MPI, once all processes have come to that point.
 pub(super) struct Running {
@@ -68,12 +70,16 @@ fn check(threading: Threading) -> Result<()> {
 }
 
 impl World {
-    /// Waits until all processes have arrived. It sleeps between checks, so that waiting takes no processor time.
-    fn all_come(communicator: &SimpleCommunicator, look_after: Duration) {
+    /// Waits until all processes have arrived. It sleeps between checks, so that waiting takes no processor time, except `at_first`.
+    fn all_come(communicator: &SimpleCommunicator, at_first: Duration, look_after: Duration) {
+        let begun = Instant::now();
         let mut arrival = communicator.immediate_barrier();
         while let Err(waiting) = arrival.test() {
             arrival = waiting;
-            thread::sleep(look_after);
+            match begun.elapsed() < at_first {
+                true => thread::yield_now(),
+                false => thread::sleep(look_after),
+            }
         }
     }
 }
@@ -94,6 +100,11 @@ impl Peers for World {
 
     fn count(&self) -> usize {
         self.count
+    }
+
+    fn wait_for_all(&self) -> CoreResult<()> {
+        Self::all_come(&SimpleCommunicator::world(), AT_FIRST, ASIDE);
+        Ok(())
     }
 
     fn all_gather(&self, own: &[f32], counts: &[usize]) -> CoreResult<Vec<f32>> {
@@ -124,13 +135,13 @@ impl Peers for World {
     }
 
     fn sum_in_background(&self, values: &mut [f32]) -> CoreResult<()> {
-        Self::all_come(&SimpleCommunicator::world(), ASIDE);
+        Self::all_come(&SimpleCommunicator::world(), Duration::ZERO, ASIDE);
         self.sum(values)
     }
 
     fn broadcast(&self, bytes: &mut Vec<u8>) -> CoreResult<()> {
         let world = SimpleCommunicator::world();
-        Self::all_come(&world, PATIENCE);
+        Self::all_come(&world, Duration::ZERO, PATIENCE);
         let leader = world.process_at_rank(0);
         let mut length = bytes.len() as u64;
         leader.broadcast_into(&mut length);

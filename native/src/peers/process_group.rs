@@ -132,6 +132,8 @@ impl ProcessGroup {
     /// # Errors
     /// If they cannot be reached.
     pub(crate) fn agree(&self, own: Status) -> Result<Decision> {
+        // The leader may evaluate for minutes before it comes, and each may read images before the first step.
+        self.peers.wait_for_all()?;
         let all = self.peers.all_gather(&[f32::from(own.number())], &vec![1; self.count()])?;
         let all: Vec<Status> = all.into_iter().map(|number| Status::of(number as u8)).collect();
         let failed = all.iter().position(|status| *status == Status::Failed);
@@ -157,8 +159,16 @@ impl ProcessGroup {
     /// # Errors
     /// If they cannot be reached.
     pub(crate) fn all_have(&self, number: usize) -> Result<bool> {
+        Ok(self.gather(number)?.iter().all(|other| *other == number))
+    }
+
+    /// The numbers with which the processes call this, by rank; each is below 2²⁴.
+    ///
+    /// # Errors
+    /// If they cannot be reached.
+    pub(crate) fn gather(&self, number: usize) -> Result<Vec<usize>> {
         let all = self.peers.all_gather(&[number as f32], &vec![1; self.count()])?;
-        Ok(all.iter().all(|other| *other == number as f32))
+        Ok(all.into_iter().map(|other| other as usize).collect())
     }
 
     /// Sends a message to all others, who [`receive`](Self::receive) it.
@@ -259,6 +269,37 @@ mod tests {
         assert_eq!(of(HasCheckpoint, &[Ready, Interrupted(15)]), (Decision::Interrupt(15), true));
         assert_eq!(of(Interrupted(2), &[Failed, Ready]), (Decision::Fail(1), true));
         assert_eq!(of(Ended, &[Ready, Failed]), (Decision::Fail(2), true));
+    }
+
+    #[test]
+    fn a_process_sleeps_until_all_agree() {
+        #[derive(Debug, Default)]
+        struct Late(AtomicBool);
+        impl Peers for Late {
+            fn rank(&self) -> usize {
+                1
+            }
+            fn count(&self) -> usize {
+                2
+            }
+            fn wait_for_all(&self) -> CoreResult<()> {
+                self.0.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            fn all_gather(&self, own: &[f32], _: &[usize]) -> CoreResult<Vec<f32>> {
+                assert!(self.0.load(Ordering::Relaxed), "the call before the others have come takes a core");
+                Ok([own, own].concat())
+            }
+            fn sum(&self, _: &mut [f32]) -> CoreResult<()> {
+                Ok(())
+            }
+            fn broadcast(&self, _: &mut Vec<u8>) -> CoreResult<()> {
+                Ok(())
+            }
+        }
+        let processes = ProcessGroup::of(Arc::new(Late::default()), 0);
+        assert_eq!(processes.agree(Status::Ready).unwrap(), Decision::Step);
+        assert_eq!(processes.gather(3).unwrap(), [3, 3]);
     }
 
     #[test]

@@ -105,9 +105,21 @@ fn of_objective(
     let parameter = |key: &str| variant.objective.parameters.get(key);
     let number = |key: &str| parameter(key).and_then(number_of);
     let mut steps = Vec::new();
-    if variant.objective.condition().as_deref() != Some(condition) {
-        let used =
-            variant.objective.condition().map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
+    let kernel_name = parameter("kernel").and_then(|kernel| kernel.get("name")).and_then(toml::Value::as_str);
+    let objective = &variant.objective;
+    let used = match objective.groups_by_condition() {
+        true => Some(objective.variable()),
+        false => objective.condition(),
+    };
+    if !objective.reads_condition() {
+        steps.push(format!(
+            "an objective that hides {condition}, such as `fair-cclk`; `{}` conditions on nothing \
+             (`simile objectives` says what each one needs)",
+            objective.name
+        ));
+    // A product of kernels hides several attributes at once, and its condition is not called as any of them.
+    } else if used.as_deref() != Some(condition) && kernel_name != Some("product") {
+        let used = used.map_or_else(|| "nothing".into(), |other| format!("`{other}`"));
         steps.push(format!(
             "condition on the attribute to hide; {} uses {used}: {}",
             variant.name,
@@ -144,7 +156,7 @@ fn of_training(
     if recipe.train.batch < batch && variant.method().chunk().is_none() {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
-    if variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
+    if variant.objective.reads_condition() && variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
         steps.push(format!(
             "batches in which each picture has others of similar {condition}: {}",
             of_variant(recipe, variant, "neighbourhoods", "4")
@@ -211,6 +223,35 @@ mod tests {
     }
 
     #[test]
+    fn the_measured_attribute_is_advised_unless_a_product_of_kernels_hides_several() {
+        let of = |kernel: &str| {
+            let objective = "name = \"fair-cclk\"\ntemperature = 0.1\ncondition = \"both\"";
+            said(&format!("{objective}\nkernel = {{ {kernel} }}"))
+        };
+        let text = of("name = \"cosine\"");
+        assert!(text.contains("uses `both`: `--set objective.condition=colour`"), "{text}");
+        let factors = "{ start = 0, end = 1, kernel = { name = \"exact-match\" } }";
+        let text = of(&format!("name = \"product\", factors = [{factors}]"));
+        assert!(!text.contains("objective.condition"), "{text}");
+        assert!(text.contains("objective.temperature"), "{text}");
+    }
+
+    #[test]
+    fn a_condition_is_advised_to_objectives_that_read_it_alone() {
+        for objective in ["nt-xent", "info-nce", "supcon"] {
+            let text = said(&format!("name = \"{objective}\""));
+            assert!(!text.contains("objective.condition"), "{text}");
+            assert!(text.contains("1. an objective that hides colour, such as `fair-cclk`"), "{text}");
+        }
+        for (condition, is_advised) in [("", false), ("condition = \"palette\"", true)] {
+            let text = said(&format!("name = \"fair-info-nce\"\nclusters = 4\n{condition}"));
+            assert_eq!(text.contains("`--set objective.condition=colour`"), is_advised, "{text}");
+            assert!(!text.contains("conditions on nothing"), "{text}");
+        }
+        assert!(said("name = \"hardneg-cclk\"").contains("uses nothing: `--set objective.condition=colour`"));
+    }
+
+    #[test]
     fn an_integer_is_a_number_as_another() {
         for one in ["1", "1.0"] {
             let text = said(&format!("name = \"fair-cclk\"\ntemperature = {one}\nlambda = {one}"));
@@ -239,10 +280,11 @@ mod tests {
 
     #[test]
     fn batches_are_chosen_in_one_way() {
-        assert!(said("name = \"nt-xent\"").contains("neighbourhoods=4"));
+        assert!(said("name = \"fair-cclk\"").contains("neighbourhoods=4"));
         for objective in [
+            "name = \"nt-xent\"",
             "name = \"nt-xent\"\nneighbourhoods = 8",
-            "name = \"nt-xent\"\nbias = \"colour\"\noversample = 10.0",
+            "name = \"fair-cclk\"\nbias = \"colour\"\noversample = 10.0",
             "name = \"fair-info-nce\"\nclusters = 4\none_cluster = true",
         ] {
             assert!(!said(objective).contains("neighbourhoods"), "{objective}");

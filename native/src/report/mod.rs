@@ -20,7 +20,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub(crate) use self::page::{document, kernel_figure, page, sheet_figure};
+pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, with_code};
 pub(crate) use self::parts::{time, wide};
 pub(crate) use self::smoke::smoke;
 pub(crate) use self::verdict::verdict;

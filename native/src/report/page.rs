@@ -210,7 +210,7 @@ fn short(value: f64) -> String {
 }
 
 /// A sentence whose parts between backticks are commands or keys.
-fn with_code(sentence: &str) -> Markup {
+pub(crate) fn with_code(sentence: &str) -> Markup {
     html! {
         @for (at, part) in sentence.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }

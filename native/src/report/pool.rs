@@ -1,7 +1,8 @@
 //! Groups runs that repeat each other: those whose recipes are equal but for the seed.
 //!
 //! A variant of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
-//! device, version and the digest of their picture files. With any other difference they are two experiments, which stand side by side.
+//! device, version, the lengths before a run was made longer, and the digest of their picture files. With any other difference they
+//! are two experiments, which stand side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -168,6 +169,10 @@ fn keys(run: &RunRecord, variant: Option<&str>) -> BTreeMap<String, String> {
         // An unreadable recipe equals no other.
         None => drop(keys.insert("recipe".into(), run.place.clone())),
     }
+    if !run.result.extended_at.is_empty() {
+        // It began on the schedule of another length.
+        keys.insert("train.extended_at".into(), format!("{:?}", run.result.extended_at));
+    }
     let files = run.result.picture_files;
     keys.extend(files.map(|files| ("data.files".to_owned(), format!("{:08x}", files.crc32c))));
     keys.retain(|key, _| !IGNORED.contains(&key.as_str()) && !key.starts_with(WRITTEN));
@@ -239,6 +244,20 @@ mod tests {
         );
         assert_eq!(references(&runs).len(), 0);
         runs[1].result.picture_files = runs[0].result.picture_files;
+        assert_eq!(pools(&runs).len(), 1);
+    }
+
+    #[test]
+    fn a_run_that_was_made_longer_stands_beside_a_straight_one() {
+        let mut runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
+        runs[1].result.extended_at = vec![1];
+        let pooled = pools(&runs);
+        assert_eq!(
+            pooled.iter().map(Pool::differences).collect::<Vec<_>>(),
+            ["train.extended_at = absent", "train.extended_at = [1]"]
+        );
+        assert!(RunRecord::verdict(&runs).unwrap().is_empty());
+        runs[0].result.extended_at = vec![1];
         assert_eq!(pools(&runs).len(), 1);
     }
 

@@ -57,10 +57,7 @@ impl Column {
 
 /// The numbers of every variant of every run, and how they were measured.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
-    let several = runs.len() > 1;
-    let variants =
-        || runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)));
-    let measured = variants().flat_map(|(run, variant)| {
+    let measured = variants(runs).flat_map(|(run, variant)| {
         variant.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
     });
     let shown = columns(measured);
@@ -91,21 +88,38 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
         @for (variants, protocol) in protocols(runs) {
             p.soft { @if variants.is_empty() { "Measured by " } @else { b { (variants) } ": measured by " } (protocol) "." }
         }
-        @for (run, variant) in variants() {
-            @if let Some(words) = ridges(&variant.probes, &run.result.condition) {
-                p.soft { b { (variant.name) } @if several { ", " (run.place) } ": " (words) "." }
-            }
-            @if let Some(top1) = variant.last.as_ref().and_then(|last| last.get(TOP1)) {
-                p.soft { b { (variant.name) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
-            }
-            @if let Some(stopped) = &variant.stopped {
-                p { b { (variant.name) " ended early: " } (stopped.message) "." }
-            }
-            @for warning in &variant.warnings {
-                p { b { "Warning" @if several { ", " (run.place) } ": " } (warning) "." }
-            }
-        }
+        (remarks(runs))
     }
+}
+
+/// The variants of runs, each with its run.
+fn variants(runs: &[RunRecord]) -> impl Iterator<Item = (&RunRecord, &VariantResult)> {
+    runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)))
+}
+
+/// Remarks on variants, each with the name of its variant, and beside others with its run.
+fn remarks(runs: &[RunRecord]) -> Markup {
+    let several = runs.len() > 1;
+    html! { @for (run, variant) in variants(runs) {
+        @let whose = html! { (variant.name) @if several { ", " (run.place) } };
+        @if let Some(words) = ridges(&variant.probes, &run.result.condition) {
+            p.soft { b { (whose) } ": " (words) "." }
+        }
+        @if let Some(top1) = variant.last.as_ref().and_then(|last| last.get(TOP1)) {
+            p.soft { b { (whose) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
+        }
+        @if let Some(stopped) = &variant.stopped {
+            p { b { (whose) " ended early: " } (stopped.message) "." }
+        }
+        @for warning in &variant.warnings {
+            p { b { "Warning, " (whose) ": " } (warning) "." }
+        }
+    } }
+}
+
+/// The name of a variant in a table, with a mark if its numbers are those of a network before it diverged.
+fn marked(variant: &VariantResult) -> Markup {
+    html! { (variant.name) @if variant.diverged().is_some() { " (diverged)" } }
 }
 
 /// A number of the training of a variant, as text.
@@ -127,7 +141,7 @@ fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
         (wide(&html! { table.numbers style=(width) {
             thead { tr {
                 td {}
-                @for variant in variants { th.own scope="col" { (variant.name) } }
+                @for variant in variants { th.own scope="col" { (marked(variant)) } }
                 @for (name, _) in &references { th scope="col" { (name) } }
             } }
             tbody {
@@ -157,7 +171,7 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
         } }
         tbody { @for run in runs {
             @for variant in &run.result.variants { tr {
-                td { b { (variant.name) } " " span.soft { (variant.objective) } }
+                td { b { (marked(variant)) } " " span.soft { (variant.objective) } }
                 td { (run.place) } td { (run.result.seed) }
                 @for column in shown { td { (column.number(&run.result.condition, &variant.metrics)) } }
                 td { (number(variant.final_loss, 4)) }
@@ -452,6 +466,30 @@ mod tests {
         let text = comparison(&runs).unwrap().into_string();
         assert!(text.contains("55.00 ± 7.07") && text.contains("85.00 ± 5.00"), "{text}");
         assert!(text.contains("a: x diverged with seed 2, and is not counted here."), "{text}");
+    }
+
+    #[test]
+    fn every_remark_names_its_variant_and_among_several_its_run() {
+        let run_of = |place: &str, seed| {
+            let mut both = [diverged("x", 0.1), variant("y", 0.8)];
+            for variant in &mut both {
+                variant.last = Some(BTreeMap::from([(TOP1.to_owned(), 0.75)]));
+                variant.warnings = vec!["its views are equal".into()];
+            }
+            run(place, seed, "", both.to_vec())
+        };
+        let runs = [run_of("a/seed-0", 0), run_of("a/seed-1", 1)];
+        let html = table(&runs).into_string();
+        for whose in ["x, a/seed-0", "x, a/seed-1", "y, a/seed-0", "y, a/seed-1"] {
+            assert!(html.contains(&format!("<b>{whose}</b>: the last encoder has 75.00 %.")), "{html}");
+            assert!(html.contains(&format!("<b>Warning, {whose}: </b>its views are equal.")), "{html}");
+            let ended = html.contains(&format!("<b>{whose} ended early: </b>a number is not finite"));
+            assert_eq!(ended, whose.starts_with('x'), "{html}");
+        }
+        assert_eq!((html.matches("<b>x (diverged)</b>").count(), html.matches("<b>y</b>").count()), (2, 2));
+        let html = table(&runs[..1]).into_string();
+        assert!(html.contains("<b>Warning, x: </b>") && html.contains("<b>Warning, y: </b>"), "{html}");
+        assert!(html.contains(">x (diverged)</th>") && html.contains(">y</th>"), "{html}");
     }
 
     #[test]

@@ -70,6 +70,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult
             verdict: Vec::new(),
             date: String::new(),
             command: String::new(),
+            extended_at: Vec::new(),
             images: None,
             picture_files: None,
         },

@@ -10,7 +10,7 @@ use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1, prefix_of, with_prefix};
-use crate::metrics::two_sample::{TwoSampleTest, least_in_words};
+use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::record::{RunResult, VariantResult};
 
 /// A difference of less is none: a part of the range of a metric.
@@ -233,7 +233,7 @@ impl References<'_> {
             if let Some(test) =
                 before.map(|before| TwoSampleTest::of(&of_variant, &before)).transpose()?.flatten()
             {
-                beside.push(format!("p {:.3}", test.p_value));
+                beside.push(p_in_words(test.p_value));
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
             let nonlinear = format!("{metric}_nonlinear");
@@ -275,11 +275,6 @@ impl References<'_> {
         above_chance(plain, TOP1).is_some_and(|above| above < NOTICEABLE)
             && above_chance(&self.untrained, metric).is_some_and(|above| above >= 2.0 * NOTICEABLE)
     }
-}
-
-/// A p-value with three digits, or the bound that it is below.
-fn p_in_words(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".into() } else { format!("p {p:.3}") }
 }
 
 /// Mean and deviation of some numbers, as percent without digits or with two.
@@ -395,11 +390,9 @@ mod tests {
         let said = of(&records(&[[0.92, 0.915]], NAMED, 0.36));
         let tries: Vec<&String> = said.iter().filter(|line| line.contains("--set")).collect();
         assert!(tries.len() >= 3, "{said:#?}");
-        // The variant of the test knows no attribute at all.
-        assert!(
-            tries[0].starts_with("1. condition on") && tries[1].contains("train.iterations="),
-            "{said:#?}"
-        );
+        // The objective of the test's variant conditions on nothing, so no condition is set.
+        assert!(said.iter().any(|line| line.starts_with("1. an objective that hides hospital")), "{said:#?}");
+        assert!(tries[0].starts_with("2.") && tries[0].contains("train.iterations="), "{said:#?}");
         let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
         assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
     }
@@ -438,6 +431,20 @@ mod tests {
             assert!(said.contains("the first variant learnt nothing"), "{said}");
             assert!(!said.contains("little to hide"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_leak_without_a_number_could_not_be_measured() {
+        let mut unmeasured = records(&[[0.92, 0.84]], NAMED, 0.36);
+        for variant in &mut unmeasured[0].result.variants {
+            variant.metrics.remove(NAMED);
+        }
+        let said = of(&unmeasured);
+        assert!(
+            said[0].starts_with("hide: how much of hospital leaks could not be measured; class"),
+            "{said:?}"
+        );
+        assert!(said.iter().all(|line| !line.contains("--set")), "{said:?}");
     }
 
     #[test]

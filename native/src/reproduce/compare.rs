@@ -55,7 +55,7 @@ pub(crate) struct Cell {
     pub(crate) against: Option<TwoSampleTest>,
 }
 
-/// Every row with every metric. At a scale without meaningful numbers, none is compared with a published one.
+/// Every row with every metric. At a scale without meaningful numbers, none is compared with another one.
 ///
 /// # Errors
 /// If a value is not finite.
@@ -80,7 +80,7 @@ pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) ->
                 let published = result.row.published.get(&metric.name).map_or(&[][..], Vec::as_slice);
                 let mut cell = cell(metric, values(result, metric), published, first.as_deref())?;
                 if !scale.is_comparable() {
-                    (cell.difference, cell.within) = (None, None);
+                    (cell.difference, cell.within, cell.against) = (None, None, None);
                 }
                 Ok(cell)
             });
@@ -128,6 +128,7 @@ fn cell(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::report::testing::variant;
 
     fn metric() -> Metric {
         Metric { name: "top1".into(), title: "Top-1".into(), unit: 100.0, digits: 1 }
@@ -150,5 +151,41 @@ mod tests {
         assert!(compared.against.is_none());
         assert_eq!(compared.difference, Some(-3.0));
         assert_eq!(cell(&metric(), (vec![], vec![]), &[83.0], None).unwrap().mean, None);
+    }
+
+    #[test]
+    fn a_few_steps_are_compared_with_no_other_row() {
+        let text = r#"
+            title = ""
+            paper = ""
+            notes = ""
+            cost = ""
+            recipe = "cifar-10"
+
+            [[metric]]
+            name = "top1"
+            title = "Top-1"
+
+            [[row]]
+            name = "one"
+            published = { top1 = [0.5] }
+
+            [[row]]
+            name = "other"
+        "#;
+        let table = Table::parse(text).unwrap();
+        let result = |row: usize, top1: f64| RowResult {
+            row: &table.row[row],
+            folders: vec![],
+            seeds: vec![0, 1],
+            runs: vec![variant("x", top1), variant("x", top1 + 0.1)],
+            diverged: vec![],
+        };
+        let results = [result(0, 0.2), result(1, 0.8)];
+        let of = |scale| compare(&table, scale, &results).unwrap();
+        assert!(of(Scale::Cpu)[1].cells[0].against.is_some());
+        let smoke = of(Scale::Smoke);
+        assert!(smoke[1].cells[0].against.is_none() && smoke[0].cells[0].difference.is_none());
+        assert_eq!(smoke[0].cells[0].published, Some(0.5));
     }
 }

@@ -15,7 +15,7 @@ use crate::experiment::evaluate::draw::batch_kernel::{BatchKernel, Focus};
 use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
 use crate::report::picture::contact_sheet;
-use crate::report::{document, kernel_figure, sheet_figure, wide};
+use crate::report::{document, kernel_figure, sheet_figure, wide, with_code};
 use crate::run_folder::figures::{KernelFigure, Sheet};
 
 /// Images in a row of samples.
@@ -206,7 +206,7 @@ impl Drawn<'_> {
                     tbody { @for panel in &self.panels { tr { @for cell in panel.cells() { td { (cell) } } } } }
                 } }))
             }
-            @for remark in self.remarks() { p.soft { (remark) } }
+            @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };
         document(self.name, &html! { h1 { (self.title) } }, &body)
     }

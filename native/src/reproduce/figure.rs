@@ -23,7 +23,8 @@ type Source = fn(&Cell) -> Option<MeanStd>;
 pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[Metric]) -> Result<Markup> {
     let (x_name, places, series) = match figure {
         FigureSection::Lines { x } => {
-            (x, distinct(rows, |row| row.x.as_ref()), distinct(rows, |row| row.series.as_ref()))
+            let places = in_order(distinct(rows, |row| row.x.as_ref()));
+            (x, places, distinct(rows, |row| row.series.as_ref()))
         }
         FigureSection::Spread { over } => (over, distinct(rows, |row| row.series.as_ref()), Vec::new()),
         _ => return Ok(html! {}),
@@ -42,6 +43,7 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
             } else {
                 series.iter().map(|name| line(name, &places, rows, value)).collect()
             };
+            let (places, drawn) = with_values(&places, drawn);
             let x_name = if series.is_empty() { "" } else { x_name.as_str() };
             charts.push((&metric.title, whose, lines(x_name, &places, &metric.title, &drawn)?));
         }
@@ -114,6 +116,24 @@ fn over_rows(
     Line { points: names.iter().map(of_series).collect(), joined: false }
 }
 
+/// The places at which a line has a value, with the lines over these alone.
+fn with_values(places: &[String], lines: Vec<Line>) -> (Vec<String>, Vec<Line>) {
+    let has_value = |at: &usize| lines.iter().any(|line| line.points[*at].is_some());
+    let shown: Vec<usize> = (0..places.len()).filter(has_value).collect();
+    let over_shown = |line: Line| Line { points: shown.iter().map(|&at| line.points[at]).collect(), ..line };
+    let places = shown.iter().map(|&at| places[at].clone()).collect();
+    (places, lines.into_iter().map(over_shown).collect())
+}
+
+/// Places in their order if all of them are numbers, and otherwise in the one in which they are given.
+fn in_order(mut places: Vec<String>) -> Vec<String> {
+    let number = |place: &String| place.parse::<f64>().ok();
+    if places.iter().all(|place| number(place).is_some()) {
+        places.sort_by(|a, b| number(a).unwrap_or_default().total_cmp(&number(b).unwrap_or_default()));
+    }
+    places
+}
+
 /// The values of rows in the order in which they first occur.
 fn distinct<'r>(rows: &'r [ComparedRow], of: impl Fn(&'r ComparedRow) -> Option<&'r String>) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
@@ -171,5 +191,28 @@ mod tests {
         let html = figures(&spread, &rows, &metrics).unwrap().into_string();
         assert_eq!(html.matches("<circle").count(), 1 + 2, "a dot for each series that has a value");
         assert!(figures(&FigureSection::Maps, &rows, &metrics).unwrap().into_string().is_empty());
+    }
+
+    #[test]
+    fn places_stand_in_the_order_of_their_numbers_and_none_without_a_value() {
+        let metrics = [Metric { name: "top1".into(), title: "Top-1 %".into(), unit: 100.0, digits: 1 }];
+        let at = |series: &str, x: &str| row(series, x, Some(80.0), None);
+        let rows = [
+            at("A", "3"),
+            at("A", "5"),
+            at("A", "32"),
+            at("B", "3"),
+            at("B", "20"),
+            row("B", "7", None, None),
+        ];
+        let lines = FigureSection::Lines { x: "attributes".into() };
+        let html = figures(&lines, &rows, &metrics).unwrap().into_string();
+        let label = |text: &str| html.lines().position(|line| line.trim() == text);
+        let places = ["3", "5", "20", "32"].map(label);
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {html}");
+        assert_eq!(label("7"), None, "{html}");
+        let named = |names: &[&str]| in_order(names.iter().map(|&name| name.to_owned()).collect());
+        assert_eq!(named(&["10", "9", "0.5"]), ["0.5", "9", "10"]);
+        assert_eq!(named(&["SGD", "10", "9"]), ["SGD", "10", "9"]);
     }
 }

@@ -10,7 +10,7 @@ use super::table::{FigureSection, Metric, Scale, Table};
 use crate::experiment::several::Missing;
 use crate::markdown;
 use crate::metrics::two_sample::in_words;
-use crate::report::{document, wide};
+use crate::report::{document, wide, with_code};
 
 /// The text of a cell without a number.
 const NOTHING: &str = "–";
@@ -128,10 +128,10 @@ impl<'t> Comparison<'t> {
             remarks.push(format!("Diverged, and not counted: {}.", diverged.join("; ")));
         }
         remarks.push(format!(
-            "Mean ± standard deviation of {} (n − 1).{}{} {}, simile {}: `{}`",
+            "{}{}{} {}, simile {}: `{}`",
             match self.seeds {
-                1 => "one seed".into(),
-                seeds => format!("{seeds} seeds"),
+                1 => "One seed.".into(),
+                seeds => format!("Mean ± standard deviation of {seeds} seeds (n − 1)."),
             },
             if self.scale.is_comparable() { " Difference: ours minus the published mean." } else { "" },
             self.test_in_words(),
@@ -145,7 +145,6 @@ impl<'t> Comparison<'t> {
     /// The comparison of rows with the first of their block, in words.
     fn test_in_words(&self) -> String {
         let compared = self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.against.as_ref());
-        let compared = compared.filter(|_| self.scale.is_comparable());
         let Some(words) = in_words(compared) else { return String::new() };
         let mut baselines: Vec<&str> = Vec::new();
         for name in self.rows.iter().filter_map(|row| row.baseline.as_deref()) {
@@ -222,7 +221,7 @@ impl<'t> Comparison<'t> {
                 thead { tr { @for head in &heads { th { (head) } } } }
                 tbody { @for row in &rows { tr { @for cell in row { td { (cell) } } } } }
             } }))
-            @for remark in self.remarks() { p.soft { (remark) } }
+            @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };
         Ok(document(self.name, &html! { h1 { (self.title) } }, &body))
     }
@@ -297,6 +296,16 @@ mod tests {
         comparison.rows[0].seeds = 0;
         let text = comparison.text();
         assert!(text.contains("Not run: InfoNCE: its data are gone.") && !text.contains("fewer"), "{text}");
+    }
+
+    #[test]
+    fn one_seed_has_no_deviation_and_a_command_no_backticks_on_the_page() {
+        let mut comparison = comparison(Scale::Full, &[]);
+        let html = comparison.html().unwrap();
+        assert!(html.contains("One seed.") && !html.contains("standard deviation"), "{html}");
+        assert!(html.contains("<code>simile reproduce t</code>") && !html.contains('`'), "{html}");
+        comparison.seeds = 3;
+        assert!(comparison.text().contains("Mean ± standard deviation of 3 seeds (n − 1)."));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::table::Scale;
 use crate::config::sections::RecipeVariant;
 use crate::config::shipped::SHIPPED;
 use crate::config::{Changes, Recipe};
-use crate::devices::DeviceName;
+use crate::devices::{DeviceName, testing};
 use crate::experiment::train::loader::DataLoader;
 use crate::experiment::train::trainer::trainer_config;
 
@@ -50,7 +50,7 @@ static RECIPES: LazyLock<Vec<(String, Recipe)>> = LazyLock::new(|| {
 
 /// The parts that a small run keeps from its recipe, beside objective and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum RecipeParts {
     /// Nothing.
     Nothing,
     /// The kind of each network, the blur and the size of views.
@@ -60,7 +60,7 @@ enum Kept {
 }
 
 /// A small network of the same kind, or LeNet-5.
-fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
+fn small_network(config: &EncoderConfig, parts: RecipeParts) -> EncoderConfig {
     use Architecture::{Dcgan, LeNet5, ResNet18, ResNet34, ResNet50, ResNet101, Vae, VitB16, VitS16};
     let EncoderConfig { name, output, .. } = *config;
     let output = output.map(|_| 16);
@@ -69,7 +69,7 @@ fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
     match name {
         // Their methods need them.
         Vae | Dcgan => EncoderConfig { input_size: SIDE, ..config.clone() },
-        _ if parts == Kept::Nothing => EncoderConfig::default(),
+        _ if parts == RecipeParts::Nothing => EncoderConfig::default(),
         ResNet18 | ResNet34 | ResNet50 | ResNet101 => residual(ResNet18),
         VitS16 | VitB16 => of(VitS16),
         // Takes 32 pixels.
@@ -79,7 +79,7 @@ fn small_network(config: &EncoderConfig, parts: Kept) -> EncoderConfig {
 }
 
 /// The recipe for small digits and few steps: small networks, small queues.
-fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: Kept) -> Recipe {
+fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: RecipeParts) -> Recipe {
     let mut method = variant.method();
     recipe.encoder.config = small_network(&recipe.encoder.config, parts);
     match &mut method {
@@ -100,9 +100,9 @@ fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: Kept) -> Recipe
     variant.objective.neighbourhoods = variant.objective.neighbourhoods.map(|_| 2);
     let side = recipe.encoder.config.input_size;
     let views = |augment: &mut Augmentation| {
-        augment.size = augment.size.filter(|_| parts != Kept::Nothing).map(|_| side);
+        augment.size = augment.size.filter(|_| parts != RecipeParts::Nothing).map(|_| side);
         augment.centre_crop &= augment.size.is_some();
-        augment.blur = augment.blur.take().filter(|_| parts != Kept::Nothing);
+        augment.blur = augment.blur.take().filter(|_| parts != RecipeParts::Nothing);
     };
     views(&mut recipe.augment);
     if let Some(classified) = &mut recipe.classified {
@@ -110,9 +110,9 @@ fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: Kept) -> Recipe
         views(&mut classified.augment);
     }
     recipe.data.normalise = None;
-    recipe.train.batch = if parts == Kept::Nothing { 8 } else { 4 };
+    recipe.train.batch = if parts == RecipeParts::Nothing { 8 } else { 4 };
     recipe.train.iterations = STEPS;
-    recipe.train.accumulate = if parts == Kept::KindsAccumulated { STEPS } else { 1 };
+    recipe.train.accumulate = if parts == RecipeParts::KindsAccumulated { STEPS } else { 1 };
     recipe
 }
 
@@ -150,18 +150,6 @@ fn reads(recipe: &Recipe, variant: &RecipeVariant, device: &Device) -> Vec<u64> 
     assert!(pollster::block_on(trainer.mean_loss()).is_ok());
     assert_eq!(read::count() - before, 1, "the loss is read once");
     counts
-}
-
-/// The first device of a kind, if there is one.
-///
-/// # Panics
-/// If there is none and `SIMILE_REQUIRE_DEVICES` names it.
-fn device(name: DeviceName) -> Option<Device> {
-    let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
-    let present = name.available().into_iter().next();
-    let is_required = required.split(',').any(|required| required == name.to_string());
-    assert!(present.is_some() || !is_required, "no device `{name}`");
-    present.map(|present| present.device)
 }
 
 /// A variant of a recipe, with its name.
@@ -202,7 +190,7 @@ impl Case {
 }
 
 /// The variants of all recipes of which some text is new.
-fn different(parts: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
+fn different(parts: RecipeParts, text: impl Fn(&Case) -> String) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in RECIPES.iter() {
         for mut variant in recipe.variants() {
@@ -218,35 +206,35 @@ fn different(parts: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
 
 #[test]
 fn a_step_of_any_objective_and_method_reads_nothing() {
-    let cases = different(Kept::Nothing, Case::loss);
+    let cases = different(RecipeParts::Nothing, Case::loss);
     for objective in
         ["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"]
     {
         let has = cases.iter().any(|case| case.variant.objective.name == objective);
         assert!(has, "{objective} is in no recipe");
     }
-    let device = [DeviceName::Wgpu, DeviceName::Cpu].into_iter().find_map(device).unwrap();
+    let device = [DeviceName::Wgpu, DeviceName::Cpu].into_iter().find_map(testing::present).unwrap();
     cases.iter().for_each(|case| case.assert_no_reads(&device));
 }
 
 #[test]
 fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
-    let cases = different(Kept::Kinds, Case::path);
+    let cases = different(RecipeParts::Kinds, Case::path);
     let networks: BTreeSet<_> = cases.iter().map(Case::network).collect();
     assert!(networks.len() > 4 && cases.iter().any(Case::is_blurred), "{networks:?}");
-    let device = device(DeviceName::Cpu).unwrap();
+    let device = testing::present(DeviceName::Cpu).unwrap();
     cases.iter().for_each(|case| case.assert_no_reads(&device));
 }
 
 /// One recipe of each kind of network but LeNet-5 and transformers, the first with blurred views, all with accumulated gradients.
 #[test]
 fn a_step_of_a_kind_of_network_reads_nothing_on_a_gpu() {
-    let mut cases = different(Kept::KindsAccumulated, Case::path);
+    let mut cases = different(RecipeParts::KindsAccumulated, Case::path);
     cases.sort_by_key(|case| !case.is_blurred());
     // The kernels of a transformer take a GPU in software half a minute to compile.
     let mut seen = BTreeSet::from([Architecture::LeNet5.name(), Architecture::VitS16.name()]);
     cases.retain(|case| seen.insert(case.network()));
     assert!(cases.first().is_some_and(Case::is_blurred) && cases.len() > 3);
-    let Some(device) = device(DeviceName::Wgpu) else { return };
+    let Some(device) = testing::needed(DeviceName::Wgpu) else { return };
     cases.iter().for_each(|case| case.assert_no_reads(&device));
 }

@@ -144,13 +144,13 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
     }
     let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;
     if is_of_torch(&bytes) {
-        let made = match file.extension().is_some_and(|ending| ending == ENDING) {
+        let converted = match file.extension().is_some_and(|ending| ending == ENDING) {
             true => file.with_extension(format!("imported.{ENDING}")),
             false => file.with_extension(ENDING),
         };
-        let [given, made] = [file, made.as_path()].map(|path| quoted(&path.display().to_string()));
+        let [given, converted] = [file, converted.as_path()].map(|path| quoted(&path.display().to_string()));
         return Err(usage(format_args!(
-            "{} is a file of PyTorch; `simile import {given} --encoder NAME --out {made}` makes a model of it first (`simile import \
+            "{} is a file of PyTorch; `simile import {given} --encoder NAME --out {converted}` makes a model of it first (`simile import \
              --help` lists the encoders)",
             file.display()
         )));

@@ -54,6 +54,10 @@ pub(crate) struct RunResult {
     /// The command that began the run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) command: String,
+    /// The iterations that it was planned for before it was made longer, each time. Its numbers need not be those of a run that had its
+    /// present length from the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extended_at: Vec<usize>,
     /// The size of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) images: Option<ImageCounts>,

@@ -50,6 +50,9 @@ pub(crate) struct RunState {
     /// The command that began the run.
     #[serde(default)]
     pub(crate) command: String,
+    /// The iterations that it was planned for before it was made longer, each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extended_at: Vec<usize>,
     /// The size of its data, once read.
     #[serde(default)]
     pub(crate) images: Option<ImageCounts>,
@@ -189,8 +192,9 @@ impl RunState {
     /// Makes the run longer: every variant has further iterations to do, and results, figures and report are computed again.
     ///
     /// # Errors
-    /// If the recipe cannot be written.
-    pub(crate) fn extend(&mut self, recipe: &Recipe) -> Result<()> {
+    /// If the recipe so far is damaged, or the new one cannot be written.
+    pub(crate) fn extend(&mut self, folder: &RunFolder, recipe: &Recipe) -> Result<()> {
+        self.extended_at.push(self.recipe(folder)?.train.iterations);
         self.recipe = recipe.to_toml()?;
         self.finished = false;
         self.done = None;
@@ -387,6 +391,7 @@ fn document(folder: &RunFolder) -> PathBuf {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::config::Changes;
     use crate::report::testing::variant;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
@@ -471,6 +476,21 @@ mod tests {
             assert_eq!(of_b.map(|name| folder.path(name).exists()), [false; 3]);
             assert!(folder.path(mine[0]).exists(), "what is the user's stays");
         }
+    }
+
+    #[test]
+    fn a_run_that_is_made_longer_keeps_the_lengths_before() {
+        let (_place, folder, _) = begun();
+        let of = |iterations: usize| {
+            let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+            recipe.train.iterations = iterations;
+            recipe
+        };
+        let mut state = RunState::at_start(&of(20), "cpu".into(), None).unwrap();
+        state.extend(&folder, &of(30)).unwrap();
+        state.extend(&folder, &of(40)).unwrap();
+        state.write(&folder).unwrap();
+        assert_eq!(RunState::read(&folder).unwrap().unwrap().extended_at, [20, 30]);
     }
 
     #[test]

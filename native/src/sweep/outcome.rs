@@ -10,7 +10,7 @@ use super::plan::{PointRuns, Ran};
 use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::Known;
+use crate::experiment::several::RunMetrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::run_folder::record::VariantResult;
@@ -146,13 +146,13 @@ impl Aim<'_> {
     ///
     /// # Errors
     /// As for [`rank`](Self::rank).
-    pub(crate) fn check_run(self, known: Known<'_>) -> Result<()> {
-        match known {
-            Known::Names(names) => self.check(names.iter()),
-            Known::Outcome(RunOutcome::Done(run)) => {
+    pub(crate) fn check_run(self, metrics: RunMetrics<'_>) -> Result<()> {
+        match metrics {
+            RunMetrics::Names(names) => self.check(names.iter()),
+            RunMetrics::Outcome(RunOutcome::Done(run)) => {
                 run.variants.first().map_or(Ok(()), |variant| self.check(variant.metrics.keys()))
             }
-            Known::Outcome(RunOutcome::Diverged(_) | RunOutcome::Missing(_)) => Ok(()),
+            RunMetrics::Outcome(RunOutcome::Diverged(_) | RunOutcome::Missing(_)) => Ok(()),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::SHOWN;
 use crate::report::charts::{Cell, Line, lines, surface};
-use crate::report::{document, wide};
+use crate::report::{document, wide, with_code};
 
 /// A sweep with everything that is needed to read it.
 #[derive(Debug, Serialize)]
@@ -260,7 +260,7 @@ impl Sweep<'_> {
                 thead { tr { @for head in self.heads() { th { (head) } } } }
                 tbody { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } }
             } }))
-            @for remark in self.remarks() { p.soft { (remark) } }
+            @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };
         let title = format!("Sweep of {}", self.recipe);
         Ok(document(&title, &html! { h1 { (title) } p.soft { (self.variant) } }, &body))

@@ -14,8 +14,8 @@ use crate::columns::{self, Column, Kind, subject};
 use crate::console::line;
 use crate::data::in_several_parts;
 use crate::exit::usage;
-use crate::export::parquet::{self, Cells, Unread, VECTOR};
 use crate::export::vectors::Format;
+use crate::parquet::{self, Cells, Unread, VECTOR};
 
 /// The class, the attributes and the split of each row.
 pub(super) struct Annotations {

@@ -10,8 +10,8 @@ use crate::columns::FILES;
 use crate::data::check_memory;
 use crate::data::sheet::{COMMA, fault, line_of};
 use crate::experiment::memory::available::available;
-use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
+use crate::parquet::{self, Cells, VECTOR};
 use crate::single::{self, OutOfRange};
 
 /// Vectors that follow one another.

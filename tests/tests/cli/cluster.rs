@@ -3,12 +3,14 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use simile_tests::skipped;
 
-use crate::runs::assert_same_end;
+use crate::runs::{assert_same_end, wait_until};
 use crate::{ONE_THREAD, newcomer, place, simile, stdout};
 
 /// A sweep of two runs with this number of steps.
@@ -88,7 +90,8 @@ fn slurm_puts_a_task_back_and_it_ends_with_the_same_bytes_on_the_other_node() {
     };
     assert!(output.status.success(), "{}\n{}", text(&output), logs());
     let said = logs();
-    assert_eq!(said.matches("stopping after this step").count(), 2, "{said}");
+    // Of the task that is cancelled, the one that is put back, and the one that is signalled.
+    assert_eq!(said.matches("stopping after this step").count(), 3, "{said}");
     assert!(place.path().join("swept/sweep.json").exists() && said.contains("Best by validation"), "{said}");
     assert_same_runs(place.path(), "swept", iterations);
 }
@@ -105,6 +108,59 @@ fn gnu_parallel_runs_a_sweep() {
     assert!(output.status.success() && text(&output).contains("Best by validation"), "{}", text(&output));
     assert_eq!(fs::read_to_string(place.path().join("parallel.log")).unwrap().lines().count(), 2);
     assert_same_runs(place.path(), "swept", iterations);
+}
+
+/// In place of the program: a list of three runs, of which the last waits for the first, runs that say their GPU, and a table.
+const STAND_IN: &str = r#"#!/bin/sh
+case "$*" in
+*--list) printf '0\ta\ta\t0\t-\tmissing\n1\tb\tb\t0\t-\tmissing\n2\tc\tc\t0\t0\tmissing\n' ;;
+*--task*) touch begun; echo "on GPU <$CUDA_VISIBLE_DEVICES>"; sleep "$PAUSE" ;;
+*) echo collected ;;
+esac
+"#;
+
+#[test]
+fn gnu_parallel_takes_the_gpus_that_are_allotted_and_ends_with_an_interrupt() {
+    if !is_there(&["sh", "-c", "parallel --version | grep GNU"], "`apt-get install parallel`") {
+        return;
+    }
+    let place = place();
+    let program = place.path().join("stand-in");
+    fs::write(&program, STAND_IN).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let command = |allotted: Option<&str>, gpus: &str, pause: &str| {
+        // A test that runs in the background of a script ignores interrupts, and so would the processes that it starts.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(repository().join("examples/parallel/run.sh"));
+        command.args(["sweep", "a b"]).current_dir(place.path()).stdin(Stdio::null());
+        command
+            .env("SIMILE", &program)
+            .env("GPUS", gpus)
+            .env("PAUSE", pause)
+            .env_remove("CUDA_VISIBLE_DEVICES");
+        command.envs(allotted.map(|list| ("CUDA_VISIBLE_DEVICES", list)));
+        command
+    };
+    for (allotted, gpus) in [(Some("5,7"), ["<5>", "<7>"]), (Some(""), ["<>", "<>"]), (None, ["<0>", "<1>"])]
+    {
+        let output = command(allotted, "2", "1").output().unwrap();
+        let said = text(&output);
+        assert!(output.status.success() && said.contains("collected"), "{said}");
+        assert!(gpus.iter().all(|gpu| said.contains(gpu)), "{said}");
+    }
+    let output = command(Some("5,7"), "3", "1").output().unwrap();
+    assert!(output.status.code() == Some(2) && text(&output).contains("GPUS is 3"), "{}", text(&output));
+
+    fs::remove_file(place.path().join("begun")).unwrap();
+    let mut long = command(None, "2", "30");
+    let long = long.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = long.spawn().unwrap();
+    wait_until(&mut child, "a run", || place.path().join("begun").exists());
+    // As a terminal does, to all processes of the command.
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.code() == Some(130) && !text(&output).contains("collected"), "{}", text(&output));
 }
 
 #[test]

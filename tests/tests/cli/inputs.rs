@@ -62,7 +62,8 @@ fn counts_beyond_memory_are_refused_before_anything_is_made() {
         assert!(text.contains(key) && text.contains(remedy), "{setting}: {text}");
         assert!(!place.path().join("runs").exists(), "{setting}: a run was begun");
     }
-    let text = complaint(place.path(), &["train", "mine.toml", "--set", "objective.clusters=100"], 1);
+    let clusters = "objective={ name = \"fair-info-nce\", clusters = 100 }";
+    let text = complaint(place.path(), &["train", "mine.toml", "--set", clusters], 1);
     assert!(text.contains("`k` is 100") && text.contains("the number of points"), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
 }

@@ -380,9 +380,23 @@ fn what_processes_cannot_share_is_refused_once() {
     assert!(refused(&["train", "lenet.toml", "--profile"]).contains("one process"));
     assert!(!place.path().join("runs").exists(), "a refused run has a folder");
 
+    // Two runs that are meant to be separate.
+    let program = simile_tests::program();
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", "1"]).current_dir(place.path());
+    command.arg(&program).args(["train", "lenet.toml", "--out", "one"]);
+    command.args([":", "-n", "1"]).arg(&program).args(["train", "lenet.toml", "--out", "other"]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("with different arguments"), "{text}");
+    assert_eq!(text.matches("error: ").count(), 1, "{text}");
+    assert!(
+        ["one", "other"].iter().all(|run| !place.path().join(run).exists()),
+        "a refused run has a folder"
+    );
+
     // One process alone has no such device.
     let mut command = Command::new("mpirun");
-    let program = simile_tests::program();
     let common = ["--allow-run-as-root", "--oversubscribe", "-n", "1"];
     let train = ["train", "lenet.toml", "--out", "one"];
     command.args(common).arg(&program).args(train).args([":", "-n", "1"]).arg(&program).args(train);
@@ -413,6 +427,17 @@ fn several_processes_without_mpi_do_not_race_for_one_folder() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && text.contains("--task"), "{text}");
     assert!(!place.path().join("run").exists());
+    // The same of commands in which each would do all of the work, but for a part of a list.
+    let several = |arguments: &[&str]| {
+        let output = simile(place.path(), arguments).env("SLURM_STEP_NUM_TASKS", "2").output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for command in [&["evaluate", "run"][..], &["report", "run"], &["embed", "run", "a.png"]] {
+        let (code, text) = several(command);
+        assert!(code == Some(2) && text.contains("srun started 2 processes"), "{command:?}: {text}");
+    }
+    let (_, text) = several(&["embed", "run", "--list", "all.txt", "--shard", "0/2"]);
+    assert!(!text.contains("srun started"), "{text}");
     // A task of an array, and a run of its own.
     for variables in [
         [("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")],

@@ -28,7 +28,7 @@ fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
     let cell = |row: usize| &table["rows"][row]["cells"][0];
     assert_eq!(cell(0)["published"], 84.1);
     assert_eq!(cell(1)["values"].as_array().unwrap().len(), 2);
-    assert!(cell(1)["against"]["p_value"].as_f64().unwrap() > 0.0);
+    assert!(cell(1)["against"].is_null(), "the numbers of a few steps are compared with nothing");
     assert!(cell(1)["published"].is_null());
     let out = place.path().join("table");
     for name in ["table.md", "table.json", "table.html"] {

@@ -237,6 +237,7 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     assert!(text.contains("from 6 to 12 iterations") && text.contains("schedule"), "{text}");
     assert_same_end(place.path(), "whole", "cut");
     assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
+    assert_eq!(result(&place.path().join("cut"))["extended_at"][0], 6);
 
     // Several variants, each resumed from its state, with a new report.
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();

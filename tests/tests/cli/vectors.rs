@@ -96,7 +96,7 @@ fn write_vectors(place: &Path, rows: usize, header: &str, row: &dyn Fn(usize) ->
 
 const OF_VECTORS: [&str; 5] = ["evaluate", "--vectors", "v.csv", "--table", "table.csv"];
 
-/// What a command says on stderr of 40 vectors to train on and 20 to test on, whose class and site these are.
+/// The stderr of a command on 40 vectors to train on and 20 to test on, of these classes and sites.
 fn said_of(place: &Path, class_and_site: &dyn Fn(usize) -> [&'static str; 2], rest: &[&str]) -> String {
     write_vectors(place, 60, "label,site,split", &|at| {
         let [class, site] = class_and_site(at);

@@ -11,13 +11,13 @@ use crate::data::source::{About, Source};
 
 /// A data set with the keys of `[data]` that belong to it.
 #[derive(Serialize)]
-struct Listed {
+struct Entry {
     #[serde(flatten)]
     about: &'static About,
     keys: Vec<String>,
 }
 
-impl Listed {
+impl Entry {
     fn new(set: &'static dyn Source) -> Self {
         let keys = set.options().iter().map(|option| format!("data.{}", option.key)).collect();
         Self { about: set.about(), keys }
@@ -26,13 +26,13 @@ impl Listed {
 
 pub(super) fn run(arguments: &DataList, console: Console) -> Result<()> {
     if let Some(name) = &arguments.name {
-        let listed = Listed::new(known(name)?);
+        let listed = Entry::new(known(name)?);
         return console.answer(&listed, || in_full(&listed));
     }
-    let listed: Vec<Listed> = sets::ALL.iter().map(|set| Listed::new(*set)).collect();
+    let listed: Vec<Entry> = sets::ALL.iter().map(|set| Entry::new(*set)).collect();
     console.answer(&listed, || {
         let mut table = table(["Data set", "Attributes", "Get it"]);
-        for Listed { about, .. } in &listed {
+        for Entry { about, .. } in &listed {
             let get = match (about.downloads.is_empty(), about.home.is_empty()) {
                 (false, _) => format!("simile data fetch {}", about.name),
                 (true, false) => about.home.to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &DataList, console: Console) -> Result<()> {
 }
 
 /// One data set, line by line.
-fn in_full(Listed { about, keys }: &Listed) -> String {
+fn in_full(Entry { about, keys }: &Entry) -> String {
     let addresses: Vec<&str> = about.downloads.iter().map(|download| download.url).collect();
     let rows = [
         ("files", about.files.to_owned()),

@@ -97,8 +97,8 @@ fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
     loop {
         let before = size(part);
         let reason = match ask(agent, url, part, before)? {
-            Asked::Whole => return Ok(came + size(part).saturating_sub(before)),
-            Asked::Again(reason) => reason,
+            Attempt::Whole => return Ok(came + size(part).saturating_sub(before)),
+            Attempt::Again(reason) => reason,
         };
         let after = size(part);
         came += after.saturating_sub(before);
@@ -113,13 +113,15 @@ fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
     }
 }
 
-enum Asked {
+/// The outcome of one request.
+enum Attempt {
+    /// The file is whole.
     Whole,
     /// The reason for another attempt.
     Again(String),
 }
 
-fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
+fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Attempt> {
     let mut request = agent.get(url);
     if from > 0 {
         request = request.header("Range", format!("bytes={from}-"));
@@ -132,7 +134,7 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
             );
             return Err(failed(url, reason));
         }
-        Err(error) => return Ok(Asked::Again(format!("{url} does not answer ({error})"))),
+        Err(error) => return Ok(Attempt::Again(format!("{url} does not answer ({error})"))),
     };
     let (from, total) = match response.status().as_u16() {
         200 => (0, header(&response, "content-length").and_then(|length| length.parse::<u64>().ok())),
@@ -140,19 +142,19 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
             Some((start, total)) if start == from => (from, total),
             _ => {
                 remove(part)?;
-                return Ok(Asked::Again("the server sent another part than it was asked for".into()));
+                return Ok(Attempt::Again("the server sent another part than it was asked for".into()));
             }
         },
         // No bytes follow those on the disk: the file is complete, or a different one.
         416 => {
             if range_total(&response) == Some(from) {
-                return Ok(Asked::Whole);
+                return Ok(Attempt::Whole);
             }
             remove(part)?;
-            return Ok(Asked::Again("the file on the server is shorter than the part that is here".into()));
+            return Ok(Attempt::Again("the file on the server is shorter than the part that is here".into()));
         }
         status @ (408 | 429 | 500..=599) => {
-            return Ok(Asked::Again(format!("the server answers with status {status}")));
+            return Ok(Attempt::Again(format!("the server answers with status {status}")));
         }
         status => {
             return Err(failed(
@@ -170,13 +172,13 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
     let here = size(part);
     Ok(match (received, total) {
         (Ok(()), Some(total)) if here < total => {
-            Asked::Again(format!("the server announces {total} bytes and ends after {here}"))
+            Attempt::Again(format!("the server announces {total} bytes and ends after {here}"))
         }
-        (Ok(()), _) => Asked::Whole,
+        (Ok(()), _) => Attempt::Whole,
         (Err(error), Some(total)) => {
-            Asked::Again(format!("the connection ended at byte {here} of {total} ({error})"))
+            Attempt::Again(format!("the connection ended at byte {here} of {total} ({error})"))
         }
-        (Err(error), None) => Asked::Again(format!("the connection ended at byte {here} ({error})")),
+        (Err(error), None) => Attempt::Again(format!("the connection ended at byte {here} ({error})")),
     })
 }
 

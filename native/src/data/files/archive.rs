@@ -72,7 +72,7 @@ pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Ve
     fs::create_dir_all(folder).map_err(write(folder.into()))?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     let staging = format!(".unpacking-{name}");
-    // That of a process that was killed.
+    // A process that was killed leaves its folder.
     let _ = fs::remove_dir_all(folder.join(&staging));
     let staging = tempfile::Builder::new()
         .prefix(&staging)

@@ -72,7 +72,7 @@ fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Re
             below.unnamed += 1;
             continue;
         };
-        // macOS puts the latter into its archives.
+        // Names that begin with a dot are those of hidden files; macOS puts `__MACOSX` into its archives.
         if name.starts_with('.') || name == "__MACOSX" {
             continue;
         }

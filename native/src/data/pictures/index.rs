@@ -28,7 +28,7 @@ pub(super) struct Place {
 
 /// The file at a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum FileState {
     /// A file with the whole header of its layout.
     Whole(Index),
     /// No file, or one that ends within its header, as a run that was killed may leave it.
@@ -42,9 +42,9 @@ impl Index {
     ///
     /// # Errors
     /// If the header cannot be read.
-    pub(super) fn open(path: &Path, layout: &Layout) -> io::Result<Found> {
+    pub(super) fn open(path: &Path, layout: &Layout) -> io::Result<FileState> {
         let mut file = match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileState::Nothing),
             file => file?,
         };
         let length = file.metadata()?.len();
@@ -52,10 +52,10 @@ impl Index {
         file.by_ref().take(layout.header.len() as u64).read_to_end(&mut header)?;
         if header != layout.header {
             let is_begun = layout.header.starts_with(&header);
-            return Ok(if is_begun { Found::Nothing } else { Found::Damaged });
+            return Ok(if is_begun { FileState::Nothing } else { FileState::Damaged });
         }
         let (places, next_record) = read_entries(&file, length, layout);
-        Ok(Found::Whole(Self { file, places, next_record }))
+        Ok(FileState::Whole(Self { file, places, next_record }))
     }
 
     /// The place of a picture; none if the file does not hold it.

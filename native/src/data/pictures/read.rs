@@ -12,7 +12,7 @@ use simile_core::data::{ImageFile, ImageSet, Images};
 
 use super::cache::{Cache, keys_and_sizes};
 use super::decode::read_into;
-use super::index::{Found, Index};
+use super::index::{FileState, Index};
 use super::layout::{Key, Layout};
 use super::records::{RecordFile, Unread};
 use super::resize::ResizeSpec;
@@ -111,10 +111,10 @@ fn records(
     let failed = |source| DataError::Cache { path: path.clone(), source };
     let whole = |unread: &Unread| -> Result<Option<RecordFile>> {
         match Index::open(&path, &layout).map_err(failed)? {
-            Found::Whole(index) => {
+            FileState::Whole(index) => {
                 Ok(RecordFile::of(index, &path, &layout, (root, files, &sizes), (&keys, unread)))
             }
-            Found::Nothing | Found::Damaged => Ok(None),
+            FileState::Nothing | FileState::Damaged => Ok(None),
         }
     };
     if let Some(records) = whole(&Unread::new())? {
@@ -382,7 +382,7 @@ mod tests {
             let outcome = records(&cache, (folder.path(), &files), RESIZE, &stop);
             let layout = Layout::new(folder.path(), RESIZE);
             let kept = match Index::open(&cache.record_file(&layout), &layout).unwrap() {
-                Found::Whole(index) => index.next_record as usize,
+                FileState::Whole(index) => index.next_record as usize,
                 _ => 0,
             };
             (outcome.map(|records| records.broken().len()), kept)
@@ -426,7 +426,7 @@ mod tests {
             assert!(reason.contains("7.png: ") && !reason.contains("could not be read"), "{reason}");
         }
         let layout = Layout::new(folder.path(), RESIZE);
-        let Found::Whole(index) = Index::open(&cache.record_file(&layout), &layout).unwrap() else {
+        let FileState::Whole(index) = Index::open(&cache.record_file(&layout), &layout).unwrap() else {
             unreachable!()
         };
         let keys: Vec<Key> = keys_and_sizes(folder.path(), &files).into_iter().map(|(key, _)| key).collect();

@@ -194,7 +194,7 @@ impl ImageSource for RecordFile {
 mod tests {
     use std::fs;
 
-    use super::super::index::Found;
+    use super::super::index::FileState;
     use super::super::writer::{Fault, Writer};
     use super::*;
     use crate::data::settings::Fit;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn open(path: &Path, layout: &Layout, numbers: &[usize]) -> Option<RecordFile> {
-        let Found::Whole(index) = Index::open(path, layout).unwrap() else { return None };
+        let FileState::Whole(index) = Index::open(path, layout).unwrap() else { return None };
         let files: Vec<String> = numbers.iter().map(|&at| NAMES[at].to_owned()).collect();
         let keys: Vec<Key> = numbers.iter().map(|&at| keys()[at]).collect();
         let pictures = (path.parent().unwrap(), &files[..], &vec![1; files.len()][..]);
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(pixels[..16], [9; 16]);
         assert!(open(&path.with_extension("none"), &layout, &[0]).is_none());
         let other = Layout::new(path.parent().unwrap(), RESIZE);
-        assert!(matches!(Index::open(&path, &other).unwrap(), Found::Damaged));
+        assert!(matches!(Index::open(&path, &other).unwrap(), FileState::Damaged));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::index::{Found, Index};
+use super::index::{FileState, Index};
 use super::layout::{BLOCK_RECORDS, BROKEN_STRETCH, Entry, Key, Layout};
 use crate::console::line;
 
@@ -68,16 +68,16 @@ impl<'a> Writer<'a> {
         let lock = options.open(path.with_extension("lock"))?;
         take_lock(&lock, said);
         let mut index = Index::open(path, layout)?;
-        if let Found::Damaged = index {
+        if let FileState::Damaged = index {
             line(format_args!("{} is damaged; its pictures are decoded again", path.display()));
             fs::remove_file(path)?;
         }
         let mut file = options.open(path)?;
-        if !matches!(index, Found::Whole(_)) {
+        if !matches!(index, FileState::Whole(_)) {
             file.write_all(&layout.header)?;
             index = Index::open(path, layout)?;
         }
-        let Found::Whole(index) = index else {
+        let FileState::Whole(index) = index else {
             return Err(io::Error::other("it is damaged as soon as it is written; check the disk"));
         };
         let (next_record, last_commit) = (index.next_record, Instant::now());
@@ -192,7 +192,7 @@ mod tests {
 
     /// The records of these pictures, if the file has them.
     fn records(path: &Path, layout: &Layout, numbers: std::ops::Range<u32>) -> Vec<Option<u32>> {
-        let Found::Whole(index) = Index::open(path, layout).unwrap() else { return Vec::new() };
+        let FileState::Whole(index) = Index::open(path, layout).unwrap() else { return Vec::new() };
         numbers.map(|number| index.place(&key(number)).map(|place| place.record)).collect()
     }
 

@@ -70,7 +70,7 @@ fn features_that_are_missing_are_said() {
 
 /// The request in `SIMILE_PROBE`: rows, columns and classes of made features, the decrease at which a fit ends, and whether the
 /// features are `held` in memory or `filed`. By default as many images as ImageNet has, by a ResNet-50.
-struct Asked {
+struct Request {
     rows: usize,
     columns: usize,
     classes: usize,
@@ -78,7 +78,7 @@ struct Asked {
     is_held: bool,
 }
 
-impl Asked {
+impl Request {
     fn read() -> Self {
         let asked = std::env::var("SIMILE_PROBE").unwrap_or_else(|_| "1281167,2048,1000,1e-3,filed".into());
         let parts: Vec<&str> = asked.split(',').collect();
@@ -110,17 +110,17 @@ impl Asked {
 #[test]
 #[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
 fn a_probe_of_millions() {
-    let asked = Asked::read();
-    let classes = asked.classes;
-    let features = asked.features();
+    let request = Request::read();
+    let classes = request.classes;
+    let features = request.features();
     let begun = Instant::now();
     let seen = Standardise::fit(&features).unwrap().of(&features).unwrap();
     say("mean and deviation, two passes", begun);
-    let labels = asked.labels();
+    let labels = request.labels();
     let target = Target::Classes { labels: &labels, classes };
     let of = |steps: usize| LinearProbeConfig {
         steps,
-        decrease_tolerance: asked.decrease,
+        decrease_tolerance: request.decrease,
         ..LinearProbeConfig::default()
     };
     let watched = Watched { rows: &seen, first_double: Mutex::new(None) };
@@ -143,16 +143,16 @@ fn a_probe_of_millions() {
 #[test]
 #[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
 fn neighbours_of_millions() {
-    let asked = Asked::read();
-    let bank = asked.features();
-    let of = made(asked.rows, asked.columns, asked.classes);
+    let request = Request::read();
+    let bank = request.features();
+    let of = made(request.rows, request.columns, request.classes);
     let place = Place::Memory(Vec::new());
-    let mut collector = Collector { rows: 1000, columns: asked.columns, place };
-    (asked.rows..asked.rows + 1000).for_each(|row| collector.push(&of(row)).unwrap());
+    let mut collector = Collector { rows: 1000, columns: request.columns, place };
+    (request.rows..request.rows + 1000).for_each(|row| collector.push(&of(row)).unwrap());
     let queries = collector.finish().unwrap();
     let (bank, queries) = (Unit(&bank), Unit(&queries));
     let begun = Instant::now();
-    let votes = KnnConfig::default().vote(&bank, &asked.labels(), asked.classes, &queries).unwrap();
+    let votes = KnnConfig::default().vote(&bank, &request.labels(), request.classes, &queries).unwrap();
     say("neighbours of 1000 images", begun);
     assert!(votes.gap.iter().all(|gap| gap.is_some_and(|gap| gap >= 0.0)));
 }

@@ -104,13 +104,13 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 
 /// The rows of projections of a width that a method keeps beside its networks.
 fn method_needs(variant: &RecipeVariant, width: usize) -> Result<Vec<Need<'static>>> {
-    let kept = variant.method().rows_kept(&variant.objective.config().map_err(usage)?).map_err(usage)?;
+    let rows = variant.method().rows_kept(&variant.objective.config().map_err(usage)?).map_err(usage)?;
     let need = |KeptRows { key, count, times }| {
         // The host and the device have a copy each.
         let bytes = 2 * F32_BYTES * (times * width) as u128 * count as u128;
         Need { key, count, bytes }
     };
-    Ok(kept.into_iter().map(need).collect())
+    Ok(rows.into_iter().map(need).collect())
 }
 
 #[cfg(test)]

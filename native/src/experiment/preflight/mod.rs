@@ -132,7 +132,7 @@ fn check_variant(
     warnings::variant_warnings(variant, recipe, &context, train)
 }
 
-/// Number of images that stand for a whole part, and number of features of each.
+/// Number of images that stand for a whole part, and most features of each.
 const SOME: usize = 512;
 const FEATURES: usize = 3;
 /// Number of images for figures.
@@ -224,7 +224,8 @@ fn check_figures(
 ) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
-    let features = random_features(few.len(), 1)?;
+    let width = recipe.encoder.config.embedding_size().min(FEATURES);
+    let features = random_features([few.len(), width], 1)?;
     Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.evaluation_split()))
@@ -257,7 +258,7 @@ impl StandIn {
         // Probes do not use the pixels.
         let images = Images::new(1, 1, 1, vec![0; chosen.len()])?.into();
         let dataset = Dataset { images, ..set.subset(&chosen)? };
-        Ok(Self { features: random_features(chosen.len(), part)?, dataset })
+        Ok(Self { features: random_features([chosen.len(), FEATURES], part)?, dataset })
     }
 
     fn labelled(&self) -> LabelledFeatures<'_> {
@@ -266,10 +267,10 @@ impl StandIn {
 }
 
 /// Pseudo-random numbers, the same each time.
-fn random_features(rows: usize, part: usize) -> Result<Features> {
+fn random_features([rows, columns]: [usize; 2], part: usize) -> Result<Features> {
     let value = |at: usize| (at as f64 * 12.9898 + part as f64).sin() as f32;
-    let values = (0..rows * FEATURES).map(value).collect();
-    Ok(Features::Held(FeatureTable::new(rows, FEATURES, values)?))
+    let values = (0..rows * columns).map(value).collect();
+    Ok(Features::Held(FeatureTable::new(rows, columns, values)?))
 }
 
 /// The index of the first occurrence of each value.

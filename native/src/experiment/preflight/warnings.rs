@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use simile_core::algorithm::AlgorithmConfig;
+use simile_core::algorithm::{AlgorithmConfig, Onset};
 use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, median_distance};
 use simile_core::loss::spec::Kind;
@@ -45,6 +45,10 @@ pub(crate) fn variant_warnings(
 ) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(variant, recipe, train)?);
+    // A smoke test takes so few steps that nothing begins.
+    if recipe.smoke.is_none() {
+        warnings.extend(never_begun(&variant.method(), recipe.train.iterations));
+    }
     let section = &variant.objective;
     let one_value = |name: &str| {
         one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
@@ -75,6 +79,15 @@ pub(crate) fn variant_warnings(
     Ok(warnings)
 }
 
+/// The warnings about parts of a method that the run ends before.
+fn never_begun(method: &AlgorithmConfig, iterations: usize) -> impl Iterator<Item = String> {
+    method.onsets().into_iter().filter(move |onset| onset.steps >= iterations as u64).map(
+        move |Onset { key, steps, before }| {
+            format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
+        },
+    )
+}
+
 /// The warning that an attribute which is to be hidden all but tells the class.
 fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     let tie = tie_to_class(condition, (&train.labels, train.classes.len())).filter(|tie| *tie >= TIED)?;
@@ -91,7 +104,7 @@ pub(crate) struct Words<'a> {
     pub(crate) things: &'a str,
     /// The part that probes are measured on.
     pub(crate) evaluation_split: &'a str,
-    /// What names the attribute whose leak is measured.
+    /// The key or option that names the attribute whose leak is measured.
     pub(crate) key: &'a str,
 }
 
@@ -248,8 +261,7 @@ fn one_value(name: &str, images: &Dataset) -> Option<String> {
 
 /// True if an objective compares the values of its condition.
 fn weighs(section: &ObjectiveSection) -> bool {
-    let groups = [section.clusters, section.top_attributes, section.neighbourhoods];
-    section.conditioning() == Conditioning::Given || groups.iter().any(Option::is_some)
+    section.conditioning() == Conditioning::Given || section.groups_by_condition()
 }
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
@@ -342,6 +354,25 @@ mod tests {
         }
         let classes = ["variant.Fair-CCLK.objective={ name = \"cross-entropy\" }", "augment={}"];
         assert_eq!(of(&classes, |train| train), [""; 0], "class scores need no second view");
+    }
+
+    #[test]
+    fn parts_of_a_method_that_begin_after_the_last_step_are_named() {
+        let with = |method: &str| {
+            let set = [
+                "variant.Fair-CCLK.objective={ name = \"swav\" }",
+                &format!("variant.Fair-CCLK.method={{ name = \"swav\", prototypes = 10, {method} }}"),
+                "train.iterations=30",
+            ];
+            of(&set, |train| train)
+        };
+        assert_eq!(with("frozen_steps = 29, queue = 600, queue_from = 29"), [""; 0]);
+        let warnings = with("frozen_steps = 30, queue = 600, queue_from = 40");
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(
+            warnings[0].contains("prototypes are not trained") && warnings[0].contains("frozen_steps is 30")
+        );
+        assert!(warnings[1].contains("queue is not filled") && warnings[1].contains("queue_from is 40"));
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Splits {
     pub(crate) fn variables(&self, section: &DataSection) -> BTreeMap<String, Digest> {
         let Kind::Pictures(_) = section.dataset.kind() else { return BTreeMap::new() };
         let prior = section.prior.as_ref().map(|prior| prior.name.as_str());
-        let made = section.attributes.as_ref().map(|_| ATTRIBUTES);
-        let of_files = |name: &&String| ![prior, made].contains(&Some(name.as_str()));
+        let attributes = section.attributes.as_ref().map(|_| ATTRIBUTES);
+        let of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
         let digest = |name: &String| {
             let parts = self.parts().filter_map(|part| part.conditions.get(name));
             (name.clone(), parts.fold(Digest::default(), followed_by))

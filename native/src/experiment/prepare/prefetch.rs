@@ -119,7 +119,7 @@ mod tests {
     use simile_core::data::{ImageShape, ImageSource};
 
     use super::*;
-    use crate::devices::DeviceName;
+    use crate::devices::{DeviceName, testing};
 
     /// Images of one pixel, their number; image 50 cannot be read. Counts the batches that were read.
     #[derive(Debug, Default)]
@@ -196,7 +196,7 @@ mod tests {
     /// tells the memory of all its streams, so that the test has a process in which no other one takes any.
     #[test]
     fn batches_are_copied_to_a_gpu_ahead_without_taking_more_and_more_of_its_memory() {
-        let Some(gpu) = DeviceName::Wgpu.available().into_iter().next() else { return };
+        let Some(gpu) = testing::needed(DeviceName::Wgpu) else { return };
         if std::env::var_os(ALONE).is_none() {
             let mut process = Command::new(std::env::current_exe().unwrap());
             process.arg("batches_are_copied_to_a_gpu_ahead").env(ALONE, "1");
@@ -208,12 +208,12 @@ mod tests {
         const SIDE: usize = 256;
         let images = (0..100 * SIDE * SIDE).map(|value| (value / (SIDE * SIDE)) as u8).collect();
         let images = ImageSet::from(Images::new(SIDE, SIDE, 1, images).unwrap());
-        let reserved = || UPLOADS.executes(|| gpu.device.memory_pool_usage().unwrap().bytes_reserved);
+        let reserved = || UPLOADS.executes(|| gpu.memory_pool_usage().unwrap().bytes_reserved);
         let mut after_passes = vec![];
         for _ in 0..4 {
             // Each pass has a thread of its own, as each evaluation has.
             let plan = (0..25_usize).map(|at| (0..16).map(|i| (at + 5 * i) % 100).collect());
-            let mut batches = Prefetcher::new(images.clone(), plan, Ok, &gpu.device).unwrap();
+            let mut batches = Prefetcher::new(images.clone(), plan, Ok, &gpu).unwrap();
             for at in 0..25 {
                 let (indices, batch) = batches.next().unwrap();
                 assert_eq!(indices[1], at + 5);

@@ -43,7 +43,7 @@ pub(crate) struct Splits {
 pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
 
 /// The request for data: the parts of a data set, and their size.
-struct Wanted<'a> {
+struct Request<'a> {
     check: Check<'a>,
     section: &'a DataSection,
     seed: u64,
@@ -71,7 +71,7 @@ impl Splits {
     /// As [`load`](Self::load), and as the check.
     pub(crate) fn checked(recipe: &Recipe, folder: Option<&Path>, check: Check<'_>) -> Result<Self> {
         let splits = Self::assemble(
-            &Wanted {
+            &Request {
                 check,
                 section: &recipe.data,
                 seed: recipe.train.seed,
@@ -116,7 +116,7 @@ impl Splits {
         encoder: &EncoderConfig,
     ) -> Result<Self> {
         Self::assemble(
-            &Wanted {
+            &Request {
                 check: &|_| Ok(()),
                 section,
                 seed,
@@ -129,10 +129,10 @@ impl Splits {
         )
     }
 
-    fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
-        let &Wanted { section, seed, encoder, own_size, held_out, .. } = wanted;
+    fn assemble(request: &Request<'_>, folder: Option<&Path>) -> Result<Self> {
+        let &Request { section, seed, encoder, own_size, held_out, .. } = request;
         limits::check_drawn(section)?;
-        let (train, test, official) = read(wanted, folder)?;
+        let (train, test, official) = read(request, folder)?;
         let train = first(train, section.train, "data.train")?;
         let test = first(test, section.test, "data.test")?;
         // Images are held out before colouring: a validation set is coloured as the test set is.
@@ -210,13 +210,13 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
 
 /// Training and test images of the files, and those of the validation part on request; generated images have their
 /// colours already.
-fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
-    let &Wanted { section, seed, encoder, official, .. } = wanted;
+fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
+    let &Request { section, seed, encoder, official, .. } = request;
     let (options, folder) = (section.options(), || folder.ok_or_else(|| no_folder(section)));
-    let held_out = section.validation + wanted.held_out;
+    let held_out = section.validation + request.held_out;
     let check = |images: usize| {
         let images = section.train.map_or(images, |most| images.min(most));
-        (wanted.check)(images.saturating_sub(held_out))
+        (request.check)(images.saturating_sub(held_out))
     };
     match section.dataset.kind() {
         Kind::Drawn(set) => {

@@ -51,7 +51,8 @@ impl Stages {
     pub(super) fn own_seconds(&self) -> Vec<(&'static str, f64)> {
         let of = |name: &str| -> f64 {
             let events = self.events.iter().filter(|event| event.thread == TRAINING && event.name == name);
-            events.map(|event| event.length.saturating_sub(event.within).as_secs_f64()).sum()
+            // The sum of no numbers is -0.
+            events.fold(0.0, |sum, event| sum + event.length.saturating_sub(event.within).as_secs_f64())
         };
         let stages = Stage::ALL.iter().map(|stage| (stage.name(), of(stage.name())));
         stages.chain([(OTHER, of(STEP))]).collect()
@@ -231,5 +232,6 @@ mod tests {
         let seconds = stages.own_seconds();
         let of = |name: &str| seconds.iter().find(|(stage, _)| *stage == name).map(|(_, seconds)| *seconds);
         assert!(of("waiting") >= Some(0.004) && of("update") == Some(0.0), "{seconds:?}");
+        assert!(seconds.iter().all(|(_, seconds)| seconds.is_sign_positive()), "{seconds:?}");
     }
 }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     /// The steps after which a checkpoint is made, if a step takes a second and a checkpoint `cost` seconds.
-    fn made(steps: u64, every: u64, cost: f64) -> Vec<u64> {
+    fn checkpoint_steps(steps: u64, every: u64, cost: f64) -> Vec<u64> {
         let (mut costs, mut elapsed, mut checkpoints) = (Costs::default(), Duration::ZERO, vec![]);
         for step in 1..=steps {
             elapsed += Duration::from_secs(1);
@@ -125,12 +125,12 @@ mod tests {
     #[test]
     fn checkpoints_take_at_most_a_hundredth_of_the_time() {
         // A checkpoint takes a thousandth of the time between two, so all are made.
-        assert_eq!(made(1000, 200, 0.2), [200, 400, 600, 800, 1000]);
+        assert_eq!(checkpoint_steps(1000, 200, 0.2), [200, 400, 600, 800, 1000]);
         // A checkpoint takes a tenth of that time, so some are left out.
-        assert_eq!(made(10_000, 200, 20.0), [200, 4000, 6000, 8000, 10_000]);
+        assert_eq!(checkpoint_steps(10_000, 200, 20.0), [200, 4000, 6000, 8000, 10_000]);
         // A user may have a checkpoint after every step as long as they hardly delay the run.
-        assert_eq!(made(9, 1, 0.1).len(), 9);
-        assert_eq!(made(60, 1, 0.1), (1..=10).collect::<Vec<_>>());
+        assert_eq!(checkpoint_steps(9, 1, 0.1).len(), 9);
+        assert_eq!(checkpoint_steps(60, 1, 0.1), (1..=10).collect::<Vec<_>>());
     }
 
     #[test]

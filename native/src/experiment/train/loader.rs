@@ -245,7 +245,7 @@ mod tests {
 
     use super::super::trainer::trainer_config;
     use super::*;
-    use crate::devices::DeviceName;
+    use crate::devices::{DeviceName, testing};
 
     /// Two classes of twenty, each with one image of the other one's bias.
     fn biased() -> Dataset {
@@ -365,7 +365,7 @@ mod tests {
         let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4", "\none_cluster = true"];
         let on_cpu = samplings.map(|sampling| (sampling, Device::flex()));
         // A thread copies them to a GPU while steps compute there.
-        let on_gpu = DeviceName::Wgpu.available().into_iter().take(1).map(|gpu| ("", gpu.device));
+        let on_gpu = testing::needed(DeviceName::Wgpu).map(|gpu| ("", gpu));
         for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
             let (variant, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = loader.context().training_set();

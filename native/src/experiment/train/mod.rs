@@ -30,7 +30,7 @@ use crate::run_folder::record::{Measurement, Stopped};
 use crate::run_folder::state::CheckpointKind;
 use crate::run_folder::tensorboard::EventLog;
 
-/// What was measured of a trained network, with the reason for an early end if there was one.
+/// The measurements of a trained network, with the reason for an early end if there was one.
 pub(crate) struct Trained<T> {
     pub(crate) measured: T,
     pub(crate) stopped: Option<Stopped>,
@@ -106,13 +106,7 @@ impl<'a> VariantTraining<'a> {
             processes.broadcast(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.variants[at].seconds);
-        match processes.count() {
-            1 => line(format_args!("{}: training on {}", variant.name, session.devices)),
-            count => line(format_args!(
-                "{}: training in {count} processes, each on {}",
-                variant.name, session.devices
-            )),
-        }
+        line(format_args!("{}: training {}", variant.name, session.place));
         let progress = Progress::new(&variant.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
         let following = (session.state.variants.len() - at - 1) as u64;

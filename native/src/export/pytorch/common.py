@@ -28,11 +28,11 @@ class Encoder(Network):
             names = [name for name in file.keys() if not name.startswith("head.")]
             tensors = {name: file.get_tensor(name) for name in names}
         encoder = cls()
-        found = encoder.load_state_dict(tensors, strict=False)
+        incompatible = encoder.load_state_dict(tensors, strict=False)
         # PyTorch counts the batches of each batch norm, and Simile does not.
-        missing = [name for name in found.missing_keys if not name.endswith("num_batches_tracked")]
-        if missing or found.unexpected_keys:
-            raise ValueError(f"{path} lacks {missing} and has {found.unexpected_keys} besides")
+        missing = [name for name in incompatible.missing_keys if not name.endswith("num_batches_tracked")]
+        if missing or incompatible.unexpected_keys:
+            raise ValueError(f"{path} lacks {missing} and has {incompatible.unexpected_keys} besides")
         return encoder.eval()
 
     @torch.no_grad()
@@ -58,7 +58,7 @@ def preprocess(picture):
         raise ValueError("a picture of more than eight bits a channel; convert it first")
     # A grey or an RGB PNG may name one value that is transparent.
     if picture.mode not in ("L", "RGB") or "transparency" in picture.info:
-        # What is transparent shows white.
+        # Transparent pixels become white.
         pixels = np.asarray(picture.convert("RGBA")).astype(np.uint32)
         colour, alpha = pixels[..., :3], pixels[..., 3:]
         picture = Image.fromarray(((colour * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))

@@ -11,7 +11,7 @@ use simile_core::data::formats::{idx, npy, stl10};
 use super::super::repair;
 use super::{Target, file, halves, said};
 use crate::data::parsers;
-use crate::export::parquet::{Cells, Kind, VECTOR, Writer, each_group};
+use crate::parquet::{Cells, Kind, VECTOR, Writer, each_group};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![
@@ -53,7 +53,7 @@ fn run_parquet(bytes: &[u8]) {
         file.rewind()?;
         Ok(file)
     });
-    let Some(file) = said(file) else { return };
+    let Ok(file) = file else { return };
     let outcome = each_group(file, |columns| {
         let rows = columns.first().map_or(0, |(_, cells)| cells.rows());
         assert!(columns.iter().all(|(_, cells)| cells.rows() == rows));

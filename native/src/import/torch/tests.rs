@@ -80,7 +80,7 @@ fn tensors_are_read_by_their_path_from_both_forms() {
     assert_eq!(read(&old(&nested())).unwrap(), expected());
 }
 
-/// What `pickle_protocol` of `torch.save` changes.
+/// `torch.save` writes these bytes if its `pickle_protocol` is 3, 4 or 5.
 #[test]
 fn the_old_form_is_read_in_each_protocol_that_has_a_number() {
     let second = old(&nested());

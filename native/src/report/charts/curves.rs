@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::{ChartBuilder, IntoDrawingArea as _, LineSeries, SVGBackend};
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
+use super::{SIZE, label_room, range, ruled, series, short, themed};
 
 /// Most points of a curve in a drawing of this size.
 const POINTS: usize = 400;
@@ -45,16 +45,10 @@ pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<Chart> {
             .x_label_area_size(46)
             .y_label_area_size(label_room(y))
             .build_cartesian_2d(x.0..x.1, y.0..y.1)?;
-        chart
-            .configure_mesh()
+        ruled(&mut chart.configure_mesh())
             .disable_x_mesh()
-            .light_line_style(RULE.0.mix(0.0))
-            .bold_line_style(RULE.0)
-            .axis_style(RULE.0)
             .x_labels(6)
             .y_labels(6)
-            .label_style(letters())
-            .axis_desc_style(letters())
             .x_label_formatter(&|x| format!("{x:.0}"))
             .y_label_formatter(&|tick| short(*tick, y))
             .x_desc("iteration")

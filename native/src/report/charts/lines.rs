@@ -9,7 +9,7 @@ use plotters::prelude::{
 };
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
+use super::{SIZE, label_room, range, ruled, series, short, themed};
 use crate::metrics::mean_std::MeanStd;
 
 /// One line: the result at each named value, if there is one.
@@ -38,16 +38,10 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
             .x_label_area_size(46)
             .y_label_area_size(label_room(y))
             .build_cartesian_2d(places(names.len()).into_segmented(), y.0..y.1)?;
-        chart
-            .configure_mesh()
+        ruled(&mut chart.configure_mesh())
             .disable_x_mesh()
-            .light_line_style(RULE.0.mix(0.0))
-            .bold_line_style(RULE.0)
-            .axis_style(RULE.0)
             .x_labels(names.len().min(MOST))
             .y_labels(6)
-            .label_style(letters())
-            .axis_desc_style(letters())
             .x_label_formatter(&|place| name_of(place, names))
             .y_label_formatter(&|tick| short(*tick, y))
             .x_desc(x_name)

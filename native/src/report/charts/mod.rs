@@ -6,8 +6,9 @@ mod lines;
 mod surface;
 mod trade_off;
 
-use plotters::prelude::{IntoFont as _, RGBColor};
-use plotters::style::TextStyle;
+use plotters::chart::MeshStyle;
+use plotters::prelude::{DrawingBackend, IntoFont as _, RGBColor, Ranged};
+use plotters::style::{Color as _, TextStyle};
 
 pub(crate) use curves::{Chart, Series, curves, shown};
 pub(crate) use lines::{Line, lines};
@@ -47,6 +48,17 @@ fn series(index: usize) -> &'static Ink {
 
 fn letters() -> TextStyle<'static> {
     TextStyle::from(("sans-serif", FONT).into_font()).color(&INK.0)
+}
+
+/// The lines and letters of the axes of every chart.
+fn ruled<'m, 'a, 'b, X: Ranged, Y: Ranged, B: DrawingBackend>(
+    mesh: &'m mut MeshStyle<'a, 'b, X, Y, B>,
+) -> &'m mut MeshStyle<'a, 'b, X, Y, B> {
+    mesh.light_line_style(RULE.0.mix(0.0))
+        .bold_line_style(RULE.0)
+        .axis_style(RULE.0)
+        .label_style(letters())
+        .axis_desc_style(letters())
 }
 
 /// The smallest range that holds the finite values, widened by `margin` of itself on both sides. Around a constant it is so

@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{BLACK, Color as _, TextStyle, WHITE};
 
 use super::lines::{name_of, places};
-use super::{RULE, SIZE, letters, range, themed};
+use super::{SIZE, range, ruled, themed};
 
 /// Most cells with their values written into them.
 const WRITTEN: usize = 64;
@@ -51,14 +51,10 @@ pub(crate) fn surface(
                 places(columns.len()).into_segmented(),
                 places(rows.len()).into_segmented(),
             )?;
-        chart
-            .configure_mesh()
+        ruled(&mut chart.configure_mesh())
             .disable_mesh()
-            .axis_style(RULE.0)
             .x_labels(columns.len().min(8))
             .y_labels(rows.len().min(12))
-            .label_style(letters())
-            .axis_desc_style(letters())
             .x_label_formatter(&|place| name_of(place, columns))
             .y_label_formatter(&|place| name_of(place, rows))
             .x_desc(x_name)

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::{ChartBuilder, Circle, IntoDrawingArea as _, SVGBackend};
 use plotters::style::Color as _;
 
-use super::{RULE, SIZE, label_room, letters, range, series, short, themed};
+use super::{SIZE, label_room, range, ruled, series, short, themed};
 
 /// Accuracy in percent over the `leak` of the condition, from 0 to 1, with the index of each point's series.
 ///
@@ -21,15 +21,9 @@ pub(crate) fn trade_off(leak: &str, points: &[(f64, f64, usize)]) -> Result<Stri
             .x_label_area_size(46)
             .y_label_area_size(label_room(y))
             .build_cartesian_2d(x_low..x_high, y.0..y.1)?;
-        chart
-            .configure_mesh()
-            .light_line_style(RULE.0.mix(0.0))
-            .bold_line_style(RULE.0)
-            .axis_style(RULE.0)
+        ruled(&mut chart.configure_mesh())
             .x_labels(6)
             .y_labels(6)
-            .label_style(letters())
-            .axis_desc_style(letters())
             .x_label_formatter(&|x| format!("{x:.1}"))
             .y_label_formatter(&|tick| short(*tick, y))
             .x_desc(leak)

@@ -1,5 +1,6 @@
-//! A CSV file: its header, and its rows, which know their lines. Cells are separated by commas, semicolons or tabs. A spreadsheet in
-//! a language that writes 21,5 for 21.5 saves semicolons, so that in such a file a comma in a number is its decimal point.
+//! A CSV file: its header, and its rows, which know their lines. Cells are separated by commas, semicolons, tabs or vertical bars.
+//! A spreadsheet in a language that writes 21,5 for 21.5 saves semicolons, so that in such a file a comma in a number is its
+//! decimal point.
 
 use std::fs;
 use std::io;
@@ -13,7 +14,7 @@ pub(crate) type Separator = (u8, &'static str);
 /// The separator of CSV files.
 pub(crate) const COMMA: Separator = (b',', "comma");
 /// The separators that are tried, in this order.
-const SEPARATORS: [Separator; 3] = [COMMA, (b';', "semicolon"), (b'\t', "tab")];
+const SEPARATORS: [Separator; 4] = [COMMA, (b';', "semicolon"), (b'\t', "tab"), (b'|', "vertical bar")];
 
 /// A CSV file, as bytes.
 pub(crate) struct Sheet {
@@ -245,7 +246,7 @@ mod tests {
     fn cells_are_separated_by_what_divides_header_and_first_row_alike() {
         let (expected, _) = cells(TEXT);
         assert_eq!(expected[2], ["b\nc.png", "dog"]);
-        for separator in [";", "\t"] {
+        for separator in [";", "\t", "|"] {
             assert_eq!(cells(&TEXT.replace(',', separator)), (expected.clone(), None));
         }
         for name in ["a;b", "a;b;c;d", "\"a;b;c;d\""] {

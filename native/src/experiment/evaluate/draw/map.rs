@@ -33,10 +33,8 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
     let Drawing { variant, condition, test, guesses, .. } = drawing;
     let shown = sample(features.rows());
     let of_shown = features.select(&shown);
-    let plane = Pca::fit(features, 2)?;
-    let places = plane.project(&of_shown)?;
+    let (places, explained) = on_plane(features, &of_shown)?;
     let neighbours = TsneConfig::default().embed(&of_shown)?;
-    let share = plane.variance_ratio();
     // The probed attribute comes first.
     let mut attributes: Vec<(&String, &Condition)> = test.conditions.iter().collect();
     attributes.sort_by_key(|(name, _)| name.as_str() != *condition);
@@ -47,13 +45,28 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
         variant: variant.name.clone(),
         drawn_from: Some(features.rows()),
         points: rounded(&places),
-        explained: [share.first().copied().unwrap_or(0.0), share.get(1).copied().unwrap_or(0.0)],
+        explained,
         neighbours: rounded(&neighbours),
         classes: shown.iter().map(|&i| test.labels[i]).collect(),
         names: test.classes.clone(),
         guesses: shown.iter().filter_map(|&i| guesses.get(i).copied()).collect(),
         attributes: attributes.collect(),
     })
+}
+
+/// The places of some images on the plane of largest variance of all of them, and the share of the variance along each axis. An axis
+/// that the features do not have is 0.
+///
+/// # Errors
+/// If the plane cannot be computed.
+fn on_plane(features: &Matrix, of_shown: &Matrix) -> Result<(Matrix, [f64; 2])> {
+    let axes = features.rows().min(features.columns()).min(2);
+    let plane = Pca::fit(features, axes)?;
+    let projected = plane.project(of_shown)?;
+    let coordinate = |i: usize, axis: usize| if axis < axes { projected[(i, axis)] } else { 0.0 };
+    let share = plane.variance_ratio();
+    let explained = [0, 1].map(|axis: usize| share.get(axis).copied().unwrap_or(0.0));
+    Ok((Matrix::from_fn(of_shown.rows(), 2, coordinate), explained))
 }
 
 /// The values of an attribute with their colours: of a number its place between the least and the greatest; of several numbers
@@ -107,6 +120,16 @@ mod tests {
         assert_eq!((shown.len(), sample(10_000)), (POINTS, shown.clone()));
         assert!((0..20).all(|class| (10..60).contains(&of_class(&shown, class))), "{shown:?}");
         assert_eq!(sample(40), (0..40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn features_of_one_dimension_lie_on_a_line() {
+        let features = Matrix::column(&[1.0, 4.0, 2.0]);
+        let (places, explained) = on_plane(&features, &features.select(&[0, 1])).unwrap();
+        assert_eq!((places.rows(), places.columns()), (2, 2));
+        assert!((places[(1, 0)] - places[(0, 0)] - 3.0).abs() < 1e-12, "{places:?}");
+        assert_eq!((places[(0, 1)], places[(1, 1)]), (0.0, 0.0));
+        assert!((explained[0] - 1.0).abs() < 1e-12 && explained[1] == 0.0, "{explained:?}");
     }
 
     #[test]

@@ -120,9 +120,12 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a
     std::iter::once(condition).chain(also).collect()
 }
 
-/// False for a categorical variable with a single value. It is not probed, and a run warns of it.
+/// False for a variable that is the same in all training images. It is not probed, and a run warns of it.
 fn can_vary(targets: &ProbeTargets) -> bool {
-    !matches!(targets, ProbeTargets::Classes { classes, .. } if *classes < 2)
+    match targets {
+        ProbeTargets::Classes { labels, .. } => labels.iter().any(|label| *label != labels[0]),
+        ProbeTargets::Values(values) => values.iter_rows().any(|row| row != values.row(0)),
+    }
 }
 
 /// True if no probe can name the value of any test image, because no training image has it.
@@ -246,7 +249,7 @@ mod tests {
         ProbeSection { condition: condition.into(), ..ProbeSection::default() }
     }
 
-    fn found(
+    fn measure_drawn_sets(
         section: &ProbeSection,
         width: usize,
         value: impl Fn(&[f64], f64) -> f64,
@@ -264,7 +267,7 @@ mod tests {
     #[test]
     fn of_a_few_hundred_images_the_nonlinear_probe_finds_what_the_linear_one_does() {
         for (condition, metric) in [("age", "condition_r2"), ("side", "condition_top1")] {
-            let measured = found(&section(condition), MANY, linear_value);
+            let measured = measure_drawn_sets(&section(condition), MANY, linear_value);
             let (linear, nonlinear) =
                 (measured.metrics[metric], measured.metrics[&format!("{metric}_nonlinear")]);
             assert!(linear > 0.7, "{condition}: {linear}");
@@ -274,7 +277,8 @@ mod tests {
 
     #[test]
     fn what_is_not_linear_is_found_by_random_features_alone() {
-        let measured = found(&section("age"), FEW, |row, noise| row[0] + 2.0 * row[0].abs() + 0.1 * noise);
+        let measured =
+            measure_drawn_sets(&section("age"), FEW, |row, noise| row[0] + 2.0 * row[0].abs() + 0.1 * noise);
         let of = |metric: &str| measured.metrics[metric];
         assert!(of("condition_r2_nonlinear") > of("condition_r2") + 0.1, "{:?}", measured.metrics);
         assert_eq!(measured.probes["condition_nonlinear"].random_features, 512);
@@ -283,12 +287,12 @@ mod tests {
 
     #[test]
     fn every_probe_says_its_ridge() {
-        let chosen = found(&section("age"), MANY, linear_value).probes;
+        let chosen = measure_drawn_sets(&section("age"), MANY, linear_value).probes;
         assert_eq!(chosen.keys().collect::<Vec<_>>(), ["class", "condition", "condition_nonlinear"]);
         // The class is noise: only a strong ridge keeps a probe from fitting it.
         assert_eq!((chosen["class"].ridge, chosen["class"].held_out), (0.1, 80));
         let given = ProbeSection { ridge: Penalty::Given(1e-5), ..section("age") };
-        let given = found(&given, MANY, linear_value).probes;
+        let given = measure_drawn_sets(&given, MANY, linear_value).probes;
         assert_eq!((given["class"].ridge, given["condition"].ridge), (1e-5, 1e-5));
         assert_eq!(given["condition"].held_out, 0);
     }
@@ -331,8 +335,34 @@ mod tests {
 
     #[test]
     fn one_value_is_read_off_nothing() {
-        let measured = found(&section("hospital"), MANY, linear_value);
+        let measured = measure_drawn_sets(&section("hospital"), MANY, linear_value);
         assert!(measured.metrics.keys().all(|name| !name.starts_with("condition")));
         assert!(!measured.probes.contains_key("condition"));
+    }
+
+    #[test]
+    fn what_is_the_same_in_all_training_images_is_read_off_nothing() {
+        let with = |(features, set): (Features, Dataset), varies: usize| {
+            let place = Condition::Categorical {
+                values: (0..set.len()).map(|i| varies * (i % 2)).collect(),
+                names: vec!["a".into(), "b".into()],
+            };
+            let year = Matrix::from_fn(set.len(), 1, |i, _| 7.0 + (varies * i) as f64);
+            let set = set.with_condition("place", place).unwrap();
+            (features, set.with_condition("year", Condition::Numeric(year)).unwrap())
+        };
+        let train = with(set([400, MANY], 1, linear_value), 0);
+        let test = with(set([1000, MANY], 2, linear_value), 1);
+        let of = |(features, dataset)| LabelledFeatures { features, dataset };
+        for condition in ["place", "year"] {
+            let section = section(condition);
+            let measured =
+                measure(&section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap();
+            let rates = base_rates(&section, &train.1, &test.1).unwrap();
+            for metrics in [&measured.metrics, &rates] {
+                assert!(metrics.keys().all(|name| !name.starts_with("condition")), "{metrics:?}");
+            }
+            assert!(!measured.probes.contains_key("condition"), "{condition}");
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! are written as they come, so that memory does not grow with the number of rows. Pages are not compressed: vectors hardly
 //! become smaller.
 
+mod headers;
 mod read;
 mod write;
 

@@ -14,11 +14,12 @@ use parquet::file::reader::{FileReader as _, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
+use super::headers::Headers;
 use super::{Cells, Kind};
 use crate::single;
 
-/// The columns of a file that can hold vectors or attributes, in order.
-struct Known {
+/// A column of a file that can hold vectors or attributes.
+struct Column {
     /// Place among the leaves of the schema.
     leaf: usize,
     name: String,
@@ -38,8 +39,8 @@ pub(crate) struct Unread {
 /// of other types are left out, among them dates and times, and returned.
 ///
 /// # Errors
-/// If it is no Parquet file, is compressed, has an empty cell, lists of several lengths, or an unsigned number above [`i64::MAX`];
-/// and as `keep`.
+/// If it is no Parquet file, is damaged or compressed, has an empty cell, lists of several lengths, or an unsigned number above
+/// [`i64::MAX`]; and as `keep`.
 pub(crate) fn each_group(
     file: File,
     keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>,
@@ -50,6 +51,8 @@ pub(crate) fn each_group(
 }
 
 fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<Vec<Unread>> {
+    let headers = Headers::of(&file)?;
+    headers.check_footer()?;
     let reader = SerializedFileReader::new(file)?;
     let metadata = reader.metadata();
     let (known, unread) = columns(metadata.file_metadata().schema_descr());
@@ -71,7 +74,9 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
         let columns = known
             .iter()
             .map(|column| {
-                let cells = cells(group.as_ref(), column, first..first + rows);
+                let (start, bytes) = described.column(column.leaf).byte_range();
+                let sound = headers.check_pages(start, bytes);
+                let cells = sound.and_then(|()| cells(group.as_ref(), column, first..first + rows));
                 Ok((column.name.clone(), cells.with_context(|| format!("the column `{}`", column.name))?))
             })
             .collect::<Result<_>>()?;
@@ -82,7 +87,7 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
 }
 
 /// The columns that are read, and the others.
-fn columns(schema: &SchemaDescriptor) -> (Vec<Known>, Vec<Unread>) {
+fn columns(schema: &SchemaDescriptor) -> (Vec<Column>, Vec<Unread>) {
     let (mut known, mut unread) = (Vec::new(), Vec::<Unread>::new());
     for (leaf, column) in schema.columns().iter().enumerate() {
         let parts = column.path().parts();
@@ -90,7 +95,7 @@ fn columns(schema: &SchemaDescriptor) -> (Vec<Known>, Vec<Unread>) {
         // Of a table in a table nothing is known.
         let is_plain = |kind: &Kind| parts.len() == 1 || matches!(kind, Kind::List(_));
         match kind_of(column).filter(is_plain) {
-            Some(kind) => known.push(Known { leaf, name, kind }),
+            Some(kind) => known.push(Column { leaf, name, kind }),
             None if unread.iter().any(|other| other.name == name) => {}
             None => unread.push(Unread { name, kind: type_name(column) }),
         }
@@ -155,7 +160,7 @@ fn is_text(column: &ColumnDescriptor) -> bool {
 }
 
 /// The cells of a column in a group, which has these rows of the file.
-fn cells(group: &dyn RowGroupReader, column: &Known, of_file: Range<usize>) -> Result<Cells> {
+fn cells(group: &dyn RowGroupReader, column: &Column, of_file: Range<usize>) -> Result<Cells> {
     let rows = of_file.len();
     let described = group.metadata().column(column.leaf).column_descr_ptr();
     let highest = described.max_def_level();
