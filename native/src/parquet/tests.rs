@@ -45,6 +45,16 @@ fn groups(bytes: &[u8], keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) ->
     each_group(file, keep)
 }
 
+/// The columns of all groups of rows, one after the other.
+fn columns_of(bytes: &[u8]) -> Result<Vec<(String, Cells)>> {
+    let mut columns = Vec::new();
+    groups(bytes, |group| {
+        columns.extend(group);
+        Ok(())
+    })?;
+    Ok(columns)
+}
+
 #[test]
 fn a_table_reads_back_as_it_was_written() {
     for (rows, length) in [(0, 3), (1, 1), (20, 5), (2100, 2048)] {
@@ -75,12 +85,7 @@ fn a_column_of_booleans_is_a_category() {
     column.typed::<BoolType>().write_batch(&[true, false, true], None, None).unwrap();
     column.close().unwrap();
     group.close().unwrap();
-    let mut read = Vec::new();
-    groups(&file.into_inner().unwrap(), |columns| {
-        read.extend(columns);
-        Ok(())
-    })
-    .unwrap();
+    let read = columns_of(&file.into_inner().unwrap()).unwrap();
     let cells = Cells::Text(["true", "false", "true"].map(String::from).into());
     assert_eq!(read, [("smokes".to_owned(), cells)]);
 }
@@ -158,12 +163,7 @@ fn doubles_are_the_nearest_singles_or_named() {
             column.close().unwrap();
             group.close().unwrap();
         }
-        let mut read = Vec::new();
-        groups(&file.into_inner().unwrap(), |columns| {
-            read.extend(columns);
-            Ok(())
-        })?;
-        anyhow::Ok(read)
+        columns_of(&file.into_inner().unwrap())
     };
     let singles = read(&[[0.1, 2.0, -3e38, 1e-300]]).unwrap();
     let expected = Cells::List { length: 2, values: vec![0.1, 2.0, -3e38, 0.0] };

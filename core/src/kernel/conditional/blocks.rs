@@ -91,6 +91,7 @@ fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Vec<f32> 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::isolated::largest_difference_of_shares;
     use super::super::solve_dense;
     use super::*;
 
@@ -149,14 +150,7 @@ mod tests {
             let (rescaled, dense) =
                 (rescaled.unwrap().to_matrix(), solve_dense(&kernel.gram(&z), ridge).unwrap());
             for i in 0..n {
-                let shares = |row: &[f64]| -> Vec<f64> {
-                    let others = row.iter().enumerate().map(|(j, w)| if j == i { 0.0 } else { w.max(0.0) });
-                    let others: Vec<f64> = others.collect();
-                    let sum: f64 = others.iter().sum();
-                    others.iter().map(|weight| weight / sum).collect()
-                };
-                let pairs = shares(rescaled.row(i)).into_iter().zip(shares(dense.row(i)));
-                let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                let off = largest_difference_of_shares(i, rescaled.row(i), dense.row(i));
                 assert!(off < 1e-6, "ridge {ridge}, sample {i}: {off}");
             }
         }

@@ -104,6 +104,19 @@ fn of_others(samples: &[usize], v: Vec<f32>, weights: &[f32], n: usize) -> Vec<V
     rows
 }
 
+/// The largest difference of the shares of other samples in two rows of sample `i`, where negative weights are 0.
+#[cfg(test)]
+pub(super) fn largest_difference_of_shares(i: usize, one: &[f64], other: &[f64]) -> f64 {
+    let shares = |row: &[f64]| -> Vec<f64> {
+        let others = row.iter().enumerate().map(|(j, w)| if j == i { 0.0 } else { w.max(0.0) });
+        let others: Vec<f64> = others.collect();
+        let sum: f64 = others.iter().sum();
+        others.iter().map(|weight| weight / sum).collect()
+    };
+    let pairs = shares(one).into_iter().zip(shares(other));
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -133,14 +146,7 @@ mod tests {
             "none is near"
         );
         for i in alone {
-            let shares = |row: &[f64]| -> Vec<f64> {
-                let others = row.iter().enumerate().map(|(j, w)| if j == i { 0.0 } else { w.max(0.0) });
-                let others: Vec<f64> = others.collect();
-                let sum: f64 = others.iter().sum();
-                others.iter().map(|weight| weight / sum).collect()
-            };
-            let pairs = shares(rescaled.row(i)).into_iter().zip(shares(exact.row(i)));
-            let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let off = largest_difference_of_shares(i, rescaled.row(i), exact.row(i));
             assert!(off < 1e-4, "sample {i}: {off}");
         }
         let of_near = |embedding: &ConditionalEmbedding| embedding.to_matrix().row(1).to_vec();
