@@ -111,6 +111,7 @@ pub(super) fn largest_difference_of_shares(i: usize, one: &[f64], other: &[f64])
         let others = row.iter().enumerate().map(|(j, w)| if j == i { 0.0 } else { w.max(0.0) });
         let others: Vec<f64> = others.collect();
         let sum: f64 = others.iter().sum();
+        assert!(sum > 0.0, "sample {i} has no shares");
         others.iter().map(|weight| weight / sum).collect()
     };
     let pairs = shares(one).into_iter().zip(shares(other));
