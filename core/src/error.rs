@@ -204,7 +204,7 @@ pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Re
 }
 
 /// A message of a reader, with words in the place of names of types.
-fn without_types(reason: &str) -> String {
+pub fn without_types(reason: &str) -> String {
     let words = [
         ("expected f64", "expected a number"),
         ("expected usize", "expected an integer, 0 or more"),

@@ -9,11 +9,11 @@ use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
     JttSettings, LffSettings, LnlSettings, MocoSettings, Networks, RebiasSettings, SingleSettings,
-    SwavSettings, VaeSettings, WithClassifierSettings,
+    SwavSettings, TrainingSet, VaeSettings, WithClassifierSettings,
 };
 use crate::error::{Error, Result};
-use crate::loss::ObjectiveConfig;
 use crate::loss::spec::Spec;
+use crate::loss::{self, ObjectiveConfig};
 
 /// Makes [`AlgorithmConfig`] of a line for each method: its settings, and its name in recipes.
 macro_rules! methods {
@@ -88,15 +88,6 @@ impl Default for AlgorithmConfig {
     fn default() -> Self {
         Self::Single(SingleSettings {})
     }
-}
-
-/// The properties of the training set that an algorithm may need.
-#[derive(Debug, Clone, Default)]
-pub struct TrainingSet {
-    /// The class of each sample.
-    pub labels: Vec<usize>,
-    /// Number of values that the bias takes; 0 if there is none.
-    pub biases: usize,
 }
 
 impl AlgorithmConfig {
@@ -188,6 +179,11 @@ impl AlgorithmConfig {
     /// the objective compares projections.
     pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
         self.method().scores(objective, classes, biases)
+    }
+
+    /// True if the objective compares two views of the same image; false if it is unknown.
+    pub fn compares_views(&self, objective: &str) -> bool {
+        loss::spec(objective).is_ok_and(|spec| self.method().compares_views(spec))
     }
 
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.

@@ -1,10 +1,16 @@
 //! Learning not to learn: a bias predictor on the embeddings, and an encoder trained to make its prediction
 //! uncertain.
 //!
-//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`]. The released comparison
-//! of Hong and Yang takes two steps for each batch; here one step descends both losses, the entropy of the
-//! predictor with fixed parameters and its cross-entropy behind a reversed gradient. The predictor reads the
-//! embedding; the paper's reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
+//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`], in two steps for
+//! each batch, as in the released comparison of Hong and Yang. First the network descends [`loss::Lnl`], with the
+//! predictor fixed. Then the images go through the moved network once more, and the predictor descends its
+//! cross-entropy behind a reversed gradient, which the encoder ascends. The head has no gradient in the second step
+//! and stands still; the release has gradients of 0 there, with which Adam's momentum and the weight decay move it on.
+//! An optimiser that accumulates gradients takes the sum of both losses, on the same weights. The loss of a batch is
+//! that of the first step.
+//!
+//! The predictor reads the embedding; that of the comparison reads maps in the middle of the network, and the paper's
+//! reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -20,6 +26,7 @@ use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views}
 use crate::error::{Error, Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::logits::below;
 use crate::loss::spec::Spec;
 use crate::loss::{LnlAdversary, Objective, reverse_gradient};
 use crate::nn::Model;
@@ -33,6 +40,8 @@ pub struct Lnl {
     trained: Trained,
     objective: loss::Lnl,
     reversal: f64,
+    /// The images and the inputs of the batch, for the second step.
+    pending: Option<(Tensor<4>, Batch)>,
 }
 
 #[derive(Module, Debug)]
@@ -60,7 +69,14 @@ impl Lnl {
         single("reversal", reversal)?;
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
-        Ok(Self { trained: Trained { model, predictor }, objective, reversal })
+        Ok(Self { trained: Trained { model, predictor }, objective, reversal, pending: None })
+    }
+
+    /// The loss of the second step: the predictor descends it, and the encoder ascends it.
+    fn adversary_loss(&self, images: Tensor<4>, context: Batch) -> Result<Tensor<1>> {
+        let Trained { model, predictor } = &self.trained;
+        let reversed = reverse_gradient(model.encoder.forward(images), self.reversal);
+        loss::loss(&LnlAdversary::default(), &context.with_tensor("bias_logits", predictor.forward(reversed)))
     }
 }
 
@@ -76,18 +92,30 @@ impl Algorithm for Lnl {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let Trained { model, predictor } = &self.trained;
         let embeddings = model.encoder.forward(views.a.clone());
-        let fixed = MovingAverage::target(predictor);
-        let network = context
+        let bias_logits = MovingAverage::target(predictor).forward(embeddings.clone());
+        let [rows, biases] = bias_logits.dims();
+        let batch = context
             .clone()
-            .with_tensor("logits", model.head.forward(embeddings.clone()))
-            .with_tensor("bias_logits", fixed.forward(embeddings.clone()));
-        let reversed = reverse_gradient(embeddings, self.reversal);
-        let adversary = context.with_tensor("bias_logits", predictor.forward(reversed));
-        Ok(loss::loss(&self.objective, &network)? + loss::loss(&LnlAdversary::default(), &adversary)?)
+            .with_tensor("logits", model.head.forward(embeddings))
+            .with_tensor("bias_logits", bias_logits);
+        // A bias that the second step cannot take is an error before the first one moves the network.
+        below("bias", &context.indices(LnlAdversary::default().name(), "bias", rows)?, biases)?;
+        let loss = loss::loss(&self.objective, &batch)?;
+        self.pending = Some((views.a.clone(), context));
+        Ok(loss)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
+        let Some((images, context)) = self.pending.take() else {
+            return passes::descend(&mut self.trained, loss, optimizer, learning_rate);
+        };
+        if optimizer.accumulates() {
+            let both = loss + self.adversary_loss(images, context)?;
+            return passes::descend(&mut self.trained, both, optimizer, learning_rate);
+        }
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        let adversary = self.adversary_loss(images, context)?;
+        passes::descend(&mut self.trained, adversary, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
@@ -150,6 +178,8 @@ impl Method for LnlSettings {
     fn workload(&self, step: &StepContext<'_>) -> Workload {
         let mut workload = step.base();
         workload.add_training_pass(step.samples, &step.network);
+        // The pass of the second step begins when the activations of the first one are gone.
+        workload.add_training_work(step.samples, &step.network);
         workload
     }
 }
@@ -174,30 +204,84 @@ fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfi
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train};
+    use super::super::testing::{falls, networks, refusal, rng, train, views};
     use super::*;
+    use crate::nn::checkpoint::flattened;
+    use crate::optim::OptimizerConfig;
 
-    fn losses(reversal: f64, steps: usize) -> Vec<f32> {
-        let context = Batch::default()
+    fn context() -> Batch {
+        Batch::default()
             .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
-            .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1])
+    }
+
+    fn algorithm(reversal: f64) -> Lnl {
         let (classifier, predictor) = (networks(3), networks(2).head);
-        let mut algorithm =
-            Lnl::new(&classifier, &predictor, loss::Lnl::default(), reversal, &Device::flex(), &mut rng(7))
-                .unwrap();
-        train(&mut algorithm, &context, steps)
+        Lnl::new(&classifier, &predictor, loss::Lnl::default(), reversal, &Device::flex(), &mut rng(7))
+            .unwrap()
+    }
+
+    fn weights<M: Module>(module: &M) -> Vec<f32> {
+        let values = flattened("", module).into_iter().map(|tensor| tensor.values.into_data());
+        values.flat_map(|values| values.iter::<f32>().collect::<Vec<_>>()).collect()
     }
 
     #[test]
     fn it_learns() {
-        assert!(falls(&losses(0.1, 4)));
+        assert!(falls(&train(&mut algorithm(0.1), &context(), 4)));
+    }
+
+    #[test]
+    fn a_batch_moves_the_network_and_then_the_predictor_on_the_moved_network() {
+        let (rate, batch) = (1e-3, views(6, 7));
+        let [mut first, mut second] = [0, 1].map(|_| Optimizer::new(OptimizerConfig::default()).unwrap());
+        let (mut whole, mut by_hand) = (algorithm(0.1), algorithm(0.1));
+        let loss = whole.loss(&batch, context()).unwrap();
+        whole.descend(loss, &mut first, rate).unwrap();
+        assert_eq!(first.steps(), 2);
+
+        let start = weights(&by_hand.trained.predictor);
+        let loss = by_hand.loss(&batch, context()).unwrap();
+        passes::descend(&mut by_hand.trained, loss, &mut second, rate).unwrap();
+        assert_eq!(weights(&by_hand.trained.predictor), start);
+        let adversary = by_hand.adversary_loss(batch.a.clone(), context()).unwrap();
+        passes::descend(&mut by_hand.trained, adversary, &mut second, rate).unwrap();
+        assert_ne!(weights(&by_hand.trained.predictor), start);
+        assert_eq!(weights(&whole.trained), weights(&by_hand.trained));
+    }
+
+    #[test]
+    fn accumulated_batches_make_one_step_of_both_losses() {
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap().accumulating(2);
+        let mut algorithm = algorithm(0.1);
+        let start = weights(&algorithm.trained.predictor);
+        for expected in [(0, 1), (1, 0)] {
+            assert_eq!(weights(&algorithm.trained.predictor), start);
+            let loss = algorithm.loss(&views(6, 7), context()).unwrap();
+            algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
+            assert_eq!((optimizer.steps(), optimizer.waiting()), expected);
+        }
+        assert_ne!(weights(&algorithm.trained.predictor), start);
+    }
+
+    #[test]
+    fn a_batch_without_a_bias_moves_nothing() {
+        let mut algorithm = algorithm(0.1);
+        let labels = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
+        let error = algorithm.loss(&views(6, 7), labels).unwrap_err().to_string();
+        assert!(error.contains("bias"), "{error}");
     }
 
     #[test]
     fn a_stronger_reversal_holds_the_predictor_back() {
-        let (weak, strong) = (losses(0.0, 12), losses(5.0, 12));
-        assert_eq!(weak[0], strong[0]);
-        assert!(strong[11] > weak[11], "{strong:?} is not above {weak:?}");
+        let loss_of_predictor = |reversal| {
+            let mut algorithm = algorithm(reversal);
+            train(&mut algorithm, &context(), 12);
+            let loss = algorithm.adversary_loss(views(6, 7).a, context()).unwrap();
+            loss.inner().into_scalar::<f32>()
+        };
+        let (weak, strong) = (loss_of_predictor(0.0), loss_of_predictor(5.0));
+        assert!(strong > weak, "{strong} is not above {weak}");
     }
 
     #[test]

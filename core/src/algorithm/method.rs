@@ -100,6 +100,11 @@ pub(super) trait Method: Debug {
         if self.takes_classified() { Some(classes) } else { class_scores(objective, classes, biases) }
     }
 
+    /// True if the objective compares two views of the same image.
+    fn compares_views(&self, objective: &Spec) -> bool {
+        objective.needs_views()
+    }
+
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
     fn takes_classified(&self) -> bool {
         false

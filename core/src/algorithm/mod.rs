@@ -33,16 +33,13 @@
 //! # }
 //! ```
 
-mod all_reduce;
+mod batch_shard;
 mod bias_first;
 mod biased;
-mod by_sections;
 mod byol;
-mod cached;
 mod config;
 mod ema;
 mod gan;
-mod gather;
 mod grad_cache;
 mod jtt;
 mod lff;
@@ -54,9 +51,9 @@ mod rebias;
 mod single;
 mod state;
 mod swav;
+mod training_set;
 mod vae;
 mod wcl;
-mod whole_batch;
 mod with_classifier;
 mod workload;
 
@@ -80,15 +77,14 @@ use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
 
+pub use batch_shard::BatchShard;
 pub use bias_first::{BiasFirst, BiasNetworkSettings};
 pub use byol::{Byol, ByolSettings};
-pub use cached::{BatchStatistics, CachedSettings};
-pub use config::{AlgorithmConfig, TrainingSet};
+pub use config::AlgorithmConfig;
 pub use ema::MovingAverage;
 pub(crate) use ema::interpolate;
 pub use gan::{AdversarialGenerator, DcganSettings};
-pub use gather::BatchShard;
-pub use grad_cache::GradCache;
+pub use grad_cache::{BatchStatistics, CachedSettings, GradCache};
 pub use jtt::{Jtt, JttSettings, JttStage};
 pub use lff::{Lff, LffSettings};
 pub use lnl::{Lnl, LnlSettings};
@@ -98,6 +94,7 @@ pub use rebias::{Rebias, RebiasSettings};
 pub use single::{Single, SingleSettings};
 pub use state::{StateReader, StateWriter};
 pub use swav::{Swav, SwavSettings};
+pub use training_set::TrainingSet;
 pub use vae::{VaeSettings, VariationalAutoencoder};
 pub use wcl::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
 pub use with_classifier::{WithClassifier, WithClassifierSettings};

@@ -174,6 +174,11 @@ impl Method for RebiasSettings {
         workload
     }
 
+    /// Its objective takes the embeddings of two networks where others take those of two views.
+    fn compares_views(&self, _objective: &Spec) -> bool {
+        false
+    }
+
     fn least_batch(&self) -> usize {
         FEWEST
     }

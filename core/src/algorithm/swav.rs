@@ -251,6 +251,8 @@ impl Method for SwavSettings {
         let pairs = step.pairs(2 * step.samples, self.prototypes as u64);
         let mut workload = Workload { pairs, ..step.base() };
         workload.add_training_pass(2 * step.samples, &step.network);
+        let assigned = step.samples.saturating_add(self.queue as u64);
+        workload.largest = workload.largest.max(assigned.saturating_mul(self.prototypes as u64));
         workload
     }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use simile_kernels::Filter;
+use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::resize::Resize;
 
 use super::{DatasetError, Images, Result};
@@ -45,10 +46,10 @@ pub fn resize(images: &Images, height: usize, width: usize, interpolation: Inter
         return Ok(images.clone());
     }
     let sides = ([images.height, images.width], [height, width]);
-    let mut one = Resize::new(interpolation.into(), sides.0, sides.1, channels);
     let mut pixels = vec![0; images.len() * height * width * channels];
     let resized = pixels.chunks_exact_mut((height * width * channels).max(1));
-    images.iter().zip(resized).for_each(|(image, resized)| one.apply(image, resized));
+    let begin = || Resize::new(interpolation.into(), sides.0, sides.1, channels);
+    parallel::map_in(images.iter().zip(resized), begin, |one, (image, resized)| one.apply(image, resized));
     Images::new(height, width, channels, pixels)
 }
 

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use simile_kernels::cpu::parallel;
+
 use super::image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
 use super::resize::{Interpolation, resize};
 use super::{DatasetError, Images, Result};
@@ -119,12 +121,13 @@ impl ImageSource for Transformed {
             Some(Transform::Resize(interpolation)) => resize(&images, height, width, interpolation)?,
             Some(Transform::Middle) => {
                 let stretches = self.images.stretches(&indices).unwrap_or_default();
-                let mut middles = Vec::with_capacity(pixels.len());
-                for (image, stretch) in images.iter().zip(stretches) {
+                let middle = |(image, stretch): (&[u8], f64)| -> Result<Vec<u8>> {
                     let image = Images::new(height, width, channels, image.to_vec())?;
-                    middles.extend(Self::middle(&image, stretch)?.pixels);
-                }
-                Images::new(height, width, channels, middles)?
+                    Ok(Self::middle(&image, stretch)?.pixels)
+                };
+                let middles = parallel::map(images.iter().zip(stretches), middle);
+                let middles = middles.into_iter().collect::<Result<Vec<Vec<u8>>>>()?;
+                Images::new(height, width, channels, middles.concat())?
             }
         };
         if changed.pixels.len() != pixels.len() {

@@ -2,11 +2,11 @@
 
 use simile_kernels::cpu::vectors::dot;
 
-use super::{COSINE_EPSILON, Kernel};
+use super::{COSINE_EPSILON, Factor, Kernel};
 use crate::numeric::matrix::Matrix;
 
 /// Maximum number of features.
-const MOST_FEATURES: usize = 512;
+pub(super) const MOST_FEATURES: usize = 512;
 
 impl Kernel {
     /// True for a kernel that has [`features`](Self::features), given enough rows.
@@ -22,6 +22,19 @@ impl Kernel {
     /// Features `phi` with few columns and `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
     /// polynomial. `None` for the others, or if there would be as many columns as rows.
     pub fn features(&self, z: &Matrix) -> Option<Matrix> {
+        self.features_of_any_number(z).filter(|features| features.columns() < z.rows())
+    }
+
+    /// The one factor of a product that is no exact match, if it has [`features`](Self::features).
+    pub(super) fn factor_with_features(&self) -> Option<&Factor> {
+        let Self::Product { factors } = self else { return None };
+        let mut others = factors.iter().filter(|factor| factor.kernel != Self::ExactMatch);
+        let only = others.next().filter(|factor| factor.kernel.has_features())?;
+        others.next().is_none().then_some(only)
+    }
+
+    /// As [`features`](Self::features), also if there are as many columns as rows, or more.
+    pub(super) fn features_of_any_number(&self, z: &Matrix) -> Option<Matrix> {
         if !self.has_features() {
             return None;
         }
@@ -33,18 +46,17 @@ impl Kernel {
             }
             features
         };
-        let features = match self {
-            Self::Linear { scale } => scaled(&|_| scale.sqrt().recip()),
-            Self::Cosine => scaled(&|row| dot(row, row).sqrt().max(COSINE_EPSILON).recip()),
+        match self {
+            Self::Linear { scale } => Some(scaled(&|_| scale.sqrt().recip())),
+            Self::Cosine => Some(scaled(&|row| dot(row, row).sqrt().max(COSINE_EPSILON).recip())),
             Self::Polynomial { gamma, offset, degree, scale } => {
                 let mut monomials = monomials(&with_offset(z, offset / gamma), *degree)?;
                 let factor = (gamma.powi(i32::try_from(*degree).ok()?) / scale).sqrt();
                 monomials.data_mut().iter_mut().for_each(|v| *v *= factor);
-                monomials
+                Some(monomials)
             }
-            _ => return None,
-        };
-        (features.columns() < z.rows()).then_some(features)
+            _ => None,
+        }
     }
 }
 

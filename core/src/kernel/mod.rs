@@ -19,6 +19,7 @@
 
 pub mod conditional;
 mod config;
+mod extremes;
 mod features;
 mod low_rank;
 mod values;

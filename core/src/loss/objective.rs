@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::kernel::Kernel;
 use crate::kernel::conditional::Solved;
 use crate::loss::batch::Batch;
 use crate::loss::spec::{Conditioning, Specified};
@@ -55,6 +56,11 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// True if it divides the weights of other samples by their sum, so that small ones count too.
+    fn counts_shares(&self) -> bool {
+        false
+    }
+
     /// The loss of a batch and its gradient with respect to the inputs.
     ///
     /// # Errors
@@ -74,6 +80,20 @@ pub trait SolveAhead {
     /// The numbers that the weights of `samples` samples have on their device, before the condition is known: from the least to
     /// the most.
     fn numbers(&self, samples: usize) -> RangeInclusive<u64>;
+
+    /// The kernel `K` that compares conditions.
+    fn kernel(&self) -> &Kernel;
+
+    /// The ridge `r` of the weights `(K + r I)⁻¹ K` of `samples` samples.
+    ///
+    /// # Errors
+    /// The parameters expect another one.
+    fn ridge(&self, samples: usize) -> Result<f64>;
+
+    /// True if the diagonal of `K` is set to 1, whatever the kernel.
+    fn has_unit_diagonal(&self) -> bool {
+        false
+    }
 }
 
 /// A loss with its gradient.

@@ -267,6 +267,47 @@ mod tests {
     }
 
     #[test]
+    fn whoever_weighs_by_a_kernel_says_which_and_solves_ahead() {
+        let mut names = Vec::new();
+        for spec in specs().filter(|spec| !spec.methods.is_empty()) {
+            // Some have a parameter that has to be given; none of these has a kernel.
+            let Ok(objective) = build(spec.name, None, Value::Null) else {
+                assert!(spec.parameter("kernel").is_none(), "{}", spec.name);
+                continue;
+            };
+            let kernel = spec.parameter("kernel").filter(|parameter| parameter.kind == Kind::Kernel);
+            let solves = objective.ahead().map(|ahead| ahead.kernel().clone());
+            let given = kernel.map(|kernel| Kernel::deserialize(&kernel.default.to_value()).unwrap());
+            assert_eq!(solves, given, "{}", spec.name);
+            names.extend(solves.map(|_| spec.name));
+        }
+        assert_eq!(names, ["weaksup-cclk", "fair-cclk", "hardneg-cclk", "kernel-decoupled-uniformity"]);
+        let shares = |name: &str, form: &str| build(name, Some(form), Value::Null).unwrap().counts_shares();
+        assert!(shares("fair-cclk", "normalised") && shares("hardneg-cclk", "normalised"));
+        assert!(!shares("fair-cclk", "paper") && !shares("weaksup-cclk", "normalised"));
+    }
+
+    #[test]
+    fn a_form_whose_ridge_grows_has_such_a_ridge_and_its_defaults_are_in_range() {
+        for spec in specs() {
+            for form in spec.variants {
+                let objective = build(spec.name, Some(form.name), Value::Null).unwrap();
+                let ridge = |samples: usize| objective.ahead().map(|ahead| ahead.ridge(samples).unwrap());
+                let grows = ridge(10).zip(ridge(20)).is_some_and(|(ten, twenty)| twenty == 2.0 * ten);
+                assert_eq!(grows, form.ridge_grows, "{} {}", spec.name, form.name);
+                let Some((name, value)) = form.default else { continue };
+                assert_eq!(
+                    spec.parameter(name).map(|parameter| parameter.null.is_some()),
+                    Some(true),
+                    "{}",
+                    spec.name
+                );
+                build(spec.name, Some(form.name), json!({ name: value })).unwrap();
+            }
+        }
+    }
+
+    #[test]
     fn an_objective_of_one_form_takes_a_name_of_it() {
         for spec in specs().filter(|spec| spec.variants.len() < 2) {
             let with = |variant: Value| {

@@ -60,6 +60,11 @@ impl Optimizer {
         Self { accumulate: count.max(1), ..self }
     }
 
+    /// True if a step takes the mean of several gradients.
+    pub fn accumulates(&self) -> bool {
+        self.accumulate > 1
+    }
+
     /// The settings.
     pub fn config(&self) -> &OptimizerConfig {
         &self.config
@@ -123,7 +128,7 @@ impl Optimizer {
         mut gradients: GradientsParams,
     ) -> M {
         let _span = Stage::Update.enter();
-        if self.accumulate > 1 {
+        if self.accumulates() {
             match self.accumulated(&module, gradients) {
                 Some(mean) => gradients = mean,
                 None => return module,

@@ -1,4 +1,4 @@
-//! Rejects results that are not finite; the error names the value of the case that most likely causes them.
+//! Rejects results that are not finite; the error names the value of the request that most likely causes them.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use crate::error::{Error, Result, shown};
 ///
 /// # Errors
 /// [`Error::Degenerate`] names the result that is not finite, and the parameter or input that is furthest from 1.
-pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Result<Outcome> {
+pub(super) fn checked(request: &Request, outcome: Outcome, is_double: bool) -> Result<Outcome> {
     let Some(result) = not_finite(&outcome) else { return Ok(outcome) };
     let mut furthest = None;
-    visit(&case.params, "", &mut furthest);
-    for (name, value) in &case.inputs {
+    visit(&request.params, "", &mut furthest);
+    for (name, value) in &request.inputs {
         visit(value, name, &mut furthest);
     }
-    Err(refused(&case.objective, &result, furthest, is_double))
+    Err(refused(&request.objective, &result, furthest, is_double))
 }
 
 /// The refusal of a result, with the number that most likely causes it.

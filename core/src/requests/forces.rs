@@ -27,7 +27,7 @@ const LENGTH: f64 = 1e-3;
 /// Tolerance between the forces and the gradient, relative to its largest entry.
 const TOLERANCE: f64 = 1e-2;
 
-/// The names of the two views in a case.
+/// The names of the two views in a request.
 const VIEWS: [&str; 2] = ["view_a", "view_b"];
 
 impl Request {
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn case(objective: &str) -> Request {
+    fn request(objective: &str) -> Request {
         let at = |angle: f64| [angle.cos(), angle.sin()];
         let document = serde_json::json!({
             "objective": objective,
@@ -139,12 +139,12 @@ mod tests {
     }
 
     fn forces(objective: &str, dtype: DType) -> Result<Matrix> {
-        pollster::block_on(case(objective).forces(&Device::flex(), dtype))
+        pollster::block_on(request(objective).forces(&Device::flex(), dtype))
     }
 
     #[test]
     fn an_objective_conditioned_on_the_views_takes_them_at_their_length() {
-        let mut alone = case("hardneg-cclk");
+        let mut alone = request("hardneg-cclk");
         alone.params = serde_json::json!({ "kernel": { "name": "rbf" } });
         for (name, length) in VIEWS.into_iter().zip([3.0, 0.5]) {
             let view = parse_rows(name, &alone.inputs[name]).unwrap();
@@ -156,7 +156,8 @@ mod tests {
         for (view, condition) in VIEWS.into_iter().zip(["z_a", "z_b"]) {
             given.inputs.insert(condition.into(), alone.inputs[view].clone());
         }
-        let forces = |case: &Request| pollster::block_on(case.forces(&Device::flex(), DType::F64)).unwrap();
+        let forces =
+            |request: &Request| pollster::block_on(request.forces(&Device::flex(), DType::F64)).unwrap();
         let difference = (forces(&alone).data().iter().zip(forces(&given).data()))
             .fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
         assert!(difference < 1e-12, "{difference}");
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn the_forces_of_info_nce_are_its_softmax() {
         let forces = forces("info-nce", DType::F64).unwrap();
-        let inputs = &case("info-nce").inputs;
+        let inputs = &request("info-nce").inputs;
         let [a, b] = VIEWS.map(|name| parse_rows(name, &inputs[name]).unwrap());
         for i in 0..4 {
             let logit = |j: usize| a.row(i).iter().zip(b.row(j)).map(|(x, y)| x * y).sum::<f64>() / 0.5;
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn an_objective_of_features_has_no_forces() {
-        let mut barlow = case("barlow-twins");
+        let mut barlow = request("barlow-twins");
         barlow.params = Value::Null;
         let error = pollster::block_on(barlow.forces(&Device::flex(), DType::F64)).unwrap_err();
         assert!(error.to_string().contains("inner products"), "{error}");

@@ -46,7 +46,7 @@ pub(super) fn parse_condition(name: &str, value: &Value) -> Result<Matrix> {
     Ok(if is_list { Matrix::column(condition.data()) } else { condition })
 }
 
-/// Reads the parameters or the inputs of a case that is not an objective; `null` means none.
+/// Reads the parameters or the inputs of a request that is not an objective; `null` means none.
 pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
     match value {
         Value::Null => read_by_name(part, &Value::Object(Map::new())),

@@ -1,4 +1,4 @@
-//! Cases that print the Gram matrices of the kernel objectives and the weights computed from them.
+//! Requests that print the Gram matrices of the kernel objectives and the weights computed from them.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct GramParams {
     _drawn_as: Option<String>,
 }
 
-/// Runs the case `kernel-gram`: `aux.grams` holds the Gram matrix of the rows of `z` for each of
+/// Runs the request `kernel-gram`: `aux.grams` holds the Gram matrix of the rows of `z` for each of
 /// `params.kernels`.
 ///
 /// # Errors
@@ -82,7 +82,7 @@ fn default_threshold() -> f64 {
     1e-6
 }
 
-/// Runs the case `kceo-weights`: `aux` holds the Gram matrix and the weights of each estimator for the rows of `z`,
+/// Runs the request `kceo-weights`: `aux` holds the Gram matrix and the weights of each estimator for the rows of `z`,
 /// the smallest eigenvalue of `K + lambda I` and its condition number (with the diagonal of `K` set to 1, as
 /// released), and the distance of the released weights from the clipping threshold.
 ///

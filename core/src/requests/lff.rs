@@ -1,4 +1,4 @@
-//! The case `lff-weights`: LfF's weights from the scores of both networks, step by step.
+//! The request `lff-weights`: LfF's weights from the scores of both networks, step by step.
 
 use burn::tensor::{DType, Device, Tensor};
 use serde::Deserialize;
@@ -30,10 +30,10 @@ struct Inputs {
     logits_d: Vec<Matrix>,
 }
 
-/// The name of this case.
+/// The name of this request.
 pub(super) const NAME: &str = "lff-weights";
 
-/// Runs the case: batches of training samples, with the scores of both networks on all of them at each
+/// Runs the request: batches of training samples, with the scores of both networks on all of them at each
 /// step. `aux` holds the weights of each batch and the averages after it.
 ///
 /// # Errors

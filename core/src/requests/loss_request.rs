@@ -41,23 +41,23 @@ pub struct Differentiated {
 }
 
 impl LossRequest {
-    /// The objective and the inputs of a case, to which a program adds further inputs. Inputs that other objectives alone read are
-    /// left out.
+    /// The objective and the inputs of a request, to which a program adds further inputs. Inputs that other objectives alone
+    /// read are left out.
     ///
     /// # Errors
     /// The objective is unknown, or no objective reads an input, or an input is not finite or has the wrong form; the error names it.
-    pub fn of(case: &Request) -> Result<Self> {
-        let spec = loss::spec(&case.objective)?;
-        case.check_names(spec)?;
-        let read = case.given().filter(|(name, _)| spec.reads(name));
+    pub fn of(request: &Request) -> Result<Self> {
+        let spec = loss::spec(&request.objective)?;
+        request.check_names(spec)?;
+        let read = request.given().filter(|(name, _)| spec.reads(name));
         let inputs =
             read.map(|(name, value)| InputValues::parse(name, value).map(|values| (name.clone(), values)));
         Ok(Self {
-            objective: case.objective.clone(),
-            variant: case.variant.clone(),
-            params: case.params.clone(),
+            objective: request.objective.clone(),
+            variant: request.variant.clone(),
+            params: request.params.clone(),
             inputs: inputs.collect::<Result<_>>()?,
-            unit_rows: case.has_unit_rows()?,
+            unit_rows: request.has_unit_rows()?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Runs one objective, probe or optimiser on the numbers of a JSON document, for `simile loss` and the page.
 //!
 //! The document has an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a file of
-//! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` marks
+//! reference numbers is a request too. Embeddings, logits and the like are lists of rows. `inputs_normalised` marks
 //! embeddings as unit rows: gradients are then partial derivatives with respect to them.
 
 mod eval;
@@ -10,6 +10,7 @@ mod forces;
 mod input;
 mod input_values;
 mod kernels;
+mod kinds;
 mod lff;
 mod loss_request;
 mod optim;
@@ -24,7 +25,6 @@ use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
-use crate::loss::cclk;
 use crate::loss::spec::Spec;
 
 use self::input::parse_condition;
@@ -33,23 +33,12 @@ use self::input_values::{check_views, has_views};
 pub use self::loss_request::{Differentiated, LossRequest};
 pub use self::outcome::Outcome;
 
-/// Runs a case that is not an objective, from its `params` and `inputs`.
-pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
-
-/// The cases that are tables, computed on the host.
-const RUNNERS: &[(&str, Runner)] = &[("kernel-gram", kernels::gram), ("kceo-weights", kernels::weights)];
-
-/// The names that a case may have as its `objective`.
+/// The names that a request may have as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let tables = RUNNERS.iter().map(|(name, _)| *name);
-    loss::names().chain(tables).chain([lff::NAME]).chain(eval::names()).chain(optim::NAMES)
+    loss::names().chain(kinds::names())
 }
 
-fn runner(name: &str) -> Option<Runner> {
-    RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
-}
-
-/// The fields of a case.
+/// The fields of a request.
 const FIELDS: [&str; 4] = ["objective", "variant", "params", "inputs"];
 
 /// True for a name that differs by one or two letters from that of a field.
@@ -60,7 +49,7 @@ fn is_misspelt(name: &str) -> bool {
 /// The input that says that embeddings are unit rows.
 const UNIT_ROWS: &str = "inputs_normalised";
 
-/// A case, as parsed from JSON.
+/// A request, as parsed from JSON.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(expecting = "an object with objective, params and inputs")]
 pub struct Request {
@@ -77,13 +66,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Parses a case.
+    /// Parses a request.
     ///
-    /// Other fields are passed over, so that a file of reference numbers is a case too.
+    /// Other fields are passed over, so that a file of reference numbers is a request too.
     ///
     /// # Errors
-    /// The document is not a case; the error gives the position. Or a field is nearly called as one of a case, which would not be
-    /// read.
+    /// The document is not a request; the error gives the position. Or a field is nearly called as one of a request, which
+    /// would not be read.
     pub fn parse(json: &str) -> Result<Self> {
         let understood = |e: serde_json::Error| {
             Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
@@ -95,20 +84,20 @@ impl Request {
         if let Some(name) = fields.into_iter().find(|name| is_misspelt(name)) {
             return Err(Error::unknown("field", name, FIELDS.into_iter()));
         }
-        let mut case: Self = read_by_name("case", &document)?;
-        if case.objective == "kernel-gram"
-            && case.params.get("kernels").is_none()
+        let mut request: Self = read_by_name("case", &document)?;
+        if request.objective == "kernel-gram"
+            && request.params.get("kernels").is_none()
             && let Some(kernels) = kernels::kernels_of_reference(&document)
         {
-            match &mut case.params {
+            match &mut request.params {
                 Value::Object(params) => drop(params.insert("kernels".into(), kernels)),
                 params => *params = serde_json::json!({ "kernels": kernels }),
             }
         }
-        Ok(case)
+        Ok(request)
     }
 
-    /// Runs the case and reads the results back.
+    /// Runs the request and reads the results back.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate), or the device failed, or a result is not a finite number: then the message names
@@ -119,20 +108,9 @@ impl Request {
     }
 
     async fn outcome(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Outcome> {
-        let evaluated = eval::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
-        if let Some(outcome) = evaluated {
-            return outcome;
-        }
-        let inputs = || Value::Object(self.inputs.clone());
-        if let Some(variant) = optim::variant(&self.objective) {
-            return optim::run(variant, &self.params, &inputs(), device, dtype).await;
-        }
-        if self.objective == lff::NAME {
-            return lff::run(&self.params, &inputs(), device, dtype).await;
-        }
-        match runner(&self.objective) {
-            Some(run) => run(&self.params, &inputs()),
-            None if names().any(|name| name == self.objective) => {
+        match kinds::find(&self.objective) {
+            Some(kind) => kind.run(self, device, dtype).await,
+            None if loss::names().any(|name| name == self.objective) => {
                 self.evaluate(device, dtype, tile)?.read().await
             }
             None => Err(Error::unknown("objective", &self.objective, names())),
@@ -160,7 +138,8 @@ impl Request {
         let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
         let Some(kernel) = kernel else { return Vec::new() };
         let kernel: Kernel = kernel;
-        let of_shares = cclk::counts_shares(&self.objective, self.variant.as_deref());
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone());
+        let of_shares = objective.is_ok_and(|objective| objective.counts_shares());
         let warn = |name: &str| {
             let z = parse_condition(name, self.inputs.get(name)?).ok()?;
             kernel.fits(&z).ok()?;
@@ -465,6 +444,6 @@ mod tests {
         assert!(error.contains("`inputs_normalized`") && error.contains("inputs_normalised"), "{error}");
         let error = case(r#""query_label": [0]"#).unwrap_err().to_string();
         assert!(error.contains("query_labels"), "{error}");
-        assert!(case(r#""query_labels": [0], "note": [3]"#).is_ok());
+        assert!(case(r#""query_labels": [0], "logits": [[3]]"#).is_ok(), "another request reads it");
     }
 }

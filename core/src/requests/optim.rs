@@ -1,4 +1,4 @@
-//! The optimisers on the numbers of a case: `lars-cclk` and `lars-simclr`.
+//! The optimisers on the numbers of a request: `lars-cclk` and `lars-simclr`.
 
 use std::collections::BTreeMap;
 
@@ -39,18 +39,6 @@ struct Inputs {
 struct Layer {
     weight: Param<Tensor<2>>,
     bias: Param<Tensor<1>>,
-}
-
-/// The names of these cases.
-pub(super) const NAMES: [&str; 2] = ["lars-cclk", "lars-simclr"];
-
-/// The variant of LARS of a case with this name, if it is a LARS case.
-pub(super) fn variant(objective: &str) -> Option<LarsVariant> {
-    match objective {
-        "lars-cclk" => Some(LarsVariant::Released),
-        "lars-simclr" => Some(LarsVariant::Simclr),
-        _ => None,
-    }
 }
 
 /// Updates a weight matrix and a bias with given gradients.

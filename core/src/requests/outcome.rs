@@ -10,10 +10,10 @@ use crate::loss::{Aux, Evaluation};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::read::all_values;
 
-/// The result of a case.
+/// The result of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// The loss, if the case has one.
+    /// The loss, if the request has one.
     pub loss: Option<f64>,
     /// Gradients by the name of the input.
     pub gradients: BTreeMap<String, Vec<Vec<f64>>>,

@@ -217,11 +217,20 @@ impl Trainer {
 
     /// The learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
+        self.learning_rate_at(self.step)
+    }
+
+    /// The learning rate of the last step, if that was one of the present stage.
+    pub fn last_learning_rate(&self) -> f64 {
+        self.learning_rate_at(self.step.saturating_sub(1))
+    }
+
+    fn learning_rate_at(&self, step: u64) -> f64 {
         if !self.algorithm.is_scheduled() {
             return self.config.optimizer.learning_rate();
         }
         let stage = self.algorithm.stage(self.config.steps);
-        let (step, steps) = (self.step.saturating_sub(stage.start), stage.end - stage.start);
+        let (step, steps) = (step.saturating_sub(stage.start), stage.end - stage.start);
         let steps_per_epoch = self.config.steps_per_epoch;
         let factor = self.config.schedule.factor(Progress { step, steps, steps_per_epoch });
         self.config.optimizer.learning_rate() * factor

@@ -23,10 +23,22 @@ pub struct Sampling {
     pub samples: usize,
     /// Number of samples in a batch.
     pub batch: usize,
-    /// True if the last, incomplete batch of an epoch is left out.
+    /// True if the last, incomplete batch of an epoch is left out. One of a single sample always is, unless it is the whole epoch:
+    /// an objective that compares samples has nothing to compare there, and a step on it would move the network all the same.
     pub drop_last: bool,
     /// Seed of the order.
     pub seed: u64,
+}
+
+impl Sampling {
+    /// Number of batches in an epoch.
+    pub fn batches_per_epoch(&self) -> u64 {
+        let Self { samples, batch, drop_last, .. } = *self;
+        let batch = batch.max(1);
+        let (full, rest) = (samples / batch, samples % batch);
+        let has_rest = !drop_last && (rest > 1 || rest == 1 && full == 0);
+        (full + usize::from(has_rest)) as u64
+    }
 }
 
 /// Shuffled batches, epoch after epoch.
@@ -59,8 +71,7 @@ impl Sampler {
 
     /// Number of batches in an epoch.
     pub fn batches_per_epoch(&self) -> u64 {
-        let Sampling { samples, batch, drop_last, .. } = self.sampling;
-        (if drop_last { samples / batch } else { samples.div_ceil(batch) }) as u64
+        self.sampling.batches_per_epoch()
     }
 
     /// The samples of step `step`, which counts from 0 over all epochs.
@@ -180,6 +191,25 @@ mod tests {
         let mut sampler = sampler(10, 4, true);
         assert_eq!(sampler.batches_per_epoch(), 2);
         assert!((0..8).all(|step| sampler.batch(step).len() == 4));
+    }
+
+    #[test]
+    fn a_last_batch_of_one_sample_is_left_out() {
+        let mut sampler = sampler(17, 8, false);
+        assert_eq!(sampler.batches_per_epoch(), 2);
+        let seen: Vec<Vec<usize>> = (0..20).map(|step| sampler.batch(step).to_vec()).collect();
+        assert!(seen.iter().all(|batch| batch.len() == 8));
+        let missed = |epoch: usize| (0..17).find(|at| !seen[2 * epoch..2 * epoch + 2].concat().contains(at));
+        assert!((1..10).any(|epoch| missed(epoch) != missed(0)), "each epoch leaves out another one");
+    }
+
+    #[test]
+    fn a_single_sample_is_a_batch_where_there_is_no_other() {
+        for (samples, batch, count) in [(1, 4, 1), (3, 1, 3), (1, 1, 1)] {
+            let mut sampler = sampler(samples, batch, false);
+            assert_eq!(sampler.batches_per_epoch(), count);
+            assert_eq!(sampler.batch(0).len(), 1);
+        }
     }
 
     #[test]

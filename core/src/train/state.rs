@@ -59,7 +59,7 @@ impl Trainer {
             slots: self.optimizer.slots().keys().cloned().collect(),
             algorithm: values,
         };
-        archive.to_bytes(STATE_KEY, written(&state)?)
+        archive.into_bytes(STATE_KEY, written(&state)?)
     }
 
     /// True if [`to_bytes`](Self::to_bytes) would find a state that is finite, as long as no sum of its values overflows. It

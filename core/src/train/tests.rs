@@ -260,7 +260,11 @@ fn each_stage_runs_through_the_schedule() {
     advance(&mut trainer, 1);
     assert!(!trainer.awaits_scores() && trainer.is_in_last_stage());
     assert!(trainer.learning_rate() <= trainer.config().optimizer.learning_rate());
-    advance(&mut trainer, 15);
+    for _ in 0..15 {
+        let rate = trainer.learning_rate();
+        advance(&mut trainer, 1);
+        assert_eq!(trainer.last_learning_rate(), rate);
+    }
     assert!(trainer.is_finished() && !trainer.awaits_scores());
 }
 

@@ -39,16 +39,26 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     let kernel = kernel.with_bandwidth_of(z);
     let solve = |group: &Vec<usize>| ConditionalEmbedding::new(&kernel, &z.select(group), ridge);
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
+    Ok(Some(in_single_precision(&groups, &blocks)))
+}
+
+/// `W` in `f32` from the samples of each value and `W` of these.
+pub(super) fn in_single_precision(
+    groups: &[Vec<usize>],
+    blocks: &[ConditionalEmbedding],
+) -> ConditionalEmbedding {
+    let rows: usize = groups.iter().map(Vec::len).sum();
+    let largest = groups.iter().map(Vec::len).max().unwrap_or_default();
     let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
-    let isolated = isolated(&groups, &blocks, z.rows());
-    Ok(Some(ConditionalEmbedding {
-        form: Form::DenseF32(DenseF32 { rows: z.rows(), values: assemble(&groups, &blocks), isolated }),
+    let isolated = isolated(groups, blocks, rows);
+    ConditionalEmbedding {
+        form: Form::DenseF32(DenseF32 { rows, values: assemble(groups, blocks), isolated }),
         accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
-    }))
+    }
 }
 
 /// The columns of the factors that are exact matches.
-fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
+pub(super) fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
     let exact = factors.iter().filter(|factor| factor.kernel == Kernel::ExactMatch);
     let columns: Vec<usize> = exact.flat_map(|factor| factor.start..factor.end.min(z.columns())).collect();
     Matrix::from_fn(z.rows(), columns.len(), |i, j| z[(i, columns[j])])

@@ -90,7 +90,9 @@ impl DeviceEmbedding {
     ) -> RangeInclusive<u64> {
         let dense = (samples as u64).saturating_mul(samples as u64);
         let changes = unit_diagonal && !kernel.has_unit_diagonal();
-        let has_factors = kernel.has_features() || *kernel == Kernel::ExactMatch;
+        let has_factors = kernel.has_features()
+            || *kernel == Kernel::ExactMatch
+            || (!changes && kernel.factor_with_features().is_some());
         let is_dense = samples <= DENSE_ROWS
             || (ridge <= 0.0 && !changes)
             || (!has_factors && (samples <= SMALL || changes));

@@ -14,13 +14,14 @@
 //! | [`WeightScheme::Released`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
 //! | [`WeightScheme::Normalised`] | unchanged | diagonal and negative entries 0, each row divided by its sum (ours) |
 //!
-//! The first of these that holds, the first two for batches of any size and a ridge above 0, the others for more than 1024 samples.
+//! The first of these that holds, the first three for batches of any size and a ridge above 0, the others for more than 1024 samples.
 //! Their error `|W - W_exact|_2` is known ([`ConditionalEmbedding::approximation_error`]). Smaller batches are solved densely.
 //!
 //! | if | `W` | error |
 //! |---|---|---|
 //! | the kernel is `exact-match` | `1 / (n + ridge)` between the `n` samples of one value | rounding |
 //! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
+//! | the kernel is a product of `exact-match` and one kernel with fewer features than samples, or at most 512 | from the features of the samples of each value | rounding in `f64`; if `W` is large and not of low rank, the largest of the values', and `2^-24 sqrt(n)` |
 //! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
 //! | the kernel is a product with `exact-match`, no value of which has more than half of the samples | the systems of its values | the largest of theirs, and `2^-24 sqrt(n)` |
 //! | `tr(K - L L^T) <= 1e-6 ridge` for a Cholesky factor `L` of 128 columns with pivoting | `(L L^T + ridge I)^-1 L L^T` | `<= 1e-6` |
@@ -36,6 +37,7 @@
 
 mod accuracy;
 mod blocks;
+mod by_value;
 mod dense;
 mod device;
 mod groups;
@@ -57,6 +59,7 @@ use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
+use self::by_value::FeaturesByValue;
 use self::dense::solve_dense;
 use self::groups::GroupWeights;
 use self::large::DenseF32;
@@ -95,7 +98,8 @@ enum Form {
 impl ConditionalEmbedding {
     /// `(K + ridge I)^-1 K` for the rows of `z`.  Kernels with `r` features `Z`, fewer than samples (linear,
     /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
-    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others
+    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. A product
+    /// of exact matches and one such kernel takes the features of the samples of one value after the other. The others
     /// take a Cholesky factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the
     /// other, in mixed precision, or of low rank, if its [error](Self::approximation_error) is small.
     ///
@@ -111,6 +115,9 @@ impl ConditionalEmbedding {
         }
         if let Some(features) = kernel.features(z).filter(|_| ridge > 0.0) {
             return Self::from_features(&features, ridge).map(few);
+        }
+        if let Some(by_value) = FeaturesByValue::of(kernel, z).filter(|_| ridge > 0.0) {
+            return by_value.solve(ridge);
         }
         if let Some(operator) = blocks::solve(kernel, z, ridge)? {
             return Ok(operator);
@@ -200,8 +207,11 @@ impl ConditionalEmbedding {
         let svd = z.thin_svd().map_err(|_| singular(ridge))?;
         let (u, s) = (svd.U(), svd.S().column_vector());
         let share = |j: usize| s[j] * s[j] / (s[j] * s[j] + ridge);
-        let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)] * share(j));
-        let right = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)]);
+        // A sample whose features are 0 has no weights, of which rounding would make some.
+        let is_zero: Vec<bool> = features.iter_rows().map(|row| row.iter().all(|&v| v == 0.0)).collect();
+        let u_of = |i: usize, j: usize| if is_zero[i] { 0.0 } else { u[(i, j)] };
+        let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u_of(i, j) * share(j));
+        let right = Matrix::from_fn(u.nrows(), u.ncols(), u_of);
         if left.first_not_finite().is_some() {
             return Err(singular(ridge));
         }

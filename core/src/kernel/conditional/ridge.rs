@@ -7,6 +7,7 @@ use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
+use super::by_value::FeaturesByValue;
 use super::dense::check_pivots;
 use super::{ConditionalEmbedding, DeviceEmbedding, SMALL, check_magnitude, check_ridge, to_faer};
 use crate::error::{Error, Result};
@@ -45,7 +46,8 @@ impl HostRidge {
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, device: &Device) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
-        let has_features = ridge > 0.0 && kernel.features(z).is_some();
+        let has_features =
+            ridge > 0.0 && (kernel.features(z).is_some() || FeaturesByValue::of(kernel, z).is_some());
         if is_cpu(device) && !has_features && z.rows() <= SMALL {
             let gram = kernel.gram(z);
             check_magnitude(&gram)?;

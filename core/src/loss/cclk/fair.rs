@@ -87,6 +87,10 @@ impl Objective for FairCclk {
         Some(&self.0)
     }
 
+    fn counts_shares(&self) -> bool {
+        self.0.variant == WeightScheme::Normalised
+    }
+
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
@@ -129,6 +133,10 @@ impl Objective for HardNegCclk {
 
     fn ahead(&self) -> Option<&dyn SolveAhead> {
         Some(&self.0)
+    }
+
+    fn counts_shares(&self) -> bool {
+        self.0.variant == WeightScheme::Normalised
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
 use super::objective::{Aux, Evaluation, SolveAhead};
-use super::spec::{Described, Form, Parameter, Range, Spec};
+use super::spec::{Form, Parameter, Range, Spec};
 use super::views::TwoViews;
 use crate::error::{Error, Result};
 use crate::kernel::conditional::{Accuracy, ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
@@ -54,7 +54,7 @@ const VARIANTS: &[Form] = &[
     Form::new("paper", "weights as they come, across views").directed(),
     Form::new(
         "released",
-        "own pair and weights below the clip set to 0, not renormalised; sums in the logarithms clamped into [1e-7, 1e20]",
+        "diagonal of K set to 1; own pair and weights below the clip set to 0, not renormalised; sums in the logarithms clamped into [1e-7, 1e20]",
     ),
 ];
 
@@ -132,13 +132,15 @@ impl KernelWeights {
 
     /// `W` with the Gram matrix of the variant.
     fn operator(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
-        let is_released = self.variant == WeightScheme::Released;
+        let has_unit_diagonal = self.has_unit_diagonal();
         match &self.approximation {
-            None if is_released => ConditionalEmbedding::with_unit_diagonal(&self.kernel, z, self.lambda),
+            None if has_unit_diagonal => {
+                ConditionalEmbedding::with_unit_diagonal(&self.kernel, z, self.lambda)
+            }
             None => ConditionalEmbedding::new(&self.kernel, z, self.lambda),
             Some(approximation) => {
                 let factor = self.kernel.low_rank(z, approximation)?;
-                if is_released {
+                if has_unit_diagonal {
                     ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, self.lambda)
                 } else {
                     ConditionalEmbedding::from_low_rank(&factor, self.lambda)
@@ -149,7 +151,7 @@ impl KernelWeights {
 
     /// The operators of rows on a device, which are not read; with the Gram matrix of the variant.
     fn operators_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> BothEmbeddings {
-        let unit = self.variant == WeightScheme::Released;
+        let unit = self.has_unit_diagonal();
         let of =
             |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
         BothEmbeddings {
@@ -209,18 +211,21 @@ impl SolveAhead for KernelWeights {
             Some(approximation) => {
                 0..=2 * (samples as u64).saturating_mul(approximation.rank.min(samples) as u64)
             }
-            None => {
-                let unit = self.variant == WeightScheme::Released;
-                DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, unit)
-            }
+            None => DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, self.has_unit_diagonal()),
         }
     }
-}
 
-/// True if an objective divides the weights of other samples by their sum, so that small ones count too.
-pub(crate) fn counts_shares(objective: &str, variant: Option<&str>) -> bool {
-    let names = [FairCclk::SPEC.name, HardNegCclk::SPEC.name];
-    names.contains(&objective) && variant.is_none_or(|variant| variant == "normalised")
+    fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    fn ridge(&self, _samples: usize) -> Result<f64> {
+        Ok(self.lambda)
+    }
+
+    fn has_unit_diagonal(&self) -> bool {
+        self.variant == WeightScheme::Released
+    }
 }
 
 /// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.

@@ -29,7 +29,7 @@
 
 use std::ops::RangeInclusive;
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,9 @@ impl TrainableFairCclk {
         let sums = positive_weights.clone().sum_dim(1);
         let empty = sums.clone().lower_equal_elem(0.0);
         let shares = positive_weights / sums.mask_fill(empty, 1.0);
-        let left_out = shares.clone().lower_equal_elem(0.0);
+        // The reciprocal of a smaller share, by which its logarithm changes, is no number.
+        let least = if dtype == DType::F64 { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) };
+        let left_out = shares.clone().lower_elem(least);
         let log_shares = shares.mask_fill(left_out.clone(), 1.0).log().mask_fill(left_out, EMPTY);
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 1);
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 0);
@@ -200,8 +202,6 @@ impl Objective for TrainableFairCclk {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use burn::tensor::DType;
-
     use super::super::super::FairCclk;
     use super::super::super::finite_difference::{gradient_error, place, random, read, value};
     use super::super::KernelWeights;
@@ -262,6 +262,14 @@ mod tests {
             let z = Matrix::column(&[0.0, 0.5, 0.2, 0.9, 1.1, 0.4, 0.7, 9.0]);
             batch(0.0).with_condition("z", z)
         });
+        assert!(error < 1e-6, "{error}");
+    }
+
+    /// Sample 3 gives sample 6 a share of 1e-313, whose reciprocal is no number.
+    #[test]
+    fn a_share_below_the_least_normal_number_has_a_finite_gradient() {
+        let z = Matrix::column(&[0.0, 0.1, 0.25, 1.0, 1.12, 3.0, 3.2, 5.3]);
+        let error = gradient_error(&TrainableFairCclk::default(), &batch(-3.0).with_condition("z", z));
         assert!(error < 1e-6, "{error}");
     }
 

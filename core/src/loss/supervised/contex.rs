@@ -49,6 +49,11 @@ use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
+/// The default fraction of `L_a` as printed.
+const MIX_AS_PRINTED: f64 = 0.7;
+/// That of the released code.
+const MIX_AS_RELEASED: f64 = 0.5;
+
 /// ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`, optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -85,8 +90,8 @@ impl ConTeX {
 
     fn mix(&self) -> f64 {
         self.mix.unwrap_or(match self.variant {
-            Variant::Paper => 0.7,
-            Variant::Released => 0.5,
+            Variant::Paper => MIX_AS_PRINTED,
+            Variant::Released => MIX_AS_RELEASED,
         })
     }
 
@@ -120,8 +125,9 @@ impl Described for ConTeX {
         ],
         methods: &["single", "cached", "with-classifier"],
         variants: &[
-            Form::new("released", "L_b of NT-Xent, mix 0.5, times temperature / base_temperature"),
-            Form::new("paper", "L_b as printed, mix 0.7"),
+            Form::new("released", "L_b of NT-Xent, mix 0.5, times temperature / base_temperature")
+                .default("mix", MIX_AS_RELEASED),
+            Form::new("paper", "L_b as printed, mix 0.7").default("mix", MIX_AS_PRINTED),
         ],
         parameters: &[
             Parameter::temperature(0.1),

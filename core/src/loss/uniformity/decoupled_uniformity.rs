@@ -41,11 +41,16 @@ impl Default for DecoupledUniformity {
     }
 }
 
+/// The default factor of the squared distances as printed.
+pub(crate) const T_AS_PRINTED: f64 = 1.0;
+/// That of the released code.
+pub(crate) const T_AS_RELEASED: f64 = 2.0;
+
 /// The variant's default factor of the squared distances.
 pub(crate) fn default_t(variant: Variant) -> f64 {
     match variant {
-        Variant::Paper => 1.0,
-        Variant::Released => 2.0,
+        Variant::Paper => T_AS_PRINTED,
+        Variant::Released => T_AS_RELEASED,
     }
 }
 
@@ -66,7 +71,10 @@ impl Described for DecoupledUniformity {
         symbols: "m_i the mean of the V views of sample i",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS],
         methods: &["single", "cached"],
-        variants: &[Form::with_default("released", "t", "t = 2"), Form::with_default("paper", "t", "t = 1")],
+        variants: &[
+            Form::with_default("released", ("t", T_AS_RELEASED), "t = 2"),
+            Form::with_default("paper", ("t", T_AS_PRINTED), "t = 1"),
+        ],
         parameters: &[Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
             .between(0.1, 16.0)
             .null_by_default("2 as released, 1 as printed")],

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::decoupled_uniformity::default_t;
+use super::decoupled_uniformity::{T_AS_PRINTED, T_AS_RELEASED, default_t};
 use super::potential::uniformity;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -76,22 +76,6 @@ impl KernelDecoupledUniformity {
     fn t(&self) -> f64 {
         self.t.unwrap_or(default_t(self.variant))
     }
-
-    fn ridge(&self, b: usize) -> Result<f64> {
-        let is_given = |lambda: &f64| *lambda != 0.0 || self.variant == Variant::Paper;
-        let lambda = self.lambda.filter(is_given).unwrap_or(1.0 / (b as f64).sqrt());
-        let ridge = match self.variant {
-            Variant::Paper => lambda * b as f64,
-            Variant::Released => lambda,
-        };
-        match self.lambda_effective {
-            Some(expected) if (ridge - expected).abs() > 1e-9 * expected.abs().max(1.0) => {
-                let reason = format!("but lambda and {b} samples make a ridge of {ridge}");
-                Err(Error::parameter("lambda_effective", expected, &reason))
-            }
-            _ => Ok(ridge),
-        }
-    }
 }
 
 impl Described for KernelDecoupledUniformity {
@@ -108,8 +92,8 @@ impl Described for KernelDecoupledUniformity {
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS, Z.meaning("prior knowledge of each sample")],
         methods: &["single", "cached"],
         variants: &[
-            Form::new("released", "ridge lambda, t = 2"),
-            Form::new("paper", "ridge b lambda, t = 1"),
+            Form::new("released", "ridge lambda, t = 2").default("t", T_AS_RELEASED),
+            Form::new("paper", "ridge b lambda, t = 1").default("t", T_AS_PRINTED).ridge_grows(),
         ],
         keeps_condition: true,
         parameters: &[
@@ -150,6 +134,26 @@ impl SolveAhead for KernelDecoupledUniformity {
         // A ridge that does not fit the samples ends the step with an error.
         let ridge = self.ridge(samples).unwrap_or(1.0);
         DeviceEmbedding::numbers(&self.kernel, samples, ridge, false)
+    }
+
+    fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    fn ridge(&self, samples: usize) -> Result<f64> {
+        let is_given = |lambda: &f64| *lambda != 0.0 || self.variant == Variant::Paper;
+        let lambda = self.lambda.filter(is_given).unwrap_or(1.0 / (samples as f64).sqrt());
+        let ridge = match self.variant {
+            Variant::Paper => lambda * samples as f64,
+            Variant::Released => lambda,
+        };
+        match self.lambda_effective {
+            Some(expected) if (ridge - expected).abs() > 1e-9 * expected.abs().max(1.0) => {
+                let reason = format!("but lambda and {samples} samples make a ridge of {ridge}");
+                Err(Error::parameter("lambda_effective", expected, &reason))
+            }
+            _ => Ok(ridge),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Named float tensors with one metadata document in a safetensors file, checked when read and when written.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Tensor, TensorData};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, SafeTensors, View, tensor::TensorView};
 
 use super::error::{CheckpointError, Result};
 use crate::nn::names::TensorPath;
@@ -26,6 +27,25 @@ impl HostTensor {
         let (quads, _) = bytes.as_chunks_mut::<4>();
         quads.iter_mut().zip(&self.values).for_each(|(quad, value)| *quad = value.to_le_bytes());
         bytes
+    }
+}
+
+/// Bytes are made of one tensor at a time: those of all would be a third copy of a state beside its values and its file.
+impl View for HostTensor {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.to_le_bytes().into()
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.values.len()
     }
 }
 
@@ -67,19 +87,14 @@ impl Archive {
         self.tensors.values().map(|tensor| tensor.values.len() as u64).sum()
     }
 
-    /// The bytes of a file, the same for the same content.
-    pub(crate) fn to_bytes(&self, key: &'static str, document: String) -> Result<Vec<u8>> {
-        let mut buffers = Vec::with_capacity(self.tensors.len());
+    /// The bytes of a file, the same for the same content. Each tensor is dropped once it is written.
+    pub(crate) fn into_bytes(self, key: &'static str, document: String) -> Result<Vec<u8>> {
         for (name, tensor) in &self.tensors {
             check_finite(name, &tensor.values)?;
-            buffers.push(tensor.to_le_bytes());
-        }
-        let mut views = Vec::with_capacity(buffers.len());
-        for ((name, tensor), buffer) in self.tensors.iter().zip(&buffers) {
-            views.push((name, TensorView::new(Dtype::F32, tensor.shape.clone(), buffer).map_err(format)?));
         }
         // One key only: a second one would come in random order and the bytes would differ from run to run.
-        safetensors::serialize(views, Some(HashMap::from([(key.to_string(), document)]))).map_err(format)
+        let document = HashMap::from([(key.to_string(), document)]);
+        safetensors::serialize(self.tensors, Some(document)).map_err(format)
     }
 
     /// Adds the tensors of a module under `prefix`, reading them back from the device.

@@ -27,7 +27,7 @@ fn released_batch() -> usize {
 ///
 /// # Errors
 /// As [`batched_mean_squared_error`], and for missing inputs and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let features: Matrix = input(NAME, inputs, "features")?;
     let colours: Matrix = input(NAME, inputs, "colours")?;

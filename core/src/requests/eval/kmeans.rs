@@ -40,7 +40,7 @@ fn restarts_for(points: &Matrix, k: usize) -> usize {
 ///
 /// # Errors
 /// As [`KMeansConfig::fit`], and for missing inputs and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let points: Matrix = input(NAME, inputs, "points")?;
     let restarts = params.restarts.unwrap_or_else(|| restarts_for(&points, params.k));

@@ -36,7 +36,7 @@ fn released_temperature() -> f64 {
 ///
 /// # Errors
 /// As [`KnnConfig::vote`], and for missing inputs and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let mut bank: Matrix = input(NAME, inputs, "bank")?;
     let mut queries: Matrix = input(NAME, inputs, "queries")?;

@@ -40,7 +40,7 @@ fn released_steps() -> usize {
 ///
 /// # Errors
 /// As [`LinearProbeConfig::fit_from`], and for missing inputs and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let features: Matrix = input(NAME, inputs, "features")?;
     check_table("classes", params.classes, features.columns())?;

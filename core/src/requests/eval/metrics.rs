@@ -24,7 +24,7 @@ struct Params {
 ///
 /// # Errors
 /// [`Error::Shape`] if inputs do not match, and for missing inputs and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let logits: Matrix = input(NAME, inputs, "logits")?;
     let labels: Vec<usize> = input(NAME, inputs, "labels")?;

@@ -18,7 +18,7 @@ struct Params {}
 ///
 /// # Errors
 /// As [`roc_auc`], and for missing inputs, other labels and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let Params {} = parameters(params)?;
     let scores: Vec<f64> = input(NAME, inputs, "scores")?;
     let labels: Vec<usize> = input(NAME, inputs, "labels")?;

@@ -29,7 +29,7 @@ struct Params {
 ///
 /// # Errors
 /// [`Error::Shape`] if inputs do not match, and for missing inputs, another rule and unknown parameters.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     if let Some(group) = params.group.filter(|group| group != GROUP) {
         return Err(Error::parameter("group", group, &format!("only `{GROUP}` is defined")));

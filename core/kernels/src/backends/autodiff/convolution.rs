@@ -5,7 +5,7 @@ use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _
 use super::record::record;
 use crate::ops::convolution::plain::plain_convolve_normalised_by;
 use crate::ops::convolution::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows,
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
 };
 
 impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
@@ -51,8 +51,17 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
         let is_added = identity_node.is_some();
-        let context =
-            Kept { maps, weight, gain, shift, convolution, mean, variance, output: output.clone(), is_added };
+        let context = SavedForBackward {
+            maps,
+            weight,
+            gain,
+            shift,
+            convolution,
+            mean,
+            variance,
+            output: output.clone(),
+            is_added,
+        };
         let gradients = move |upstream, wanted| {
             let gradients = B::convolve_normalised_backward(context, upstream, joined, wanted);
             [gradients.0, gradients.1, gradients.2, gradients.3, gradients.4]

@@ -17,7 +17,7 @@ use crate::ops::convolution::plain::{
     plain_mean_pool_backward, planes,
 };
 use crate::ops::convolution::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows,
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
 };
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
@@ -198,7 +198,7 @@ impl ConvolutionGradients for Flex {
     }
 
     fn convolve_normalised_backward(
-        context: Kept<Self>,
+        context: SavedForBackward<Self>,
         upstream: FloatTensor<Self>,
         joined: Joined,
         wanted: [bool; 5],
@@ -217,7 +217,8 @@ impl ConvolutionGradients for Flex {
         else {
             return plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted);
         };
-        let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = context;
+        let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
+            context;
         let [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity] = wanted;
         let [weight, convolution] = [weight, convolution].map(contiguous);
         let maps = contiguous_maps(maps);

@@ -83,7 +83,7 @@ pub struct Moments<B: Backend> {
 
 /// The data for the gradient of a convolution with its normalisation.
 #[derive(Debug, Clone, ExtensionType)]
-pub struct Kept<B: Backend> {
+pub struct SavedForBackward<B: Backend> {
     /// The input.
     pub maps: FloatTensor<B>,
     /// `[out, in, k, k]`.
@@ -215,7 +215,7 @@ pub trait ConvolutionGradients: ConvolutionOps + NormalisationGradients {
     /// The requested gradients of maps, weight, gain, shift and identity.
     #[fusion(default)]
     fn convolve_normalised_backward(
-        #[extension_type] context: Kept<Self>,
+        #[extension_type] context: SavedForBackward<Self>,
         upstream: FloatTensor<Self>,
         joined: Joined,
         wanted: [bool; 5],

@@ -5,7 +5,9 @@ use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
 use burn::tensor::Shape;
 use burn::tensor::ops::ConvOptions;
 
-use super::{Affine, ConvolutionGradients, ConvolutionOps, Joined, Kept, Moments, Optional, Windows};
+use super::{
+    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
+};
 use crate::ops::activation::plain_tanh_backward;
 use crate::ops::normalisation::plain_normalise_by;
 
@@ -134,12 +136,13 @@ type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 
 /// [`ConvolutionGradients::convolve_normalised_backward`] in other operations.
 pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
-    context: Kept<B>,
+    context: SavedForBackward<B>,
     upstream: FloatTensor<B>,
     Joined { windows, epsilon, rectified }: Joined,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
-    let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = context;
+    let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
+        context;
     let shape = convolution.shape();
     let places = rows::<B>(convolution);
     let (upstream, (grad_convolution, gain, shift)) = if rectified && !is_added {

@@ -4,16 +4,24 @@
 //! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ]
 //! s_ij = cos(x_i, x_j) / temperature
 //!
+//! paper      w_ij = 1 + D_ij / (D_ij + B_ij)
+//! released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)
+//!
 //! as in DCL  L = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   N = 2b - 2
 //!            N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )
 //! ```
 //!
-//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [folder](super). Jang and Wang
-//! (2023), the loss of `E_d`. The sum over negatives can be corrected for the positives among them as in
-//! [`Dcl`](crate::loss::Dcl), or re-weighted and corrected as in [`Hcl`](crate::loss::Hcl); the poster leaves this
-//! open and the released code always does one of them. `wcl-weighted-dcl` is the form of the released code, with
-//! its weights and the correction of DCL. `wcl-weighted-infonce` is the printed form, with `correction` `none`,
-//! `dcl` or `hcl`. Both accept both kinds of weights, by their variant.
+//! over the `2 b` unit rows of `view_a` and `view_b`. Of the weights, `D_ij` is the distance of rows `i` and `j` in this
+//! network (squared, or as `distance` says), divided by the largest of all anchors and negatives, and `B_ij` the same of
+//! the biased network; if both are 0, the weight is 1.5. `q_ij` is `exp s_ij` divided by the Euclidean length of its
+//! row of negatives, `sqrt( sum_j exp(s_ij)^2 )`, and `p_ij` the same of the biased network, with the same temperature.
+//! The weights have no gradient. Jang and Wang (2023), the loss of `E_d`.
+//!
+//! The sum over negatives can be corrected for the positives among them as in [`Dcl`](crate::loss::Dcl), or re-weighted
+//! and corrected as in [`Hcl`](crate::loss::Hcl); the poster leaves this open and the released code always does one of
+//! them. `wcl-weighted-dcl` is the form of the released code, with its weights and the correction of DCL.
+//! `wcl-weighted-infonce` is the printed form, with `correction` `none`, `dcl` or `hcl`. Both accept both kinds of
+//! weights, by their variant.
 //!
 //! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` contains the weights, `[2b, 2b - 2]`, a row for each
 //! anchor without its own pair. Use it if a dominant easy feature hides the desired one and no bias label exists.
@@ -121,8 +129,10 @@ impl Described for WclWeightedDcl {
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
         formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
             N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )\n\
-            s_ij = cos(x_i, x_j) / temperature",
-        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples, w_ij their difficulty for the biased network",
+            s_ij = cos(x_i, x_j) / temperature\n\
+            paper      w_ij = 1 + D_ij / (D_ij + B_ij)\n\
+            released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)",
+        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the largest, or q_ij, p_ij their exp s_ij over the length of its row",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],
@@ -159,8 +169,10 @@ impl Described for WclWeightedInfoNce {
         summary: "two views and a biased network; hard negatives weigh more",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
         formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
-            s_ij = cos(x_i, x_j) / temperature",
-        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network; without `correction`, which changes the sum as in dcl or hcl",
+            s_ij = cos(x_i, x_j) / temperature\n\
+            paper      w_ij = 1 + D_ij / (D_ij + B_ij)\n\
+            released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)",
+        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the largest, or q_ij, p_ij their exp s_ij over the length of its row; without `correction`, which changes the sum as in dcl or hcl",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],

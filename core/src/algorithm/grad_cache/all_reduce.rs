@@ -312,9 +312,10 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    use super::super::testing::rng;
-    use super::super::{Algorithm as _, GradCache, Networks, Views};
+    use super::super::GradCache;
     use super::*;
+    use crate::algorithm::testing::rng;
+    use crate::algorithm::{Algorithm as _, Networks, Views};
     use crate::loss::NtXent;
     use crate::loss::batch::Batch;
     use crate::nn::head::{HeadConfig, HeadKind};

@@ -19,6 +19,12 @@
 //! running averages are those of the chunks of the first device of each process, and move in both passes. With
 //! [`BatchStatistics::Batch`] it takes them from all chunks, and the step is that of one pass: see `whole_batch`.
 
+mod all_reduce;
+mod by_sections;
+mod gather;
+mod settings;
+mod whole_batch;
+
 use std::iter;
 use std::sync::Arc;
 
@@ -27,13 +33,13 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::all_reduce::GradientReducer;
-use super::by_sections::BySections;
-use super::gather::{BatchShard, DeviceGroup};
+use self::all_reduce::GradientReducer;
+use self::by_sections::BySections;
+use self::gather::DeviceGroup;
+use self::whole_batch::{ChunkOutputs, WholeBatch};
 use super::passes::{self, ViewOutputs};
 use super::state::TRAINED;
-use super::whole_batch::{self, ChunkOutputs, WholeBatch};
-use super::{Algorithm, BatchStatistics, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, BatchShard, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -43,6 +49,8 @@ use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
 use crate::stage::Stage;
+
+pub use self::settings::{BatchStatistics, CachedSettings};
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
 #[derive(Debug)]

@@ -12,8 +12,8 @@
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use super::Views;
-use super::passes::{self, ViewOutputs};
+use crate::algorithm::Views;
+use crate::algorithm::passes::{self, ViewOutputs};
 use crate::error::Result;
 use crate::nn::{Flow, Model};
 use crate::stage::Stage;
@@ -96,9 +96,9 @@ mod tests {
     use burn::module::{Module, ModuleVisitor, Param, list_param_ids};
     use burn::tensor::{DType, Device, TensorData};
 
-    use super::super::Networks;
-    use super::super::testing::rng;
     use super::*;
+    use crate::algorithm::Networks;
+    use crate::algorithm::testing::rng;
     use crate::nn::checkpoint::flattened;
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::nn::initial::{InitialValues, Zeros};

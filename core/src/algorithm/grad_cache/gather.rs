@@ -14,6 +14,7 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::all_reduce::{GradientReducer, all_reduce, all_reduce_during};
+use crate::algorithm::BatchShard;
 use crate::error::{Error, Result};
 use crate::nn::Model;
 use crate::peers::{Alone, Peers, to_host};
@@ -30,45 +31,6 @@ pub(super) struct DeviceGroup {
 
 /// The float types that projections may have, by the number that rank 0 sends.
 const TYPES: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
-
-/// The rows of every batch that one process computes: the chunks of its devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchShard {
-    /// Samples of a chunk.
-    chunk: usize,
-    /// Devices of each process.
-    devices: usize,
-    rank: usize,
-    ranks: usize,
-}
-
-impl BatchShard {
-    /// The whole batch, as one process computes it.
-    pub const WHOLE: Self = Self { chunk: 1, devices: 1, rank: 0, ranks: 1 };
-
-    /// The rows of the batch whose views this process computes, in order. In a small batch a process may have no chunk; it then
-    /// takes one row that it does not use.
-    pub fn rows(self, samples: usize) -> Vec<Range<usize>> {
-        if self.ranks == 1 {
-            return vec![0..samples];
-        }
-        let rows: Vec<Range<usize>> = self.chunks(samples).collect();
-        if rows.is_empty() { std::iter::once(0..samples.min(1)).collect() } else { rows }
-    }
-
-    /// The rows of each chunk of this process, in order.
-    fn chunks(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
-        let Self { chunk, devices, rank, ranks } = self;
-        let is_own = move |index: &usize| index % (devices * ranks) / devices == rank;
-        let rows = move |index: usize| index * chunk..((index + 1) * chunk).min(samples);
-        (0..samples.div_ceil(chunk)).filter(is_own).map(rows)
-    }
-
-    /// True if the batch is so small that this process has no chunk.
-    pub(super) fn is_idle(self, samples: usize) -> bool {
-        self.chunks(samples).next().is_none()
-    }
-}
 
 impl DeviceGroup {
     /// One device.
@@ -195,9 +157,10 @@ fn incomplete(count: usize) -> Error {
 mod tests {
     use rand::RngExt as _;
 
-    use super::super::testing::rng;
-    use super::super::{Algorithm, BatchStatistics, GradCache, Networks, Views};
+    use super::super::{BatchStatistics, GradCache};
     use super::*;
+    use crate::algorithm::testing::rng;
+    use crate::algorithm::{Algorithm, Networks, Views};
     use crate::loss::batch::Batch;
     use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
     use crate::nn::checkpoint::flattened;

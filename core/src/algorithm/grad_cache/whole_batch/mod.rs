@@ -31,8 +31,8 @@ use self::statistics::{
     BatchMoments, add_statistics, add_statistics_terms, gradient_of, map_statistics, moments_of, on_device,
     sum_over_processes,
 };
-use super::Views;
-use super::passes::halves;
+use crate::algorithm::Views;
+use crate::algorithm::passes::halves;
 use crate::error::{Error, Result};
 use crate::nn::{Flow, Model, Moments, Segment, Step};
 use crate::peers::Peers;
@@ -328,9 +328,9 @@ mod tests {
     use burn::tensor::{DType, TensorData};
     use rand::RngExt as _;
 
-    use super::super::testing::rng;
-    use super::super::{Networks as Settings, passes};
     use super::*;
+    use crate::algorithm::testing::rng;
+    use crate::algorithm::{Networks as Settings, passes};
     use crate::nn::checkpoint::flattened;
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::nn::resnet::Stem;

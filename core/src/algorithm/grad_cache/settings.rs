@@ -3,9 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts, at_least_one};
-use super::workload::{Network, StepContext, Workload};
-use super::{Algorithm, GradCache};
+use super::GradCache;
+use crate::algorithm::Algorithm;
+use crate::algorithm::method::{Meaning, Method, Parts, at_least_one};
+use crate::algorithm::workload::{Network, StepContext, Workload};
 use crate::error::{Error, Result};
 use crate::loss::spec::Spec;
 use crate::nn::Activations;
@@ -111,8 +112,8 @@ fn add_waiting_chunks(workload: &mut Workload, samples: u64, chunk: u64, network
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::AlgorithmConfig;
-    use super::super::testing::refusal;
+    use crate::algorithm::AlgorithmConfig;
+    use crate::algorithm::testing::refusal;
     use crate::loss::ObjectiveConfig;
 
     #[test]
