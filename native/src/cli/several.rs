@@ -41,7 +41,7 @@ pub(crate) struct Runs {
   simile reproduce cclk-table3 --data ./mnist --seeds 3
   simile reproduce cclk-table3 --data ./mnist --scale full --row InfoNCE
   simile reproduce contex-table2 --data ./mnist --row \"ρ = 0.999\"
-  simile reproduce contex-table8 --scale smoke
+  simile reproduce contex-table8 --data ./data --scale smoke
   simile reproduce cclk-figure2 --data ./mnist
   simile reproduce cclk-table3 --data ./mnist --seeds 3 --jobs 4 --device cuda:0,cuda:1,cuda:2,cuda:3
   simile reproduce cclk-table3 --data ./mnist --seeds 3 --list          the runs, for a cluster

@@ -22,6 +22,8 @@ pub(crate) const LABELS: [&str; 7] = ["label", "class", "target", "category", "d
 
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
+/// Integers may be codes of categories if on average at least this many rows share each.
+const ROWS_OF_CODE: usize = 5;
 /// A category of more values than this share of the rows is a name of each row.
 const MOST_NAMES: f64 = 0.5;
 
@@ -41,12 +43,11 @@ pub(crate) enum Kind {
         low: f64,
         high: f64,
         deviation: f64,
+        /// The count of different values, if they may be codes of categories all the same: integers that several rows share.
+        codes: Option<usize>,
     },
     /// The values with their counts, the most frequent first; codes are integers that name categories.
-    Categories {
-        values: Vec<(String, usize)>,
-        are_codes: bool,
-    },
+    Categories { values: Vec<(String, usize)>, are_codes: bool },
     /// A value of its own for most rows, such as a path or an identity.
     Names {
         distinct: usize,
@@ -114,6 +115,16 @@ impl Column {
         Some(format!("`{}` is left out: {reason}", self.name))
     }
 
+    /// A sentence on numbers that may name categories: a probe of an order that they do not have finds little of them.
+    fn doubt(&self) -> Option<String> {
+        let Kind::Numbers { codes: Some(codes), .. } = self.kind else { return None };
+        Some(format!(
+            "`{name}` is read as a quantity: it has {codes} different whole numbers, more than {MOST_CODES}; if they name categories, write \
+             words, such as {name}-1",
+            name = self.name
+        ))
+    }
+
     /// The kernel that fits its type, as TOML.
     pub(crate) fn kernel(&self) -> String {
         match &self.kind {
@@ -146,7 +157,10 @@ fn numeric_kind(numbers: &[f64]) -> Kind {
     let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // The mean of equal numbers may differ from them by its rounding.
     let deviation = if low < high { variance.sqrt() } else { 0.0 };
-    Kind::Numbers { low, high, deviation }
+    let distinct: BTreeSet<u64> = numbers.iter().map(|number| number.to_bits()).collect();
+    let may_be_codes =
+        numbers.iter().all(|number| number.fract() == 0.0) && distinct.len() * ROWS_OF_CODE <= numbers.len();
+    Kind::Numbers { low, high, deviation, codes: may_be_codes.then_some(distinct.len()) }
 }
 
 /// A number with two significant digits, as a TOML float.
@@ -160,7 +174,7 @@ fn rounded(number: f64) -> String {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Numbers { low, high, deviation } => {
+            Self::Numbers { low, high, deviation, .. } => {
                 write!(f, "numbers from {low} to {high}, standard deviation {}", rounded(*deviation))
             }
             Self::Categories { values, .. } => {
@@ -219,6 +233,7 @@ pub(crate) fn attributes(
     for column in incomplete {
         line(format_args!("`{}` is left out: {} of its cells have no value", column.name, column.missing));
     }
+    whole.iter().filter_map(Column::doubt).for_each(line);
     whole
 }
 
@@ -284,6 +299,7 @@ pub(crate) fn some(words: &[String]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -309,6 +325,24 @@ mod tests {
         let paths: Vec<String> = (0..20).map(|i| format!("{i}.png")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         assert!(!of(&paths).is_attribute() && !of(&["a", "a"]).is_attribute() && sites.is_attribute());
+    }
+
+    #[test]
+    fn whole_numbers_that_rows_share_may_be_codes_and_are_doubted() {
+        let cells = |distinct: usize, rows: usize| {
+            (0..rows).map(|row| (row % distinct).to_string()).collect::<Vec<_>>()
+        };
+        let doubt = |cells: &[String]| Column::of("site", cells.iter().map(String::as_str)).doubt();
+        let said = doubt(&cells(12, 60)).unwrap();
+        assert!(
+            said.starts_with("`site` is read as a quantity: it has 12 different whole numbers"),
+            "{said}"
+        );
+        assert!(said.ends_with("write words, such as site-1"), "{said}");
+        assert_eq!(doubt(&cells(12, 59)), None, "few rows share a number");
+        assert_eq!(doubt(&cells(10, 60)), None, "they are read as categories");
+        let halves: Vec<String> = (0..60).map(|row| format!("{}.5", row % 12)).collect();
+        assert_eq!(doubt(&halves), None);
     }
 
     /// The mean of thirty times 0.1 is not 0.1 to the last digit.

@@ -7,7 +7,6 @@ use burn::tensor::Device;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 use simile_core::augment::Normalisation;
-use simile_core::augment::preprocess::middle;
 use simile_core::data::{ImageSet, Images};
 use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
@@ -200,9 +199,9 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     let folder = model_data::folder(model, arguments.data.as_deref())?;
     let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
     let normalisation = model::normalisation(checkpoint);
-    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
+    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let features = |images: &ImageSet| {
-        let prepared = PreparedImages::new(images, sides, &normalisation, &device);
+        let prepared = PreparedImages::new(images, shape, &normalisation, &device);
         prepared.features_while(&checkpoint.encoder, &uninterrupted)
     };
     interrupt::listen_between(UNIT)?;
@@ -296,9 +295,9 @@ impl Embedder {
         let metadata = &self.checkpoint.metadata;
         let (side, channels) = (metadata.input_size, metadata.encoder.channels);
         let fit = if metadata.sees_whole_pictures() { Fit::Whole } else { Fit::Middle };
-        let resize = ResizeSpec { side: metadata.resize.unwrap_or(side), channels, fit };
+        let stored = ResizeSpec { side: metadata.stored_side(), channels, fit };
         let one =
-            |path: &PathBuf| -> Result<Vec<u8>> { Ok(middle(&read_picture(path, resize)?, side)?.pixels) };
+            |path: &PathBuf| -> Result<Vec<u8>> { Ok(metadata.fitted(&read_picture(path, stored)?)?.pixels) };
         let pictures = files.par_iter().map(one).collect::<Vec<_>>();
         let (mut names, mut pixels, mut broken) = (Vec::new(), Vec::new(), Vec::new());
         // The first file in order that cannot be read is named.
@@ -326,8 +325,8 @@ impl Embedder {
     }
 
     fn rows(&self, images: Images) -> Result<Matrix> {
-        let side = images.height;
-        let prepared = PreparedImages::new(&images.into(), (side, None), &self.normalisation, &self.device);
+        let shape = (&self.checkpoint.metadata.encoder, None);
+        let prepared = PreparedImages::new(&images.into(), shape, &self.normalisation, &self.device);
         Ok(to_matrix(&prepared.features(&self.checkpoint.encoder)?)?)
     }
 }

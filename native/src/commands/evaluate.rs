@@ -24,7 +24,7 @@ use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
     LabelledFeatures, Measured, base_rates, in_words, measure, neighbours,
 };
-use crate::experiment::preflight::{Words, class_warning, leak_warnings};
+use crate::experiment::preflight::{Words, check_classes, class_warning, leak_warnings};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
@@ -78,7 +78,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
     let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
     let sets = [&train.dataset, &test.dataset];
-    probed.warn(sets);
+    probed.check(sets)?;
     // Images say it when they are read.
     class_warning(sets, probed.words()).iter().for_each(|warning| line(format_args!("warning: {warning}")));
     probed.answer(parts.join(", "), train.labelled(), test.labelled())
@@ -100,10 +100,13 @@ impl Probed<'_> {
         Words { things: self.things, evaluation_split: split, key: "--condition" }
     }
 
-    /// Warns of leaks that cannot be measured on these training and test rows, or that look smaller than they are.
-    fn warn(&self, sets: [&Dataset; 2]) {
+    /// Refuses training rows of one class, and warns of leaks that cannot be measured on these training and test rows, or that look
+    /// smaller than they are.
+    fn check(&self, sets: [&Dataset; 2]) -> Result<()> {
+        check_classes(sets[0], self.things)?;
         let warnings = leak_warnings(self.section, sets, self.words());
         warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
+        Ok(())
     }
 
     /// Fits the probes to features of the training split and measures them on the others.
@@ -169,11 +172,11 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let EvaluationInputs { splits, probe, evaluation_split, augmentation } =
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
-    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
+    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
-    probed.warn([&splits.train, &splits.test]);
+    probed.check([&splits.train, &splits.test])?;
     let features = |images| {
-        PreparedImages::new(images, sides, &normalisation, &device.device).features(&checkpoint.encoder)
+        PreparedImages::new(images, shape, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let mut answer = probed.answer(

@@ -52,6 +52,6 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Report(arguments) => report::run(&arguments, console),
         Command::Reproduce(arguments) => reproduce::run(&arguments, console),
         Command::Sweep(arguments) => sweep::run(&arguments, console),
-        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, cli.json),
     }
 }

@@ -50,5 +50,21 @@ fn needs(spec: &Spec) -> String {
             Have::Attribute => "an attribute",
         })
         .collect();
-    if words.is_empty() { "pictures alone".into() } else { words.join(", ") }
+    let words: String = if words.is_empty() { "pictures alone".into() } else { words.join(", ") };
+    let is_trained = !(spec.methods.is_empty() && spec.part_of.is_empty());
+    if is_trained { words } else { words + "; no method trains it" }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_objective_that_no_method_trains_is_marked() {
+        let of = |name: &str| needs(loss::specs().find(|spec| spec.name == name).unwrap());
+        assert_eq!(of("fair-cclk-trainable"), "an attribute; no method trains it");
+        assert_eq!(of("fair-cclk"), "an attribute");
+        assert!(of("max-margin").ends_with("no method trains it"));
+    }
 }

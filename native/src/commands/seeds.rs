@@ -16,7 +16,7 @@ use crate::experiment::run_outcome::{RunOutcome, run_or_resume};
 use crate::interrupt;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::OVER_RUNS;
+use crate::metrics::names::over_runs;
 use crate::report::{RunRecord, page, smoke};
 use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
 use crate::run_folder::record::RunResult;
@@ -116,10 +116,9 @@ fn interrupted() -> anyhow::Error {
 /// The verdict, and mean and deviation of every variant over the runs in which it did not diverge.
 fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let has = |name: &&str| first.variants.iter().any(|variant| variant.metrics.contains_key(*name));
-    let shown: Vec<(&str, MetricFormat)> = OVER_RUNS
+    let measured = first.variants.iter().flat_map(|variant| variant.metrics.keys().map(String::as_str));
+    let shown: Vec<(&str, MetricFormat)> = over_runs(measured)
         .into_iter()
-        .filter(has)
         .map(|name| (name, MetricFormat::of(name, &first.condition)))
         .collect();
     let mut table =
@@ -185,6 +184,20 @@ mod tests {
         assert_eq!((top1(BASE_RATE), top1("C")), (vec![0.2, 0.2], vec![]));
         let text = text(&Answer { folder: PathBuf::new(), verdict: Vec::new(), runs });
         for said in ["60.00 ± 14.14", "90.00", "2 seeds, without variants that diverged"] {
+            assert!(text.contains(said), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_further_attribute_has_its_means() {
+        let result = |seed: u64| {
+            let mut variant = testing::variant("A", 0.5);
+            variant.metrics.extend([("half_top1".to_owned(), 0.31), ("half_top1_nonlinear".into(), 0.72)]);
+            testing::run("x", seed, "", vec![variant]).result
+        };
+        let runs = [0, 1].map(result).to_vec();
+        let text = text(&Answer { folder: PathBuf::new(), verdict: Vec::new(), runs });
+        for said in ["Leak of half %", "31.00 ± 0.00", "72.00 ± 0.00"] {
             assert!(text.contains(said), "{text}");
         }
     }

@@ -20,6 +20,7 @@ use crate::run_folder::folder;
 use crate::shell::quoted;
 use crate::sweep::axis::{Axis, Point, points};
 use crate::sweep::front;
+use crate::sweep::leak::{Attributes, Leak};
 use crate::sweep::noise::Noise;
 use crate::sweep::outcome::{Aim, Outcome};
 use crate::sweep::output::{FinalImages, Limit, Sweep};
@@ -42,14 +43,18 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     };
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.check_name()?;
+    let tasks = plan.tasks(&axes, &tried)?;
+    let attributes = Attributes::of(&plan, &axes, &tried)?;
     let several = Several {
-        tasks: plan.tasks(&axes, &tried)?,
+        tasks,
         out: &out,
         data: arguments.data.as_deref(),
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
         recipe: &|index| plan.recipe_at(&axes, &tried, index),
-        check: &|known| aim.check_run(known).and_then(|()| check_limit(arguments.leak_at_most, known)),
+        check: &|known| {
+            aim.check_run(known).and_then(|()| check_limit(arguments.leak_at_most, &attributes, known))
+        },
     };
     if runs::listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
@@ -60,7 +65,16 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     if missing.len() == count {
         return nothing_missing(&missing, count);
     }
-    let search = Search { arguments, name: &name, plan: &plan, axes: &axes, tried: &tried, grid, aim };
+    let search = Search {
+        arguments,
+        name: &name,
+        plan: &plan,
+        axes: &axes,
+        tried: &tried,
+        attributes: &attributes,
+        grid,
+        aim,
+    };
     let sweep = search.summary(&outcomes, missing)?;
     write(&sweep, &out)?;
     console.answer(&sweep, || sweep.text())?;
@@ -80,6 +94,8 @@ struct Search<'a> {
     plan: &'a Plan<'a>,
     axes: &'a [Axis],
     tried: &'a [Point],
+    /// The variables whose leak the runs may measure.
+    attributes: &'a Attributes,
     /// Number of points of the whole grid.
     grid: usize,
     aim: Aim<'a>,
@@ -91,14 +107,15 @@ impl<'a> Search<'a> {
     /// # Errors
     /// A usage error if no run measures the metric by which the points are ranked.
     fn summary(&self, outcomes: &[RunOutcome], missing: Vec<Missing>) -> Result<Sweep<'a>> {
-        let Self { arguments, name, plan, axes, tried, grid, aim } = *self;
+        let Self { arguments, name, plan, axes, tried, attributes, grid, aim } = *self;
         let runs = plan.runs_of_points(axes, tried, outcomes);
         let mut points: Vec<Outcome> = runs.iter().map(|runs| Outcome::of(axes, runs)).collect();
         aim.rank(&mut points)?;
-        let noise = Noise { held_out: held_out_images(outcomes) };
-        front::mark(&mut points, aim, noise);
-        let limit = limit(arguments.leak_at_most, &points)?;
-        let within = |point: &Outcome| limit.is_none_or(|limit| limit.holds(point));
+        let noise = Noise { held_out: held_out(outcomes) };
+        let leak = attributes.leak(|metric| points.iter().any(|point| point.mean(metric).is_some()));
+        front::mark(&mut points, aim, leak.as_ref().map(|leak| leak.metric.as_str()), noise);
+        let limit = limit(arguments.leak_at_most, leak.as_ref())?;
+        let within = |point: &Outcome| limit.as_ref().is_none_or(|limit| limit.holds(point));
         let chosen = points.iter().position(|point| point.diverged.is_empty() && within(point));
         let best = chosen.and_then(|at| points.get(at));
         let data = plan.recipe_at(axes, tried, 0)?.data;
@@ -115,6 +132,8 @@ impl<'a> Search<'a> {
             command: command(arguments),
             best: best.map_or_else(String::new, |best| train(arguments, axes, best, final_images)),
             final_images,
+            condition: attributes.probed.clone(),
+            leak,
             limit,
             chosen,
             noise,
@@ -124,20 +143,20 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The bound on the leak of the best point, by the leak that the runs measure.
+/// The bound on the leak of the best point, by the leak by which points are compared.
 ///
 /// # Errors
 /// A usage error if a bound is given and no run measures a leak.
-fn limit(most: Option<f64>, outcomes: &[Outcome]) -> Result<Option<Limit>> {
+fn limit(most: Option<f64>, leak: Option<&Leak>) -> Result<Option<Limit>> {
     let Some(most) = most else { return Ok(None) };
-    front::leak_of(outcomes).map(|leak| Some(Limit { leak, most })).ok_or_else(no_leak)
+    leak.map(|leak| Some(Limit { leak: leak.clone(), most })).ok_or_else(no_leak)
 }
 
 /// Refuses a bound on a leak before the first run, if that will measure none.
-fn check_limit(most: Option<f64>, metrics: RunMetrics<'_>) -> Result<()> {
+fn check_limit(most: Option<f64>, attributes: &Attributes, metrics: RunMetrics<'_>) -> Result<()> {
     match metrics {
         RunMetrics::Names(names)
-            if most.is_some() && !front::LEAKS.iter().any(|leak| names.contains(*leak)) =>
+            if most.is_some() && attributes.leak(|metric| names.contains(metric)).is_none() =>
         {
             Err(no_leak())
         }
@@ -237,10 +256,10 @@ fn variant_and_data(
     variant.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
 }
 
-/// The number of images by which the points are judged, if a run knows it.
-fn held_out_images(outcomes: &[RunOutcome]) -> Option<usize> {
+/// The number of images by which the points are judged, or of their subjects, if a run knows it.
+fn held_out(outcomes: &[RunOutcome]) -> Option<usize> {
     outcomes.iter().find_map(|outcome| match outcome {
-        RunOutcome::Done(result) => result.images.map(|images| images.test),
+        RunOutcome::Done(result) => result.images.map(|images| images.test_subjects.unwrap_or(images.test)),
         RunOutcome::Diverged(_) | RunOutcome::Missing(_) => None,
     })
 }
@@ -251,6 +270,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::report::testing::{run, variant};
+    use crate::run_folder::record::ImageCounts;
 
     #[derive(Parser)]
     struct Line {
@@ -279,6 +300,16 @@ mod tests {
         for recipe in ["scans", "日本", "MyData"] {
             assert_eq!(folder_of(recipe), Path::new("runs").join(format!("sweep-{recipe}")));
         }
+    }
+
+    #[test]
+    fn subjects_are_counted_instead_of_their_images() {
+        let of = |test_subjects| {
+            let mut result = run("a", 0, "", vec![variant("plain", 0.5)]).result;
+            result.images = Some(ImageCounts { train: 400, test: 100, test_subjects });
+            held_out(&[RunOutcome::Missing("not begun".to_owned()), RunOutcome::Done(Box::new(result))])
+        };
+        assert_eq!((of(Some(17)), of(None)), (Some(17), Some(100)));
     }
 
     #[test]

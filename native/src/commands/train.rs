@@ -53,6 +53,7 @@ fn digest(arguments: &Train) -> usize {
 fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result<()> {
     let Train { data, set, variants, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
+    check_seed(*seed, set)?;
     let changes = Changes { set, variants, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
         (Some(_), _) if !arguments.own.is_empty() => {
@@ -122,11 +123,41 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
         return Err(usage(format_args!("there is no folder `{name}`")));
     }
     if !own.is_empty() {
+        return Err(for_a_folder("--hide, --keep, --label and --csv", name));
+    }
+    let (recipe, data) = (Recipe::load(name, changes)?, arguments.data.clone());
+    if let Some(data) = data.as_ref().filter(|data| recipe.data.dataset.is_drawn() && !data.exists()) {
         return Err(usage(format_args!(
-            "--hide, --keep, --label and --csv are for a folder of pictures, and `{name}` is none"
+            "--data names {}, which is not there; `{}` is drawn and needs no folder, leave it out",
+            data.display(),
+            recipe.data.dataset.name()
         )));
     }
-    Ok(RecipeWithData { recipe: Recipe::load(name, changes)?, data: arguments.data.clone() })
+    Ok(RecipeWithData { recipe, data })
+}
+
+/// The error of options for a folder of pictures beside a name that is none, or is that of a recipe or a data set too.
+pub(super) fn for_a_folder(options: &str, name: &str) -> anyhow::Error {
+    match Path::new(name).is_dir() {
+        true => usage(format_args!(
+            "{options} are for a folder of pictures, and `{name}` names what ships with the program; write ./{name} for the folder"
+        )),
+        false => usage(format_args!("{options} are for a folder of pictures, and `{name}` is none")),
+    }
+}
+
+/// Refuses two different seeds, of which one would count without a word.
+fn check_seed(seed: Option<u64>, set: &[String]) -> Result<()> {
+    let setting = |set: &String| {
+        let (key, value) = set.split_once('=')?;
+        (key.trim() == "train.seed").then(|| value.trim().parse::<u64>().ok())?
+    };
+    match (seed, set.iter().rev().find_map(setting)) {
+        (Some(seed), Some(other)) if seed != other => {
+            Err(usage(format_args!("--seed {seed} and --set train.seed={other} differ; give one of them")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// True if two paths lead to the same place.

@@ -9,7 +9,7 @@ use super::objective::ObjectiveSection;
 use super::sections::RecipeVariant;
 use super::selection::SelectionSection;
 use super::{Fault, Recipe, VARIANTS, numbers};
-use crate::data::settings::{Fit, JudgedBy};
+use crate::data::settings::{CentreCrop, Fit, JudgedBy};
 use crate::names::{self, slug};
 
 impl Recipe {
@@ -82,10 +82,9 @@ impl Recipe {
 
     /// Checks objective and method of a variant.
     fn check_variant(&self, variant: &RecipeVariant) -> Result<(), Fault> {
-        variant.check(self.train.iterations as u64).map_err(|reason| {
-            let section = if reason.contains("method") { "method" } else { "objective" };
-            self.of_variant(variant, section, &reason)
-        })?;
+        variant
+            .check(self.train.iterations as u64)
+            .map_err(|(section, reason)| self.of_variant(variant, section, &reason))?;
         let method = variant.method();
         if self.train.batch < method.least_batch() {
             let reason = format!(
@@ -128,8 +127,14 @@ impl Recipe {
                           take `whole`";
             return Err(Fault::new("data", "fit", reason));
         }
+        self.check_middles(side)
+    }
+
+    /// Checks that a middle of the size of the encoder's input, `side`, is taken of something larger: of images in evaluation, and
+    /// of views.
+    fn check_middles(&self, side: usize) -> Result<(), Fault> {
         let is_smaller = self.data.side.is_none_or(|larger| larger < side);
-        if self.data.centre_crop && (self.augment.size.is_none() || is_smaller) {
+        if self.data.centre_crop != CentreCrop::default() && (self.augment.size.is_none() || is_smaller) {
             let reason = format!(
                 "`data.centre_crop` needs pictures of at least {side} pixels, `data.side`, and views that are made of \
                  them, `augment.size = {side}`"
@@ -139,6 +144,22 @@ impl Recipe {
         if self.augment.centre_crop && is_smaller {
             let reason =
                 format!("`augment.centre_crop` needs pictures of at least {side} pixels, `data.side`");
+            return Err(Fault::new("augment", "centre_crop", reason));
+        }
+        let (stored, resize) = (self.data.side.unwrap_or(side), self.data.resize());
+        if resize.is_some_and(|resize| !(side..=stored).contains(&resize)) {
+            let reason = format!(
+                "`data.centre_crop` must be true, or a side from {side}, `encoder.input_size`, to {stored}, `data.side`"
+            );
+            return Err(Fault::new("data", "centre_crop", reason));
+        }
+        if self.augment.centre_crop
+            && let Some(resize) = resize.filter(|&resize| resize != stored)
+        {
+            let reason = format!(
+                "`augment.centre_crop` takes the middle of pictures of {stored} pixels, `data.side`, and evaluation that of \
+                 {resize}, `data.centre_crop`; make both the same"
+            );
             return Err(Fault::new("augment", "centre_crop", reason));
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use simile_core::error::without_types;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -40,7 +41,7 @@ pub(crate) fn reword(message: &str) -> String {
         let known: Vec<&str> = known.filter(|name| *name != FORMER_VARIANTS).collect();
         return format!("unknown {kind} `{word}`{}", suggestion(word, &known));
     }
-    message.replace("missing field", "missing key").trim_end().to_owned()
+    without_types(&message.replace("missing field", "missing key")).trim_end().to_owned()
 }
 
 const UNKNOWN_KEY: &str = "unknown field `";
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!(reword("missing field `name`"), "missing key `name`");
         assert_eq!(
             reword("invalid type: string \"x\", expected f64"),
-            "invalid type: string \"x\", expected f64"
+            "invalid type: string \"x\", expected a number"
         );
     }
 

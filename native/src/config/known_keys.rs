@@ -88,9 +88,9 @@ fn expected_in(reason: &str) -> Option<&'static str> {
     }
     let (_, expected) = reason.split_once("invalid type: map, expected ")?;
     Some(match expected {
-        "a boolean" => "boolean",
-        "usize" | "u64" | "u32" | "i64" => "integer",
-        "f64" | "f32" => "number",
+        "true or false" => "boolean",
+        _ if expected.starts_with("an integer") => "integer",
+        "a number" => "number",
         "a string" | "path string" => "string",
         _ if expected.starts_with("a sequence") || expected.starts_with("an array") => "array",
         _ => return None,

@@ -71,7 +71,7 @@ pub(crate) struct HeadSection {
     /// Width of the hidden layer; the embedding size if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hidden: Option<usize>,
-    /// Width of the output.
+    /// Width of the projections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<usize>,
 }
@@ -111,8 +111,8 @@ impl TrainSection {
         }
     }
 
-    /// True if an epoch of so many images ends with its last full batch. A batch of more than all images is all of them,
-    /// in every step.
+    /// True if an epoch of so many images ends with its last full batch; otherwise a last batch of a single image alone is left out.
+    /// A batch of more than all images is all of them, in every step.
     pub(crate) fn drops_last(&self, batch: usize, images: usize) -> bool {
         self.drop_last.unwrap_or(false) && batch <= images
     }
@@ -149,16 +149,15 @@ impl TrainSection {
 }
 
 impl HeadSection {
-    /// The head of a network with that number of `scores`; without it, one for projections.
+    /// The head of a network with that number of `scores`; without it, one for projections. The width that a recipe names is that of
+    /// projections: it serves all variants, and scores are as many as there are classes.
     pub(crate) fn of(&self, scores: Option<usize>) -> HeadConfig {
-        let default = match scores {
-            Some(output) => HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
-            None => HeadConfig::default(),
-        };
+        let default = HeadConfig::default();
+        let kind = if scores.is_some() { HeadKind::Linear } else { default.kind };
         HeadConfig {
-            kind: self.kind.unwrap_or(default.kind),
+            kind: self.kind.unwrap_or(kind),
             hidden: self.hidden,
-            output: self.output.unwrap_or(default.output),
+            output: scores.or(self.output).unwrap_or(default.output),
         }
     }
 }
@@ -186,15 +185,19 @@ impl RecipeVariant {
     /// Checks that the method can train the objective over a run of `steps`.
     ///
     /// # Errors
-    /// A setting is unknown, out of range, or incompatible with another.
-    pub(super) fn check(&self, steps: u64) -> Result<(), String> {
-        let objective = self.objective.config()?;
+    /// A setting is unknown, out of range, or incompatible with another: the section that holds it, `objective` or `method`, and the
+    /// reason.
+    pub(super) fn check(&self, steps: u64) -> Result<(), (&'static str, String)> {
+        let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
         self.method().check(&objective, steps).map_err(|error| match error {
             Error::Unknown { kind, name, known } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                format!("unknown {kind} `{name}`{}", suggestion(&name, &known))
+                ("objective", format!("unknown {kind} `{name}`{}", suggestion(&name, &known)))
             }
-            error => reword(&error.to_string()),
+            Error::Parameter { ref name, .. } if name.starts_with("method.") => {
+                ("method", reword(&error.to_string()))
+            }
+            error => ("objective", reword(&error.to_string())),
         })
     }
 }

@@ -69,6 +69,29 @@ fn an_unknown_key_names_its_line_and_the_nearest() {
     assert!(text.contains("did you mean `train`?"), "{text}");
 }
 
+/// A word of the message does not tell the section: it may be part of a name.
+#[test]
+fn a_fault_of_an_objective_is_placed_there_although_there_is_a_method() {
+    let with_method = SMALL.replace("\n[data]", "\n[method]\nname = \"single\"\n\n[data]");
+    let message = |before: &str, after: &str| {
+        let text = usage_error(load(&with_method.replace(before, after), &[]));
+        assert_eq!(text.matches(", line ").count(), 1, "{text}");
+        text
+    };
+    for name in ["max-margin", "nt-method", "nt-xnt"] {
+        let text = message("\"fair-cclk\"\ntemperature = 0.5", &format!("\"{name}\""));
+        assert!(text.contains("line 15") && text.contains(name), "{text}");
+    }
+    let text = message("temperature = 0.5", "variant = \"method-x\"");
+    assert!(text.contains("line 16") && text.contains("method-x"), "{text}");
+    let text = message("\"single\"", "\"byol\"");
+    assert!(text.contains("line 3") && text.contains("byol"), "{text}");
+    let second = "[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n\n[[variant]]\nname = \"b\"\n\
+                  objective = { name = \"max-margin\" }\n";
+    let text = message("[objective]\nname = \"fair-cclk\"\ntemperature = 0.5\n", second);
+    assert!(text.contains("line 20") && text.contains("variant `b`"), "{text}");
+}
+
 /// They became infinite in `f32`, so that the run ended with a loss that is no number, and without a line.
 #[test]
 fn a_rate_and_a_decay_that_no_f32_is_as_large_as_name_their_line() {
@@ -546,6 +569,33 @@ fn a_middle_is_taken_of_something_larger() {
     assert!(text.contains("augment.centre_crop") && text.contains("32"), "{text}");
     let text = usage_error(load(SMALL, &["data.centre_crop=true"]));
     assert!(text.contains("centre_crop"), "{text}");
+}
+
+/// Pictures may be kept larger than evaluation sees them, so that crops are taken of more pixels.
+#[test]
+fn evaluation_may_take_the_middle_of_less_than_is_kept() {
+    let rest = &SMALL[SMALL.find("[train]").unwrap()..];
+    let text = format!(
+        "[data]\ndataset = \"folders\"\nside = 100\ncentre_crop = 40\n\n[augment]\nsize = 32\n{rest}"
+    );
+    let recipe = load(&text, &[]).unwrap();
+    assert_eq!((recipe.data.side, recipe.data.resize()), (Some(100), Some(40)));
+    assert_eq!(Recipe::resolved(&recipe.to_toml().unwrap(), Path::new("recipe.toml")).unwrap(), recipe);
+    let json = serde_json::to_value(&recipe).unwrap();
+    assert_eq!(json["data"]["centre_crop"], 40);
+    assert_eq!(serde_json::from_value::<Recipe>(json).unwrap().data, recipe.data, "a checkpoint has it so");
+    let of_stored = load(&text, &["data.centre_crop=true"]).unwrap();
+    assert_eq!(of_stored.data.resize(), Some(100), "as recipes of former programs mean it");
+    assert_eq!(load(&text, &["data.centre_crop=false"]).unwrap().data.resize(), None);
+    for (set, reason) in [
+        ("data.centre_crop=31", "from 32"),
+        ("data.centre_crop=101", "to 100"),
+        ("data.centre_crop=\"yes\"", "true, false, or the side"),
+        ("augment={ size = 32, centre_crop = true }", "make both the same"),
+    ] {
+        let text = usage_error(load(&text, &[set]));
+        assert!(text.contains("centre_crop") && text.contains(reason), "{set}: {text}");
+    }
 }
 
 #[test]

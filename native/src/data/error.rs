@@ -11,6 +11,13 @@ pub(crate) enum DataError {
     NotAFolder(PathBuf),
     #[error("{} lacks {}; put them there, or name another folder with --data", folder.display(), missing.join(", "))]
     Missing { folder: PathBuf, missing: Vec<String> },
+    #[error(
+        "{} lacks {}, a part of the training images; put them there, or train on no more images than there are with \
+         data.train",
+        folder.display(),
+        missing.join(", ")
+    )]
+    Part { folder: PathBuf, missing: Vec<String> },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} is truncated or corrupt ({source}); get it again", path.display())]

@@ -26,11 +26,28 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
 pub(crate) fn unread(section: &DataSection, error: DataError) -> anyhow::Error {
     let about = section.dataset.about();
     match error {
-        DataError::Missing { .. } if about.is_published() => {
+        DataError::Missing { .. } | DataError::Part { .. } if about.is_published() => {
             anyhow::anyhow!("{error} ({})", how_to_get(about))
         }
         error => error.into(),
     }
+}
+
+/// Refuses a part of a data set, unless the recipe asks for no more than its `images`: a run on it would pass for one on
+/// all of them.
+///
+/// # Errors
+/// Names the training files that are absent.
+pub(crate) fn check_whole(
+    section: &DataSection,
+    folder: &Path,
+    images: usize,
+    absent: Vec<String>,
+) -> anyhow::Result<()> {
+    if absent.is_empty() || section.train.is_some_and(|asked| asked <= images) {
+        return Ok(());
+    }
+    Err(unread(section, DataError::Part { folder: folder.into(), missing: absent }))
 }
 
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
@@ -54,7 +71,16 @@ pub(crate) fn catalogue(section: &DataSection, folder: &Path) -> Result<Catalogu
 fn find(section: &DataSection, folder: &Path) -> Result<()> {
     let annotations = match section.dataset.kind() {
         Kind::Drawn(_) => return Ok(()),
-        Kind::Arrays(set) => return set.find(folder),
+        Kind::Arrays(set) => {
+            set.find(folder)?;
+            // How many images there are is known once they are read, and `check_whole` compares it with `data.train`.
+            let missing = if section.train.is_none() { set.absent(folder)? } else { Vec::new() };
+            return if missing.is_empty() {
+                Ok(())
+            } else {
+                Err(DataError::Part { folder: folder.into(), missing })
+            };
+        }
         Kind::Pictures(set) => set.annotations(&section.options(), folder)?,
     };
     if let Some(first) = annotations.catalogue.files.first().map(|file| annotations.root.join(file))
@@ -115,5 +141,27 @@ mod tests {
         assert!(!said("table").contains("simile data"), "pictures of one's own");
         let text = missing_files(&section("utkface"), None).unwrap();
         assert!(text.contains("--data DIR") && text.contains("simile data list utkface"), "{text}");
+    }
+
+    #[test]
+    fn a_part_of_the_training_files_is_used_only_for_as_many_images_as_it_has() {
+        let place = tempfile::tempdir().unwrap();
+        for file in ["data_batch_1.bin", "test_batch.bin", "batches.meta.txt"] {
+            std::fs::write(place.path().join(file), "").unwrap();
+        }
+        let mut section = DataSection::of(DatasetName::find("cifar-10").unwrap());
+        let of = |section: &DataSection| missing_files(section, Some(place.path()));
+        let text = of(&section).unwrap();
+        assert!(text.contains("lacks data_batch_2.bin") && text.contains("data.train"), "{text}");
+        let absent = || vec![String::from("data_batch_2.bin")];
+        let check = |section: &DataSection| check_whole(section, place.path(), 10_000, absent());
+        assert!(check(&section).unwrap_err().to_string().contains("simile data fetch cifar-10"));
+        section.train = Some(10_001);
+        assert!(check(&section).unwrap_err().to_string().contains("data_batch_2.bin"));
+        section.train = Some(10_000);
+        assert_eq!(of(&section), None);
+        check(&section).unwrap();
+        section.train = None;
+        check_whole(&section, place.path(), 50_000, Vec::new()).unwrap();
     }
 }

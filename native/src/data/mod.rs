@@ -26,7 +26,7 @@ pub(crate) use check::check;
 pub(crate) use error::DataError;
 pub(crate) use fetch::{Fetched, fetch};
 pub(crate) use files::numbers::check_memory;
-pub(crate) use missing::{catalogue, is_part, missing_files, unread};
+pub(crate) use missing::{catalogue, check_whole, is_part, missing_files, unread};
 pub(crate) use name::DatasetName;
 pub(crate) use pictures::annotations::Annotations;
 pub(crate) use pictures::cache::Cache;

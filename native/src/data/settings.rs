@@ -62,6 +62,25 @@ impl Fit {
     }
 }
 
+/// `data.centre_crop`: the middle of a picture that evaluation sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`centre_crop` is true, false, or the side in pixels to which evaluation resizes a picture before it takes its middle"
+)]
+pub(crate) enum CentreCrop {
+    /// True for the middle of a picture of `data.side`; false for all of it, resized.
+    OfStored(bool),
+    /// The middle of a picture that is resized to this side.
+    Of(usize),
+}
+
+impl Default for CentreCrop {
+    fn default() -> Self {
+        Self::OfStored(false)
+    }
+}
+
 /// The part on which a representation is evaluated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -96,6 +96,14 @@ pub(crate) trait ArrayFiles: Sync {
     /// Names every file that is missing.
     fn find(&self, folder: &Path) -> Result<()>;
 
+    /// The training files that are not in a usable folder, which then holds a part of the data set; none is opened.
+    ///
+    /// # Errors
+    /// If `folder` is not a folder.
+    fn absent(&self, _folder: &Path) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Reads both splits.
     ///
     /// # Errors
@@ -124,8 +132,8 @@ pub(crate) trait ArrayFiles: Sync {
 pub(crate) struct Arrays {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
-    /// Notes on absent parts of a usable data set.
-    pub(crate) notes: Vec<String>,
+    /// The training files that are not there, of a usable data set.
+    pub(crate) absent: Vec<String>,
 }
 
 /// The options for the final images of a split.

@@ -119,6 +119,7 @@ impl Contents {
                 .ok_or_else(|| wrong(without_files(wishes.csv)))?,
         };
         let label = match wishes.label {
+            Some(label) if label == file => return Err(wrong(no_class(label))),
             Some(label) => header
                 .iter()
                 .find(|name| *name == label)
@@ -223,6 +224,11 @@ impl Contents {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// The reason against the column of the files as the class: each class would have one picture.
+fn no_class(column: &str) -> String {
+    format!("`{column}` is the file of a picture, which can be no class; name another column with --label")
 }
 
 /// The fault of a table in which no column names files. One that the user did not name may be about something else.

@@ -244,6 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn the_file_of_a_picture_is_no_class() {
+        let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
+        let wishes = Wishes { label: Some("file"), ..Wishes::default() };
+        let error = Draft::new(folder.path(), wishes, false).unwrap_err().to_string();
+        assert!(error.contains("`file` is the file of a picture, which can be no class"), "{error}");
+    }
+
+    #[test]
     fn columns_of_any_letters_have_variants_of_their_own() {
         let folder = scans("病院,年齢,a/b,a-b", ["x,y,x,y", "y,x,x,y", "x,x,y,x", "y,y,y,x"]);
         let (_, recipe) = drafted(folder.path(), &["病院", "年齢"], &["a/b", "a-b"]);

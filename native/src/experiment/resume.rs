@@ -10,7 +10,7 @@ use crate::console::line;
 use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
-use crate::experiment::preflight::metric_names;
+use crate::experiment::preflight::{metric_names, renew_for_length};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
@@ -61,6 +61,8 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     state.drop_outdated(&folder);
     let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
     if is_longer {
+        let before = state.recipe(&folder)?;
+        renew_for_length(&mut state.warnings, &before, &recipe);
         state.extend(&folder, &recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));

@@ -25,6 +25,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
+use crate::run_folder::hits::KeptHits;
 use crate::run_folder::record::{RunResult, VariantResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
@@ -155,9 +156,10 @@ fn run_variant(
     let chosen = best.as_ref().unwrap_or(&last);
 
     let untrained = untrained::measured(session)?;
-    let condition = &session.recipe.probe.condition;
+    let untrained_hits = session.state.untrained_hits.read();
     let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
-    if let Some(warning) = untrained::was_better(&untrained, &evaluation.metrics, condition) {
+    let before_and_after = [(&untrained.metrics, &untrained_hits), (&evaluation.metrics, &evaluation.hits)];
+    if let Some(warning) = untrained::was_better(before_and_after, session.splits.test.subjects.as_deref()) {
         line(format_args!("warning: {}: {warning}", variant.name));
         warnings.push(warning);
     }
@@ -217,10 +219,10 @@ fn measured(
 /// are known. The hits of the first one are kept for this.
 fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
     if at == 0 {
-        session.state.keep_hits(hits);
+        session.state.hits = KeptHits::of(hits);
         return BTreeMap::new();
     }
-    let first = session.state.hits();
+    let first = session.state.hits.read();
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
     let subjects = session.splits.test.subjects.as_deref();
     both.map(|(metric, own, first)| (metric.clone(), p_value(own, first, subjects))).collect()

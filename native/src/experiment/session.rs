@@ -60,7 +60,7 @@ impl Session {
     ) -> Result<Self> {
         let place = begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
         let log = MetricsLog::open(&folder, state.metrics)?;
-        state.device = devices.to_string();
+        state.change_device(devices.to_string());
         let (started, seconds_before) = (Instant::now(), state.seconds);
         let writer = None;
         Ok(Self {
@@ -92,8 +92,8 @@ impl Session {
         dataset: &Dataset,
         normalisation: &'n Normalisation,
     ) -> PreparedImages<'n> {
-        let sides = (self.recipe.encoder.config.input_size, self.recipe.data.resize());
-        PreparedImages::new(&dataset.images, sides, normalisation, &self.devices.first.device)
+        let shape = (&self.recipe.encoder.config, self.recipe.data.resize());
+        PreparedImages::new(&dataset.images, shape, normalisation, &self.devices.first.device)
     }
 
     /// The metadata of a model file of the variant at `at`.

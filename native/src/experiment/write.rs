@@ -17,7 +17,7 @@ use crate::experiment::train::selection::{self, Candidate};
 use crate::report::{RunRecord, page, verdict};
 use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
 use crate::run_folder::model::variant_file;
-use crate::run_folder::record::{Measurement, RunResult, SmokeTest};
+use crate::run_folder::record::{Measurement, RunResult, SmokeTest, devices_in_words};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -71,15 +71,24 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     let Recipe { data, probe, .. } = &session.recipe;
     let objectives = probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
     format!(
-        "{}, fitted to {} training images and measured on {} {} images{}; {}{}",
+        "{}, fitted to {} training images and measured on {} {} images{}; {}{}{}",
         in_words(probe, Probe::Linear, train.len()),
         train.len(),
         test.len(),
         data.evaluation_split(),
         objectives.collect::<String>(),
         selection::in_words(session, at, iteration),
-        longer(&session.state.extended_at)
+        longer(&session.state.extended_at),
+        moved(&session.state)
     )
+}
+
+/// The devices of a run that changed them, in words; empty if it did not.
+fn moved(RunState { earlier_devices, device, .. }: &RunState) -> String {
+    match earlier_devices.is_empty() {
+        true => String::new(),
+        false => format!("; the run was on {}", devices_in_words(earlier_devices, device)),
+    }
 }
 
 /// The lengths that a run was planned for before it was made longer, in words; empty if it was not.
@@ -147,6 +156,7 @@ pub(super) fn result_and_report(
         date: state.done(folder)?,
         command: state.command.clone(),
         extended_at: state.extended_at.clone(),
+        earlier_devices: state.earlier_devices.clone(),
         images: state.images,
         picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digest()).flatten(),
     };

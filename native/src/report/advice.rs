@@ -23,8 +23,31 @@ pub(super) enum Leak {
     Unlearnt,
     /// The variant reveals as much as the first one.
     Unmoved,
-    /// The variant reveals more than the first one: by this share of the images, or this R².
-    Rose { by: f64, is_share: bool },
+    /// The variant reveals more than the first one.
+    Rose { by: f64, unit: Unit },
+}
+
+/// The unit of a leak.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Unit {
+    /// The share of the images whose value is named.
+    Images,
+    /// The area under the ROC curve.
+    Area,
+    RSquared,
+}
+
+impl Unit {
+    /// A difference in words. Of a rare value it may be less than a point.
+    fn difference(self, by: f64) -> String {
+        let digits = if by < 0.01 { 1 } else { 0 };
+        let points = by * 100.0;
+        match self {
+            Self::Images => format!("{points:.digits$} points"),
+            Self::Area => format!("{points:.digits$} points of ROC-AUC"),
+            Self::RSquared => format!("an R² of {by:.2}"),
+        }
+    }
 }
 
 /// The state of a variant that should hide an attribute.
@@ -60,10 +83,7 @@ pub(super) fn advice(
             )];
         }
         Leak::Unmoved => "as before".to_owned(),
-        Leak::Rose { by, is_share: true } => {
-            format!("more than in the first variant, by {:.0} points", by * 100.0)
-        }
-        Leak::Rose { by, .. } => format!("more than in the first variant, by an R² of {by:.2}"),
+        Leak::Rose { by, unit } => format!("more than in the first variant, by {}", unit.difference(by)),
     };
     let mut steps = of_objective(recipe, &variant, condition, state.tells_all_apart);
     steps.extend(of_training(recipe, &variant, (condition, images)));

@@ -114,7 +114,7 @@ fn subtitle(runs: &[RunRecord]) -> String {
             let images = run.result.images.map(|images| format!("{} training images", images.train));
             let day = run.result.date.split('T').next().filter(|day| !day.is_empty()).map(str::to_owned);
             let seed = Some(format!("seed {}", run.result.seed));
-            let facts = [Some(variants.join(" and ")), images, seed, Some(run.result.device.clone())];
+            let facts = [Some(variants.join(" and ")), images, seed, Some(run.result.devices())];
             let facts = facts.into_iter().chain([Some(time(run.result.seconds)), day]).flatten();
             facts.collect::<Vec<_>>().join(" · ")
         }
@@ -162,7 +162,7 @@ fn environment(run: &RunRecord) -> Markup {
     html! {
         h3 { "Environment" }
         table.facts { tbody {
-            (fact("Device", &run.result.device)) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
+            (fact("Device", run.result.devices())) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
             (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
             @if !run.result.date.is_empty() { (fact("Date", &run.result.date)) }
             @if let Some(ImageCounts { train, test, test_subjects }) = run.result.images {

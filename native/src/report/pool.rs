@@ -1,7 +1,7 @@
 //! Groups runs that repeat each other: those whose recipes are equal but for the seed.
 //!
 //! A variant of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
-//! device, version, the lengths before a run was made longer, and the digest of their picture files. With any other difference they
+//! devices, version, the lengths before a run was made longer, and the digest of their picture files. With any other difference they
 //! are two experiments, which stand side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,9 +78,9 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// The values of a metric, one a run.
-    pub(super) fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|(_, variant)| variant.metric(metric)).collect()
+    /// The names of its metrics, in each run.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = &'a str> {
+        self.runs.iter().flat_map(|(_, variant)| variant.metrics.keys().map(String::as_str))
     }
 
     /// Its differences from others, in words; empty if it is like all others but for the variant.
@@ -161,7 +161,7 @@ fn section(key: &str) -> &str {
 /// All settings that determine a run, or one of its variants, by dotted key.
 fn keys(run: &RunRecord, variant: Option<&str>) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::from([
-        ("device".to_owned(), run.result.device.clone()),
+        ("device".to_owned(), run.result.devices()),
         ("version".to_owned(), run.result.version.clone()),
     ]);
     match table(run, variant) {
@@ -212,13 +212,18 @@ mod tests {
     use super::super::testing::{diverged, run, variant};
     use super::*;
     use crate::run_folder::digest::Digest;
+    use crate::run_folder::record::EarlierDevice;
+
+    fn top1(pool: &Pool<'_>) -> Vec<f64> {
+        pool.runs.iter().filter_map(|(_, variant)| variant.metric("top1")).collect()
+    }
 
     #[test]
     fn runs_that_differ_in_the_seed_alone_are_pooled() {
         let runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
         let pooled = pools(&runs);
         assert_eq!(pooled.len(), 1);
-        assert_eq!((pooled[0].values("top1"), pooled[0].differences().as_str()), (vec![0.8, 0.9], ""));
+        assert_eq!((top1(&pooled[0]), pooled[0].differences().as_str()), (vec![0.8, 0.9], ""));
     }
 
     #[test]
@@ -261,6 +266,20 @@ mod tests {
         assert_eq!(pools(&runs).len(), 1);
     }
 
+    /// It was pooled with runs of its last device.
+    #[test]
+    fn a_run_that_changed_its_device_stands_beside_others() {
+        let mut runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
+        runs[1].result.earlier_devices =
+            vec![EarlierDevice { device: "gpu".into(), variant: "x".into(), iteration: 1 }];
+        let pooled = pools(&runs);
+        assert_eq!(
+            pooled.iter().map(Pool::differences).collect::<Vec<_>>(),
+            ["device = cpu", "device = gpu until iteration 1 of x, then cpu"]
+        );
+        assert!(RunRecord::verdict(&runs).unwrap().is_empty());
+    }
+
     #[test]
     fn a_seed_counts_once() {
         let runs = [
@@ -282,8 +301,8 @@ mod tests {
             run("b", 1, "", vec![variant("x", 0.7), variant("y", 0.9)]),
         ];
         let pooled = pools(&runs);
-        assert_eq!((pooled.len(), pooled[0].values("top1"), pooled[0].diverged.len()), (2, vec![0.7], 1));
-        assert_eq!((pooled[0].diverged[0].place.as_str(), pooled[1].values("top1")), ("a", vec![0.8, 0.9]));
+        assert_eq!((pooled.len(), top1(&pooled[0]), pooled[0].diverged.len()), (2, vec![0.7], 1));
+        assert_eq!((pooled[0].diverged[0].place.as_str(), top1(&pooled[1])), ("a", vec![0.8, 0.9]));
     }
 
     #[test]

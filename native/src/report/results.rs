@@ -11,13 +11,11 @@ use super::curves::{key, pool_curves};
 use super::parts::{time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
+use crate::metrics::leak::NONLINEAR;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{NAMED, OVER_RUNS, R2, TOP1};
+use crate::metrics::names::{CONDITION, NAMED, OVER_RUNS, R2, TOP1, is_linear_leak, over_runs};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
-
-/// Metrics of predicting a condition, with their titles.
-const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
 
 /// A column: a metric for the condition of a run. Runs with other conditions have other columns.
 struct Column {
@@ -44,10 +42,10 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
 }
 
 impl Column {
-    /// Its value among the metrics of a run with a condition, if the column is for that condition.
+    /// Its value among the metrics of a run with a condition. An attribute may be the condition of one run, and a further one of another.
     fn of(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> Option<f64> {
-        let is_mine = MetricFormat::of(&self.metric, condition).title == self.format.title;
-        metrics.get(&self.metric).copied().filter(|_| is_mine)
+        let is_mine = |metric: &str| MetricFormat::of(metric, condition).title == self.format.title;
+        metrics.iter().find(|(metric, _)| is_mine(metric)).map(|(_, value)| *value)
     }
 
     fn number(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> String {
@@ -190,13 +188,13 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
 /// The penalties of a variant's probes, in words.
 fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String> {
     let one = |(name, fit): (&String, &ProbeFit)| {
-        let name = match name.strip_suffix("_nonlinear") {
-            Some(_) if fit.random_features == 0 => {
-                return format!("random features find no more of the {condition}");
+        let of = |target: &str| if target == CONDITION { condition.to_owned() } else { target.to_owned() };
+        let name = match name.strip_suffix(NONLINEAR) {
+            Some(target) if fit.random_features == 0 => {
+                return format!("random features find no more of {} on held-out training images", of(target));
             }
-            Some(_) => format!("{condition} with {} random features", fit.random_features),
-            None if name == "condition" => condition.to_owned(),
-            None => name.clone(),
+            Some(target) => format!("{} with {} random features", of(target), fit.random_features),
+            None => of(name),
         };
         let chosen = match fit.held_out {
             0 => String::new(),
@@ -257,14 +255,13 @@ fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
 /// A column, and for each pool the comparison of its runs with those of the first one.
 type Compared<'a> = (&'a Column, Vec<Option<TwoSampleTest>>);
 
-/// The comparisons by accuracy and by each leak, where some runs have a spread.
+/// The comparisons by accuracy and by each leak that a linear probe finds, where some runs have a spread.
 ///
 /// # Errors
 /// If a metric is not finite.
 fn compared<'a>(shown: &'a [Column], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
     let mut compared = Vec::new();
-    let is_leak = |column: &Column| LEAKS.iter().any(|(metric, _)| *metric == column.metric);
-    for column in shown.iter().filter(|column| column.metric == TOP1 || is_leak(column)) {
+    for column in shown.iter().filter(|column| column.metric == TOP1 || is_linear_leak(&column.metric)) {
         let values = |pool: &Pool<'_>| -> Vec<f64> {
             let runs = pool.runs.iter();
             let measured = runs.filter_map(|(_, variant)| column.of(pool.condition, &variant.metrics));
@@ -282,10 +279,10 @@ fn compared<'a>(shown: &'a [Column], pools: &[Pool<'_>]) -> Result<Vec<Compared<
 
 /// Mean and deviation of each variant over the runs that are equal but for the seed.
 fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
-    let shown = columns(pools.iter().flat_map(|pool| {
-        let metrics = OVER_RUNS.into_iter();
-        metrics.filter(|metric| !pool.values(metric).is_empty()).map(|metric| (metric, pool.condition))
-    }));
+    let measured = pools
+        .iter()
+        .flat_map(|pool| over_runs(pool.metrics()).into_iter().map(|metric| (metric, pool.condition)));
+    let shown = columns(measured);
     let mean_std = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
         let values: Vec<f64> = runs.iter().filter_map(|metrics| column.of(condition, metrics)).collect();
         column.format.mean_std(MeanStd::of(&values))
@@ -366,24 +363,28 @@ fn not_counted(pools: &[Pool<'_>], differ: bool) -> Markup {
     }
 }
 
-/// Accuracy against leak, a chart for each condition.
+/// Accuracy against leak, a chart for each attribute.
 fn trade_offs(pools: &[Pool<'_>]) -> Result<Vec<Markup>> {
-    let mut conditions: Vec<&str> = pools.iter().map(|pool| pool.condition).collect();
-    conditions.sort_unstable();
-    conditions.dedup();
+    let leaks = columns(pools.iter().flat_map(|pool| {
+        pool.metrics().filter(|metric| is_linear_leak(metric)).map(|metric| (metric, pool.condition))
+    }));
     let mut figures = Vec::new();
-    for condition in conditions {
-        let of_condition = || pools.iter().enumerate().filter(move |(_, pool)| pool.condition == condition);
-        let measured = |metric: &str| of_condition().any(|(_, pool)| !pool.values(metric).is_empty());
-        let Some((leak, title)) = LEAKS.iter().find(|(metric, _)| measured(metric)) else { continue };
-        let both =
-            |variant: &VariantResult, ink| Some((variant.metric(leak)?, variant.metric(TOP1)? * 100.0, ink));
-        let points: Vec<(f64, f64, usize)> = of_condition()
-            .flat_map(|(ink, pool)| pool.runs.iter().filter_map(move |(_, variant)| both(variant, ink)))
-            .collect();
+    for column in leaks {
+        let of_pool = |(ink, pool): (usize, &Pool<'_>)| -> Vec<(f64, f64, usize)> {
+            let both = |variant: &VariantResult| {
+                let leak = column.of(pool.condition, &variant.metrics)?;
+                Some((leak, variant.metric(TOP1)? * 100.0, ink))
+            };
+            pool.runs.iter().filter_map(|(_, variant)| both(variant)).collect()
+        };
+        let points: Vec<(f64, f64, usize)> = pools.iter().enumerate().flat_map(of_pool).collect();
         if points.len() > 1 {
+            // The axis is a fraction of 1.
+            let title = column.format.title.as_str();
+            let title =
+                title.strip_suffix(" %").map_or_else(|| title.to_owned(), |leak| format!("{leak}, accuracy"));
             figures.push(html! { figure {
-                (PreEscaped(trade_off(&format!("{title} of the {condition}"), &points)?))
+                (PreEscaped(trade_off(&title, &points)?))
                 figcaption { b { "Accuracy against leak," } " one point a run. Up and left is better." }
             } });
         }
@@ -453,6 +454,50 @@ mod tests {
         assert!(over.contains("-0.500 ["), "{over}");
         let place = |title: &str| over.find(&format!("<th>{title}</th>")).unwrap();
         assert!(place("Leak of colour, R²") < place("Leak of colour, R², non-linear probe"));
+    }
+
+    #[test]
+    fn a_further_attribute_has_its_means_its_test_and_its_chart() {
+        let of = |name: &str, r2: f64, half: f64| {
+            let nonlinear = ("half_top1_nonlinear", half + 0.125);
+            with(name, &[(R2, r2), ("half_top1", half), nonlinear, ("half_worst_group", 0.5)])
+        };
+        let seed = |seed: u64, half: f64| {
+            run("a", seed, "probe.condition=age", vec![of("x", 0.5, half), of("y", 0.4, half - 0.5)])
+        };
+        let runs = [seed(0, 0.75), seed(1, 0.80)];
+        let over = comparison(&runs).unwrap().into_string();
+        let (means, against) = over.split_once("<th>Against the first</th>").unwrap();
+        let linear = "<th>Leak of half %</th>";
+        assert!(means.contains(linear) && means.contains("77.50 ± 3.54"), "{over}");
+        assert!(means.contains("<th>Leak of half %, non-linear probe</th>"), "{over}");
+        assert!(!means.contains("Worst group by half"), "{over}");
+        assert!(against.contains(linear) && against.contains("-50.00 ["), "{over}");
+        assert_eq!(over.matches("Accuracy against leak").count(), 2);
+        assert!(over.contains("Leak of half, accuracy") && over.contains("Leak of age, R²"), "{over}");
+    }
+
+    #[test]
+    fn an_attribute_of_two_runs_has_one_column_whichever_comes_first() {
+        let first = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
+        let further = run("b", 0, "probe.condition=hospital", vec![with("x", &[("age_r2", 0.75)])]);
+        let html = table(&[first, further]).into_string();
+        assert_eq!(html.matches("Leak of age, R²").count(), 1, "{html}");
+        assert!(html.contains("0.250") && html.contains("0.750"), "{html}");
+    }
+
+    #[test]
+    fn random_features_are_said_for_each_attribute_and_doubted_on_held_out_images_alone() {
+        let fit = |random_features: usize| ProbeFit { ridge: 0.1, held_out: 80, random_features };
+        let fits = [("condition", fit(0)), ("condition_nonlinear", fit(0)), ("half_nonlinear", fit(512))];
+        let words = ridges(&fits.map(|(name, fit)| (name.to_owned(), fit)).into(), "coin").unwrap();
+        for part in [
+            "coin 1e-1 (by 80 held-out training images)",
+            "random features find no more of coin on held-out training images",
+            "half with 512 random features 1e-1",
+        ] {
+            assert!(words.contains(part), "{words}");
+        }
     }
 
     #[test]

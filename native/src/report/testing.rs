@@ -71,6 +71,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult
             date: String::new(),
             command: String::new(),
             extended_at: Vec::new(),
+            earlier_devices: Vec::new(),
             images: None,
             picture_files: None,
         },

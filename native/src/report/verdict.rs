@@ -5,18 +5,29 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::advice::{Leak, State, advice};
+use super::advice::{Leak, State, Unit, advice};
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
+use crate::metrics::leak::{AREA, LINEAR, NONLINEAR, amount, area_of, linear, of_variable, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1, prefix_of, with_prefix};
+use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::record::{RunResult, VariantResult};
 
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
-/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate.
+/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate. A difference is noticeable as well if it
+/// is this part of the range above the base rate, which is small for the accuracy of a rare value.
 const MOVED: f64 = 0.1;
+/// The leaks by which a variant is judged, with the end of their names: the one in the sentence on it comes first.
+const LEAKS: [(&str, &str, Unit); 6] = [
+    (NAMED, "", Unit::Images),
+    (R2, "", Unit::RSquared),
+    (NAMED, NONLINEAR, Unit::Images),
+    (R2, NONLINEAR, Unit::RSquared),
+    (AREA, "", Unit::Area),
+    (AREA, NONLINEAR, Unit::Area),
+];
 
 /// The verdict in sentences, the most important one first. The numbers of a variant that diverged are those of a network before
 /// that, and are not counted.
@@ -34,7 +45,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     let untrained: Vec<&BTreeMap<String, f64>> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
-    let references = References { untrained, base, condition: &first.condition };
+    let samples = first.images.map(|images| images.test_subjects.unwrap_or(images.test));
+    let references = References { untrained, base, condition: &first.condition, samples };
     let mut sentences = references.sentences(&variants)?;
     let counted = !sentences.is_empty();
     sentences.extend(diverged(runs));
@@ -77,7 +89,7 @@ impl<'a> Variant<'a> {
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
         let is_measured = |own: &String| {
-            let names = [NAMED, R2].map(|metric| of_variable(metric, own, probed));
+            let names = LINEAR.map(|metric| of_variable(metric, own, probed));
             metrics.iter().any(|metrics| names.iter().any(|name| metrics.contains_key(name)))
         };
         let own = objective.and_then(|objective| objective.condition()).filter(is_measured);
@@ -85,11 +97,6 @@ impl<'a> Variant<'a> {
         let attribute = own.unwrap_or_else(|| probed.to_owned());
         Self { name, attribute, keeps, metrics, tells_all_apart, paired }
     }
-}
-
-/// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
-fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
-    if variable == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(variable)) }
 }
 
 /// The variants that diverged, with their seeds if there are several.
@@ -142,6 +149,31 @@ struct References<'a> {
     untrained: Vec<&'a BTreeMap<String, f64>>,
     base: Vec<&'a BTreeMap<String, f64>>,
     condition: &'a str,
+    /// The test images, or their subjects where these are known, if a run says how many.
+    samples: Option<usize>,
+}
+
+/// What chance has of a metric of a leak.
+struct Chance {
+    base: f64,
+    /// The least difference from it, or between two variants, that counts.
+    noticeable: f64,
+}
+
+impl Chance {
+    fn is_little(&self, leak: f64) -> bool {
+        leak - self.base < 2.0 * self.noticeable
+    }
+}
+
+/// What a probe finds of the attribute of a variant.
+struct Found {
+    metric: String,
+    unit: Unit,
+    /// In the first variant.
+    before: f64,
+    after: f64,
+    chance: Chance,
 }
 
 /// A number of a metric in several runs.
@@ -153,10 +185,9 @@ fn mean(values: &[f64]) -> Option<f64> {
     MeanStd::of(values).map(|mean_std| mean_std.mean)
 }
 
-/// The mean amount of a leak. A probe with an R² below 0, which the mean alone has, finds as little as one with 0.
+/// The mean amount of a leak.
 fn mean_leak(runs: &[&BTreeMap<String, f64>], metric: &str) -> Option<f64> {
-    let least = if metric.contains(R_SQUARED) { 0.0 } else { f64::NEG_INFINITY };
-    mean(&values(runs, metric).iter().map(|value| value.max(least)).collect::<Vec<_>>())
+    mean(&values(runs, metric).iter().map(|value| amount(metric, *value)).collect::<Vec<_>>())
 }
 
 impl References<'_> {
@@ -207,7 +238,7 @@ impl References<'_> {
         let paired = variant.paired.filter(|_| plain.is_some());
         let mut parts = Vec::new();
         let attribute = variant.attribute.as_str();
-        let of_leak = [NAMED, R2].map(|metric| of_variable(metric, attribute, self.condition));
+        let of_leak = LINEAR.map(|metric| of_variable(metric, attribute, self.condition));
         if !attribute.is_empty() && of_leak.iter().all(|metric| values(runs, metric).is_empty()) {
             parts.push(format!("how much of {attribute} leaks could not be measured"));
         }
@@ -236,44 +267,104 @@ impl References<'_> {
                 beside.push(p_in_words(test.p_value));
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
-            let nonlinear = format!("{metric}_nonlinear");
+            let nonlinear = format!("{metric}{NONLINEAR}");
             if let (Some(nonlinear_mean), Some(linear)) =
                 (mean_leak(runs, &nonlinear), mean_leak(runs, metric))
                 && nonlinear_mean > linear + NOTICEABLE
             {
                 beside.push(format!("a non-linear probe finds {}{unit}", write(&values(runs, &nonlinear))));
             }
+            beside.extend(self.area(plain, runs, metric));
             let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
             parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_variant)));
         }
         Ok(parts.join("; ") + ".")
     }
 
-    /// The state of the leak of a variant, if it did not fall beside that of another one.
+    /// The area under the ROC curve, where it alone says that an attribute leaks: the accuracy of a rare value can be that of chance
+    /// though the value is known.
+    fn area(
+        &self,
+        plain: Option<&[&BTreeMap<String, f64>]>,
+        runs: &[&BTreeMap<String, f64>],
+        share: &str,
+    ) -> Option<String> {
+        let area = area_of(share)?;
+        let reveals = |metric: &str| {
+            let chance = self.chance(metric);
+            let mut leaks =
+                [plain, Some(runs)].into_iter().flatten().filter_map(|runs| mean_leak(runs, metric));
+            leaks.any(|leak| !chance.is_little(leak))
+        };
+        let after = values(runs, &area);
+        if after.is_empty() || reveals(share) || !reveals(&area) {
+            return None;
+        }
+        let before = plain.map(|plain| values(plain, &area)).filter(|before| !before.is_empty());
+        let arrow = before.map(|before| format!("{} → ", written(&before, true))).unwrap_or_default();
+        Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, true)))
+    }
+
+    /// The state of the leak of a variant, if it did not fall beside that of another one. Of the metrics of the leak the first that finds
+    /// something decides: only if none does, there is little to hide.
     fn leak_left(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Option<Leak> {
-        let of_attribute = |metric| of_variable(metric, &variant.attribute, self.condition);
-        let metric = [NAMED, R2].map(of_attribute);
-        let metric = metric.iter().find(|metric| !values(&variant.metrics, metric).is_empty())?;
-        let (before, after) = (mean_leak(plain, metric)?, mean_leak(&variant.metrics, metric)?);
-        let base = mean_leak(&self.base, metric).unwrap_or(0.0);
-        let is_little = |leak: f64| leak - base < 2.0 * NOTICEABLE;
-        let moved = NOTICEABLE.max(MOVED * (before - base));
+        let found = self.found(plain, variant);
+        if found.is_empty() {
+            return None;
+        }
+        let nothing_before = found.iter().all(|one| one.chance.is_little(one.before));
+        if nothing_before && self.learnt_nothing(plain, &found) {
+            return Some(Leak::Unlearnt);
+        }
+        let is_little = |one: &&Found| one.chance.is_little(one.before) && one.chance.is_little(one.after);
+        let Some(Found { unit, before, after, chance, .. }) = found.iter().find(|one| !is_little(one)) else {
+            return Some(Leak::Little);
+        };
+        let moved = chance.noticeable.max(MOVED * (before - chance.base));
         match after - before {
-            _ if is_little(before) && self.learnt_nothing(plain, metric) => Some(Leak::Unlearnt),
-            _ if is_little(before) && is_little(after) => Some(Leak::Little),
-            rose if rose >= moved => Some(Leak::Rose { by: rose, is_share: !metric.ends_with(R_SQUARED) }),
+            rose if rose >= moved => Some(Leak::Rose { by: rose, unit: *unit }),
             rose if -rose < moved => Some(Leak::Unmoved),
             _ => None,
         }
     }
 
-    /// True if a variant names the class no better than chance, and the untrained network reveals what the metric measures.
-    fn learnt_nothing(&self, plain: &[&BTreeMap<String, f64>], metric: &str) -> bool {
-        let above_chance = |runs: &[&BTreeMap<String, f64>], metric: &str| {
-            Some(mean_leak(runs, metric)? - mean_leak(&self.base, metric)?)
+    /// What each probe finds of the attribute of a variant, where it was measured in the variant and in the first one.
+    fn found(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Vec<Found> {
+        let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
+            let metric = of_variable(metric, &variant.attribute, self.condition) + ending;
+            let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
+            let chance = self.chance(&metric);
+            Some(Found { metric, unit, before, after, chance })
         };
-        above_chance(plain, TOP1).is_some_and(|above| above < NOTICEABLE)
-            && above_chance(&self.untrained, metric).is_some_and(|above| above >= 2.0 * NOTICEABLE)
+        LEAKS.into_iter().filter_map(of_metric).collect()
+    }
+
+    /// What chance has of a metric. Of an area under the ROC curve its standard error is the least difference that counts, because
+    /// with few images of a value it is far from a half by chance.
+    fn chance(&self, metric: &str) -> Chance {
+        let share = share_of(metric);
+        let without_base = if share.is_some() { 0.5 } else { 0.0 };
+        let base = [metric, linear(metric)].into_iter().find_map(|metric| mean_leak(&self.base, metric));
+        let base = base.unwrap_or(without_base);
+        let error = share.and_then(|share| self.error_of_area(&share)).unwrap_or(0.0);
+        Chance { base, noticeable: NOTICEABLE.min(MOVED * (1.0 - base)).max(error) }
+    }
+
+    /// The standard error of an area under the ROC curve of scores that have nothing to do with the value: that of the rank sum. The
+    /// base rate of `share` is the part of the images that have the more frequent value.
+    fn error_of_area(&self, share: &str) -> Option<f64> {
+        let (images, frequent) = (self.samples? as f64, mean(&values(&self.base, share))?);
+        let pairs = images.powi(2) * frequent * (1.0 - frequent);
+        (pairs > 0.0).then(|| ((images + 1.0) / (12.0 * pairs)).sqrt())
+    }
+
+    /// True if a variant names the class no better than chance, and the untrained network reveals something of the attribute.
+    fn learnt_nothing(&self, plain: &[&BTreeMap<String, f64>], found: &[Found]) -> bool {
+        let accuracy = mean(&values(plain, TOP1)).zip(mean(&values(&self.base, TOP1)));
+        let reveals = |one: &Found| {
+            mean_leak(&self.untrained, &one.metric).is_some_and(|leak| !one.chance.is_little(leak))
+        };
+        accuracy.is_some_and(|(plain, base)| plain - base < NOTICEABLE) && found.iter().any(reveals)
     }
 }
 
@@ -395,6 +486,53 @@ mod tests {
         assert!(tries[0].starts_with("2.") && tries[0].contains("train.iterations="), "{said:#?}");
         let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
         assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
+    }
+
+    /// The verdict of a run with further leaks of the same amount in both variants: their names, values and base rates.
+    fn with_leaks(linear: [f64; 2], further: &[(&str, f64, f64)]) -> String {
+        let [leak, base] = linear;
+        let mut records = records(&[[leak, leak]], NAMED, base);
+        let result = &mut records[0].result;
+        result.images = Some(ImageCounts { train: 240, test: 160, test_subjects: None });
+        for (metric, leak, base) in further {
+            result.base_rates.insert((*metric).to_owned(), *base);
+            for variant in &mut result.variants {
+                variant.metrics.insert((*metric).to_owned(), *leak);
+            }
+        }
+        of(&records).join("\n")
+    }
+
+    #[test]
+    fn what_any_probe_finds_is_not_little() {
+        let rare = with_leaks([1.0, 0.98], &[(AREA, 1.0, 0.5)]);
+        let unseen_by_accuracy = with_leaks([0.9, 0.9], &[(AREA, 0.87, 0.5)]);
+        let bent = with_leaks([0.52, 0.5], &[("condition_top1_nonlinear", 0.97, 0.5)]);
+        for said in [&rare, &unseen_by_accuracy, &bent] {
+            assert!(!said.contains("little to hide") && said.contains("hospital leaks as before"), "{said}");
+        }
+        assert!(
+            unseen_by_accuracy.contains("ROC-AUC 87 → 87 % where chance has 50 %"),
+            "{unseen_by_accuracy}"
+        );
+        assert!(!rare.contains("ROC-AUC") && bent.contains("a non-linear probe finds 97 %"), "{rare}{bent}");
+    }
+
+    #[test]
+    fn an_area_that_may_be_chance_is_little() {
+        // Of 160 images 16 have the value: the standard error of the area is 0.076.
+        let said = with_leaks([0.9, 0.9], &[(AREA, 0.6, 0.5), ("condition_roc_auc_nonlinear", 0.62, 0.5)]);
+        assert!(said.contains("hardly reveals hospital") && !said.contains("ROC-AUC"), "{said}");
+        let said = with_leaks([0.52, 0.5], &[("condition_top1_nonlinear", 0.53, 0.5)]);
+        assert!(said.contains("hardly reveals hospital"), "{said}");
+    }
+
+    #[test]
+    fn a_rare_value_that_is_hidden_needs_no_advice() {
+        let said = of(&records(&[[1.0, 0.98]], NAMED, 0.98)).join("\n");
+        assert!(!said.contains("leaks") && !said.contains("little to hide"), "{said}");
+        let rose = of(&records(&[[0.985, 0.99]], NAMED, 0.98)).join("\n");
+        assert!(rose.contains("by 0.5 points"), "{rose}");
     }
 
     #[test]

@@ -124,8 +124,10 @@ fn digits(variant: &RecipeVariant, side: usize) -> Dataset {
     let attributes = Matrix::from_fn(SAMPLES, 128, |i, j| ((i / (j % 5 + 1) + j) % 2) as f64);
     digits.conditions.insert(variant.objective.variable(), Condition::Numeric(attributes));
     if let Some(bias) = &variant.objective.bias {
-        let names = ["left", "right"].map(String::from).to_vec();
-        let values = (0..SAMPLES).map(|i| i / 3 % 2).collect();
+        let domains = variant.objective.parameters.get("domains").and_then(toml::Value::as_integer);
+        let count = domains.map_or(2, |domains| domains as usize);
+        let names = (0..count).map(|value| format!("place {value}")).collect();
+        let values = (0..SAMPLES).map(|i| i / 3 % count).collect();
         digits.conditions.insert(bias.clone(), Condition::Categorical { values, names });
     }
     digits

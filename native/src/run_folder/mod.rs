@@ -5,6 +5,7 @@ pub(crate) mod checkpoint_writer;
 pub(crate) mod digest;
 pub(crate) mod figures;
 pub(crate) mod folder;
+pub(crate) mod hits;
 pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod model;

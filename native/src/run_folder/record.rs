@@ -1,8 +1,10 @@
 //! The records of a run: `metrics.jsonl` during training, `result.json` at its end.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use simile_core::kernel::Kernel;
 
 use crate::metrics::names::BASE_RATE;
 use crate::run_folder::digest::Digest;
@@ -29,6 +31,7 @@ pub(crate) struct RunResult {
     /// The variable whose leak was measured.
     pub(crate) condition: String,
     pub(crate) seed: u64,
+    /// The device at the end.
     pub(crate) device: String,
     pub(crate) version: String,
     /// Wall time of the whole run in seconds, without the time between an interruption and its resumption.
@@ -58,12 +61,38 @@ pub(crate) struct RunResult {
     /// present length from the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) extended_at: Vec<usize>,
+    /// The devices that it was on before `device`, in order. Its numbers need not be those of a run on one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier_devices: Vec<EarlierDevice>,
     /// The size of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) images: Option<ImageCounts>,
     /// The digest of the names, classes, sizes and variables of its picture files, if its data are such files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) picture_files: Option<Digest>,
+}
+
+/// A device that a run was on before another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EarlierDevice {
+    pub(crate) device: String,
+    /// The variant in training when the run left it.
+    #[serde(rename = "arm")]
+    pub(crate) variant: String,
+    /// Iterations of that variant done by then.
+    pub(crate) iteration: u64,
+}
+
+impl fmt::Display for EarlierDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} until iteration {} of {}", self.device, self.iteration, self.variant)
+    }
+}
+
+/// The devices of a run in the order in which it was on them, in words.
+pub(crate) fn devices_in_words(earlier: &[EarlierDevice], last: &str) -> String {
+    let earlier = earlier.iter().map(EarlierDevice::to_string);
+    earlier.chain([last.to_owned()]).collect::<Vec<_>>().join(", then ")
 }
 
 /// Numbers of images.
@@ -116,8 +145,8 @@ pub(crate) struct VariantResult {
     pub(crate) training_seconds: f64,
     /// Metrics by name: `top1`, `condition_r2`, ...
     pub(crate) metrics: BTreeMap<String, f64>,
-    /// The fits of the probes with a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the names of
-    /// further variables.
+    /// The fits of the probes with a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the same two of
+    /// further variables, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// The protocol of the metrics, and the choice of the encoder.
@@ -167,6 +196,11 @@ pub(crate) struct Evaluation {
     pub(crate) metrics: BTreeMap<String, f64>,
 }
 
+/// The best evaluation; the first one among equals.
+pub(crate) fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
+    evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
+}
+
 /// Training that ended early.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stopped {
@@ -186,6 +220,11 @@ pub(crate) enum Why {
 }
 
 impl RunResult {
+    /// Its devices in the order in which it was on them, in words.
+    pub(crate) fn devices(&self) -> String {
+        devices_in_words(&self.earlier_devices, &self.device)
+    }
+
     /// The references for the variants, by name: the untrained encoder, and no encoder at all.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, f64>)> {
         let untrained = self.untrained.iter().map(|before| (before.name.as_str(), &before.metrics));
@@ -200,12 +239,9 @@ impl RunResult {
 }
 
 impl VariantResult {
-    /// The beginning of the warning about a kernel that is too narrow for the condition.
-    pub(crate) const ALL_APART: &str = "the kernel tells all images of the first batch apart";
-
     /// True if its kernel is too narrow for the condition.
     pub(crate) fn tells_all_apart(&self) -> bool {
-        self.warnings.iter().any(|warning| warning.starts_with(Self::ALL_APART))
+        self.warnings.iter().any(|warning| warning.starts_with(Kernel::ALL_APART))
     }
 
     /// The message of the divergence of its training, if it diverged.

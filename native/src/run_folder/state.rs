@@ -2,8 +2,8 @@
 //! that the folder holds one complete state at any time.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, mem};
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,11 @@ use crate::config::Recipe;
 use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
+use crate::run_folder::hits::KeptHits;
 use crate::run_folder::model::variant_file;
-use crate::run_folder::record::{Evaluation, ImageCounts, Untrained, VariantResult, Warnings};
+use crate::run_folder::record::{
+    EarlierDevice, Evaluation, ImageCounts, Untrained, VariantResult, Warnings, best,
+};
 use crate::run_folder::sealed;
 use crate::shell::quoted;
 
@@ -25,6 +28,9 @@ pub(crate) struct RunState {
     recipe: String,
     /// The device; another one would change the results.
     pub(crate) device: String,
+    /// The devices that it was on before, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier_devices: Vec<EarlierDevice>,
     /// Folder of the data set's files, from the root; earlier versions kept it as it was given.
     pub(crate) data: Option<PathBuf>,
     /// The variant in training; empty once all are done.
@@ -68,9 +74,12 @@ pub(crate) struct RunState {
     /// The digest of the model of its prior, if it has one.
     #[serde(default)]
     pub(crate) prior: Option<Digest>,
-    /// The test images that the first variant classifies correctly, by metric: a character each, `1` or `0`.
+    /// The test images that the first variant classifies correctly, once measured.
     #[serde(default)]
-    hits: BTreeMap<String, String>,
+    pub(crate) hits: KeptHits,
+    /// The same of the encoder before its first step. None if an earlier version measured it.
+    #[serde(default)]
+    pub(crate) untrained_hits: KeptHits,
     /// File of the figures so far.
     figures: Option<String>,
     /// The date and time at which all variants were done: that of the result, however often it is written.
@@ -104,6 +113,20 @@ pub(crate) struct VariantState {
     pub(crate) result: Option<VariantResult>,
 }
 
+impl VariantState {
+    /// Lets it take further steps. One that diverged has evaluations after its last iteration, which it now reaches on another
+    /// schedule. If the best network was of one of them, no other is kept, and no evaluation so far can be chosen.
+    fn reopen(&mut self) {
+        self.result = None;
+        let last = self.iteration;
+        if best(&self.evaluations).is_some_and(|best| best.iteration > last) {
+            self.best = None;
+            self.evaluations.clear();
+        }
+        self.evaluations.retain(|evaluation| evaluation.iteration <= last);
+    }
+}
+
 /// The kind of a checkpoint, which selects one of two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckpointKind {
@@ -134,18 +157,6 @@ impl RunState {
         let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
         let command = std::iter::once("simile".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
         Ok(Self { version: VERSION, recipe, device, data, variants, command, ..Self::default() })
-    }
-
-    /// Stores the images that the first variant classifies correctly, by metric.
-    pub(crate) fn keep_hits(&mut self, hits: &BTreeMap<String, Vec<bool>>) {
-        let text = |of: &Vec<bool>| of.iter().map(|&right| if right { '1' } else { '0' }).collect();
-        self.hits = hits.iter().map(|(metric, of)| (metric.clone(), text(of))).collect();
-    }
-
-    /// The images that the first variant classifies correctly, by metric.
-    pub(crate) fn hits(&self) -> BTreeMap<String, Vec<bool>> {
-        let read = |text: &String| text.bytes().map(|right| right == b'1').collect();
-        self.hits.iter().map(|(metric, text)| (metric.clone(), read(text))).collect()
     }
 
     /// Reads the state of a run; none if it has no such document.
@@ -199,9 +210,29 @@ impl RunState {
         self.finished = false;
         self.done = None;
         self.figures = None;
-        self.variants.iter_mut().for_each(|variant| variant.result = None);
+        self.variants.iter_mut().for_each(VariantState::reopen);
         self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
+        self.forget_outdated();
         Ok(())
+    }
+
+    /// Records the device on which the run goes on. One on which it did nothing is left out.
+    pub(crate) fn change_device(&mut self, device: String) {
+        let Some(at) = self.current().filter(|_| device != self.device) else { return };
+        let VariantState { name: variant, iteration, .. } = &self.variants[at];
+        let left = EarlierDevice {
+            device: mem::replace(&mut self.device, device),
+            variant: variant.clone(),
+            iteration: *iteration,
+        };
+        let last = self.earlier_devices.last();
+        let last = last.filter(|last| (&last.variant, last.iteration) == (&left.variant, left.iteration));
+        match last.map(|last| last.device == self.device) {
+            // The run is back on the device before that.
+            Some(true) => drop(self.earlier_devices.pop()),
+            None if at > 0 || left.iteration > 0 => self.earlier_devices.push(left),
+            _ => {}
+        }
     }
 
     /// Switches to a recipe that finds the prior in another place.
@@ -393,6 +424,7 @@ mod tests {
     use super::*;
     use crate::config::Changes;
     use crate::report::testing::variant;
+    use crate::run_folder::record::devices_in_words;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
         let place = tempfile::tempdir().unwrap();
@@ -491,6 +523,44 @@ mod tests {
         state.extend(&folder, &of(40)).unwrap();
         state.write(&folder).unwrap();
         assert_eq!(RunState::read(&folder).unwrap().unwrap().extended_at, [20, 30]);
+    }
+
+    /// Its evaluations after the network that was kept counted twice.
+    #[test]
+    fn a_variant_that_diverged_and_is_made_longer_evaluates_again() {
+        let left = |values: [f64; 3]| {
+            let evaluations = [4, 8, 16].into_iter().zip(values);
+            let evaluated = |(iteration, value)| Evaluation { iteration, value, metrics: BTreeMap::new() };
+            let evaluations = evaluations.map(evaluated).collect();
+            let best = Some("best".into());
+            let mut state = VariantState { iteration: 15, best, evaluations, ..VariantState::default() };
+            state.reopen();
+            let left: Vec<u64> = state.evaluations.iter().map(|left| left.iteration).collect();
+            (left, state.best.is_some())
+        };
+        assert_eq!(left([0.5, 0.6, 0.4]), (vec![4, 8], true));
+        assert_eq!(left([0.5, 0.6, 0.7]), (vec![], false));
+    }
+
+    #[test]
+    fn the_devices_on_which_a_run_did_something_are_kept() {
+        let (_place, folder, mut state) = begun();
+        state.device = "a".into();
+        let mut moved = |at: usize, iteration: u64, device: &str| {
+            (0..at).for_each(|before| state.variants[before].result = Some(variant("a", 0.5)));
+            state.variants[at].iteration = iteration;
+            state.change_device(device.into());
+            state.write(&folder).unwrap();
+            assert_eq!(RunState::read(&folder).unwrap().unwrap(), state);
+            devices_in_words(&state.earlier_devices, &state.device)
+        };
+        assert_eq!(moved(0, 0, "b"), "b", "nothing was done");
+        assert_eq!(moved(0, 3, "b"), "b");
+        assert_eq!(moved(0, 3, "c"), "b until iteration 3 of a, then c");
+        assert_eq!(moved(0, 3, "d"), "b until iteration 3 of a, then d");
+        assert_eq!(moved(0, 3, "b"), "b");
+        assert_eq!(moved(0, 4, "c"), "b until iteration 4 of a, then c");
+        assert_eq!(moved(1, 0, "b"), "b until iteration 4 of a, then c until iteration 0 of b, then b");
     }
 
     #[test]

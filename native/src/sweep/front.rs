@@ -2,24 +2,22 @@
 
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
-use crate::metrics::names::{NAMED, R2, TOP1};
+use crate::metrics::leak::{is_error, is_leak};
+use crate::metrics::names::TOP1;
 
-/// The leak, in the order of preference.
-pub(crate) const LEAKS: [&str; 2] = [NAMED, R2];
-
-/// The metric of the leak that the points have.
-pub(crate) fn leak_of(outcomes: &[Outcome]) -> Option<&'static str> {
-    LEAKS.into_iter().find(|leak| outcomes.iter().any(|outcome| outcome.mean(leak).is_some()))
-}
-
-/// Marks the points of the front, and those that are tied with one. Where the aim is a leak, the accuracy is top-1.
-pub(crate) fn mark(outcomes: &mut [Outcome], aim: Aim<'_>, noise: Noise) {
-    let Some(leak) = leak_of(outcomes) else { return };
-    let (by, lowest) = if LEAKS.contains(&aim.by) { (TOP1, false) } else { (aim.by, aim.lowest) };
+/// Marks the points of the front, and those that are tied with one, by the metric of the aim and that of the leak. Where the aim is a
+/// leak, it is the one, and the accuracy is top-1.
+pub(crate) fn mark(outcomes: &mut [Outcome], aim: Aim<'_>, leak: Option<&str>, noise: Noise) {
+    let (leak, by, lowest) = match leak {
+        _ if is_leak(aim.by) => (aim.by, TOP1, false),
+        Some(leak) => (leak, aim.by, aim.lowest),
+        None => return,
+    };
     let place = |outcome: &Outcome| -> Option<[f64; 2]> {
         let sound = outcome.diverged.is_empty().then_some(outcome)?;
-        let accuracy = sound.mean(by)?;
-        Some([if lowest { -accuracy } else { accuracy }, -sound.mean(leak)?])
+        let (accuracy, found) = (sound.amount(by)?.mean, sound.amount(leak)?.mean);
+        let accuracy = if lowest { -accuracy } else { accuracy };
+        Some([accuracy, if is_error(leak) { found } else { -found }])
     };
     let places: Vec<Option<[f64; 2]>> = outcomes.iter().map(place).collect();
     let beaten = |own: &[f64; 2]| {
@@ -50,6 +48,12 @@ pub(crate) fn mark(outcomes: &mut [Outcome], aim: Aim<'_>, noise: Noise) {
 mod tests {
     use super::super::outcome::tests::measured;
     use super::*;
+    use crate::metrics::leak::AREA;
+    use crate::metrics::names::{MSE, NAMED, R2};
+
+    fn marks(outcomes: &[Outcome]) -> Vec<Option<Front>> {
+        outcomes.iter().map(|one| one.front).collect()
+    }
 
     #[test]
     fn the_front_is_what_nothing_beats_and_ties_are_told() {
@@ -57,13 +61,41 @@ mod tests {
         let mut outcomes =
             [point(0, 0.90, 0.80), point(1, 0.80, 0.40), point(2, 0.79, 0.42), point(3, 0.70, 0.60)];
         let aim = Aim { by: TOP1, lowest: false };
-        mark(&mut outcomes, aim, Noise { held_out: Some(500) });
-        let marks = |outcomes: &[Outcome]| outcomes.iter().map(|one| one.front).collect::<Vec<_>>();
+        mark(&mut outcomes, aim, Some(NAMED), Noise { held_out: Some(500) });
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), Some(Front::Tied), None]);
-        mark(&mut outcomes, Aim { by: NAMED, lowest: true }, Noise::default());
+        mark(&mut outcomes, Aim { by: NAMED, lowest: true }, Some(NAMED), Noise::default());
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), None, None]);
         let mut alone = [measured(0, &[(TOP1, &[0.5])])];
-        mark(&mut alone, aim, Noise::default());
+        mark(&mut alone, aim, None, Noise::default());
         assert_eq!(alone[0].front, None, "without a leak there is no front");
+    }
+
+    /// The leak of another variable is the same in both points.
+    #[test]
+    fn an_aim_that_is_any_leak_stands_beside_the_accuracy() {
+        let two = |by: &str, leaks: [f64; 2], lowest: bool| {
+            let point =
+                |at: usize, top1: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[0.9]), (by, &[leaks[at]])]);
+            let mut outcomes = [point(0, 0.9), point(1, 0.8)];
+            mark(&mut outcomes, Aim { by, lowest }, Some(NAMED), Noise::default());
+            marks(&outcomes)
+        };
+        let (both, first) = ([Some(Front::On); 2], [Some(Front::On), None]);
+        for by in ["age_r2", AREA, "condition_top1_nonlinear"] {
+            assert_eq!(two(by, [0.6, 0.5], true), both, "{by}");
+            assert_eq!(two(by, [0.5, 0.5], true), first, "{by}");
+        }
+        assert_eq!(
+            (two(MSE, [5.0, 6.0], false), two(MSE, [6.0, 5.0], false)),
+            (both.to_vec(), first.to_vec())
+        );
+    }
+
+    #[test]
+    fn no_point_of_the_front_finds_less_than_nothing() {
+        let point = |at: usize, top1: f64, r2: f64| measured(at, &[(TOP1, &[top1]), (R2, &[r2])]);
+        let mut outcomes = [point(0, 0.5, -6.1), point(1, 0.66, -0.3), point(2, 0.7, 0.2)];
+        mark(&mut outcomes, Aim { by: R2, lowest: true }, Some(R2), Noise::default());
+        assert_eq!(marks(&outcomes), [None, Some(Front::On), Some(Front::On)]);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod front;
+pub(crate) mod leak;
 pub(crate) mod noise;
 pub(crate) mod outcome;
 pub(crate) mod output;

@@ -1,18 +1,21 @@
 //! The difference of the metrics of two points that can arise by chance.
 //!
 //! The standard error of a mean over seeds is their deviation over `√seeds`; that of a share of `n` held-out images is
-//! `√(p (1 - p) / n)`, which no number of seeds makes smaller, since all see the same images. The larger one counts. Points are
-//! tied where they differ by at most twice the error of the difference.
+//! `√(p (1 - p) / n)`, which no number of seeds makes smaller, since all see the same images. Of images of known subjects `n` is the
+//! number of these, because images of one are alike. The larger one counts. Points are tied where they differ by at most twice the
+//! error of the difference.
 
 use super::outcome::Outcome;
-use crate::metrics::names::{NAMED, TOP1};
+use crate::metrics::leak::is_share;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::TOP1;
 
 /// Errors of a difference within which two points are tied.
 const WITHIN: f64 = 2.0;
-/// Metrics that are shares of the held-out images.
-const SHARES: [&str; 3] = [TOP1, "top5", NAMED];
+/// Metrics of the class that are shares of the held-out images.
+const SHARES: [&str; 2] = [TOP1, "top5"];
 
-/// The number of held-out images, if it is known.
+/// The number of held-out images, or of their subjects, if it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Noise {
     pub(crate) held_out: Option<usize>,
@@ -21,12 +24,12 @@ pub(crate) struct Noise {
 impl Noise {
     /// The standard error of a metric; none if it was measured once and is no share.
     fn error(self, metric: &str, outcome: &Outcome) -> Option<f64> {
-        let measured = outcome.metrics.get(metric)?;
-        let mean = measured.mean_std.mean;
-        let of_seeds = measured.mean_std.std.map(|std| std / (measured.values.len() as f64).sqrt());
+        let MeanStd { mean, std } = outcome.amount(metric)?;
+        let seeds = outcome.metrics.get(metric)?.values.len();
+        let of_seeds = std.map(|std| std / (seeds as f64).sqrt());
         let of_images = self
             .held_out
-            .filter(|images| *images > 0 && SHARES.contains(&metric))
+            .filter(|images| *images > 0 && (SHARES.contains(&metric) || is_share(metric)))
             .map(|images| (mean * (1.0 - mean)).max(0.0).sqrt() / (images as f64).sqrt());
         match (of_seeds, of_images) {
             (Some(seeds), Some(images)) => Some(seeds.max(images)),
@@ -36,9 +39,9 @@ impl Noise {
 
     /// True if a metric of two points does not differ by more than chance.
     pub(crate) fn tied(self, metric: &str, one: &Outcome, other: &Outcome) -> bool {
-        let (Some(first), Some(second)) = (one.mean(metric), other.mean(metric)) else { return false };
+        let (Some(first), Some(second)) = (one.amount(metric), other.amount(metric)) else { return false };
         let error = |outcome| self.error(metric, outcome).unwrap_or(0.0);
-        (first - second).abs() <= WITHIN * error(one).hypot(error(other))
+        (first.mean - second.mean).abs() <= WITHIN * error(one).hypot(error(other))
     }
 }
 
@@ -59,5 +62,11 @@ mod tests {
         let seeds = |r2: &[f64]| measured(0, &[("condition_r2", r2)]);
         assert!(noise.tied("condition_r2", &seeds(&[0.1, 0.3]), &seeds(&[0.3, 0.5])));
         assert!(!noise.tied("condition_r2", &seeds(&[0.1, 0.11]), &seeds(&[0.3, 0.31])));
+        assert!(
+            !noise.tied("condition_r2", &seeds(&[-0.2, -9.0]), &seeds(&[0.3, 0.31])),
+            "a seed finds no less than nothing"
+        );
+        let age = |leak: f64| measured(0, &[("age_top1", &[leak])]);
+        assert!(noise.tied("age_top1", &age(0.8), &age(0.85)), "the leak of any category is a share");
     }
 }

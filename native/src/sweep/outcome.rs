@@ -12,7 +12,9 @@ use crate::exit::usage;
 use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::RunMetrics;
 use crate::metrics::format::MetricFormat;
+use crate::metrics::leak::amount;
 use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::TOP1;
 use crate::run_folder::record::VariantResult;
 
 /// One point.
@@ -118,6 +120,13 @@ impl Outcome {
     pub(crate) fn mean_std(&self, name: &str) -> Option<MeanStd> {
         self.metrics.get(name).map(|measured| measured.mean_std)
     }
+
+    /// The mean and deviation of what a metric amounts to, by which points are compared: seeds with an R² below 0 find no less than
+    /// others without a leak, and do not make up for those with one.
+    pub(crate) fn amount(&self, name: &str) -> Option<MeanStd> {
+        let values = self.metrics.get(name)?.values.iter();
+        MeanStd::of(&values.map(|value| amount(name, *value)).collect::<Vec<_>>())
+    }
 }
 
 impl Aim<'_> {
@@ -165,17 +174,20 @@ impl Aim<'_> {
         Err(usage(format_args!("no run measures `{by}`; choose --by one of {known}")))
     }
 
-    /// The points from best to worst, those with a run that diverged after all others; equal ones in the order of the grid.
+    /// The points from best to worst, those with a run that diverged after all others; equal ones by top-1, and in the order of the
+    /// grid.
     ///
     /// # Errors
     /// A usage error if the metric was not measured.
     pub(crate) fn rank(self, outcomes: &mut [Outcome]) -> Result<()> {
         outcomes.iter().try_for_each(|outcome| self.check(outcome.metrics.keys()))?;
-        let mean = |outcome: &Outcome| outcome.mean(self.by).unwrap_or(f64::NAN);
+        let mean =
+            |outcome: &Outcome, metric: &str| outcome.amount(metric).map_or(f64::NAN, |amount| amount.mean);
         outcomes.sort_by(|a, b| {
-            let order = mean(a).total_cmp(&mean(b));
+            let order = mean(a, self.by).total_cmp(&mean(b, self.by));
             let order = if self.lowest { order } else { order.reverse() };
-            a.diverged.len().cmp(&b.diverged.len()).then(order)
+            let by_accuracy = mean(b, TOP1).total_cmp(&mean(a, TOP1));
+            a.diverged.len().cmp(&b.diverged.len()).then(order).then(by_accuracy)
         });
         Ok(())
     }
@@ -216,6 +228,16 @@ pub(super) mod tests {
         assert_eq!(outcomes[0].point, [2]);
         let error = Aim { by: "top5", lowest: false }.rank(&mut outcomes).unwrap_err();
         assert!(error.to_string().contains("one of top1"), "{error}");
+    }
+
+    #[test]
+    fn points_that_leak_nothing_are_ranked_by_their_accuracy() {
+        let point = |at: usize, top1: f64, r2: &[f64]| measured(at, &[(TOP1, &[top1]), ("dose_r2", r2)]);
+        let mut outcomes = [point(0, 0.7, &[0.2]), point(1, 0.5, &[-6.0]), point(2, 0.66, &[-0.3])];
+        Aim { by: "dose_r2", lowest: true }.rank(&mut outcomes).unwrap();
+        assert_eq!(outcomes.iter().map(|outcome| outcome.point[0]).collect::<Vec<_>>(), [2, 1, 0]);
+        let once = point(0, 0.5, &[0.4, -3.0]).amount("dose_r2").unwrap();
+        assert_eq!(once.mean, 0.2, "a seed without a leak makes up for no other");
     }
 
     #[test]

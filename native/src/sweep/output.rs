@@ -5,12 +5,13 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::front::LEAKS;
+use super::leak::Leak;
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
 use crate::experiment::several::Missing;
 use crate::markdown;
 use crate::metrics::format::MetricFormat;
+use crate::metrics::leak::LINEAR;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::SHOWN;
 use crate::report::charts::{Cell, Line, lines, surface};
@@ -36,6 +37,12 @@ pub(crate) struct Sweep<'a> {
     /// The images on which it evaluates it.
     #[serde(skip)]
     pub(crate) final_images: FinalImages,
+    /// The variable whose metrics are called those of the condition.
+    #[serde(skip)]
+    pub(crate) condition: String,
+    /// The leak by which points are compared beside the aim, if one is measured.
+    #[serde(skip)]
+    pub(crate) leak: Option<Leak>,
     /// The leak that the best point may have at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<Limit>,
@@ -79,29 +86,39 @@ impl FinalImages {
 }
 
 /// A bound on the leak of the best point.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Limit {
-    /// The metric of the leak.
-    pub(crate) leak: &'static str,
+    #[serde(flatten)]
+    pub(crate) leak: Leak,
     pub(crate) most: f64,
 }
 
 impl Limit {
-    pub(crate) fn holds(self, outcome: &Outcome) -> bool {
-        outcome.mean(self.leak).is_some_and(|leak| leak <= self.most)
+    pub(crate) fn holds(&self, outcome: &Outcome) -> bool {
+        outcome.amount(&self.leak.metric).is_some_and(|leak| leak.mean <= self.most)
+    }
+
+    /// The bound in words.
+    fn text(&self) -> String {
+        format!("a leak of {} of at most {}", self.leak.variable, self.most)
     }
 }
 
 impl Sweep<'_> {
     fn metrics(&self) -> Vec<&str> {
         let measured = |name: &str| self.points.iter().any(|point| point.mean(name).is_some());
-        let others = SHOWN.into_iter().filter(|&name| name != self.aim.by && measured(name));
-        std::iter::once(self.aim.by).chain(others).collect()
+        let mut metrics = vec![self.aim.by];
+        for name in self.leak.iter().map(|leak| leak.metric.as_str()).chain(SHOWN) {
+            if !metrics.contains(&name) && measured(name) {
+                metrics.push(name);
+            }
+        }
+        metrics
     }
 
     fn heads(&self) -> Vec<String> {
         let keys = self.axes.iter().map(|axis| axis.short().to_owned());
-        let metrics = self.metrics().into_iter().map(|name| format(name).title);
+        let metrics = self.metrics().into_iter().map(|name| self.format(name).title);
         keys.chain(metrics).chain(self.has_front().then(|| "Front".to_owned())).collect()
     }
 
@@ -109,7 +126,7 @@ impl Sweep<'_> {
         let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
         let metrics = self.metrics();
         let number = |name: &&str| {
-            let number = format(name).mean_std(outcome.mean_std(name));
+            let number = self.format(name).mean_std(outcome.mean_std(name));
             match outcome.divergence().filter(|_| *name == self.aim.by) {
                 None => number,
                 Some(diverged) if outcome.metrics.is_empty() => diverged,
@@ -134,7 +151,7 @@ impl Sweep<'_> {
     /// The points that differ from the best one by no more than chance, in words.
     fn ties(&self) -> Option<String> {
         let best = self.points.get(self.chosen?)?;
-        let within = |point: &&Outcome| self.limit.is_none_or(|limit| limit.holds(point));
+        let within = |point: &&Outcome| self.limit.as_ref().is_none_or(|limit| limit.holds(point));
         let tied = self.points.iter().filter(|point| point.point != best.point).filter(within);
         let tied: Vec<String> = tied
             .filter(|point| self.noise.tied(self.aim.by, point, best))
@@ -155,14 +172,15 @@ impl Sweep<'_> {
     }
 
     fn verdict(&self) -> String {
-        let best = match (self.chosen.and_then(|at| self.points.get(at)), self.limit) {
+        let best = match (self.chosen.and_then(|at| self.points.get(at)), &self.limit) {
             (Some(best), _) => best,
-            (None, Some(Limit { leak, most })) => {
-                let leaks = self.points.iter().filter_map(|point| Some((point.mean(leak)?, point)));
+            (None, Some(limit)) => {
+                let leak = |point: &Outcome| Some(point.amount(&limit.leak.metric)?.mean);
+                let leaks = self.points.iter().filter_map(|point| Some((leak(point)?, point)));
                 let least = leaks.min_by(|a, b| a.0.total_cmp(&b.0));
                 let least = least
                     .map(|(value, point)| format!("; the least is {value:.3}, of {}", self.settings(point)));
-                return format!("No point has a leak of at most {most}{}", least.unwrap_or_default());
+                return format!("No point has {}{}", limit.text(), least.unwrap_or_default());
             }
             (None, None) if self.points.is_empty() => return String::new(),
             (None, None) => {
@@ -170,9 +188,8 @@ impl Sweep<'_> {
                     .into();
             }
         };
-        let by = format(self.aim.by);
-        let limit =
-            self.limit.map(|limit| format!(" with a leak of at most {}", limit.most)).unwrap_or_default();
+        let by = self.format(self.aim.by);
+        let limit = self.limit.as_ref().map(|limit| format!(" with {}", limit.text())).unwrap_or_default();
         format!(
             "Best by validation{limit}: {}, with {} {}",
             self.settings(best),
@@ -200,9 +217,26 @@ impl Sweep<'_> {
                 1 => "one seed each".into(),
                 seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
             },
-            format(aim.by).title,
+            self.format(aim.by).title,
         )];
-        self.ties().into_iter().chain(best).chain(diverged).chain(absent).chain(how).collect()
+        let below = self.below_nothing();
+        self.ties().into_iter().chain(below).chain(best).chain(diverged).chain(absent).chain(how).collect()
+    }
+
+    /// How an R² below 0 counts, if the table has one.
+    fn below_nothing(&self) -> Option<String> {
+        let metrics = self.metrics();
+        let is_below =
+            |point: &Outcome| metrics.iter().any(|name| point.mean_std(name) != point.amount(name));
+        self.points.iter().any(is_below).then(|| {
+            "Where points are compared, the R² of a seed counts as 0 if it is below: the probe finds no more than the mean alone."
+                .to_owned()
+        })
+    }
+
+    /// Recipes of a sweep measure the leak of the same variable, so that its metrics are named after it.
+    fn format(&self, metric: &str) -> MetricFormat {
+        MetricFormat::of(metric, &self.condition)
     }
 
     /// The sweep as text for a terminal.
@@ -250,7 +284,9 @@ impl Sweep<'_> {
     /// If a chart cannot be drawn.
     pub(crate) fn html(&self) -> Result<String> {
         let measured = |name: &&str| self.points.iter().any(|point| point.mean_std(name).is_some());
-        let drawn = self.metrics().into_iter().filter(|name| *name == self.aim.by || LEAKS.contains(name));
+        let own = self.leak.as_ref().map(|leak| leak.metric.as_str());
+        let is_drawn = |name: &&str| *name == self.aim.by || own == Some(*name) || LINEAR.contains(name);
+        let drawn = self.metrics().into_iter().filter(is_drawn);
         let drawn = drawn.filter(measured);
         let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
         let body = html! {
@@ -268,16 +304,17 @@ impl Sweep<'_> {
 
     /// The best of some points by an aim.
     fn best_of<'p>(&self, points: impl Iterator<Item = &'p Outcome>, aim: Aim<'_>) -> Option<&'p Outcome> {
-        let measured = points.filter(|point| point.mean(aim.by).is_some());
+        let amount = |point: &Outcome| point.amount(aim.by).map(|amount| amount.mean);
+        let measured = points.filter(|point| amount(point).is_some());
         measured.reduce(|best, other| {
-            let (own, others) = (best.mean(aim.by), other.mean(aim.by));
+            let (own, others) = (amount(best), amount(other));
             if aim.better(own, others) == own { best } else { other }
         })
     }
 
     /// A line over one key, a heat map over each pair of several.
     fn figures(&self, metric: &str) -> Result<Markup> {
-        let format = format(metric);
+        let format = self.format(metric);
         let in_unit = |mean_std: MeanStd| MeanStd {
             mean: format.value(mean_std.mean),
             std: mean_std.std.map(|std| format.value(std)),
@@ -314,9 +351,4 @@ impl Sweep<'_> {
             } }
         })
     }
-}
-
-/// Recipes of a sweep may differ in the attribute, so that its metrics are not named after one.
-fn format(metric: &str) -> MetricFormat {
-    MetricFormat::of(metric, "the attribute")
 }

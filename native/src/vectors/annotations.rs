@@ -17,6 +17,11 @@ use crate::exit::usage;
 use crate::export::vectors::Format;
 use crate::parquet::{self, Cells, Unread, VECTOR};
 
+/// The column in which `simile embed` numbers the rows.
+const INDEX: &str = "index";
+/// The columns of the places on the plane that `simile embed` adds.
+const PLANE: [&str; 2] = ["x", "y"];
+
 /// The class, the attributes and the split of each row.
 pub(super) struct Annotations {
     pub(super) catalogue: Catalogue,
@@ -83,8 +88,14 @@ impl Annotations {
         let class = class.ok_or_else(|| {
             usage(format_args!("{origin} has no column `class`; name a CSV file with one with --table"))
         })?;
+        let is_number =
+            |name: &str| columns.iter().any(|(own, cells)| own == name && matches!(cells, Cells::Number(_)));
+        // Those of another program are attributes.
+        let is_on_the_plane =
+            columns.iter().any(|(name, _)| name == INDEX) && PLANE.into_iter().all(is_number);
         let has_role = |name: &str| match name {
-            "class" | "index" | "x" | "y" => true,
+            "class" | INDEX => true,
+            name if PLANE.contains(&name) => is_on_the_plane,
             "split" => split.is_some(),
             "path" => files.is_some(),
             _ => false,
@@ -284,6 +295,18 @@ mod tests {
             matches!(&catalogue.conditions["dose"], Condition::Numeric(_)),
             "a column of floats holds numbers"
         );
+    }
+
+    #[test]
+    fn a_place_on_the_plane_is_no_attribute_and_a_column_of_that_name_is() {
+        let place = || Cells::Number((0..ROWS).map(|row| row as f64 / 7.0).collect());
+        let names =
+            |columns: &[(String, Cells)]| read(columns, None).conditions.into_keys().collect::<Vec<_>>();
+        let mut own = columns();
+        own.extend(PLANE.map(|name| (name.to_owned(), place())));
+        assert_eq!(names(&own), ["age", "colour", "dose", "patient", "site"]);
+        own.retain(|(name, _)| name != "y");
+        assert_eq!(names(&own), ["age", "colour", "dose", "patient", "site", "x"]);
     }
 
     #[test]

@@ -10,12 +10,13 @@ use simile_core::nn::EncoderConfig;
 
 use crate::cli::DataCheck;
 use crate::commands::named_data::{NamedData, section};
+use crate::commands::train::for_a_folder;
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
 use crate::console::{Console, table};
 use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
-use crate::exit::{message_with_causes, usage};
+use crate::exit::message_with_causes;
 use crate::experiment::preflight::check_measured;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 
@@ -66,9 +67,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
             load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
         }
         _ if label.is_some() || csv.is_some() => {
-            return Err(usage(format_args!(
-                "--label and --csv are for a folder of pictures, and `{name}` is none"
-            )));
+            return Err(for_a_folder("--label and --csv", name));
         }
         _ => section(name)?,
     };

@@ -8,6 +8,7 @@ use crate::commands::named_data::{NamedData, section};
 use crate::console::Console;
 use crate::data::preview as draw;
 use crate::data::source::Kind;
+use crate::exit::usage;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::folder;
 
@@ -18,6 +19,12 @@ struct Previewed {
 }
 
 pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
+    if arguments.out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
+        let out = arguments.out.display();
+        return Err(usage(format_args!(
+            "--out is {out}, and the picture is a PNG; let its name end with .png"
+        )));
+    }
     let NamedData { mut data, encoder, .. } = section(&arguments.name)?;
     if let Kind::Pictures(set) = data.dataset.kind() {
         // Only as many images as can be shown are decoded; they are drawn from all classes.

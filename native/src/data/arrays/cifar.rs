@@ -76,8 +76,16 @@ impl ArrayFiles for CifarSet {
         Err(DataError::Missing { folder: folder.into(), missing })
     }
 
+    fn absent(&self, folder: &Path) -> Result<Vec<String>> {
+        let places = self.folders(folder)?;
+        let is_there = |name: &&str| files::find(&places, &[String::from(*name)]).is_some();
+        let (there, absent): (Vec<&str>, Vec<&str>) = self.train.iter().copied().partition(is_there);
+        // Without an unpacked batch the archive is read, which then says what it lacks.
+        Ok(if there.is_empty() { Vec::new() } else { absent.into_iter().map(String::from).collect() })
+    }
+
     /// Reads both splits from a folder, from the sub-folder of the unpacked official archive, or from the archive
-    /// itself. Training batches that are absent are listed in [`Arrays::notes`]; one at least must be there.
+    /// itself. Training batches that are absent are listed in [`Arrays::absent`]; one at least must be there.
     ///
     /// # Errors
     /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
@@ -107,11 +115,7 @@ impl ArrayFiles for CifarSet {
                 contents.iter().flatten().map(|(origin, bytes)| (bytes.as_ref(), origin.as_str())).collect();
             Ok(parse(self.format, &parts, classes.clone(), groups.clone())?)
         };
-        let notes = match missing_train.as_slice() {
-            [] => Vec::new(),
-            missing => vec![format!("without {}, which are not there", missing.join(", "))],
-        };
-        Ok(Arrays { train: split(self.train)?, test: split(&[self.test])?, notes })
+        Ok(Arrays { train: split(self.train)?, test: split(&[self.test])?, absent: missing_train })
     }
 
     /// The state of the archive, or of each of its unpacked files.
@@ -261,7 +265,7 @@ mod tests {
         let names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
         fs::write(inner.join("batches.meta.txt"), names).unwrap();
         let cifar = CIFAR_10.read(folder.path()).unwrap();
-        assert!(cifar.notes.is_empty());
+        assert!(cifar.absent.is_empty());
         assert_eq!(cifar.train.labels, [1, 4, 2, 5, 3, 6, 4, 7, 5, 8]);
         assert_eq!(cifar.test.class_counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 2]);
         assert_eq!(cifar.test.classes[..3], ["airplane", "automobile", "bird"]);
@@ -280,7 +284,8 @@ mod tests {
         fs::write(inner.join("test_batch.bin"), &record).unwrap();
         fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
         let cifar = CIFAR_10.read(folder.path()).unwrap();
-        assert_eq!((cifar.train.len(), cifar.notes.len()), (1, 1));
+        assert_eq!((cifar.train.len(), cifar.absent.len()), (1, 4));
+        assert_eq!(CIFAR_10.absent(folder.path()).unwrap(), cifar.absent);
         fs::write(inner.join("batches.meta.txt"), "a\nb\n").unwrap();
         let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("batches.meta.txt: 2 names, expected 10"), "{error}");
@@ -306,7 +311,7 @@ mod tests {
         let archive = folder.path().join("cifar-10-binary.tar.gz");
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
         let cifar = CIFAR_10.read(folder.path()).unwrap();
-        assert_eq!((cifar.train.labels, cifar.test.len(), cifar.notes.len()), (vec![4], 1, 1));
+        assert_eq!((cifar.train.labels, cifar.test.len(), cifar.absent.len()), (vec![4], 1, 4));
         entries[3].2 = &record[..3000];
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
         let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();

@@ -98,7 +98,7 @@ fn locate(folder: &Path) -> Result<[Option<PathBuf>; 4]> {
 pub(in crate::data) fn read(folder: &Path) -> Result<Arrays> {
     let [train_images, train_labels, test_images, test_labels] = four_files(folder)?;
     let (train, test) = (pair(&train_images, &train_labels)?, pair(&test_images, &test_labels)?);
-    Ok(Arrays { train, test, notes: Vec::new() })
+    Ok(Arrays { train, test, absent: Vec::new() })
 }
 
 /// Checks that the four files are present.

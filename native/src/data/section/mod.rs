@@ -10,7 +10,9 @@ use simile_core::data::synthetic::colour_mnist::Colours;
 use super::name::DatasetName;
 use super::options::{DatasetOptions, Options};
 use super::sets;
-use super::settings::{AttributesSection, Broken, FeaturesSection, Fit, JudgedBy, Normalise, Refused};
+use super::settings::{
+    AttributesSection, Broken, CentreCrop, FeaturesSection, Fit, JudgedBy, Normalise, Refused,
+};
 
 /// `[data]`: the data set, the number of images, and their colours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,10 +45,9 @@ pub(crate) struct DataSection {
     /// Side of the stored square pictures, where views are resized; that of the encoder's input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) side: Option<usize>,
-    /// True if evaluation uses the centre of pictures of `side`, as large as the encoder's input; false if it resizes
-    /// the whole picture.
+    /// The side of which evaluation uses the centre, as large as the encoder's input; if none, it resizes the whole picture.
     #[serde(default)]
-    pub(crate) centre_crop: bool,
+    pub(crate) centre_crop: CentreCrop,
     /// The split for evaluation: `test` or the official `validation` part.
     #[serde(default)]
     pub(crate) judged_by: JudgedBy,
@@ -99,7 +100,7 @@ impl DataSection {
             broken: Broken::default(),
             fit: Fit::default(),
             side: None,
-            centre_crop: false,
+            centre_crop: CentreCrop::default(),
             judged_by: JudgedBy::default(),
             features: None,
             attributes: None,
@@ -127,9 +128,13 @@ impl DataSection {
         }
     }
 
-    /// The side to which images are resized before the centre crop, if there is one.
+    /// The side to which evaluation resizes images before the centre crop, if there is one.
     pub(crate) fn resize(&self) -> Option<usize> {
-        self.side.filter(|_| self.centre_crop)
+        match self.centre_crop {
+            CentreCrop::OfStored(true) => self.side,
+            CentreCrop::OfStored(false) => None,
+            CentreCrop::Of(side) => Some(side),
+        }
     }
 
     /// Checks the rules that concern several keys.
@@ -172,7 +177,7 @@ impl DataSection {
             ("broken", self.broken != Broken::default()),
             ("fit", self.fit != Fit::default()),
             ("side", self.side.is_some()),
-            ("centre_crop", self.centre_crop),
+            ("centre_crop", self.centre_crop != CentreCrop::default()),
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
         if let Some(&(key, _)) = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures()) {

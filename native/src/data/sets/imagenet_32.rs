@@ -59,7 +59,7 @@ impl ArrayFiles for Imagenet32 {
         let places = folders(folder, &INNER)?;
         let test = ["val_data".to_owned()];
         let train = split(&paths(folder, &places, &training())?)?;
-        Ok(Arrays { train, test: split(&paths(folder, &places, &test)?)?, notes: Vec::new() })
+        Ok(Arrays { train, test: split(&paths(folder, &places, &test)?)?, absent: Vec::new() })
     }
 }
 

@@ -88,7 +88,7 @@ impl ArrayFiles for Stl10 {
             stl10::parse((pixels, &origins[0]), (numbers, &origins[1]), classes.clone())
         };
         let (train, test) = (split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?);
-        Ok(Arrays { train, test, notes: Vec::new() })
+        Ok(Arrays { train, test, absent: Vec::new() })
     }
 }
 

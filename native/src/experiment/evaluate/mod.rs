@@ -68,8 +68,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
     let classes = train.classes.len();
     if variant.scores(classes, 0) == Some(classes) {
-        session.go_on()?;
-        let scores = session.prepared(test, &normalisation).scores(model)?;
+        let scores = session.prepared(test, &normalisation).scores_while(model, &|| session.go_on())?;
         let scores = variant.by_class(scores).map_err(usage)?;
         if scores.columns() == classes {
             let own = class_metrics(&session.recipe.probe, &scores, test)?;

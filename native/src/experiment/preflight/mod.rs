@@ -11,7 +11,7 @@ use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::FeatureTable;
 use simile_core::numeric::split::split_indices;
-use simile_core::train::Trainer;
+use simile_core::train::{Sampler, Sampling, Trainer};
 
 use crate::config::objective::BatchRule;
 use crate::config::probe::{Probe, ProbeSection};
@@ -35,6 +35,7 @@ use crate::experiment::train::trainer::{share, trainer_config};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::record::Warnings;
 
+pub(super) use self::warnings::renew_for_length;
 pub(crate) use self::warnings::{Words, class_warning, leak_warnings};
 
 /// Checks that every device computes in the recipe's precision.
@@ -125,11 +126,40 @@ fn check_variant(
         BatchRule::Oversampled(most) => drop(context.weighted(most, batch, seed)?),
         BatchRule::OneCluster => drop(context.of_one_cluster(batch, seed)?),
     }
+    check_batches(variant, recipe, &context, train)?;
     let config = trainer_config(variant, recipe, &context, (train, 1), None)?;
+    if let Some(width) = recipe.head.output.filter(|&width| width != config.head.output) {
+        line(format_args!(
+            "{}: its network gives {} scores; `head.output`, {width}, is the width of projections",
+            variant.name, config.head.output
+        ));
+    }
     let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
     share(&mut trainer.map_err(usage)?, batch, devices)?;
     check_figures(variant, recipe, splits)?;
     warnings::variant_warnings(variant, recipe, &context, train)
+}
+
+/// Checks that the batches of an epoch, the last one included, make the ridge that the objective expects.
+fn check_batches(variant: &RecipeVariant, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<()> {
+    let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
+    let Some(weights) = objective.ahead() else { return Ok(()) };
+    weights.ridge(warnings::first_batch(variant, recipe, context, train)?.len()).map_err(usage)?;
+    let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
+    let drop_last = recipe.train.drops_last(batch, samples);
+    let mut sampler = Sampler::new(Sampling { samples, batch, drop_last, seed }).map_err(usage)?;
+    let batches = sampler.batches_per_epoch();
+    let is_shuffled = variant.objective.batch_rule().map_err(usage)? == BatchRule::Shuffled;
+    if !is_shuffled || (recipe.train.iterations as u64) < batches {
+        return Ok(());
+    }
+    let last = sampler.batch(batches - 1).len();
+    match weights.ridge(last) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(usage(format_args!(
+            "{error}; the last batch of an epoch has {last} images, leave it out with train.drop_last = true"
+        ))),
+    }
 }
 
 /// Number of images that stand for a whole part, and most features of each.
@@ -188,13 +218,7 @@ pub(crate) fn check_measured(
     evaluation_split: &str,
 ) -> Result<BTreeSet<String>> {
     let Splits { train, test, .. } = splits;
-    if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
-        let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
-        return Err(usage(format_args!(
-            "all {} training images are of the class `{name}`; a classifier needs at least two classes",
-            train.len()
-        )));
-    }
+    check_classes(train, "images")?;
     let measured = measure(
         &in_short(probe),
         Probe::Linear,
@@ -204,6 +228,19 @@ pub(crate) fn check_measured(
     let measured =
         measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(refused)?;
     Ok(measured.metrics.into_keys().collect())
+}
+
+/// Checks that the rows to which probes are fitted, `things` in words, are of two classes or more.
+///
+/// # Errors
+/// A usage error names the only class.
+pub(crate) fn check_classes(train: &Dataset, things: &str) -> Result<()> {
+    let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] else { return Ok(()) };
+    let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
+    Err(usage(format_args!(
+        "all {} training {things} are of the class `{name}`; a classifier needs at least two classes",
+        train.len()
+    )))
 }
 
 /// A probe that takes one step.

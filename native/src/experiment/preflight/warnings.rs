@@ -4,12 +4,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, Onset};
+use simile_core::algorithm::Onset;
 use simile_core::data::{Condition, Dataset};
-use simile_core::kernel::{Kernel, median_distance};
-use simile_core::loss::spec::Kind;
-use simile_core::loss::{self, Conditioning};
-use simile_core::numeric::matrix::Matrix;
+use simile_core::kernel::Kernel;
+use simile_core::loss::Conditioning;
 use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use crate::config::Recipe;
@@ -20,7 +18,7 @@ use crate::data::tie_to_class;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
-use crate::run_folder::record::VariantResult;
+use crate::run_folder::record::Warnings;
 
 /// Views drawn for the check that two views of an image differ.
 const DRAWN: usize = 1024;
@@ -28,10 +26,6 @@ const DRAWN: usize = 1024;
 const COMPARED: usize = 1024;
 /// An attribute that is tied to the class by at least this much all but tells it.
 const TIED: f64 = 0.9;
-/// A kernel whose off-diagonal row sums are below this separates all images.
-const FEWEST_ALIKE: f64 = 0.1;
-/// A kernel whose off-diagonal mean is above this separates none.
-const MOST_ALIKE: f64 = 0.95;
 
 /// The warnings of a variant.
 ///
@@ -45,10 +39,7 @@ pub(crate) fn variant_warnings(
 ) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(variant, recipe, train)?);
-    // A smoke test takes so few steps that nothing begins.
-    if recipe.smoke.is_none() {
-        warnings.extend(never_begun(&variant.method(), recipe.train.iterations));
-    }
+    warnings.extend(never_begun(variant, recipe));
     let section = &variant.objective;
     let one_value = |name: &str| {
         one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
@@ -70,7 +61,7 @@ pub(crate) fn variant_warnings(
             let mut batch = first_batch(variant, recipe, context, train)?;
             batch.truncate(COMPARED);
             let z = condition.select(&batch).to_matrix();
-            warnings.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
+            warnings.extend(kernel(section).and_then(|kernel| kernel.warning_of_first_batch(&name, &z)));
             if !section.keeps_condition() {
                 warnings.extend(tied(&name, condition, train));
             }
@@ -79,13 +70,23 @@ pub(crate) fn variant_warnings(
     Ok(warnings)
 }
 
-/// The warnings about parts of a method that the run ends before.
-fn never_begun(method: &AlgorithmConfig, iterations: usize) -> impl Iterator<Item = String> {
-    method.onsets().into_iter().filter(move |onset| onset.steps >= iterations as u64).map(
-        move |Onset { key, steps, before }| {
-            format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
-        },
-    )
+/// The warnings about parts of a method that the run ends before. A smoke test has none: it takes so few steps that nothing begins.
+fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item = String> + use<> {
+    let iterations = recipe.train.iterations;
+    let onsets = recipe.smoke.is_none().then(|| variant.method().onsets()).into_iter().flatten();
+    onsets.filter(move |onset| onset.steps >= iterations as u64).map(move |Onset { key, steps, before }| {
+        format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
+    })
+}
+
+/// Replaces the warnings that depend on the length of a run, which `recipe` makes longer than `before` did.
+pub(crate) fn renew_for_length(warnings: &mut Warnings, before: &Recipe, recipe: &Recipe) {
+    for variant in recipe.variants() {
+        let outdated: Vec<String> = never_begun(&variant, before).collect();
+        let of_variant = warnings.entry(variant.name.clone()).or_default();
+        of_variant.retain(|warning| !outdated.contains(warning));
+        of_variant.extend(never_begun(&variant, recipe));
+    }
 }
 
 /// The warning that an attribute which is to be hidden all but tells the class.
@@ -151,8 +152,8 @@ pub(crate) fn leak_warnings(
         let unseen = unseen(name, train, test);
         let what = format!("`{name}`");
         let reason = one
-            .or_else(|| one_number(name, test, words))
             .or_else(|| all_unseen(&what, &unseen, test, words))
+            .or_else(|| one_of_test(name, test, words))
             .map(|reason| format!("{reason}; its leak cannot be measured, name another with {key}"));
         let some = || some_unseen(&what, &unseen, test, words);
         reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
@@ -177,9 +178,8 @@ pub(crate) fn class_warning([train, test]: [&Dataset; 2], words: Words<'_>) -> O
     }
 }
 
-/// The reason why a number of the test rows measures no leak: it is the same in all.
-fn one_number(name: &str, test: &Dataset, words: Words<'_>) -> Option<String> {
-    let Condition::Numeric(_) = test.conditions.get(name)? else { return None };
+/// The reason why the test rows measure no leak of an attribute: it is the same in all.
+fn one_of_test(name: &str, test: &Dataset, words: Words<'_>) -> Option<String> {
     let Words { things, evaluation_split, .. } = words;
     Some(format!("{} in all {} {evaluation_split} {things}", one_value(name, test)?, test.len()))
 }
@@ -206,7 +206,7 @@ fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) ->
 }
 
 /// The samples of the first step.
-fn first_batch(
+pub(super) fn first_batch(
     variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
@@ -225,9 +225,7 @@ fn first_batch(
 
 /// The warning that both views of an image are the same.
 fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
-    let compares = variant.scores(train.classes.len(), 0).is_none()
-        && !matches!(variant.method(), AlgorithmConfig::Vae(_));
-    if !compares {
+    if !variant.method().compares_views(&variant.objective.name) {
         return Ok(None);
     }
     let (height, width) = (train.images.height(), train.images.width());
@@ -266,51 +264,11 @@ fn weighs(section: &ObjectiveSection) -> bool {
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
 fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
-    let spec = loss::spec(&section.name).ok().filter(|spec| spec.conditioning() == Conditioning::Given)?;
-    let kernel = spec.parameter("kernel").filter(|kernel| kernel.kind == Kind::Kernel)?;
-    let written = match section.parameters.get("kernel") {
-        Some(written) => serde_json::to_value(written).ok()?,
-        None => kernel.default.to_value(),
-    };
-    serde_json::from_value(written).ok()
-}
-
-/// The warning about a kernel whose matrix is nearly the identity, or nearly constant.
-fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
-    let (gram, others) = (kernel.gram(z), z.rows().saturating_sub(1));
-    if others == 0 {
+    if section.conditioning() != Conditioning::Given {
         return None;
     }
-    let own: Vec<f64> = (0..z.rows()).map(|i| gram[(i, i)].abs().sqrt().max(f64::MIN_POSITIVE)).collect();
-    let alike = |i: usize, j: usize| gram[(i, j)] / (own[i] * own[j]);
-    let of_row = |i: usize| (0..z.rows()).filter(|&j| j != i).map(|j| alike(i, j)).sum::<f64>();
-    let sums: Vec<f64> = (0..z.rows()).map(of_row).collect();
-    let count = z.rows() as f64;
-    let sum = sums.iter().map(|sum| sum.abs()).sum::<f64>() / count;
-    let mean = sums.iter().sum::<f64>() / (count * others as f64);
-    let key = match kernel {
-        Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
-            "kernel.sigma = \"median\""
-        }
-        _ => "kernel = { name = \"rbf\", sigma = \"median\" }",
-    };
-    let rule = match median_distance(z) {
-        Ok(median) => format!("{key}, which is {median:.4} here"),
-        Err(_) => key.to_owned(),
-    };
-    if sum < FEWEST_ALIKE {
-        return Some(format!(
-            "{} by `{condition}`: the row of an image in K sums up to {sum:.2e} over the {others} others, so that it \
-             weighs its nearest alone, if any; take a wider one, such as {rule}",
-            VariantResult::ALL_APART
-        ));
-    }
-    (mean > MOST_ALIKE).then(|| {
-        format!(
-            "the kernel makes all images of the first batch alike in `{condition}`: K is {mean:.4} on average off its \
-             diagonal, so `{condition}` decides nothing; take a narrower one, such as {rule}"
-        )
-    })
+    let objective = section.config().ok()?.build().ok()?;
+    objective.ahead().map(|weights| weights.kernel().clone())
 }
 
 #[cfg(test)]
@@ -318,6 +276,7 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
 mod tests {
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
+    use simile_core::numeric::matrix::Matrix;
 
     use super::*;
     use crate::config::Changes;
@@ -354,6 +313,19 @@ mod tests {
         }
         let classes = ["variant.Fair-CCLK.objective={ name = \"cross-entropy\" }", "augment={}"];
         assert_eq!(of(&classes, |train| train), [""; 0], "class scores need no second view");
+        let joint = [
+            "variant.Fair-CCLK.objective={ name = \"contex\" }",
+            "variant.Fair-CCLK.method={ name = \"with-classifier\" }",
+            "augment={}",
+        ];
+        let warnings = of(&joint, |train| train);
+        assert!(warnings.len() == 1 && warnings[0].contains("two views"), "{warnings:?}");
+        let rebias = [
+            "variant.Fair-CCLK.objective={ name = \"rebias-hsic\" }",
+            "variant.Fair-CCLK.method={ name = \"rebias\" }",
+            "augment={}",
+        ];
+        assert_eq!(of(&rebias, |train| train), [""; 0], "two networks see one view");
     }
 
     #[test]
@@ -373,6 +345,33 @@ mod tests {
             warnings[0].contains("prototypes are not trained") && warnings[0].contains("frozen_steps is 30")
         );
         assert!(warnings[1].contains("queue is not filled") && warnings[1].contains("queue_from is 40"));
+    }
+
+    #[test]
+    fn a_longer_run_is_warned_of_what_its_own_length_ends_before() {
+        let of_length = |iterations: usize| {
+            let set = [
+                "variant.Fair-CCLK.objective={ name = \"swav\" }".to_owned(),
+                "variant.Fair-CCLK.method={ name = \"swav\", prototypes = 10, frozen_steps = 30, queue = 600, queue_from = 60 }"
+                    .to_owned(),
+                format!("train.iterations={iterations}"),
+            ];
+            let variants = ["Fair-CCLK".to_owned()];
+            let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
+            Recipe::load("fair-digits", &changes).unwrap()
+        };
+        let (short, longer, long) = (of_length(20), of_length(40), of_length(80));
+        let begun = never_begun(&short.variants()[0], &short);
+        let of_variant = std::iter::once("of its kernel".to_owned()).chain(begun).collect::<Vec<_>>();
+        assert_eq!(of_variant.len(), 3, "{of_variant:?}");
+        let mut warnings = Warnings::from([("Fair-CCLK".to_owned(), of_variant)]);
+        renew_for_length(&mut warnings, &short, &longer);
+        let renewed = &warnings["Fair-CCLK"];
+        assert_eq!(renewed.len(), 2, "{renewed:?}");
+        assert_eq!(renewed[0], "of its kernel");
+        assert!(renewed[1].contains("queue is not filled in its 40 iterations"), "{renewed:?}");
+        renew_for_length(&mut warnings, &longer, &long);
+        assert_eq!(warnings["Fair-CCLK"], ["of its kernel"]);
     }
 
     #[test]
@@ -429,6 +428,8 @@ mod tests {
         assert!(all.contains("its leak cannot be measured"), "{all}");
         let some = of(&recipe, &images(|i| i % 3, 1.0));
         assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
+        let same = of(&recipe, &images(|_| 1, 1.0));
+        assert!(same.contains("`hospital` is north in all 60 validation images; its leak cannot"), "{same}");
         recipe.probe.condition = "age".into();
         let constant = of(&recipe, &images(|i| i % 2, 0.0));
         assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");

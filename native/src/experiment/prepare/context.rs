@@ -8,7 +8,7 @@ use simile_core::data::{Condition, Dataset};
 use simile_core::eval::cluster::attribute::attribute_clusters;
 use simile_core::eval::cluster::kmeans::KMeansConfig;
 use simile_core::loss::batch::Batch;
-use simile_core::loss::{Conditioning, bias_prior};
+use simile_core::loss::{self, Conditioning, bias_prior};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{ClusterBatches, ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
 
@@ -38,7 +38,7 @@ impl Context {
     /// Collects the variables that `section` names from the training set.
     ///
     /// # Errors
-    /// A usage error if the data set has no such variable.
+    /// A usage error if the data set has no such variable, or the section names no bias and its objective needs one.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let name = section.variable();
         let variable = train.conditions.get(&name).map(|condition| condition.to_matrix());
@@ -82,6 +82,7 @@ impl Context {
             Some(name) => Some(Bias::new(name, train, &labels)?),
             None => None,
         };
+        check_bias(section, bias.as_ref(), train)?;
         let variable = variable.map(Arc::new);
         Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
     }
@@ -160,7 +161,6 @@ impl Context {
 
 impl Bias {
     fn new(name: &str, train: &Dataset, labels: &[usize]) -> Result<Self> {
-        let categorical = |condition: &Condition| matches!(condition, Condition::Categorical { .. });
         let reason = match train.conditions.get(name) {
             Some(Condition::Categorical { values, names }) => {
                 let classes = labels.iter().max().map_or(0, |label| label + 1);
@@ -172,8 +172,31 @@ impl Bias {
             }
             None => format!("the data set has no attribute `{name}` to be the bias"),
         };
-        Err(unknown(&reason, train, categorical))
+        Err(unknown(&reason, train, is_categorical))
     }
+}
+
+/// Checks that an objective has the bias that it needs, with as many values as it has domains.
+fn check_bias(section: &ObjectiveSection, bias: Option<&Bias>, train: &Dataset) -> Result<()> {
+    let name = &section.name;
+    let Some(bias) = bias else {
+        let needs_bias = loss::spec(name).is_ok_and(|spec| spec.needs("bias"));
+        let reason =
+            format!("`{name}` needs a bias; set `objective.bias` to a categorical attribute of the data set");
+        return if needs_bias { Err(unknown(&reason, train, is_categorical)) } else { Ok(()) };
+    };
+    let (values, domains) = (bias.count, section.parameters.get("domains").and_then(toml::Value::as_integer));
+    match domains.filter(|&domains| usize::try_from(domains).ok() != Some(values)) {
+        None => Ok(()),
+        Some(domains) => Err(usage(format_args!(
+            "`objective.domains` is {domains}, and `{}` has {values} values; set it to {values}",
+            section.bias.as_deref().unwrap_or_default()
+        ))),
+    }
+}
+
+fn is_categorical(condition: &Condition) -> bool {
+    matches!(condition, Condition::Categorical { .. })
 }
 
 fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> anyhow::Error {
@@ -188,6 +211,38 @@ mod tests {
     use simile_core::data::Images;
 
     use super::*;
+
+    #[test]
+    fn an_objective_that_needs_a_bias_is_refused_without_one_or_with_another_number_of_values() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let classes = ["one", "two"].map(str::to_owned).to_vec();
+        let names = ["north", "south", "west"].map(str::to_owned).to_vec();
+        let train = Dataset::new(images, vec![0, 1, 0, 1], classes).unwrap();
+        let sites = Condition::Categorical { values: vec![0, 1, 2, 0], names };
+        let train = train.with_condition("site", sites).unwrap();
+        let of = |objective: &str| {
+            let section: ObjectiveSection = toml::from_str(objective).unwrap();
+            Context::new(&section, &train, 0).map_or_else(|error| error.to_string(), |_| String::new())
+        };
+        let mut needy = Vec::new();
+        for spec in loss::specs().filter(|spec| spec.needs("bias")) {
+            needy.push(spec.name);
+            let condition = if spec.needs("z") { "condition = \"site\"" } else { "" };
+            let error = of(&format!("name = \"{}\"\n{condition}", spec.name));
+            assert!(error.contains("set `objective.bias` to") && error.contains("known: site"), "{error}");
+            assert_eq!(of(&format!("name = \"{}\"\nbias = \"site\"\n{condition}", spec.name)), "");
+        }
+        for name in ["biasbal", "biascon", "di", "end"] {
+            assert!(needy.contains(&name), "{name}: {needy:?}");
+        }
+        let domains = |count: usize| of(&format!("name = \"di\"\nbias = \"site\"\ndomains = {count}"));
+        assert_eq!(domains(3), "");
+        for wrong in [2, 4] {
+            let error = domains(wrong);
+            assert!(error.contains("`site` has 3 values; set it to 3"), "{error}");
+        }
+        assert_eq!(of("name = \"nt-xent\""), "");
+    }
 
     #[test]
     fn an_objective_that_needs_no_condition_takes_none_unless_one_is_named() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::config::Recipe;
 use crate::data::missing_files;
-use crate::experiment::prepare::weights;
+use crate::experiment::prepare::{prior, weights};
 use crate::run_folder::model;
 
 /// The missing data and models of a recipe with the data in `folder`, and how to get them; none if all are present.
@@ -14,18 +14,21 @@ pub(crate) fn missing_inputs(recipe: &Recipe, folder: Option<&Path>) -> Option<S
 
 /// The first missing model of a recipe, with a remedy.
 pub(crate) fn missing_models(recipe: &Recipe) -> Option<String> {
-    let weights = || {
+    let of_weights = || {
         let path = recipe.encoder.weights.as_ref()?;
         (!model::file(path).is_file()).then(|| weights::not_there(recipe, path))
     };
-    let prior = || {
+    let of_prior = || {
         let path = &recipe.data.prior.as_ref()?.model;
         let file = model::file(path);
         let absent = || match model::unwritten(&file) {
             Some(message) => format!("`data.prior.model`: {message}"),
-            None => format!("`data.prior.model`, {}, is not there; train it first", path.display()),
+            None => {
+                let remedy = prior::trained_by(path).unwrap_or_else(|| "train it first".into());
+                format!("`data.prior.model`, {}, is not there; {remedy}", path.display())
+            }
         };
         (!file.is_file()).then(absent)
     };
-    weights().or_else(prior)
+    of_weights().or_else(of_prior)
 }

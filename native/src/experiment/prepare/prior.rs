@@ -1,10 +1,13 @@
 //! The representation of the images by another network, as a conditioning variable.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use simile_core::data::{Condition, Dataset};
 use simile_core::numeric::rows::to_matrix;
 
+use crate::config::shipped::Shipped;
 use crate::console::line;
 use crate::data::PriorSection;
 use crate::exit::usage;
@@ -30,9 +33,9 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
         )));
     }
     let normalisation = model::normalisation(&checkpoint);
-    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
+    let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let with = |dataset: Dataset| -> Result<Dataset> {
-        let images = PreparedImages::new(&dataset.images, sides, &normalisation, device);
+        let images = PreparedImages::new(&dataset.images, shape, &normalisation, device);
         let features = images.features(&checkpoint.encoder)?;
         Ok(dataset.with_condition(&section.name, Condition::Numeric(to_matrix(&features)?))?)
     };
@@ -49,10 +52,19 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     })
 }
 
-/// The message for the model of a prior that is not there; none if it is.
+/// The message for the model of a prior that is not there, with the command that trains it if one is known; none if it is.
 pub(crate) fn absent(section: &PriorSection) -> Option<String> {
     let path = &section.model;
-    (!path.exists()).then(|| format!("`data.prior.model`, {}, is not there", absolute(path).display()))
+    let remedy = || trained_by(path).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    (!path.exists())
+        .then(|| format!("`data.prior.model`, {}, is not there{}", absolute(path).display(), remedy()))
+}
+
+/// The command that trains the model of `runs/NAME`, if a recipe of this name ships.
+pub(crate) fn trained_by(path: &Path) -> Option<String> {
+    let is_of_runs = path.parent()?.file_name()? == "runs";
+    let name = path.file_name()?.to_str().filter(|name| is_of_runs && Shipped::find(name).is_some())?;
+    Some(format!("`simile train {name}` trains it"))
 }
 
 /// The digest of the model of a prior.
@@ -62,4 +74,18 @@ pub(crate) fn absent(section: &PriorSection) -> Option<String> {
 pub(crate) fn digest(section: &PriorSection) -> Result<Digest> {
     let bytes = model::read(&model::file(&section.model)).context("reading `data.prior.model`")?;
     Ok(Digest::of(&bytes))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_trains_a_missing_prior_is_told() {
+        let of = |path: &str| absent(&PriorSection::of(path.into())).unwrap();
+        assert!(of("runs/vae-digits").ends_with("is not there; `simile train vae-digits` trains it"));
+        assert!(of("runs/nobody").ends_with("nobody, is not there"));
+        assert!(of("elsewhere/vae-digits").ends_with("is not there"));
+    }
 }

@@ -15,7 +15,7 @@ use crate::config::Recipe;
 use crate::console::line;
 use crate::data::settings::AttributesSection;
 use crate::data::source::{Arrays, Finish, Kind};
-use crate::data::{DataSection, unread};
+use crate::data::{DataSection, check_whole, unread};
 use crate::exit::usage;
 
 use crate::experiment::memory::limits;
@@ -134,7 +134,9 @@ impl Splits {
         limits::check_drawn(section)?;
         let (train, test, official) = read(request, folder)?;
         let train = first(train, section.train, "data.train")?;
-        let test = first(test, section.test, "data.test")?;
+        // Where whole subjects were held out, they may be fewer images, as the reader of the table has said.
+        let asked = section.test.filter(|&count| test.subjects.is_none() || count < test.len());
+        let test = first(test, asked, "data.test")?;
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
@@ -225,9 +227,9 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
             Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
         }
         Kind::Arrays(set) => {
-            let Arrays { train, test, notes } =
-                set.read(folder()?).map_err(|error| unread(section, error))?;
-            notes.iter().for_each(line);
+            let folder = folder()?;
+            let Arrays { train, test, absent } = set.read(folder).map_err(|error| unread(section, error))?;
+            check_whole(section, folder, train.len(), absent)?;
             check(train.len())?;
             Ok((train, test, None))
         }

@@ -162,11 +162,11 @@ mod tests {
         assert_eq!(cost("cifar-10", &[of_rank, "train.batch=64"]).uploads.weights, 4 * 2 * 64 * 8);
     }
 
-    /// At 4096 images: the pictures of 256 pixels, and less than a megabyte of other uploads for each 1024 images.
+    /// At 4096 images: the pictures of 500 pixels, and less than a megabyte of other uploads for each 1024 images.
     #[test]
     fn the_pictures_of_a_large_batch_are_nearly_all_that_is_uploaded() {
         let uploads = cost("imagenet-100", &["train.batch=4096"]).uploads;
-        assert_eq!(uploads.pictures, 4096 * 3 * 256 * 256);
+        assert_eq!(uploads.pictures, 4096 * 3 * 500 * 500);
         assert!(uploads.besides() < 4_000_000, "{uploads:?}");
     }
 

@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow};
 use super::VariantTraining;
 use super::loader::StepBatch;
 use super::trainer::is_of_another;
+use crate::exit::Interrupted;
 use crate::interrupt;
 use crate::peers::{Decision, Status};
 use crate::run_folder::record::Stopped;
@@ -57,11 +58,13 @@ impl VariantTraining<'_> {
         if processes.is_alone() || processes.has_ended() {
             return outcome;
         }
-        let status = match &outcome {
-            Ok(_) => Status::Ended,
+        let status = match (&outcome, interrupt::signal()) {
+            (Ok(_), _) => Status::Ended,
             // The process that failed reports it.
-            Err(error) if is_of_another(error) => Status::Ready,
-            Err(_) => Status::Failed,
+            (Err(error), _) if is_of_another(error) => Status::Ready,
+            // The signal stopped an evaluation.
+            (Err(error), Some(signal)) if error.is::<Interrupted>() => Status::Interrupted(signal),
+            (Err(_), _) => Status::Failed,
         };
         match (outcome, processes.agree(status)?) {
             // The error here says only that another process failed; the decision names it.

@@ -175,6 +175,7 @@ impl VariantTraining<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
@@ -186,16 +187,24 @@ mod tests {
     use super::*;
     use crate::config::Recipe;
     use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
+    use crate::exit::Interrupted;
     use crate::experiment::run::{begin, prepare};
     use crate::peers::testing::Others;
     use crate::peers::{ProcessGroup, Status};
     use crate::run_folder::folder::RunFolder;
+    use crate::run_folder::record::Evaluation;
+    use crate::run_folder::state::RunState;
     use crate::run_folder::tensorboard::EventLog;
 
     /// Weights that grow by a factor of 9 in each step, until the loss is no number any more.
     const DIVERGING: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[optimizer]\nname = \"sgd\"\n\
         learning_rate = 1.0\nmomentum = 0.0\nweight_decay = 10.0\n\n[train]\nbatch = 16\niterations = 60\n\
         checkpoint_every = 2\nlog_every = 3\n\n[objective]\nname = \"nt-xent\"\n";
+
+    /// An encoder that is chosen by evaluations.
+    const SELECTING: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 160\ntest = 48\n\n[optimizer]\n\
+        name = \"adam\"\n\n[schedule]\nname = \"cosine\"\n\n[train]\nbatch = 16\niterations = 6\ncheckpoint_every = 2\n\
+        log_every = 3\n\n[probe]\nsteps = 5\n\n[selection]\nheld_out = 64\nevery = 2\n\n[objective]\nname = \"nt-xent\"\n";
 
     fn session(root: &Path) -> Session {
         session_of(root, DIVERGING)
@@ -244,6 +253,81 @@ mod tests {
         };
         let (all, few) = (ended("all", true), ended("few", false));
         assert!(all == few, "{} {}", all.1, few.1);
+    }
+
+    /// A signal ended the process only after its evaluation, which may take minutes.
+    #[test]
+    fn an_evaluation_that_a_signal_stops_is_made_when_the_run_resumes() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, stop: Option<u64>| {
+            let mut session = session_of(&place.path().join(name), SELECTING);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            if let Some(stop) = stop {
+                let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+                for completed in 0..stop - 1 {
+                    let result = training.step().and_then(|()| training.evaluate_if_due());
+                    assert!(training.end_iteration(result, completed).unwrap().is_none());
+                    training.session.wait_for_checkpoint().unwrap();
+                }
+                training.step().unwrap();
+                assert!(training.lacks_evaluation());
+                let result = training.interruptible(|training| Err(training.session.interrupted()));
+                let error = training.end_iteration(result, stop - 1).err().unwrap();
+                assert!(error.is::<Interrupted>(), "{error}");
+                training.session.wait_for_checkpoint().unwrap();
+                let written = RunState::read(&session.folder).unwrap().unwrap();
+                let state = &written.variants[0];
+                assert_eq!(state.iteration, stop);
+                let restored = state.last_finite.clone().unwrap();
+                assert!(
+                    !restored.contains(&format!("iteration-{stop}.")),
+                    "the evaluation may find divergence"
+                );
+                session.state = written;
+            }
+            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            assert!(training.iterate().unwrap().is_none());
+            training.session.wait_for_checkpoint().unwrap();
+            let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
+            session.log.flush().unwrap();
+            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
+            (bytes, lines, session.state.variants[0].evaluations.clone())
+        };
+        let straight = ended("straight", None);
+        assert_eq!(straight.2.iter().map(|made| made.iteration).collect::<Vec<_>>(), [2, 4, 6]);
+        assert!(straight == ended("stopped at 4", Some(4)));
+        assert!(straight == ended("stopped at the end", Some(6)));
+    }
+
+    /// The line had the rate of a step that was never taken.
+    #[test]
+    fn a_resumed_variant_that_patience_ends_logs_the_rate_of_its_last_step() {
+        let place = tempfile::tempdir().unwrap();
+        let recipe = SELECTING.replace("held_out = 64\n", "held_out = 64\npatience = 1\n");
+        let lines = |name: &str, resumes: bool| {
+            let mut session = session_of(&place.path().join(name), &recipe);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            (0..4).for_each(|_| training.step().unwrap());
+            let evaluated = |(iteration, value)| Evaluation { iteration, value, metrics: BTreeMap::new() };
+            training.session.state.variants[0].evaluations = [(2, 0.9), (4, 0.1)].map(evaluated).to_vec();
+            training.checkpoint().unwrap();
+            training.session.wait_for_checkpoint().unwrap();
+            let stopped = match resumes {
+                true => VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap().iterate(),
+                false => training.iterate(),
+            };
+            assert!(stopped.unwrap().is_some_and(|stopped| stopped.why == Why::NoBetter));
+            session.wait_for_checkpoint().unwrap();
+            session.log.flush().unwrap();
+            session.folder.measurements().unwrap()
+        };
+        let (straight, resumed) = (lines("straight", false), lines("resumed", true));
+        assert_eq!(straight.iter().map(|line| line.iteration).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(straight, resumed);
+        assert!(straight[0].learning_rate > straight[1].learning_rate, "the schedule is not constant");
     }
 
     /// The run ended with the error of a probe, which was that again when it resumed.

@@ -23,6 +23,7 @@ use self::trainer::is_divergence;
 use super::session::Session;
 use crate::config::sections::RecipeVariant;
 use crate::console::{Progress, line};
+use crate::exit::Interrupted;
 use crate::experiment::memory::used::Used;
 use crate::interrupt;
 use crate::peers::Message;
@@ -92,7 +93,7 @@ impl<'a> VariantTraining<'a> {
         let device = &session.devices.first.device;
         let mut loader = DataLoader::new(variant, &session.recipe, &session.splits.train, device)?;
         let first_steps = variant.method().first_steps().unwrap_or_default();
-        selection::drop_first_stage(&mut session.state.variants[at], first_steps);
+        selection::drop_others(&mut session.state.variants[at], first_steps);
         let newest = session.state.variants[at].trainer.clone();
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
@@ -110,7 +111,9 @@ impl<'a> VariantTraining<'a> {
         let progress = Progress::new(&variant.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
         let following = (session.state.variants.len() - at - 1) as u64;
-        let (pace, unshared_state, learning_rate) = (Pace::default(), None, trainer.learning_rate());
+        // Patience may end the variant before another step, and its losses since the last line are logged then.
+        let learning_rate = trainer.last_learning_rate();
+        let (pace, unshared_state) = (Pace::default(), None);
         Ok(Self {
             session,
             variant,
@@ -130,6 +133,13 @@ impl<'a> VariantTraining<'a> {
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
     fn iterate(&mut self) -> Result<Option<Stopped>> {
+        if self.lacks_evaluation() {
+            // A signal stopped it, at the end of the last iteration.
+            let (result, completed) = (self.evaluate_if_due(), self.trainer.step_number() - 1);
+            if let Some(stopped) = self.end_iteration(result, completed)? {
+                return Ok(Some(stopped));
+            }
+        }
         while !self.trainer.is_finished() {
             let completed = self.trainer.step_number();
             if let Some(stopped) = selection::no_better(self.session, self.at) {
@@ -142,22 +152,26 @@ impl<'a> VariantTraining<'a> {
                     Err(error) => Err(error),
                 };
             }
-            let result = self.step();
-            self.session.state.variants[self.at].seconds = self.clock.seconds();
-            // Read once: between two reads, a signal would end the run without a checkpoint.
-            let stop_requested = self.stop_requested();
-            match result.and_then(|()| self.checkpoint_if_due(stop_requested)) {
-                Ok(()) => {}
-                Err(error) if is_divergence(&error) => {
-                    return self.restore_last_finite(&error, completed).map(Some);
-                }
-                Err(error) => return Err(error),
-            }
-            if stop_requested {
-                return Err(self.session.interrupted());
+            let result = self.step().and_then(|()| self.evaluate_if_due());
+            if let Some(stopped) = self.end_iteration(result, completed)? {
+                return Ok(Some(stopped));
             }
         }
         Ok(None)
+    }
+
+    /// Makes the checkpoint after an iteration with an outcome, if one is due, or restores the state before if it is not finite.
+    /// `completed` counts the iterations before it.
+    fn end_iteration(&mut self, result: Result<()>, completed: u64) -> Result<Option<Stopped>> {
+        self.session.state.variants[self.at].seconds = self.clock.seconds();
+        // Read once: between two reads, a signal would end the run without a checkpoint.
+        let stop_requested = self.stop_requested();
+        match result.and_then(|()| self.checkpoint_if_due(stop_requested)) {
+            Ok(()) if stop_requested => Err(self.session.interrupted()),
+            Ok(()) => Ok(None),
+            Err(error) if is_divergence(&error) => self.restore_last_finite(&error, completed).map(Some),
+            Err(error) => Err(error),
+        }
     }
 
     /// True if the user requested a stop. Several processes agree on it before the next step.
@@ -168,7 +182,7 @@ impl<'a> VariantTraining<'a> {
     /// One step, with its log lines.
     fn step(&mut self) -> Result<()> {
         if self.trainer.awaits_scores() {
-            self.begin_stage()?;
+            self.interruptible(Self::begin_stage)?;
         }
         self.learning_rate = self.trainer.learning_rate();
         let began = Instant::now();
@@ -190,12 +204,38 @@ impl<'a> VariantTraining<'a> {
         self.pace.add(images, began.elapsed());
         self.log(loss)?;
         self.session.state.variants[self.at].iteration = self.trainer.step_number();
-        let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
-        // Networks of an earlier stage are no candidates, and patience does not count them.
-        if every > 0 && self.is_due(every) && self.trainer.is_in_last_stage() {
-            selection::evaluate(self.session, (self.at, self.variant), &self.trainer, self.events)?;
-        }
         Ok(())
+    }
+
+    /// Evaluates the network for the selection, if it is time for that.
+    fn evaluate_if_due(&mut self) -> Result<()> {
+        if !self.lacks_evaluation() {
+            return Ok(());
+        }
+        self.interruptible(|training| {
+            let variant = (training.at, training.variant);
+            selection::evaluate(training.session, variant, &training.trainer, training.events)
+        })
+    }
+
+    /// True if it is time for an evaluation that was not made. Networks of an earlier stage are no candidates, and patience does not
+    /// count them.
+    fn lacks_evaluation(&self) -> bool {
+        let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
+        let last = self.session.state.variants[self.at].evaluations.last();
+        let is_made = last.is_some_and(|last| last.iteration == self.trainer.step_number());
+        every > 0 && self.is_due(every) && self.trainer.is_in_last_stage() && !is_made
+    }
+
+    /// Does work between two steps that a signal may stop. A checkpoint of the steps before is then made, from which the run does the
+    /// whole work when it resumes. It is none by count: that is made after the work, which may find divergence.
+    fn interruptible(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let result = work(self);
+        if result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+            self.session.state.variants[self.at].seconds = self.clock.seconds();
+            self.checkpoint_if_finite()?;
+        }
+        result
     }
 
     /// Logs the mean loss of the steps since the last line, if there were any.
@@ -232,7 +272,9 @@ impl<'a> VariantTraining<'a> {
     fn begin_stage(&mut self) -> Result<()> {
         let normalisation = self.session.normalisation()?;
         let train = &self.session.splits.train;
-        let scores = self.session.prepared(train, &normalisation).scores(self.trainer.model())?;
+        let go_on = || self.session.go_on();
+        let scores =
+            self.session.prepared(train, &normalisation).scores_while(self.trainer.model(), &go_on)?;
         let failures = self.trainer.begin_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",

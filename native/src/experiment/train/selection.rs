@@ -11,9 +11,11 @@ use crate::config::sections::RecipeVariant;
 use crate::config::selection::{Readout, SelectionSection};
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metrics, measure_classes};
+use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metrics, measure_classes_while};
+use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::session::Session;
-use crate::run_folder::record::{Evaluation, Stopped, Why};
+use crate::interrupt;
+use crate::run_folder::record::{Evaluation, Stopped, Why, best};
 use crate::run_folder::state::VariantState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -30,7 +32,8 @@ pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 
     session.recipe.selection.as_ref().map_or(0, every)
 }
 
-/// Evaluates the current network on the held-out images, and stores it if it is the best.
+/// Evaluates the current network on the held-out images, and stores it if it is the best. A signal stops it before it changes
+/// anything.
 pub(crate) fn evaluate(
     session: &mut Session,
     (at, variant): (usize, &RecipeVariant),
@@ -78,29 +81,34 @@ fn validation_metrics(
     let held_out = session.prepared(validation, &normalisation);
     let probe = match section.probe {
         Readout::Classifier => {
-            let scores = variant.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
+            let scores = variant
+                .by_class(held_out.scores_while(trainer.model(), &|| session.go_on())?)
+                .map_err(usage)?;
             return class_metrics(&session.recipe.probe, &scores, validation);
         }
         Readout::Linear => Probe::Linear,
         Readout::Knn => Probe::Knn,
     };
-    let train = session.prepared(&session.splits.train, &normalisation).features(trainer.encoder())?;
-    let features = held_out.features(trainer.encoder())?;
-    measure_classes(
-        &session.recipe.probe,
-        probe,
-        LabelledFeatures { features: &train, dataset: &session.splits.train },
-        LabelledFeatures { features: &features, dataset: validation },
-    )
+    let train = &session.splits.train;
+    let features = |images: PreparedImages<'_>| images.features_while(trainer.encoder(), &|| session.go_on());
+    let (of_train, of_held_out) = (features(session.prepared(train, &normalisation))?, features(held_out)?);
+    let sets = [
+        LabelledFeatures { features: &of_train, dataset: train },
+        LabelledFeatures { features: &of_held_out, dataset: validation },
+    ];
+    measure_classes_while(&session.recipe.probe, probe, sets, interrupt::go_on)
+        .map_err(|error| session.error_of(error))
 }
 
-/// Drops evaluations of networks of the first of two stages, which earlier versions made: none of them is a candidate.
-pub(super) fn drop_first_stage(state: &mut VariantState, first_steps: u64) {
-    let is_first = |evaluation: &Evaluation| evaluation.iteration <= first_steps;
-    if best(&state.evaluations).is_some_and(is_first) {
+/// Drops evaluations of networks that are no candidates: those of the first of two stages, which earlier versions made, and those
+/// after the last iteration, which a variant that diverged repeats if its process was killed then.
+pub(super) fn drop_others(state: &mut VariantState, first_steps: u64) {
+    let last = state.iteration;
+    let is_other = |evaluation: &Evaluation| !(first_steps + 1..=last).contains(&evaluation.iteration);
+    if best(&state.evaluations).is_some_and(is_other) {
         state.best = None;
     }
-    state.evaluations.retain(|evaluation| !is_first(evaluation));
+    state.evaluations.retain(|evaluation| !is_other(evaluation));
 }
 
 /// The reason to stop training now, if the evaluations have not improved for long enough.
@@ -143,17 +151,12 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
     }
 }
 
-/// The best evaluation; the first one among equals.
-fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
-    evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn networks_of_a_first_stage_are_no_candidates() {
+    fn networks_of_a_first_stage_and_those_that_are_made_again_are_no_candidates() {
         let evaluated = |values: &[f64]| {
             let of = |(at, value): (usize, &f64)| Evaluation {
                 iteration: at as u64 + 1,
@@ -161,13 +164,15 @@ mod tests {
                 metrics: Metrics::new(),
             };
             let evaluations = values.iter().enumerate().map(of).collect();
-            let mut state =
-                VariantState { best: Some("best".into()), evaluations, ..VariantState::default() };
-            drop_first_stage(&mut state, 2);
+            let best = Some("best".into());
+            let mut state = VariantState { iteration: 5, best, evaluations, ..VariantState::default() };
+            drop_others(&mut state, 2);
             (state.evaluations.iter().map(|left| left.iteration).collect::<Vec<_>>(), state.best.is_some())
         };
         assert_eq!(evaluated(&[0.5, 0.5]), (vec![], false));
         assert_eq!(evaluated(&[0.5, 0.5, 0.4]), (vec![3], false));
         assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4]), (vec![3, 4], true));
+        assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4, 0.4, 0.5]), (vec![3, 4, 5], true));
+        assert_eq!(evaluated(&[0.5, 0.5, 0.6, 0.4, 0.4, 0.7]), (vec![3, 4, 5], false));
     }
 }

@@ -153,6 +153,11 @@ mod tests {
             let last = graph.initializer.iter().find(|tensor| tensor.name == sizes.input[1]).unwrap();
             assert_eq!(last.raw_data, [40_i64, 40].map(i64::to_le_bytes).concat());
         }
+        metadata.recipe = serde_json::json!({ "data": { "side": 50 } });
+        let graph = Model::decode(file(&metadata, &bytes).unwrap().as_slice()).unwrap().graph.unwrap();
+        check_order(&graph);
+        let resizes = graph.node.iter().filter(|node| node.op_type == "Resize").count();
+        assert_eq!(resizes, 2, "to the square that the run kept, and from there");
     }
 
     #[test]

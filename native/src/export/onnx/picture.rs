@@ -1,4 +1,4 @@
-//! The preprocessing of pictures in ONNX, equal to `fit_middle` or `fit_whole`, and `Normalisation`, of core.
+//! The preprocessing of pictures in ONNX, equal to `Metadata::fitted` and `Normalisation` of core.
 
 use simile_core::nn::checkpoint::Metadata;
 
@@ -9,8 +9,9 @@ use super::builder::{Builder, Setting};
 pub(super) fn prepared(graph: &mut Builder, pictures: &str, metadata: &Metadata) -> String {
     let planes = graph.node("Transpose", &[pictures], [("perm", Setting::Integers(vec![0, 3, 1, 2]))]);
     let square = if metadata.sees_whole_pictures() { planes } else { middle_square(graph, &planes) };
-    let larger = metadata.resize.unwrap_or(metadata.input_size);
-    let resized = resized(graph, &square, larger);
+    let (stored, larger) = (metadata.stored_side(), metadata.resize.unwrap_or(metadata.input_size));
+    let kept = resized(graph, &square, stored);
+    let resized = if larger == stored { kept } else { resized(graph, &kept, larger) };
     let middle = middle(graph, &resized, larger, metadata.input_size);
     let numbers = graph.node("Cast", &[&middle], [("to", Setting::Integer(1))]);
     normalised(graph, &numbers, metadata)

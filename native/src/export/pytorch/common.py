@@ -14,12 +14,14 @@ class Encoder(Network):
             says = json.loads((file.metadata() or {}).get("simile", "{}"))
             if says.get("encoder") != ENCODER:
                 raise ValueError(f"{path} holds the encoder {says.get('encoder')}, and this is {ENCODER}")
-            fit = ((says.get("recipe") or {}).get("data") or {}).get("fit")
-            is_whole = fit in ("whole", "crops")
+            data = (says.get("recipe") or {}).get("data") or {}
+            is_whole = data.get("fit") in ("whole", "crops")
+            stored = data.get("side") or says.get("resize") or says.get("input_size")
             for name, theirs, ours in [
                 ("mean", says.get("mean"), MEAN),
                 ("std", says.get("std"), STD),
                 ("resize", says.get("resize"), RESIZE),
+                ("side", stored, STORED),
                 ("fit", "whole" if is_whole else "middle", "whole" if WHOLE else "middle"),
             ]:
                 if theirs != ours:
@@ -68,9 +70,10 @@ def preprocess(picture):
         left, top = (width - side) // 2, (height - side) // 2
         picture = picture.crop((left, top, left + side, top + side))
     larger = RESIZE or SIDE
-    if picture.size != (larger, larger):
-        picture = picture.resize((larger, larger), Image.BILINEAR)
-    picture = picture.convert({1: "L", 3: "RGB"}[ENCODER["channels"]])
+    for size in (STORED, larger):
+        if picture.size != (size, size):
+            picture = picture.resize((size, size), Image.BILINEAR)
+        picture = picture.convert({1: "L", 3: "RGB"}[ENCODER["channels"]])
     start = round((larger - SIDE) / 2)
     picture = picture.crop((start, start, start + SIDE, start + SIDE))
     pixels = torch.from_numpy(np.array(picture)).reshape(SIDE, SIDE, -1).permute(2, 0, 1) / 255

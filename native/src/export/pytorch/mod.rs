@@ -44,9 +44,11 @@ from torch import nn
 # Which network it is, as the file of the weights says it.
 ENCODER = {encoder}
 FEATURES = {features}
-# Pictures: their middle square, or all of them where WHOLE, to RESIZE (or SIDE), of that the middle SIDE, then (pixel / 255 - MEAN) / STD.
+# Pictures: their middle square, or all of them where WHOLE, to STORED, as the run kept it, that to RESIZE (or SIDE), of that the middle
+# SIDE, then (pixel / 255 - MEAN) / STD.
 WHOLE = {whole}
 SIDE = {side}
+STORED = {stored}
 RESIZE = {resize}
 MEAN = {mean}
 STD = {std}
@@ -54,6 +56,7 @@ STD = {std}
 {body}
 {COMMON}"#,
         whole = if metadata.sees_whole_pictures() { "True" } else { "False" },
+        stored = metadata.stored_side(),
         features = metadata.embedding_size,
         encoder = serde_json::to_string(encoder)?,
         mean = literal(&metadata.mean)?,
@@ -74,12 +77,13 @@ mod tests {
             EncoderConfig { name: Architecture::SimpleConv1x1, input_size: 28, ..Default::default() };
         let mut metadata = Metadata::new(config, vec![0.5, 0.25, 0.0], vec![1.0, 0.5, 1e-3]);
         metadata.resize = Some(40);
-        metadata.recipe = serde_json::json!({ "data": { "fit": "whole" } });
+        metadata.recipe = serde_json::json!({ "data": { "fit": "whole", "side": 100 } });
         let text = source(&metadata).unwrap();
         for line in [
             r#"ENCODER = {"name":"simple-conv-1x1","input_size":28,"channels":3}"#,
             "FEATURES = 128",
             "SIDE = 28",
+            "STORED = 100",
             "RESIZE = 40",
             "WHOLE = True",
             "MEAN = [0.5,0.25,0.0]",

@@ -13,7 +13,8 @@ use super::*;
 use crate::config::sections::RecipeVariant;
 use crate::config::shipped::{SHIPPED, names_of_files};
 use crate::config::{Changes, Recipe};
-use crate::data::settings::Normalise;
+use crate::data::DataSection;
+use crate::data::settings::{Fit, Normalise};
 use crate::data::source::Kind;
 use crate::names::slug;
 use crate::reproduce::row::Row;
@@ -311,6 +312,52 @@ fn what_a_note_calls_released_has_the_released_form() {
 }
 
 #[test]
+fn the_share_of_false_negatives_is_given_by_the_row_or_named_in_the_note() {
+    let mut count = 0;
+    for (table, row, recipe) in rows() {
+        let objective = objective(&recipe);
+        if !matches!(objective.name.as_str(), "dcl" | "hcl") {
+            continue;
+        }
+        let share = objective.parameters.get("tau_plus").and_then(toml::Value::as_float);
+        let notes = ShippedTable::find(table).unwrap().read().unwrap().notes;
+        let is_named = ["tau_plus", "τ⁺"].iter().any(|name| notes.contains(name));
+        assert!(share.is_some() || is_named, "{table}, {row}");
+        // ImageNet-100 has 100 classes.
+        assert!(table != "du-table2" || share == Some(0.01), "{table}, {row}: {share:?}");
+        count += 1;
+    }
+    assert!(count > 10, "{count}");
+}
+
+#[test]
+fn notes_say_where_rows_differ_from_their_release() {
+    let best = "the best test accuracy of all epochs";
+    let said: [(&[&str], &str); 8] = [
+        (&["contex-table2", "contex-table3", "contex-table4"], "each batch takes two steps"),
+        (
+            &["contex-table3", "contex-table4"],
+            "LNL's linear predictor of the bias reads the features at the end",
+        ),
+        (&["contex-table1", "contex-table6", "contex-table7", "contex-table8", "contex-table9"], best),
+        (&["contex-figure5", "contex-figure6", "contex-figure7"], best),
+        (
+            &["contex-table5"],
+            "LearnedMixin and RUBi are trained; in ReBias' release they keep their random values",
+        ),
+        (&["du-table4", "du-table5"], "of a number of GPUs that is not stated"),
+        (&["difficulty-figure-negatives"], "SimCLR, DCL and HCL have no w"),
+        (&["difficulty-table1"], "400 for SimCLR and HCL"),
+    ];
+    for (tables, words) in said {
+        for name in tables {
+            let notes = ShippedTable::find(name).unwrap().read().unwrap().notes;
+            assert!(notes.contains(words), "{name}: {words}");
+        }
+    }
+}
+
+#[test]
 fn every_table_names_its_work() {
     let works = [
         ("cclk-", "Tsai et al., Conditional Contrastive Learning with Kernel, ICLR 2022, "),
@@ -554,6 +601,33 @@ fn decoupled_uniformity_normalises_each_data_set_by_its_released_constants() {
         sets.insert(set);
     }
     assert_eq!(sets.len(), 6);
+}
+
+/// How pictures become squares, from how many pixels crops are taken, and of how many evaluation takes the middle, in releases that
+/// crop the files.
+#[test]
+fn crops_are_taken_of_about_as_many_pixels_as_in_the_releases() {
+    let mut sets = BTreeSet::new();
+    let of_tables = rows().into_iter().map(|(table, row, recipe)| (format!("{table}, {row}"), recipe));
+    let alone = SHIPPED
+        .iter()
+        .map(|shipped| (shipped.name.to_owned(), Recipe::load(shipped.name, &Changes::default()).unwrap()));
+    for (place, recipe) in alone.chain(of_tables) {
+        let set = recipe.data.dataset.name();
+        let expected = match set {
+            "imagenet" | "caltech-101" | "caltech-256" => (Fit::Aspect, 400, Some(256)),
+            "imagenet-100" | "cub-200-2011" => (Fit::Aspect, 500, Some(256)),
+            "utkface" => (Fit::Aspect, 200, Some(72)),
+            "chexpert" => (Fit::Crops, 390, None),
+            "waterbirds" if recipe.augment.centre_crop => (Fit::Whole, 256, Some(256)),
+            "waterbirds" => (Fit::Crops, 320, Some(256)),
+            _ => continue,
+        };
+        let DataSection { fit, side, .. } = recipe.data;
+        assert_eq!((fit, side.unwrap_or_default(), recipe.data.resize()), expected, "{place}");
+        sets.insert(set);
+    }
+    assert_eq!(sets.len(), 8, "{sets:?}");
 }
 
 #[test]

@@ -3,13 +3,12 @@
 use anyhow::Result;
 use serde::Serialize;
 use simile_core::data::Dataset;
-use simile_core::kernel::conditional::{ConditionalEmbedding, WeightScheme};
-use simile_core::loss::KernelWeights;
+use simile_core::kernel::conditional::ConditionalEmbedding;
 use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
-use crate::config::objective::ObjectiveSection;
 use crate::config::sections::RecipeVariant;
+use crate::exit::usage;
 use crate::report::picture::{heat_map, strip};
 use crate::run_folder::figures::KernelFigure;
 
@@ -48,7 +47,9 @@ impl BatchKernel {
         let section = &variant.objective;
         let Some(name) = section.condition() else { return Ok(None) };
         let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
-        let Some(settings) = settings(section)? else { return Ok(None) };
+        let objective = section.config().and_then(|config| config.build().map_err(|error| error.to_string()));
+        let objective = objective.map_err(usage)?;
+        let Some(weights) = objective.ahead() else { return Ok(None) };
         let values = condition.to_matrix();
         let mut order: Vec<usize> = (0..batch.min(values.rows())).collect();
         let colours = colours(condition);
@@ -59,24 +60,23 @@ impl BatchKernel {
             }),
         }
         let z = values.select(&order);
-        let mut gram = settings.kernel.gram(&z);
-        let operator = if settings.variant == WeightScheme::Released {
+        // One that is checked for the batches of training is not that of this number of images.
+        let Ok(ridge) = weights.ridge(z.rows()) else { return Ok(None) };
+        let kernel = weights.kernel();
+        let mut gram = kernel.gram(&z);
+        let operator = if weights.has_unit_diagonal() {
             (0..gram.rows()).for_each(|i| gram[(i, i)] = 1.0);
-            ConditionalEmbedding::with_unit_diagonal(&settings.kernel, &z, settings.lambda)?
+            ConditionalEmbedding::with_unit_diagonal(kernel, &z, ridge)?
         } else {
-            ConditionalEmbedding::new(&settings.kernel, &z, settings.lambda)?
+            ConditionalEmbedding::new(kernel, &z, ridge)?
         };
         let written = match section.parameters.get("kernel") {
             Some(kernel) => serde_json::to_value(kernel)?,
-            None => serde_json::to_value(&settings.kernel)?,
+            None => serde_json::to_value(kernel)?,
         };
         let by = if colours.is_some() { "hue" } else { "value" };
         Ok(Some(Self {
-            caption: format!(
-                "K compares the {name} of two images; {}, λ = {}.",
-                in_words(&written),
-                settings.lambda
-            ),
+            caption: format!("K compares the {name} of two images; {}, λ = {ridge}.", in_words(&written)),
             order: format!("The first {} training images, sorted by {by}.", order.len()),
             colours: colours.map(|colours| order.iter().map(|&i| colours[i]).collect()),
             gram,
@@ -118,16 +118,6 @@ impl Focus {
     }
 }
 
-/// The kernel and the estimate of an objective that has them.
-fn settings(section: &ObjectiveSection) -> Result<Option<KernelWeights>> {
-    let mut parameters = serde_json::to_value(&section.parameters)?;
-    if let (Some(variant), Some(object)) = (&section.variant, parameters.as_object_mut()) {
-        object.insert("variant".into(), variant.clone().into());
-    }
-    let read = section.name.ends_with("cclk").then(|| serde_json::from_value::<KernelWeights>(parameters));
-    Ok(read.and_then(Result::ok))
-}
-
 /// `rbf kernel (sigma 20)` for `{"name": "rbf", "sigma": 20}`.
 fn in_words(kernel: &serde_json::Value) -> String {
     let name = kernel["name"].as_str().unwrap_or("unnamed");
@@ -143,7 +133,11 @@ fn in_words(kernel: &serde_json::Value) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use simile_core::data::synthetic::colour_mnist::Colours;
+    use simile_core::data::synthetic::digits::draw_digits;
+
     use super::*;
+    use crate::config::{Changes, Recipe};
 
     #[test]
     fn focus_counts_what_is_weighed() {
@@ -153,6 +147,31 @@ mod tests {
         assert_eq!(Focus::of(&identity), Focus { own: 1.0, others: 0.0 });
         let signs = Matrix::new(2, 2, vec![0.5, -0.5, 0.5, -0.5]).unwrap();
         assert_eq!(Focus::of(&signs), Focus { own: 0.5, others: 1.0 });
+    }
+
+    #[test]
+    fn every_objective_with_a_kernel_of_a_condition_has_the_figure() {
+        let train = draw_digits(40, Colours::Palette, 0).unwrap();
+        let of = |objective: &str| {
+            let set = [format!("variant.Fair-CCLK.objective={{ {objective} }}")];
+            let variants = ["Fair-CCLK".to_owned()];
+            let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
+            let recipe = Recipe::load("fair-digits", &changes).unwrap();
+            BatchKernel::of(&recipe.variants()[0], &train, 20).unwrap()
+        };
+        let rbf = "condition = \"colour\", kernel = { name = \"rbf\", sigma = 50.0 }, lambda = 0.1";
+        let released = of(&format!("name = \"kernel-decoupled-uniformity\", {rbf}")).unwrap();
+        let printed =
+            of(&format!("name = \"kernel-decoupled-uniformity\", variant = \"paper\", {rbf}")).unwrap();
+        let fair = of(&format!("name = \"fair-cclk\", {rbf}")).unwrap();
+        assert_eq!((&released.gram, &released.weights), (&fair.gram, &fair.weights), "of the same ridge");
+        assert!(
+            released.caption.ends_with("λ = 0.1.") && printed.caption.ends_with("λ = 2."),
+            "{}",
+            printed.caption
+        );
+        assert_ne!(printed.weights, released.weights);
+        assert!(of("name = \"nt-xent\"").is_none());
     }
 
     #[test]

@@ -12,13 +12,11 @@ use simile_core::numeric::matrix::Matrix;
 use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
-use super::{Metrics, Split};
+use super::{Hits, Metrics, Split};
 use crate::config::probe::ProbeSection;
+use crate::metrics::leak::NONLINEAR;
 use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
 use crate::run_folder::record::ProbeFit;
-
-/// The suffix of metrics of the nonlinear probe.
-const NONLINEAR: &str = "_nonlinear";
 
 /// The results of the probes of every predicted variable.
 #[derive(Default)]
@@ -26,40 +24,30 @@ pub(super) struct Leaks {
     pub(super) metrics: Metrics,
     /// The fit of each probe.
     pub(super) fits: BTreeMap<String, ProbeFit>,
-    /// For a categorical condition: true for each test image whose value the linear probe predicts.
-    pub(super) hits: Option<Vec<bool>>,
+    /// For each category: true for each test image whose value the linear probe predicts.
+    pub(super) hits: Hits,
 }
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
-    for Predicted { prefix, variable, is_condition } in variables(section, train.dataset) {
-        let (targets, truth) = targets_and_truth(variable, train.dataset, test.dataset)?;
-        if !can_vary(&targets) || is_unseen(variable, train.dataset, test.dataset) {
-            continue;
-        }
+    for Predicted { prefix, variable } in variables(section, train.dataset) {
+        let Some((targets, truth)) = measurable(variable, train.dataset, test.dataset)? else { continue };
         let known = train.training_rows(&targets);
         let linear_probe = linear(section, &known)?;
         let scores = linear_probe.probe.scores(&test.rows)?;
         let of_linear = variable_metrics(&scores, &truth)?;
-        metrics.extend(
-            of_linear.clone().into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)),
-        );
-        if is_condition {
-            if let Condition::Categorical { values, .. } = &truth {
-                hits = Some(right(&predictions(&scores)?, values));
-            }
-            let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
-            let of_nonlinear = match &nonlinear_probe {
-                Some(nonlinear_probe) => {
-                    variable_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?
-                }
-                None => of_linear,
-            };
-            metrics.extend(nonlinear(of_nonlinear));
-            let fit = nonlinear_probe
-                .map_or_else(|| linear_probe.fit.clone(), |nonlinear_probe| nonlinear_probe.fit);
-            fits.insert(format!("{prefix}{NONLINEAR}"), fit);
+        if let Condition::Categorical { values, .. } = &truth {
+            hits.insert(with_prefix(NAMED, &prefix), right(&predictions(&scores)?, values));
         }
+        let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
+        let of_nonlinear = match &nonlinear_probe {
+            Some(nonlinear_probe) => variable_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?,
+            None => of_linear.clone(),
+        };
+        metrics.extend(with_nonlinear(of_linear, of_nonlinear, &prefix));
+        let fit =
+            nonlinear_probe.map_or_else(|| linear_probe.fit.clone(), |nonlinear_probe| nonlinear_probe.fit);
+        fits.insert(format!("{prefix}{NONLINEAR}"), fit);
         fits.insert(prefix, linear_probe.fit);
     }
     Ok(Leaks { metrics, fits, hits })
@@ -71,20 +59,16 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
 /// If a variable is missing.
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
-    for Predicted { prefix, variable, is_condition } in variables(section, train) {
-        let (train_targets, truth) = targets_and_truth(variable, train, test)?;
+    for Predicted { prefix, variable } in variables(section, train) {
+        let Some((train_targets, truth)) = measurable(variable, train, test)? else { continue };
         let rates = match (&train_targets, &truth) {
-            _ if !can_vary(&train_targets) || is_unseen(variable, train, test) => continue,
             (ProbeTargets::Classes { labels, classes }, _) => {
                 variable_metrics(&most_frequent(labels, *classes, test.len()), &truth)?
             }
             (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
             _ => continue,
         };
-        if is_condition {
-            metrics.extend(nonlinear(rates.clone()));
-        }
-        metrics.extend(rates.into_iter().map(|(metric, value)| (with_prefix(&metric, &prefix), value)));
+        metrics.extend(with_nonlinear(rates.clone(), rates, &prefix));
     }
     Ok(metrics)
 }
@@ -106,21 +90,40 @@ struct Predicted<'a> {
     prefix: String,
     /// Its name in the data set.
     variable: &'a str,
-    /// True of `probe.condition`, false of those in `probe.also`.
-    is_condition: bool,
 }
 
 fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<Predicted<'a>> {
     if train.conditions.is_empty() {
         return Vec::new();
     }
-    let condition = Predicted { prefix: CONDITION.into(), variable: &section.condition, is_condition: true };
-    let also = section.also.iter();
-    let also = also.map(|name| Predicted { prefix: prefix_of(name), variable: name, is_condition: false });
+    let condition = Predicted { prefix: CONDITION.into(), variable: &section.condition };
+    let also = section.also.iter().map(|name| Predicted { prefix: prefix_of(name), variable: name });
     std::iter::once(condition).chain(also).collect()
 }
 
-/// False for a variable that is the same in all training images. It is not probed, and a run warns of it.
+/// A variable as the target of a probe, and its true values in the test images; `None` if its leak cannot be measured, of which a run
+/// warns.
+///
+/// # Errors
+/// As [`targets_and_truth`].
+fn measurable(name: &str, train: &Dataset, test: &Dataset) -> Result<Option<(ProbeTargets, Condition)>> {
+    let (targets, truth) = targets_and_truth(name, train, test)?;
+    let is_measurable = can_vary(&targets) && !is_one_category(&truth) && !is_unseen(name, train, test);
+    Ok(is_measurable.then_some((targets, truth)))
+}
+
+/// True for a category that is the same in all test images: a constant guess may be right in all of them, and no probe can be told from
+/// it. Of a number the squared error is left.
+fn is_one_category(truth: &Condition) -> bool {
+    match truth {
+        Condition::Categorical { values, .. } => {
+            values.first().is_some_and(|first| values.iter().all(|value| value == first))
+        }
+        Condition::Numeric(_) => false,
+    }
+}
+
+/// False for a variable that is the same in all training images.
 fn can_vary(targets: &ProbeTargets) -> bool {
     match targets {
         ProbeTargets::Classes { labels, .. } => labels.iter().any(|label| *label != labels[0]),
@@ -173,9 +176,11 @@ fn mean_prediction_metrics(values: &Matrix) -> Metrics {
     Metrics::from([(MSE.to_owned(), mse)]).into_iter().chain(r2).collect()
 }
 
-fn nonlinear(metrics: Metrics) -> impl Iterator<Item = (String, f64)> {
-    let metrics = metrics.into_iter().filter(|(name, _)| name != MSE);
-    metrics.map(|(name, value)| (format!("{name}{NONLINEAR}"), value))
+/// The metrics of both probes of a variable, under its names.
+fn with_nonlinear(linear: Metrics, nonlinear: Metrics, prefix: &str) -> impl Iterator<Item = (String, f64)> {
+    let nonlinear = nonlinear.into_iter().filter(|(name, _)| name != MSE);
+    let nonlinear = nonlinear.map(|(name, value)| (format!("{name}{NONLINEAR}"), value));
+    linear.into_iter().chain(nonlinear).map(move |(name, value)| (with_prefix(&name, prefix), value))
 }
 
 /// A variable as the target of a probe, and its true values in the test images.
@@ -331,6 +336,58 @@ mod tests {
             assert!(metrics.contains_key("attribute_condition_r2"), "{metrics:?}");
         }
         assert!(measured.probes.contains_key("attribute_condition"), "{:?}", measured.probes);
+    }
+
+    /// Only the condition had a non-linear probe and hits.
+    #[test]
+    fn a_further_variable_is_measured_as_the_condition_is() {
+        let curved = |row: &[f64], noise: f64| row[0].abs() - 0.7 + 0.1 * noise;
+        let also = |condition: &str, other: &str| {
+            let section = ProbeSection { also: vec![other.into()], ..section(condition) };
+            measure_drawn_sets(&section, FEW, curved)
+        };
+        let (first, second) = (also("side", "age"), also("age", "side"));
+        for (as_condition, as_further, of) in [(&first, &second, "side"), (&second, &first, "age")] {
+            let measured = as_condition.metrics.iter().filter(|(name, _)| name.starts_with(CONDITION));
+            for (name, value) in measured {
+                let name = with_prefix(name, of);
+                assert_eq!(as_further.metrics.get(&name), Some(value), "{name}: {:?}", as_further.metrics);
+            }
+            let fit = &as_further.probes[&format!("{of}_nonlinear")];
+            assert_eq!(fit, &as_condition.probes["condition_nonlinear"]);
+            assert_eq!(fit.random_features, 512);
+        }
+        assert!(second.metrics["side_top1_nonlinear"] > second.metrics["side_top1"] + 0.1);
+        assert_eq!(second.hits.keys().collect::<Vec<_>>(), ["side_top1", "top1"]);
+        assert_eq!(second.hits["side_top1"], first.hits[NAMED]);
+        let ((_, train), (_, test)) = (set([400, FEW], 1, curved), set([1000, FEW], 2, curved));
+        let both = ProbeSection { also: vec!["side".into()], ..section("age") };
+        let rates = base_rates(&both, &train, &test).unwrap();
+        assert_eq!(rates["side_top1_nonlinear"], rates["side_top1"]);
+    }
+
+    /// Each probe of it was right in all test images, or in none, and chance too.
+    #[test]
+    fn a_category_that_is_the_same_in_all_test_images_is_read_off_nothing() {
+        let with = |(features, set): (Features, Dataset), varies: usize| {
+            let rare = Condition::Categorical {
+                values: (0..set.len()).map(|i| varies * usize::from(i % 13 == 0)).collect(),
+                names: vec!["no".into(), "yes".into()],
+            };
+            (features, set.with_condition("rare", rare).unwrap())
+        };
+        let train = with(set([400, MANY], 1, linear_value), 1);
+        let test = with(set([1000, MANY], 2, linear_value), 0);
+        let of = |(features, dataset)| LabelledFeatures { features, dataset };
+        let section = ProbeSection { also: vec!["side".into()], ..section("rare") };
+        let measured =
+            measure(&section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap();
+        let rates = base_rates(&section, &train.1, &test.1).unwrap();
+        for metrics in [&measured.metrics, &rates] {
+            assert!(metrics.keys().all(|name| !name.starts_with("condition")), "{metrics:?}");
+            assert!(metrics.contains_key("side_top1"), "{metrics:?}");
+        }
+        assert!(!measured.probes.contains_key("condition") && !measured.hits.contains_key(NAMED));
     }
 
     #[test]

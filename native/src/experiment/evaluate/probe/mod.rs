@@ -41,7 +41,6 @@ use self::watched::{Check, Watch, Watched, unchecked};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
-use crate::metrics::names::NAMED;
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::{class_metrics, neighbours};
@@ -58,7 +57,7 @@ pub(crate) struct Measured {
     pub(crate) guesses: Vec<usize>,
     /// The fits of the probes that have a penalty, by the name of their target: the class, the condition, and further variables.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
-    /// For the class and a categorical condition: the test images that are classified correctly, by the metric that counts them.
+    /// For the class and each category: the test images that are classified correctly, by the metric that counts them.
     pub(crate) hits: Hits,
 }
 
@@ -137,7 +136,7 @@ pub(crate) fn measure_while(
     let leaks = leak::measure(section, &train, &test)?;
     metrics.extend(leaks.metrics.into_iter().chain(shape));
     probes.extend(leaks.fits);
-    hits.extend(leaks.hits.map(|hits| (NAMED.to_owned(), hits)));
+    hits.extend(leaks.hits);
     Ok(Measured { metrics: finite(metrics), guesses, probes, hits })
 }
 
@@ -176,8 +175,21 @@ pub(crate) fn measure_classes(
     train: LabelledFeatures<'_>,
     test: LabelledFeatures<'_>,
 ) -> Result<Metrics> {
+    measure_classes_while(section, probe, [train, test], unchecked)
+}
+
+/// As [`measure_classes`], for as long as a check before each block of features finds no error.
+///
+/// # Errors
+/// As [`measure_classes`], and as the check.
+pub(crate) fn measure_classes_while(
+    section: &ProbeSection,
+    probe: Probe,
+    [train, test]: [LabelledFeatures<'_>; 2],
+    check: Check,
+) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let watch = Watch::new(unchecked);
+    let watch = Watch::new(check);
     let split = |set| Split::new(set, &scale, &watch);
     let (train, test) = projected_onto_span(split(train)?, split(test)?)?;
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))

@@ -1,0 +1,117 @@
+//! The leak by which the points of a sweep are compared: that of the variable which the swept variant hides or keeps.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::axis::{Axis, Point};
+use super::plan::Plan;
+use crate::metrics::leak::{LINEAR, of_variable};
+
+/// The variables whose leak the runs of a sweep may measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Attributes {
+    /// The one that the variant hides or keeps; none if it reads none, or the points differ in it.
+    pub(crate) own: Option<String>,
+    /// The one whose metrics are called those of the condition. It is that of all points, because no grid changes `probe`.
+    pub(crate) probed: String,
+}
+
+/// A metric of a leak.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Leak {
+    #[serde(rename = "leak")]
+    pub(crate) metric: String,
+    /// The variable that leaks.
+    #[serde(rename = "attribute")]
+    pub(crate) variable: String,
+}
+
+impl Attributes {
+    /// The variables of the points of a plan.
+    ///
+    /// # Errors
+    /// A usage error if a setting is not valid.
+    pub(crate) fn of(plan: &Plan<'_>, axes: &[Axis], points: &[Point]) -> Result<Self> {
+        let mut own: BTreeSet<Option<String>> = BTreeSet::new();
+        let mut probed = String::new();
+        for at in 0..points.len() {
+            let recipe = plan.recipe_at(axes, points, at)?;
+            own.extend(recipe.variants().into_iter().map(|variant| variant.objective.condition()));
+            probed = recipe.probe.condition;
+        }
+        let own = if own.len() == 1 { own.pop_first().flatten() } else { None };
+        Ok(Self { own, probed })
+    }
+
+    /// The first leak that is measured: that of the variable which the variant hides, or else the one which the runs call that of the
+    /// condition.
+    pub(crate) fn leak(&self, is_measured: impl Fn(&str) -> bool) -> Option<Leak> {
+        let variables = self.own.iter().chain([&self.probed]);
+        let mut leaks = variables.flat_map(|variable| {
+            LINEAR.map(|metric| Leak {
+                metric: of_variable(metric, variable, &self.probed),
+                variable: variable.clone(),
+            })
+        });
+        leaks.find(|leak| is_measured(&leak.metric))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::super::axis::points;
+    use super::*;
+
+    /// The variables of a sweep of a recipe that hides two of them.
+    fn attributes(variant: &str, grid: &str) -> Attributes {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("both.toml");
+        let variant_of = |name: &str, objective: &str| {
+            format!("[[variant]]\nname = \"{name}\"\nobjective = {{ {objective} }}\n")
+        };
+        let hiding = |name: &str| {
+            let kernel = "kernel = { name = \"cosine\" }";
+            let objective = format!("name = \"fair-cclk\", condition = \"{name}\", {kernel}");
+            variant_of(&format!("hide {name}"), &objective)
+        };
+        let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\nvalidation = 16\n[train]\nbatch = 16\niterations = 2\n";
+        let probe = "[probe]\ncondition = \"hospital\"\nalso = [\"age\"]\n";
+        let plain = variant_of("plain", "name = \"nt-xent\"");
+        let (hospital, age) = (hiding("hospital"), hiding("age"));
+        fs::write(&file, format!("{head}{probe}{plain}{hospital}{age}")).unwrap();
+        let recipe = file.display().to_string();
+        let plan = Plan {
+            recipe: &recipe,
+            set: &[],
+            variant: Some(variant),
+            seeds: 0..1,
+            smoke: false,
+            out: folder.path(),
+        };
+        let axes = Axis::all(&[grid.to_owned()]).unwrap();
+        Attributes::of(&plan, &axes, &points(&axes, None, 0)).unwrap()
+    }
+
+    #[test]
+    fn the_leak_is_that_of_the_variable_which_the_variant_hides() {
+        let measured = ["condition_top1", "age_r2", "top1"];
+        let leak = |attributes: &Attributes| {
+            let leak = attributes.leak(|metric| measured.contains(&metric)).unwrap();
+            (leak.metric, leak.variable)
+        };
+        let of_hospital = ("condition_top1".to_owned(), "hospital".to_owned());
+        let of_age = ("age_r2".to_owned(), "age".to_owned());
+        let rates = "optimizer.learning_rate=1e-3,1e-2";
+        assert_eq!(leak(&attributes("hide age", rates)), of_age);
+        assert_eq!(leak(&attributes("hide hospital", rates)), of_hospital);
+        assert_eq!(leak(&attributes("plain", rates)), of_hospital);
+        let differing = attributes("hide age", "variant.hide age.objective.condition=age,hospital");
+        assert_eq!((leak(&differing), differing.own), (of_hospital, None));
+        assert_eq!(attributes("plain", rates).leak(|metric| metric == "top1"), None);
+    }
+}
