@@ -1,6 +1,6 @@
 import { type CheckpointSource, checkSource, type Progress, readCheckpoint } from "./checkpoint.js";
 import { Connection, CurrentDevice } from "./connection.js";
-import { checkKeys, signalOf } from "./given.js";
+import { checkKeys, checkSignal, signalOf } from "./given.js";
 import { type ImageSource, pack } from "./image.js";
 import { checkDevice } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
@@ -78,6 +78,7 @@ export class Encoder {
     checkSource(source);
     const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
     checkDevice(device);
+    checkSignal(signal);
     signal?.throwIfAborted();
     // The worker fetches and compiles its WebAssembly while the checkpoint is on its way.
     const connection = await Connection.open(worker);
@@ -109,8 +110,8 @@ export class Encoder {
   }
 
   /**
-   * The vectors of several images, each of any size; as floats, of the size that the encoder takes. Images are read 16
-   * at a time while the call runs, and must not be changed or closed before it ends.
+   * The vectors of several images, each of any size; as floats, of the size that the encoder takes. Images are read at
+   * most 16 at a time while the call runs, large ones fewer, and must not be changed or closed before it ends.
    */
   async embedBatch(images: readonly ImageSource[] | FloatImages, options: CallOptions = {}): Promise<Vectors> {
     const signal = signalOf(options);

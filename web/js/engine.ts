@@ -55,8 +55,8 @@ export class Engine implements Handlers {
     const digits = cpu.draw_digits(count, seed);
     // Not `using`: esbuild's substitute for it throws where the browser has no `Symbol.dispose`, such as Safari.
     try {
-      const { width, height, pixels, labels, grounds } = digits;
-      return { width, height, pixels, labels, grounds };
+      const { width, height, pixels, labels, backgrounds } = digits;
+      return { width, height, pixels, labels, backgrounds, grounds: backgrounds };
     } finally {
       digits.free();
     }

@@ -37,8 +37,15 @@ export function checkKeys(what: string, given: unknown, known: Readonly<Record<s
   }
 }
 
+/** Throws unless values by name are an object: the entries of a `Map` are none of its keys, and would be ignored. */
+export function checkNamed(what: string, given: unknown): void {
+  if (given === undefined || given === null || kindOf(Object(given)) === "Object") return;
+  throw new TypeError(`\`${what}\` is ${inWords(given)}, expected an object with values by name`);
+}
+
 /** Throws if further values have a key that is given beside them, or has its only place there. */
 export function checkOnce(what: string, further: object | undefined, own: Readonly<Record<string, unknown>>): void {
+  checkNamed(what, further);
   const key = Object.keys(further ?? {}).find((key) => own[key] !== undefined);
   if (key !== undefined) {
     throw new TypeError(`\`${key}\` stands among \`${what}\` and has a place of its own beside them; give it there alone`);
@@ -54,5 +61,12 @@ export function messageOf(error: unknown): string {
 /** The signal among the options of a call. */
 export function signalOf(options: { readonly signal?: AbortSignal }): AbortSignal | undefined {
   checkKeys("the options of the call", options, { signal: true });
+  checkSignal(options.signal);
   return options.signal;
+}
+
+/** Throws for a signal that is none, such as the controller that has it. */
+export function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined || signal === null || kindOf(Object(signal)) === "AbortSignal") return;
+  throw new TypeError(`\`signal\` is ${inWords(signal)}, expected an AbortSignal, such as \`controller.signal\``);
 }

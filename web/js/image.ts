@@ -23,7 +23,7 @@ export type ImageSource =
   | URL
   | string;
 
-/** Images that are decoded, sent and embedded at once: a cancelled call stops within so many. */
+/** Most images that are decoded, sent and embedded at once: a cancelled call stops within so many. */
 export const AT_ONCE = 16;
 
 /** Images for the worker, with the buffers that are transferred and not copied. */
@@ -32,7 +32,10 @@ export interface Parcel {
   readonly transfer: Transferable[];
 }
 
-/** Pixels of the largest picture that is decoded, 8192 x 8192, as by the command line: a small file can announce many more. */
+/**
+ * Pixels of the largest picture that is decoded, 8192 x 8192, as by the command line: a small file can announce many more. Of
+ * several pictures about as many pixels are decoded at once, four bytes each.
+ */
 const MOST_PIXELS = 2 ** 26;
 
 /** Side of the largest square that is drawn at once: a larger canvas is blank in some browsers, and none says so. */
@@ -45,7 +48,7 @@ const LONGEST_ADDRESS = 200;
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
 /**
- * Packs images for an encoder, `AT_ONCE` in a parcel, or all floats in one; throws if floats are not of the size that it
+ * Packs images for an encoder, at most `AT_ONCE` in a parcel, or all floats in one; throws if floats are not of the size that it
  * takes.
  */
 export async function* pack(
@@ -62,16 +65,17 @@ export async function* pack(
   }
   // Plain JavaScript may give a single image, or a set.
   if (!Array.isArray(images)) throw new TypeError("images are neither a list nor numbers with dims; write [image]");
-  for (let at = 0; at < images.length; at += AT_ONCE) {
+  for (let at = 0; at < images.length; ) {
     signal?.throwIfAborted();
     const { pictures, transfer } = await packPictures(images, at, AT_ONCE, signal);
+    at += pictures.length;
     yield { images: { pictures }, transfer };
   }
 }
 
 /**
- * Packs at most `count` pictures from `start` on for the worker, with the buffers that are transferred. An error names its place
- * among several pictures.
+ * Packs pictures from `start` on for the worker, with the buffers that are transferred: at most `count`, fewer where they are
+ * large. An error names its place among several pictures.
  */
 export async function packPictures(images: readonly ImageSource[], start: number, count: number, signal?: AbortSignal) {
   const decodeOne = async (image: ImageSource, offset: number) => {
@@ -83,7 +87,18 @@ export async function packPictures(images: readonly ImageSource[], start: number
       throw new Error(`image ${start + offset}: ${messageOf(cause)}`, { cause });
     }
   };
-  const pictures = await Promise.all(images.slice(start, start + count).map(decodeOne));
+  const pictures: (ImageBitmap | RgbaPixels)[] = [];
+  const wanted = images.slice(start, start + count);
+  while (pictures.length < wanted.length) {
+    // The size of a picture is known once it is decoded: the next ones are taken to be as large as the largest so far.
+    const sizes = pictures.map(({ width, height }) => width * height);
+    const left = MOST_PIXELS - sizes.reduce((sum, size) => sum + size, 0);
+    const fitting = pictures.length === 0 ? 1 : Math.floor(left / Math.max(...sizes));
+    if (fitting < 1) break;
+    const [from, to] = [pictures.length, pictures.length + fitting];
+    const next = wanted.slice(from, to).map((image, at) => decodeOne(image, from + at));
+    pictures.push(...(await Promise.all(next)));
+  }
   const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
   return { pictures, transfer };
 }

@@ -9,6 +9,7 @@ export {
   type Differentiation,
   type Evaluation,
   type ListedInput,
+  type ListedForm,
   type ListedKernel,
   type ListedObjective,
   type ListedParameter,

@@ -1,6 +1,6 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
-import { checkKeys, inWords, signalOf } from "./given.js";
+import { checkKeys, inWords, isTyped, signalOf } from "./given.js";
 import { checkDevice, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
 import {
@@ -44,6 +44,8 @@ export interface Evaluation {
   readonly weights?: Rows;
   /** Further outputs, by name. */
   readonly aux: Readonly<Record<string, unknown>>;
+  /** What makes the result meaningless though it is finite, such as a kernel that is too narrow for `z`; mostly none. */
+  readonly warnings: readonly string[];
 }
 
 /** A loss and its gradients, without further outputs. */
@@ -116,6 +118,15 @@ export interface ListedInput {
   readonly meaning: string;
 }
 
+/** A form of an objective, with the numbers that it sets beside its formula. */
+export interface ListedForm {
+  readonly name: string;
+  /** Parameters with their defaults in this form, where these depend on it. */
+  readonly defaults: Readonly<Record<string, number>>;
+  /** True if the ridge of its weights is `lambda` times the number of samples. */
+  readonly ridgeGrows: boolean;
+}
+
 /** An objective as `LossLab.objectives` lists it. */
 export type ListedObjective = {
   readonly name: string;
@@ -142,6 +153,8 @@ export type ListedObjective = {
       readonly variants: readonly string[];
       /** The one that it takes by itself; `null` where there is one form. */
       readonly variant: string | null;
+      /** All of its variants, the default one first; none where there is one form. */
+      readonly forms: readonly ListedForm[];
       /** Those of `z`, `labels` and `bias` that it requires. */
       readonly inputs: readonly string[];
       /** Those inputs, with kinds and shapes. */
@@ -165,15 +178,27 @@ function checkShapes(viewA: Vectors, viewB: Vectors): void {
     }
     const { data, dims } = view;
     const [rows, columns] = dims;
+    if (dims.length !== 2) {
+      throw new RangeError(`${name} has dims of ${dims.length} numbers, expected [rows, columns]`);
+    }
     checkInteger(`the number of rows of ${name}`, rows, 1);
     checkInteger(`the number of columns of ${name}`, columns, 1);
     if (data.length !== rows * columns) {
       throw new RangeError(`${name} of ${rows} x ${columns} needs ${rows * columns} numbers, and ${data.length} are given`);
     }
+    checkNumbers(`the data of ${name}`, data);
   }
   if (viewA.dims.join() !== viewB.dims.join()) {
     throw new RangeError(`viewB has ${viewB.dims.join(" x ")} numbers, expected ${viewA.dims.join(" x ")} as viewA has`);
   }
+}
+
+/** Throws unless data are numbers: WebAssembly takes `null` for 0, and a text for its digits. */
+function checkNumbers(name: string, data: unknown): void {
+  if (isTyped(data)) return;
+  if (!Array.isArray(data)) throw new TypeError(`${name} is ${inWords(data)}, expected a Float32Array`);
+  const wrong = Array.from(data).findIndex((value) => typeof value !== "number");
+  if (wrong >= 0) throw new TypeError(`${name} is ${inWords(data[wrong])} at ${wrong}, expected numbers`);
 }
 
 /** An evaluation as serialised by core. */
@@ -181,6 +206,7 @@ interface Document {
   readonly loss: number;
   readonly grads: Readonly<Record<string, Rows>>;
   readonly aux?: Readonly<Record<string, unknown>>;
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -238,10 +264,11 @@ export class LossLab {
     options: CallOptions = {},
   ): Promise<Evaluation> {
     const document = caseOf(this.#setting, [viewA, viewB], inputs);
-    const { loss, grads: gradients, aux = {} } = await this.#ask<Document>("evaluate", document, signalOf(options));
+    const answer = await this.#ask<Document>("evaluate", document, signalOf(options));
+    const { loss, grads: gradients, aux = {}, warnings } = answer;
     const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
     const [gradA, gradB] = [gradients["view_a"] ?? [], gradients["view_b"] ?? []];
-    return { loss, gradA, gradB, gradients, aux, ...(weights && { weights }) };
+    return { loss, gradA, gradB, gradients, aux, warnings, ...(weights && { weights }) };
   }
 
   /** Loss and gradients as flat arrays, without further outputs: several times as quick. */

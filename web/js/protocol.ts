@@ -61,6 +61,8 @@ export interface Digits {
   /** The digit of each image. */
   readonly labels: Uint8Array;
   /** The colour of each background, three bytes of RGB. */
+  readonly backgrounds: Uint8Array;
+  /** @deprecated The former name of `backgrounds`. */
   readonly grounds: Uint8Array;
 }
 
@@ -90,7 +92,7 @@ export interface Methods {
   fitToTrain: { input: { pictures: readonly (ImageBitmap | RgbaPixels)[] }; output: { pixels: Uint8Array } };
   openTrainer: {
     input: { settings: string; own: OwnImages | undefined; device: DeviceChoice };
-    output: { device: DeviceInfo; recipe: string; labels: Uint16Array; colours: Uint8Array };
+    output: { device: DeviceInfo; recipe: string; warnings: string[]; labels: Uint16Array; colours: Uint8Array };
   };
   train: { input: { steps: number }; output: { step: number; losses: Float32Array } };
   probe: {

@@ -33,7 +33,11 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
   };
 }
 
-/** The buffers of the arrays of an output, which are transferred to the page and not copied. */
+/**
+ * The buffers of the arrays of an output, which are transferred to the page and not copied: each once, also where two names are of
+ * one array.
+ */
 function buffersOf(output: object): Transferable[] {
-  return Object.values(output).flatMap((value) => (ArrayBuffer.isView(value) ? [value.buffer as ArrayBuffer] : []));
+  const arrays = Object.values(output).filter((value) => ArrayBuffer.isView(value));
+  return [...new Set(arrays.map(({ buffer }) => buffer as ArrayBuffer))];
 }

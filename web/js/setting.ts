@@ -1,5 +1,5 @@
 // An objective with its parameters and its inputs, and their JSON for core.
-import { checkKeys, checkOnce, inWords, isTyped } from "./given.js";
+import { checkKeys, checkNamed, checkOnce, inWords, isTyped } from "./given.js";
 import { checkFinite } from "./numbers.js";
 
 /** A matrix: rows of numbers. */
@@ -94,7 +94,9 @@ export function parametersOf(setting: Setting): Record<string, unknown> {
 }
 
 function kernelOf(kernel: Kernel | undefined): Exclude<Kernel, string> | undefined {
-  return typeof kernel === "string" ? { name: kernel } : kernel;
+  if (typeof kernel === "string") return { name: kernel };
+  checkNamed("kernel", kernel);
+  return kernel;
 }
 
 /** Throws for an objective without a name. */

@@ -1,12 +1,12 @@
 import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
-import { checkKeys, inWords, signalOf } from "./given.js";
+import { checkKeys, checkSignal, inWords, signalOf } from "./given.js";
 import { type ImageSource, joined, packPictures } from "./image.js";
 import { checkDevice, checkFinite, checkInteger, MOST_DIGITS } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
 import { checkObjective, parametersOf, SETTING, type Setting } from "./setting.js";
 
-/** Images that are decoded at once: a photograph of 12 million pixels takes more than 100 MB on its way. */
+/** Most images that are decoded at once: a photograph of 12 million pixels takes more than 100 MB on its way. */
 const CHUNK = 4;
 
 /** Largest number of a class: 16 bits hold it. */
@@ -124,6 +124,11 @@ export class Trainer {
   readonly iterations: number;
   /** The run as a recipe of the command line; `null` for images of your own, which the command line does not have. */
   readonly recipe: Readonly<Record<string, unknown>> | null;
+  /**
+   * What makes the run meaningless though its settings are valid, such as a kernel that is too narrow for the colours; mostly
+   * none.
+   */
+  readonly warnings: readonly string[];
   readonly mapped: MappedImages;
   readonly #connection: Connection;
   readonly #device: CurrentDevice;
@@ -138,6 +143,7 @@ export class Trainer {
     this.#device = device;
     this.iterations = iterations;
     this.recipe = JSON.parse(opened.recipe) as Record<string, unknown> | null;
+    this.warnings = opened.warnings;
     this.mapped = { labels: opened.labels, colours: opened.colours };
     this.#connection = connection;
   }
@@ -147,6 +153,7 @@ export class Trainer {
     checkKeys("the options of a Trainer", options, OPTIONS);
     const { device = "auto", images = 8192, onDevice, worker = true, signal } = options;
     checkDevice(device);
+    checkSignal(signal);
     const settings = settingsOf(options, images);
     const { iterations } = settings;
     signal?.throwIfAborted();
@@ -194,6 +201,7 @@ export class Trainer {
   async probe(options: ProbeOptions = {}): Promise<Reading> {
     checkKeys("the options of a probe", options, PROBE);
     const { images, signal } = options;
+    checkSignal(signal);
     if (images !== undefined) checkInteger("images", images, 1);
     const reading = await this.#connection.call("probe", { images }, { signal });
     this.#iteration = reading.step;
@@ -274,8 +282,9 @@ async function fitted(
 ): Promise<OwnImages> {
   const parts: Uint8Array[] = [];
   const sources = images.map(({ image }) => image);
-  for (let at = 0; at < images.length; at += CHUNK) {
+  for (let at = 0; at < images.length; ) {
     const { pictures, transfer } = await packPictures(sources, at, CHUNK, signal);
+    at += pictures.length;
     parts.push((await connection.call("fitToTrain", { pictures }, { signal, transfer })).pixels);
   }
   return { pixels: joined(parts), labels: Uint16Array.from(images, ({ label }) => label) };

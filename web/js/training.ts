@@ -57,8 +57,8 @@ export class Training implements Movable<Run> {
 
   /** The description of a new run for the page. */
   describe(): Omit<Methods["openTrainer"]["output"], "device"> {
-    const { recipe, mapped_labels: labels, mapped_colours: colours } = this.onCpu;
-    return { recipe, labels, colours };
+    const { recipe, warnings, mapped_labels: labels, mapped_colours: colours } = this.onCpu;
+    return { recipe, warnings, labels, colours };
   }
 
   /** Runs `steps` steps, or fewer where fewer are left or the call is cancelled; throws at the end of the run. */

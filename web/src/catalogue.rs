@@ -1,15 +1,15 @@
 //! The list of objectives with their parameters and inputs, as core describes them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use simile_core::error::Error;
 use simile_core::loss;
-use simile_core::loss::spec::{Input, InputKind, Spec};
+use simile_core::loss::spec::{Form, Input, InputKind, Spec};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::mathml;
 
 /// Writes a list of objectives: `{ name, title, formula, equations, symbols, networks, parameters, parameterDetails, variants, variant,
-/// inputs, inputDetails, pytorch, hasClusters }`, where `inputs` are the required ones beside the views, and `variant` is the default;
+/// forms, inputs, inputDetails, pytorch, hasClusters }`, where `inputs` are the required ones beside the views, and `variant` is the default;
 /// or `{ name, title, formula, equations, symbols, networks, refusal }` for an objective that needs more than two views with `z`,
 /// `labels` and `bias`.
 #[wasm_bindgen]
@@ -33,6 +33,7 @@ fn entry(spec: &Spec) -> Value {
     entry["parameterDetails"] = json!(spec.parameters);
     entry["variants"] = variants(spec).into();
     entry["variant"] = spec.variants.first().map(|form| form.name).into();
+    entry["forms"] = spec.variants.iter().map(form).collect();
     entry["inputs"] = inputs.iter().map(|input| input.name).collect();
     entry["inputDetails"] = json!(inputs);
     entry["pytorch"] = spec.pytorch.into();
@@ -54,6 +55,13 @@ fn equations(spec: &Spec) -> Value {
             forms.iter().map(|form| json!({ "variant": form.name, "lines": lines(form.name) })).collect()
         }
     }
+}
+
+/// The numbers that a form sets beside its formula.
+fn form(form: &Form) -> Value {
+    let defaults: Map<String, Value> =
+        form.default.into_iter().map(|(parameter, value)| (parameter.to_owned(), value.into())).collect();
+    json!({ "name": form.name, "defaults": defaults, "ridgeGrows": form.ridge_grows })
 }
 
 /// The variants of an objective whose parameters are given, the default one first; none where they then agree.
@@ -83,6 +91,12 @@ mod tests {
             "it differs in the default of t alone"
         );
         assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
+        let forms = json!([
+            { "name": "released", "defaults": { "t": 2.0 }, "ridgeGrows": false },
+            { "name": "paper", "defaults": { "t": 1.0 }, "ridgeGrows": true },
+        ]);
+        assert_eq!(entry("kernel-decoupled-uniformity")["forms"], forms);
+        assert_eq!(entry("contex")["forms"][1]["defaults"], json!({ "mix": 0.7 }));
         assert!(fair["parameters"].as_array().unwrap().contains(&json!("lambda")));
         let lines = |name: &str, at: usize| entry(name)["equations"][at]["lines"].as_array().unwrap().len();
         assert_eq!((lines("nt-xent", 0), lines("jtt", 0)), (2, 2));

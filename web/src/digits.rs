@@ -16,7 +16,7 @@ pub struct Digits {
     pub height: usize,
     pixels: Vec<u8>,
     labels: Vec<u8>,
-    grounds: Vec<u8>,
+    backgrounds: Vec<u8>,
 }
 
 #[wasm_bindgen]
@@ -35,8 +35,8 @@ impl Digits {
 
     /// The colour of each background, RGB: the condition of `fair-digits`.
     #[wasm_bindgen(getter)]
-    pub fn grounds(&self) -> Vec<u8> {
-        self.grounds.clone()
+    pub fn backgrounds(&self) -> Vec<u8> {
+        self.backgrounds.clone()
     }
 }
 
@@ -51,7 +51,7 @@ pub fn draw_digits(count: usize, seed: u32) -> Result<Digits, JsError> {
     let pixels =
         images.pixels.chunks_exact(3).flat_map(|pixel| pixel.iter().copied().chain([u8::MAX])).collect();
     let labels = dataset.labels.iter().map(|&label| label as u8).collect();
-    Ok(Digits { width: images.width, height: images.height, pixels, labels, grounds: colours(&dataset) })
+    Ok(Digits { width: images.width, height: images.height, pixels, labels, backgrounds: colours(&dataset) })
 }
 
 fn colours(dataset: &Dataset) -> Vec<u8> {

@@ -9,15 +9,19 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::device::Device;
 
-/// Runs a case, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux }`.
+/// Runs a case, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux, warnings }`.
 ///
 /// # Errors
 /// Core rejects the document.
 #[wasm_bindgen]
 pub async fn evaluate(document: String, device: &Device) -> Result<String, JsError> {
     let device = device.inner.clone();
-    let outcome = Request::parse(&document)?.run(&device, DType::F32, None).await?;
-    Ok(json!({ "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux }).to_string())
+    let request = Request::parse(&document)?;
+    let outcome = request.run(&device, DType::F32, None).await?;
+    let answer = json!({
+        "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux, "warnings": request.warnings(),
+    });
+    Ok(answer.to_string())
 }
 
 /// Computes the forces between the rows of both views, and writes them as rows.
@@ -83,4 +87,32 @@ pub async fn differentiate(
         Ok::<Vec<f32>, JsError>(gradient.data().iter().map(|&value| value as f32).collect())
     };
     Ok(Differentiated { by_a: by("view_a")?, by_b: by("view_b")?, loss: differentiated.loss })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::try_read_sync;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn an_evaluation_has_the_warnings_of_the_command_line() {
+        let warnings = |variant: &str, params: Value| {
+            let rows = json!([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
+            let inputs = json!({ "view_a": rows, "view_b": rows, "z": [[10.0], [120.0], [250.0]] });
+            let case =
+                json!({ "objective": "fair-cclk", "variant": variant, "params": params, "inputs": inputs });
+            let answer = try_read_sync(evaluate(case.to_string(), &Device::cpu())).unwrap().unwrap();
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            answer["warnings"].clone()
+        };
+        let wide = json!({ "name": "rbf", "sigma": 100.0 });
+        assert_eq!(warnings("normalised", json!({ "kernel": wide })), json!([]));
+        let narrow = warnings("normalised", json!({ "kernel": { "name": "rbf", "sigma": 1.0 } }));
+        assert!(narrow[0].as_str().unwrap().contains("every kernel value"), "{narrow}");
+        let unread = warnings("paper", json!({ "kernel": wide, "clip_threshold": 0.5 }));
+        assert!(unread[0].as_str().unwrap().contains("`clip_threshold` has no effect"), "{unread}");
+    }
 }

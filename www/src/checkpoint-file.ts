@@ -3,6 +3,11 @@
 /** True for a file that is a checkpoint of Simile by its name, which some systems write in capitals. */
 export const isCheckpoint = ({ name }: File): boolean => /\.safetensors$/i.test(name);
 
+/** The title of a checkpoint at an address, or of a file by its name. */
+export function titleOf(address: string): string {
+  return (address.split("/").at(-1) ?? address).replace(/\.safetensors$/i, "");
+}
+
 /** What makes a checkpoint of a file of PyTorch; `undefined` for other files. */
 export function remedyOf({ name }: File): string | undefined {
   if (!/\.(pth|pt|ckpt|bin)$/i.test(name)) return undefined;

@@ -1,5 +1,16 @@
-// Files that are dropped anywhere on the page, alone or in folders, or pasted into it.
+// Files that are chosen, dropped anywhere on the page, alone or in folders, or pasted into it.
+import { element } from "./element.js";
 import { messageOf, say } from "./words.js";
+
+/** Calls `action` with the files of each choice in an input, which is returned; the same files can be chosen again. */
+export function onFiles(id: string, action: (files: readonly File[]) => void): HTMLInputElement {
+  const input = element(id, HTMLInputElement);
+  input.addEventListener("change", () => {
+    action([...(input.files ?? [])]);
+    input.value = "";
+  });
+  return input;
+}
 
 /** Calls `onFiles` with the files of each drop and paste. */
 export function acceptFiles(onFiles: (files: readonly File[]) => void): void {

@@ -17,7 +17,7 @@ export class Gallery {
   ) {}
 
   static async draw(): Promise<Gallery> {
-    const { width, height, pixels, labels, grounds } = await drawDigits({ count: COUNT, seed: SEED });
+    const { width, height, pixels, labels, backgrounds } = await drawDigits({ count: COUNT, seed: SEED });
     const size = width * height * 4;
     const data = Array.from(labels, (_, at) => {
       return new ImageData(new Uint8ClampedArray(pixels.subarray(at * size, (at + 1) * size)), width, height);
@@ -27,7 +27,7 @@ export class Gallery {
       images,
       data,
       labels,
-      images.map((_, at) => nearestBackground(grounds.subarray(at * 3, at * 3 + 3))),
+      images.map((_, at) => nearestBackground(backgrounds.subarray(at * 3, at * 3 + 3))),
     );
   }
 }

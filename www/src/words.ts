@@ -1,11 +1,16 @@
 // Texts that several pages share.
-import type { DeviceInfo } from "simile-web";
+import type { DeviceInfo, EncoderInfo } from "simile-web";
 import { element, setText } from "./element.js";
 
 /** A device as text, with the reason for it. */
 export function placeOf({ kind, name, software, reason }: DeviceInfo): string {
   const place = kind === "webgpu" ? `WebGPU: ${name}${software ? ", emulated" : ""}` : `CPU: ${name}`;
   return reason ? `${place} (${reason})` : place;
+}
+
+/** An encoder as text: its architecture, and what it takes and gives. */
+export function encoderOf(title: string, { encoder, inputSize, embeddingSize }: EncoderInfo): string {
+  return `${title}: ${encoder}, ${inputSize.join(" × ")} in, ${embeddingSize} numbers out`;
 }
 
 /** The received amount of a download, as text. */

@@ -1,26 +1,33 @@
 //! A training run in the page, on digits that core draws or on images of the page, with the training step and the
 //! probes of the command line.
 
+mod fault;
 mod image_split;
 mod probe;
 mod settings;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use simile_core::algorithm::TrainingSet;
 use simile_core::augment::preprocess::fit;
 use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 use simile_core::data::{Dataset, Images};
 use simile_core::error::Error;
+use simile_core::loss::ObjectiveConfig;
 use simile_core::nn::checkpoint::Metadata;
-use simile_core::train::{self, Sampler, Sampling, TEST_SEED, TrainError};
+use simile_core::requests::Request;
+use simile_core::train::{self, Sampler, TEST_SEED, TrainError};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use self::fault::refused;
 use self::image_split::ImageSplit;
 pub use self::probe::Probe;
-use self::settings::Settings;
+use self::settings::{CONDITION, Settings};
 use crate::device::Device;
+
+/// Most images of the batch in the check of a kernel.
+const COMPARED: usize = 1024;
 
 /// A training run: the state of the trainer and its images.
 #[wasm_bindgen]
@@ -28,6 +35,7 @@ use crate::device::Device;
 pub struct Trainer {
     settings: Settings,
     recipe: Value,
+    warnings: Vec<String>,
     run: train::Trainer,
     sampler: Sampler,
     train: ImageSplit,
@@ -83,6 +91,13 @@ impl Trainer {
         self.recipe.to_string()
     }
 
+    /// What makes the run meaningless though its settings are valid: a kernel that tells all images of the first step
+    /// apart, or none, and parameters that the form of the objective does not read.
+    #[wasm_bindgen(getter)]
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     /// The digits, or classes, of the images that maps show.
     #[wasm_bindgen(getter)]
     pub fn mapped_labels(&self) -> Vec<u16> {
@@ -105,7 +120,8 @@ impl Trainer {
         if self.run.is_finished() {
             return Err(JsError::new("the run is at its end; create another one to train longer"));
         }
-        Ok(advance(&mut self.run, &mut self.sampler, &self.train).await?)
+        let done = advance(&mut self.run, &mut self.sampler, &self.train).await;
+        done.map_err(|error| refused(error, &self.settings.objective.name))
     }
 
     /// The loss of the first step of such a run, on which a device has to agree with the CPU before it is used.
@@ -113,8 +129,9 @@ impl Trainer {
     /// # Errors
     /// As [`step`](Self::step).
     pub async fn first_loss(&self) -> Result<f64, JsError> {
-        let mut run = start(&self.settings, &self.device)?;
-        Ok(advance(&mut run, &mut self.sampler.clone(), &self.train).await?)
+        let in_words = |error| refused(error, &self.settings.objective.name);
+        let mut run = start(&self.settings, &self.device).map_err(in_words)?;
+        advance(&mut run, &mut self.sampler.clone(), &self.train).await.map_err(in_words)
     }
 
     /// The state of the run, in bytes for [`resume`](Self::resume).
@@ -166,18 +183,34 @@ impl Trainer {
         device: &Device,
     ) -> Result<Self, JsError> {
         let device = device.inner.clone();
-        let (samples, seed) = (train.len(), settings.seed.into());
-        let sampler = Sampler::new(Sampling { samples, batch: settings.batch, drop_last: false, seed })?;
+        let mut sampler = Sampler::new(settings.sampling(train.len()))?;
         if test.len() < 2 {
             return Err(Error::parameter("testImages", test.len(), "expected at least 2").into());
         }
         if train.classes.len() < 2 {
-            return Err(Error::parameter("labels", train.classes.len(), "expected at least 2 classes").into());
+            let reason = "expected at least 2 classes, by their `label`";
+            return Err(Error::parameter("images", "of one class", reason).into());
         }
-        let run = start(&settings, &device)?;
+        let run = start(&settings, &device).map_err(|error| refused(error, &settings.objective.name))?;
         let (train, test) = (ImageSplit::new(train, &device)?, ImageSplit::new(test, &device)?);
-        Ok(Self { settings, recipe, run, sampler, train, test, device })
+        let warnings = warnings(&settings, &train, sampler.batch(0));
+        Ok(Self { settings, recipe, warnings, run, sampler, train, test, device })
     }
+}
+
+/// The warnings about an objective on the images of the first step.
+fn warnings(settings: &Settings, train: &ImageSplit, first: &[usize]) -> Vec<String> {
+    let ObjectiveConfig { name, variant, parameters } = settings.objective.clone();
+    let request = Request { objective: name, variant, params: Value::Object(parameters), inputs: Map::new() };
+    let mut warnings = request.warnings();
+    if settings.objective.needs_condition()
+        && let Ok(objective) = settings.objective.build()
+        && let Some(weights) = objective.ahead()
+    {
+        let z = train.colours.select(first.get(..COMPARED).unwrap_or(first));
+        warnings.extend(weights.kernel().warning_of_first_batch(CONDITION, &z));
+    }
+    warnings
 }
 
 /// Converts an RGBA picture of any size to the input of a trainer: `[side, side, 3]`.
@@ -267,6 +300,25 @@ mod tests {
         );
         assert_eq!(recipe["objective"]["condition"], "colour");
         assert_eq!(recipe["train"], json!({ "batch": 16, "iterations": 3, "seed": 7 }));
+    }
+
+    #[test]
+    fn a_run_whose_kernel_tells_all_images_apart_or_ignores_a_parameter_says_so() {
+        let warnings = |objective: Value| {
+            let settings = json!({
+                "objective": objective, "seed": 1, "batch": 16, "iterations": 3, "learningRate": 4e-3,
+                "images": 40, "testImages": 30,
+            });
+            Trainer::new(&settings.to_string(), &Device::cpu()).unwrap().warnings().join(" ")
+        };
+        let exact = warnings(json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } }));
+        assert!(exact.contains("apart by `colour`"), "{exact}");
+        let kernel = json!({ "name": "rbf", "sigma": "median" });
+        let unread =
+            json!({ "name": "fair-cclk", "variant": "paper", "kernel": kernel, "clip_threshold": 0.5 });
+        assert!(warnings(unread).contains("`clip_threshold` has no effect"));
+        assert_eq!(warnings(json!({ "name": "fair-cclk", "kernel": kernel })), "");
+        assert_eq!(warnings(json!({ "name": "nt-xent" })), "");
     }
 
     /// A channel of a square of the page: ten colours and two brightnesses, which are the classes.

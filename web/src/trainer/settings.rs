@@ -9,7 +9,7 @@ use simile_core::loss::ObjectiveConfig;
 use simile_core::optim::OptimizerConfig;
 use simile_core::optim::rules::Adam;
 use simile_core::optim::schedule::Schedule;
-use simile_core::train::TrainerConfig;
+use simile_core::train::{Sampling, TrainerConfig};
 
 /// The variable that a run is conditioned on and probed for.
 pub(super) const CONDITION: &str = "colour";
@@ -35,6 +35,11 @@ impl Settings {
         Augmentation { crop: Some(Crop { scale: [0.3, 1.0], ..Crop::default() }), ..Augmentation::default() }
     }
 
+    /// The order of so many images.
+    pub(super) fn sampling(&self, samples: usize) -> Sampling {
+        Sampling { samples, batch: self.batch, drop_last: false, seed: self.seed.into() }
+    }
+
     /// The settings as the configuration of core's trainer.
     pub(super) fn config(&self) -> TrainerConfig {
         TrainerConfig {
@@ -42,7 +47,7 @@ impl Settings {
             optimizer: OptimizerConfig::Adam(Adam { learning_rate: self.learning_rate, ..Adam::default() }),
             schedule: Schedule::Cosine { warm_up: 0.05 },
             steps: self.iterations.into(),
-            steps_per_epoch: self.images.div_ceil(self.batch.max(1)) as u64,
+            steps_per_epoch: self.sampling(self.images).batches_per_epoch(),
             seed: self.seed.into(),
             ..TrainerConfig::default()
         }

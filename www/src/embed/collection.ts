@@ -3,6 +3,8 @@ import { decodeImage, type Encoder, type ImageSource } from "simile-web";
 
 /** Images that are embedded at once: the progress is updated after each chunk. */
 const CHUNK = 16;
+/** Whole pictures that are decoded at once for their thumbnails: a photograph takes a hundred MB. */
+const DECODED = 4;
 /** Longest side of a picture of the map. */
 const THUMBNAIL = 96;
 
@@ -37,8 +39,12 @@ export class Collection {
   }
 
   async #add(images: readonly Named[], encoder: Encoder, signal: AbortSignal): Promise<void> {
-    const read = await Promise.all(images.map((image) => thumbnailOf(image)));
-    signal.throwIfAborted();
+    const read: (ImageBitmap | undefined)[] = [];
+    while (read.length < images.length) {
+      const next = images.slice(read.length, read.length + DECODED);
+      read.push(...(await Promise.all(next.map(thumbnailOf))));
+      signal.throwIfAborted();
+    }
     const readable = images.filter((_, at) => read[at]);
     this.unreadable.push(...images.filter((_, at) => !read[at]).map(({ name }) => name));
     if (readable.length === 0) return;

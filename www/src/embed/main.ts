@@ -1,6 +1,7 @@
-import { type DeviceChoice, drawDigits } from "simile-web";
-import { isCheckpoint, remedyOf } from "../checkpoint-file.js";
-import { acceptFiles } from "../drop.js";
+import { drawDigits } from "simile-web";
+import { isCheckpoint, remedyOf, titleOf } from "../checkpoint-file.js";
+import { deviceIn } from "../device-choice.js";
+import { acceptFiles, onFiles } from "../drop.js";
 import { element, setText } from "../element.js";
 import { deviceOf, type Loaded, loadEncoder } from "../load-encoder.js";
 import { ImageMap } from "../map.js";
@@ -9,7 +10,7 @@ import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
 import { inSlices } from "../slices.js";
 import { Space } from "../space.js";
-import { amount, counted, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
+import { amount, counted, encoderOf, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
 import { Collection, type Named } from "./collection.js";
 import { Nearest } from "./nearest.js";
 import { toCsv, toNpy } from "./vectors-file.js";
@@ -49,11 +50,11 @@ for (const [title, address] of SHIPPED) shipped.append(new Option(title, address
 const none = new Option("none of these", "");
 none.hidden = true;
 shipped.append(none);
-shipped.addEventListener("change", () => void load(titleOf(shipped.value), shipped.value));
+shipped.addEventListener("change", () => void load(titleOfShipped(shipped.value), shipped.value));
 element("remote", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const address = element("address", HTMLInputElement).value;
-  void load(nameOf(address), address);
+  void load(titleOf(address), address);
 });
 onFiles("checkpoint", take);
 onFiles("images", take);
@@ -83,12 +84,12 @@ canvas.addEventListener("keydown", (event) => {
 });
 
 const given = parameters.get("checkpoint");
-void load(given ? nameOf(given) : titleOf(shipped.value), given ?? shipped.value);
+void load(given ? titleOf(given) : titleOfShipped(shipped.value), given ?? shipped.value);
 
 /** Files of any kind: checkpoints are loaded, images embedded. */
 function take(files: readonly File[]): void {
   const checkpoint = files.find(isCheckpoint);
-  if (checkpoint) void load(nameOf(checkpoint.name), checkpoint);
+  if (checkpoint) void load(titleOf(checkpoint.name), checkpoint);
   const named = sorted(files.filter(isImage)).map((source) => ({ name: pathOf(source), source }));
   const others = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
   if (named.length > 0) {
@@ -107,7 +108,7 @@ async function load(title: string, source: string | File): Promise<void> {
   try {
     say(`Loading ${title}…`);
     const loaded = await loadEncoder(source, {
-      device: deviceChoice(),
+      device: deviceIn(parameters),
       onDevice: showDevice,
       onProgress: ({ loaded, total }) => say(`Loading ${title}… ${amount(loaded, total)}`),
       signal,
@@ -122,8 +123,7 @@ async function load(title: string, source: string | File): Promise<void> {
     shown = undefined;
     element("result", HTMLElement).hidden = true;
     const { info } = loaded.encoder;
-    element("encoder", HTMLElement).textContent =
-      `${title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
+    element("encoder", HTMLElement).textContent = encoderOf(title, info);
     showDevice();
     if (loaded.refusal === undefined) say("");
     else say(`${loaded.refusal}. The CPU computes instead.`, "error");
@@ -258,24 +258,6 @@ function showDevice(): void {
   if (current) element("device", HTMLElement).textContent = placeOf(deviceOf(current));
 }
 
-/** The device in the address. */
-function deviceChoice(): DeviceChoice {
-  const given = parameters.get("device");
-  return given === "webgpu" || given === "cpu" ? given : "auto";
-}
-
-function onFiles(id: string, action: (files: readonly File[]) => void): void {
-  const input = element(id, HTMLInputElement);
-  input.addEventListener("change", () => {
-    action([...(input.files ?? [])]);
-    input.value = "";
-  });
-}
-
-function titleOf(address: string): string {
-  return SHIPPED.find(([, shippedAddress]) => shippedAddress === address)?.[0] ?? nameOf(address);
-}
-
-function nameOf(address: string): string {
-  return (address.split("/").at(-1) ?? address).replace(/\.safetensors$/i, "");
+function titleOfShipped(address: string): string {
+  return SHIPPED.find(([, shippedAddress]) => shippedAddress === address)?.[0] ?? titleOf(address);
 }

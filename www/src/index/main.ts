@@ -1,15 +1,16 @@
 import { type CheckpointSource, decodeImage, type DeviceChoice } from "simile-web";
+import { deviceIn } from "../device-choice.js";
 import { deviceOf } from "../load-encoder.js";
 import { type Answer, Model, type Origin } from "../model.js";
-import { isCheckpoint, remedyOf } from "../checkpoint-file.js";
-import { acceptFiles } from "../drop.js";
+import { isCheckpoint, remedyOf, titleOf } from "../checkpoint-file.js";
+import { acceptFiles, onFiles } from "../drop.js";
 import { element } from "../element.js";
 import { Gallery } from "../gallery.js";
 import { BACKGROUNDS } from "../background.js";
 import { ImageMap } from "../map.js";
 import { Pad } from "../pad.js";
 import { Panel } from "../panel.js";
-import { amount, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
+import { amount, encoderOf, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
 
 const SHIPPED: readonly Origin[] = [
   {
@@ -52,9 +53,7 @@ let hasRefused = false;
 let isBusy = false;
 let isStale = false;
 
-choice.value = parameters.get("device") ?? "auto";
-// A select that has no such option is empty.
-if (!choice.value) choice.value = "auto";
+choice.value = deviceIn(parameters);
 buildBackgrounds();
 pad.onChange = () => {
   if (hasRefused) report();
@@ -73,17 +72,11 @@ element("clear", HTMLButtonElement).addEventListener("click", () => pad.clear())
 element("another", HTMLButtonElement).addEventListener("click", () => {
   if (gallery) chooseFromGallery(Math.floor(Math.random() * gallery.images.length));
 });
-for (const id of ["image", "checkpoint"]) {
-  const input = element(id, HTMLInputElement);
-  input.addEventListener("change", () => {
-    takeFiles([...(input.files ?? [])]);
-    input.value = "";
-  });
-}
+for (const id of ["image", "checkpoint"]) onFiles(id, takeFiles);
 acceptFiles(takeFiles);
 
 const address = parameters.get("checkpoint");
-const origins = address ? [yours(address.split("/").at(-1) ?? address, address), ...SHIPPED] : SHIPPED;
+const origins = address ? [yours(address, address), ...SHIPPED] : SHIPPED;
 for (const entry of origins.map(prepare)) {
   attach(entry);
   load(entry);
@@ -91,7 +84,7 @@ for (const entry of origins.map(prepare)) {
 pad.showExample();
 
 function yours(name: string, source: CheckpointSource): Origin {
-  return { title: name.replace(/\.safetensors$/i, ""), note: "a checkpoint of yours", source };
+  return { title: titleOf(name), note: "a checkpoint of yours", source };
 }
 
 function prepare(origin: Origin): Entry {
@@ -104,13 +97,13 @@ function prepare(origin: Origin): Entry {
   return entry;
 }
 
-/** Gives an entry its place on the page: at the end, or as the first. */
-function attach(entry: Entry, place: "append" | "prepend" = "append"): void {
+/** Gives an entry its place on the page: at the end, or before another one. */
+function attach(entry: Entry, next?: Entry): void {
   entries.push(entry);
   const label = document.createElement("label");
   label.append(entry.radio, entry.origin.title);
-  panels[place](entry.panel.element);
-  element("switch", HTMLFieldSetElement).append(label);
+  panels.insertBefore(entry.panel.element, next?.panel.element ?? null);
+  element("switch", HTMLFieldSetElement).insertBefore(label, next?.radio.parentElement ?? null);
   entry.panel.wait("Waiting…");
 }
 
@@ -238,8 +231,7 @@ function describe({ model, origin }: Entry): void {
   if (!model) return;
   const { info } = model.encoder;
   element("device", HTMLElement).textContent = placeOf(deviceOf(model));
-  element("encoder", HTMLElement).textContent =
-    `${origin.title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
+  element("encoder", HTMLElement).textContent = encoderOf(origin.title, info);
 }
 
 function chooseFromGallery(index: number): void {
@@ -270,7 +262,7 @@ function loadYours(file: File): void {
   const entry = prepare(yours(file.name, file));
   load(entry, () => {
     for (const other of entries.filter(({ origin }) => !SHIPPED.includes(origin))) detach(other);
-    attach(entry, "prepend");
+    attach(entry, entries[0]);
     onMap = entry;
   });
 }

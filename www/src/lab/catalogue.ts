@@ -1,6 +1,13 @@
 // The objectives that core offers, with readable names, and their settings.
-import type { Conditioning, Inputs, ListedKernel, ListedObjective, ListedParameter, Setting } from "simile-web";
-import { formOf } from "./forms.js";
+import type {
+  Conditioning,
+  Inputs,
+  ListedForm,
+  ListedKernel,
+  ListedObjective,
+  ListedParameter,
+  Setting,
+} from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
 
@@ -91,14 +98,19 @@ export class Catalogue {
     return this.usesKernel(choice) && !this.offered.get(choice.objective)?.inputs.includes("z");
   }
 
+  /** True if the ridge of the weights of a choice is `lambda` times the number of samples. */
+  ridgeGrows({ objective, variant }: Choice): boolean {
+    const entry = this.offered.get(objective);
+    return (entry && formOf(entry, variant))?.ridgeGrows ?? false;
+  }
+
   /** The weights that a choice with a kernel takes of so many samples. */
   conditioningOf(choice: Choice, settings: Settings, kernel: string, samples: number): Conditioning {
     const { params = {} } = this.settingOf(choice, settings, kernel);
-    const { growsWithBatch } = formOf(choice.objective, choice.variant);
     const { lambda, clip_threshold } = params;
     return {
       kernel: this.kernelOf(kernel, settings),
-      lambda: Number(lambda) * (growsWithBatch ? samples : 1),
+      lambda: Number(lambda) * (this.ridgeGrows(choice) ? samples : 1),
       ...(clip_threshold !== undefined && { clipThreshold: Number(clip_threshold) }),
     };
   }
@@ -136,16 +148,22 @@ function keyOf({ objective, variant }: Choice): string {
   return `${objective}.${variant}`;
 }
 
+/** The form of an objective that a variant names, its own where that is empty; none where it has one form. */
+function formOf({ forms }: Offered, variant: string): ListedForm | undefined {
+  return forms.find(({ name }) => name === variant) ?? forms[0];
+}
+
 /** The parameters of a form that have a control. Each is the same object at every call, by which controls know theirs. */
-function controlled({ name: objective, parameterDetails, variants }: Offered, variant: string): ListedParameter[] {
-  const { values } = formOf(objective, variant);
+function controlled(entry: Offered, variant: string): ListedParameter[] {
+  const { parameterDetails, variants } = entry;
+  const defaults = formOf(entry, variant)?.defaults ?? {};
   const form = variant || variants[0];
   const isRead = (parameter: ListedParameter) => parameter.form === undefined || parameter.form === form;
   return parameterDetails.filter(isRead).flatMap((parameter) => {
     if (parameter.kind === "kernel") return [BANDWIDTH];
     if (!hasControl(parameter)) return [];
     const { name, slider } = parameter;
-    const start = values[name];
+    const start = defaults[name];
     return [start === undefined || !slider ? parameter : { ...parameter, slider: { ...slider, start } }];
   });
 }

@@ -7,10 +7,10 @@ import { readTheme } from "../theme.js";
 
 /** The whole state of the lab, with the results of both sides. */
 export function toJson(state: State, sides: readonly Side[], address: string): string {
-  const described = sides.map(({ choice, samples, verdict }) => ({
+  const described = sides.map(({ choice, evaluated, verdict }) => ({
     ...choice,
-    samples,
-    figures: measure(samples),
+    samples: evaluated,
+    figures: measure(evaluated),
     ...verdict,
   }));
   return JSON.stringify({ format: "simile-lab", version: 1, address, state, sides: described }, null, 1);
@@ -21,8 +21,8 @@ export function toCsv(sides: readonly Side[]): string {
   const dims = sides[0]?.samples.views[0][0]?.length ?? 0;
   const numbered = (letter: string) => Array.from({ length: dims }, (_, at) => `${letter}${at}`);
   const header = ["side", "objective", "view", "sample", "hue", ...numbered("x"), ...numbered("gradient")];
-  const lines = sides.flatMap(({ samples, verdict, choice }, side) =>
-    samples.views.flatMap((rows, view) =>
+  const lines = sides.flatMap(({ evaluated, verdict, choice }, side) =>
+    evaluated.views.flatMap((rows, view) =>
       rows.map((row, at) => {
         const gradient = verdict?.gradients[view]?.[at] ?? row.map(() => "");
         return [
@@ -30,7 +30,7 @@ export function toCsv(sides: readonly Side[]): string {
           choice.objective,
           "ab"[view],
           at + 1,
-          samples.hues[at],
+          evaluated.hues[at],
           ...row,
           ...gradient,
         ];

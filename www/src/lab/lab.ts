@@ -6,7 +6,6 @@ import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, ParameterControls } from "./controls.js";
-import { formOf } from "./forms.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -192,7 +191,8 @@ export class Lab {
         await this.#weigh();
         await inSlices(this.#showing());
       }
-      setText("status", this.#notice);
+      const warnings = this.sides.flatMap(({ verdict }, at) => verdict?.warnings.map((each) => `${NAMES[at]}: ${each}.`));
+      setText("status", [this.#notice, ...warnings].filter(Boolean).join(" "));
     } catch (error) {
       this.stop();
       element("status", HTMLElement).textContent = error instanceof Error ? error.message : String(error);
@@ -346,15 +346,14 @@ export class Lab {
     const side = user ?? withKernel[0];
     if (!side) return;
     const { lab, choice, samples } = side;
-    const { objective, variant } = choice;
     const comparesPoints = this.catalogue.comparesPoints(choice);
-    const title = `${this.catalogue.offered.get(objective)?.title ?? objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
+    const title = `${this.catalogue.offered.get(choice.objective)?.title ?? choice.objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
     const weighing = {
       title: user ? title : `${title}, which takes other weights`,
       kernel,
       weightScheme,
       conditioning: this.catalogue.conditioningOf(choice, settings, kernel, samples.hues.length),
-      ridge: formOf(objective, variant).growsWithBatch ? "bλ" : "λ",
+      ridge: this.catalogue.ridgeGrows(choice) ? "bλ" : "λ",
       comparesPoints,
     };
     const key = JSON.stringify([samples.hues, weighing, comparesPoints && samples.views[0]]);

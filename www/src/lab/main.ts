@@ -23,11 +23,7 @@ const story = element("story", HTMLElement);
 const buttons = PRESETS.map(presetButton);
 element("presets", HTMLElement).append(...buttons);
 lab.onLeave = () => press(undefined);
-// A shared address has its own state, so that the page applies a preset only without one.
-if (location.hash === "") {
-  story.textContent = first.story;
-  press(buttons[0]);
-}
+showPreset();
 
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
 onClick("run", () => lab.toggle());
@@ -41,9 +37,8 @@ onClick("shuffle", () => {
 const outside = element("outside", HTMLAnchorElement);
 outside.addEventListener("click", () => (outside.href = `./lab.html${toHash(lab.snapshot)}`));
 window.addEventListener("hashchange", () => {
-  story.textContent = "";
-  press(undefined);
   lab.follow(location.hash);
+  showPreset();
 });
 
 element("refused", HTMLElement).append(
@@ -65,6 +60,17 @@ function presetButton(preset: Preset): HTMLButtonElement {
     press(button);
   });
   return button;
+}
+
+/** Shows the preset whose state an address has, if it is one. */
+function showPreset(): void {
+  const here = toHash(lab.snapshot);
+  const at = PRESETS.findIndex(({ state }) => {
+    const settings = lab.catalogue.complete(state.choices, state.kernel, state.settings);
+    return toHash({ state: { ...state, settings } }) === here;
+  });
+  story.textContent = PRESETS[at]?.story ?? "";
+  press(buttons[at]);
 }
 
 /** Shows which preset is in use. */

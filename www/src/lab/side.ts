@@ -7,7 +7,11 @@ import type { Settings } from "./settings.js";
 
 /** The evaluation of samples by core. */
 export interface Verdict {
+  /** The samples that were evaluated: those of the side may have moved on. */
+  readonly samples: Samples;
   readonly loss: number;
+  /** What makes it meaningless though it is a number. */
+  readonly warnings: readonly string[];
   /** The contributions of the positive pairs and of the rest, where the objective has both. */
   readonly parts?: { readonly positive: number; readonly negative: number };
   /** Gradients of both views, tangent to the sphere. */
@@ -38,16 +42,23 @@ export class Side {
     const inputs = catalogue.inputsOf(choice, samples);
     lab.configure(catalogue.settingOf(choice, settings, kernel));
     const forces = withForces ? lab.forces(a, b, inputs).catch(() => undefined) : undefined;
-    const { loss, gradA, gradB, aux } = await lab.evaluate(a, b, inputs);
+    const { loss, gradA, gradB, aux, warnings } = await lab.evaluate(a, b, inputs);
     const { positive, negative } = aux;
     const forceRows = await forces;
     this.verdict = {
+      samples,
       loss,
+      warnings,
       gradients: [gradA, gradB],
       ...(typeof positive === "number" && typeof negative === "number" && { parts: { positive, negative } }),
       ...(forceRows && { forces: forceRows }),
     };
     return this.verdict;
+  }
+
+  /** The samples that the verdict is about. */
+  get evaluated(): Samples {
+    return this.verdict?.samples ?? this.samples;
   }
 
   /** Length of the steepest gradient, for the scale of arrows. */

@@ -5,12 +5,38 @@ import { CLASSES } from "./samples.js";
 
 export type Language = "rust" | "recipe" | "torch";
 
-/** A setting as code, or `undefined` where there is no tested code for it. */
-export function snippetOf(language: Language, setting: Setting, entry: Offered): string | undefined {
-  if (language === "rust") return rust(setting, entry);
-  if (language === "recipe") return recipe(setting, entry);
-  return torch(setting, entry);
+/** The setting of a side, and its objective. */
+export interface Chosen {
+  readonly setting: Setting;
+  readonly entry: Offered;
 }
+
+/** Settings as code. */
+export interface Snippet {
+  readonly text: string;
+  /** False if there is no tested code for one of the settings. */
+  readonly isWhole: boolean;
+}
+
+/** The names of the losses of both sides. */
+const SIDES = ["left", "right"] as const;
+
+/** Settings as code, one of those that are the same; `undefined` where there is no tested code for any of them. */
+export function snippetOf(language: Language, sides: readonly Chosen[]): Snippet | undefined {
+  const [one, both] = WRITERS[language];
+  const texts = sides.map(one);
+  const isNew = (text: string | undefined, at: number) => text !== undefined && texts.indexOf(text) === at;
+  const different = sides.filter((_, at) => isNew(texts[at], at));
+  const text = different.length > 1 ? both(different) : texts.find((each) => each !== undefined);
+  return text === undefined ? undefined : { text, isWhole: !texts.includes(undefined) };
+}
+
+/** The code of one setting, and that of two different ones, by language. */
+const WRITERS: Record<Language, readonly [(one: Chosen) => string | undefined, (both: readonly Chosen[]) => string]> = {
+  rust: [rust, rustOfBoth],
+  recipe: [recipe, (both) => both.map(recipe).join("\n")],
+  torch: [torch, torchOfBoth],
+};
 
 /** The parameters that stand in the formula as a symbol, and those that differ from their defaults. */
 function parametersOf({ kernel, params = {} }: Setting, { parameterDetails }: Offered): Record<string, unknown> {
@@ -21,34 +47,70 @@ function parametersOf({ kernel, params = {} }: Setting, { parameterDetails }: Of
   return { ...(kernel !== undefined && { kernel }), ...values };
 }
 
-function rust(setting: Setting, entry: Offered): string {
-  const variant = setting.variant ? `Some("${setting.variant}")` : "None";
-  const parts = entry.inputDetails.map(
-    ({ name, kind }) => `.${kind === "host" ? "with_condition" : "with_indices"}("${name}", ${name})`,
-  );
-  const parameters = JSON.stringify(parametersOf(setting, entry), tidy, 4).replaceAll("\n", "\n    ");
-  return `use simile_core::loss;
+const IMPORTS = `use simile_core::loss;
 use simile_core::loss::batch::Batch;
+`;
 
-let objective = loss::build(
-    "${setting.objective}",
-    ${variant},
-    serde_json::json!(${parameters}),
-)?;
-let batch = Batch::views(view_a, view_b)${parts.join("")};
+function rust(chosen: Chosen): string {
+  return `${IMPORTS}
+${objectiveAndBatch(chosen)}
 let loss = loss::loss(objective.as_ref(), &batch)?;
 `;
 }
 
+/** A block for each side, which leaves the inputs to the other one. */
+function rustOfBoth(both: readonly Chosen[]): string {
+  const blocks = both.map((chosen, at) => {
+    const lines = objectiveAndBatch(chosen, (name) => `${name}.clone()`).replaceAll("\n", "\n    ");
+    return `
+let ${SIDES[at]} = {
+    ${lines}
+    loss::loss(objective.as_ref(), &batch)?
+};
+`;
+  });
+  return IMPORTS + blocks.join("");
+}
+
+/** The objective, and a batch of inputs that are `taken` by name. */
+function objectiveAndBatch({ setting, entry }: Chosen, taken = (name: string) => name): string {
+  const variant = setting.variant ? `Some("${setting.variant}")` : "None";
+  const parts = entry.inputDetails.map(
+    ({ name, kind }) => `.${kind === "host" ? "with_condition" : "with_indices"}("${name}", ${taken(name)})`,
+  );
+  const parameters = JSON.stringify(parametersOf(setting, entry), tidy, 4).replaceAll("\n", "\n    ");
+  return `let objective = loss::build(
+    "${setting.objective}",
+    ${variant},
+    serde_json::json!(${parameters}),
+)?;
+let batch = Batch::views(${taken("view_a")}, ${taken("view_b")})${parts.join("")};`;
+}
+
 /** The source that core has, and a call with the setting. */
-function torch(setting: Setting, entry: Offered): string | undefined {
-  if (entry.pytorch === null) return undefined;
+function torch(chosen: Chosen): string | undefined {
+  const { pytorch } = chosen.entry;
+  return pytorch === null ? undefined : `${pytorch}\n\nloss = ${callOf(chosen)}\n`;
+}
+
+/** Each side with its source right above: functions of two sources may share a name. */
+function torchOfBoth(both: readonly Chosen[]): string {
+  const sources = both.map(({ entry }) => entry.pytorch);
+  const parts = both.flatMap((chosen, at) => [
+    ...(sources.indexOf(chosen.entry.pytorch) === at ? [`${chosen.entry.pytorch}\n\n`] : []),
+    `${SIDES[at]} = ${callOf(chosen)}\n${at === 0 ? "\n" : ""}`,
+  ]);
+  return parts.join("");
+}
+
+/** A call of the function that is the loss. */
+function callOf({ setting, entry }: Chosen): string {
   const { variant } = setting;
   const parameters = Object.entries({ ...parametersOf(setting, entry), ...(variant && { variant }) });
   // `lambda` is a keyword of Python.
   const named = parameters.map(([name, value]) => `${name === "lambda" ? "lambda_" : name}=${python(value)}`);
   const call = [...["view_a", "view_b", ...entry.inputs], ...named].join(", ");
-  return `${entry.pytorch}\n\nloss = ${entry.name.replaceAll("-", "_")}(${call})\n`;
+  return `${entry.name.replaceAll("-", "_")}(${call})`;
 }
 
 function python(value: unknown): string {
@@ -58,13 +120,14 @@ function python(value: unknown): string {
   return `{${entries.join(", ")}}`;
 }
 
-/** A variant of a recipe; its data set has to have the variables that are named here. */
-function recipe(setting: Setting, entry: Offered): string {
-  const { title, inputs, hasClusters } = entry;
+/** A variant of a recipe; its data set has to have the variables that are named here. Two forms of an objective have two names. */
+function recipe({ setting, entry }: Chosen): string {
+  const { inputs, hasClusters } = entry;
+  const name = setting.variant ? `${entry.title}, ${setting.variant}` : entry.title;
   const lines = [
     ...(inputs.includes("labels") && !hasClusters ? ["# The labels are the classes of the data set."] : []),
     "[[variant]]",
-    `name = "${title}"`,
+    `name = "${name}"`,
     "",
     "[variant.objective]",
     `name = "${setting.objective}"`,

@@ -37,20 +37,19 @@ export class TakeAway {
   /** The settings of both sides; one alone where both are the same. */
   #copyCode(language: Language): void {
     const { catalogue, sides, state } = this.lab;
-    const texts = sides.map(({ choice }) => {
+    const chosen = sides.flatMap(({ choice }) => {
       const entry = catalogue.offered.get(choice.objective);
-      const setting = catalogue.settingOf(choice, state.settings, state.kernel);
-      return entry && snippetOf(language, setting, entry);
+      return entry ? [{ entry, setting: catalogue.settingOf(choice, state.settings, state.kernel) }] : [];
     });
-    const snippets = [...new Set(texts.filter((text) => text !== undefined))];
-    if (snippets.length === 0) {
+    const snippet = snippetOf(language, chosen);
+    if (!snippet) {
       this.#code.hidden = true;
       this.#say("There is no such text for these objectives.");
       return;
     }
-    this.#code.textContent = snippets.join("\n");
+    this.#code.textContent = snippet.text;
     this.#code.hidden = false;
-    void this.#copy(snippets.join("\n"), texts.includes(undefined) ? "The text for one of both sides" : "The text");
+    void this.#copy(snippet.text, snippet.isWhole ? "The text" : "The text for one of both sides");
   }
 
   async #copy(text: string, what: string): Promise<void> {

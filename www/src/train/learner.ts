@@ -34,6 +34,11 @@ export class Learner {
     return this.trainer.device;
   }
 
+  /** What makes the run meaningless though its settings are valid. */
+  get warnings(): readonly string[] {
+    return this.trainer.warnings;
+  }
+
   get mapped(): MappedImages {
     return this.trainer.mapped;
   }

@@ -1,5 +1,6 @@
 import type { DeviceChoice, Reading, TrainerOptions } from "simile-web";
-import { acceptFiles } from "../drop.js";
+import { deviceIn } from "../device-choice.js";
+import { acceptFiles, onFiles } from "../drop.js";
 import { element } from "../element.js";
 import { saveFile } from "../save.js";
 import { counted, messageOf, placeOf, say } from "../words.js";
@@ -40,9 +41,7 @@ let [views, seconds] = [0, 0];
 
 const parameters = new URLSearchParams(location.search);
 const refused = follow(parameters);
-device.value = parameters.get("device") ?? "auto";
-// A select that has no such option is empty.
-if (!device.value) device.value = "auto";
+device.value = deviceIn(parameters);
 checkFractions();
 element("charts", HTMLElement).replaceChildren(...curves.elements);
 curves.clear(numberOf("iterations"));
@@ -56,11 +55,7 @@ form.addEventListener("submit", (event) => {
   else if (state === "idle") void start();
 });
 resetButton.addEventListener("click", reset);
-const folder = element("folder", HTMLInputElement);
-folder.addEventListener("change", () => {
-  take([...(folder.files ?? [])]);
-  folder.value = "";
-});
+const folder = onFiles("folder", take);
 drawnButton.addEventListener("click", () => {
   learnFrom(DRAWN);
   say("");
@@ -200,8 +195,9 @@ async function goOn(): Promise<void> {
   const mine = generation;
   enter("running");
   const all = batchSize() < numberOf("batch") ? ` A step takes all ${counted(source.trained, "image")}.` : "";
-  const notes = all + source.omission;
-  say(`${place()}${notes && `.${notes}`}`);
+  const warnings = learners.flatMap((learner, side) => learner.warnings.map((warning) => ` ${SIDES[side]}: ${warning}.`));
+  const notes = [all, source.omission, ...warnings].join("");
+  say(`${place()}${notes && `.${notes}`}`, warnings.length > 0 ? "error" : "info");
   try {
     await Promise.all(learners.map(runOne));
   } catch (error) {
