@@ -96,6 +96,13 @@ export default async function (job, page, serve) {
   await page.locator("#run").press("Enter");
   result.spoken.after = await live();
 
+  // What is saved while the samples move belongs together.
+  await preset("Set a colour aside");
+  await settled();
+  await page.locator("#run").click();
+  result.running = await state();
+  await page.locator("#run").press("Enter");
+
   // Stopped and started at once it is one descent still, which asks for one frame at a time.
   await settled();
   const frames = await countFrames(page);
@@ -241,13 +248,21 @@ export default async function (job, page, serve) {
   for (const title of await page.locator("#presets button").allTextContents()) {
     await preset(title);
     await settled();
+    await page.locator("#copy-recipe").click();
     result.presets[title] = {
+      recipe: await page.locator("#code").textContent(),
       story: await page.locator("#story").textContent(),
       status: await page.locator("#status").textContent(),
       loss: await both("Loss"),
       gradient: await both("Gradient norm"),
     };
   }
+
+  // Loaded again, the page still tells of the last of them; its address is written a quarter of a second after the change.
+  await page.waitForTimeout(400);
+  await open(page.url());
+  const texts = [page.locator("#story"), page.locator("#presets [aria-pressed=true]")].map((each) => each.textContent());
+  result.reloaded = await Promise.all(texts);
 
   // The page says the pull of a pair before the pair is drawn apart, and names the side that takes the weights shown.
   await preset("Uncouple the pair");
@@ -377,9 +392,9 @@ export default async function (job, page, serve) {
   // A figure has its colours where the system forces its own on the page.
   await page.emulateMedia({ forcedColors: "active" });
   const drawn = await saved("save-svg");
-  const [, ground] = drawn.match(/<rect [^>]* fill="([^"]*)"/);
+  const [, background] = drawn.match(/<rect [^>]* fill="([^"]*)"/);
   const [, sphere] = drawn.match(/<circle [^>]* fill="none" stroke="([^"]*)"/);
-  result.forced = { ground, sphere };
+  result.forced = { background, sphere };
   await page.emulateMedia({ forcedColors: "none" });
 
   // A sample that was marked by keyboard is marked no more once there are others.

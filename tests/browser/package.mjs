@@ -58,9 +58,23 @@ async function showElements({ checkpoint, images, foreign }) {
   const [ofBitmap, ofBytes] = [await encoder.embed(await createImageBitmap(wide)), await encoder.embed(wide)];
   const size = { resizeWidth: 8200, resizeHeight: 8200 };
   const large = await messageOf(encoder.embed(await createImageBitmap(new ImageData(1, 1), size)));
+  // Of photographs few are decoded at a time: those that were sent to the worker have no width any more.
+  const photograph = new OffscreenCanvas(5000, 4000);
+  photograph.getContext("2d").fillRect(0, 0, 5000, 4000);
+  const file = await photograph.convertToBlob();
+  const [decode, bitmaps] = [window.createImageBitmap, []];
+  let decoded = 0;
+  window.createImageBitmap = async (...input) => {
+    const bitmap = await decode(...input);
+    bitmaps.push(bitmap);
+    decoded = Math.max(decoded, bitmaps.filter(({ width }) => width > 0).length);
+    return bitmap;
+  };
+  const { dims } = await encoder.embedBatch(Array.from({ length: 7 }, () => file));
+  window.createImageBitmap = decode;
   encoder.dispose();
   const isSame = ofBitmap.every((value, at) => value === ofBytes[at]);
-  return { wasThere, length, isSame, messages: { stalled, unallowed, broken, large } };
+  return { wasThere, length, isSame, decoded, photographs: dims[0], messages: { stalled, unallowed, broken, large } };
 }
 
 /** Runs in the page. */
@@ -180,6 +194,8 @@ async function use({ device, checkpoint, images, cases, example }) {
   const bandwidth = await messageOf(lab.evaluate(large, large, { z: large }));
   const digits = await messageOf(drawDigits({ count: -1 }));
   const most = await messageOf(drawDigits({ count: 1_000_000 }));
+  const { backgrounds, grounds } = await drawDigits({ count: 2 });
+  const isAlias = backgrounds.length === 6 && backgrounds.every((channel, at) => channel === grounds[at]);
   // A kernel by its name has its default settings.
   const [a, b, z] = [[[1, 0], [0, 1], [0.6, 0.8]], [[0.8, 0.6], [0, 1], [1, 0]], [[0], [1], [3]]];
   const named = [];
@@ -198,6 +214,22 @@ async function use({ device, checkpoint, images, cases, example }) {
   const typed = [(await lab.evaluate(a, b, { z })).loss, (await lab.evaluate(typedA, b, { z: typedZ })).loss];
   const flatRows = await messageOf(lab.evaluate(matrix([3, 2]), b, { z }));
   const rowsForFlat = await messageOf(lab.differentiate(a, b, { z }));
+  const [asText, asNull, deep] = await Promise.all(
+    [{ data: "123456" }, { data: [1, 2, null, 4, 5, 6] }, { dims: [3, 2, 7] }].map((wrong) => {
+      const view = { ...matrix([3, 2]), ...wrong };
+      return messageOf(lab.differentiate(view, view, { z }));
+    }),
+  );
+  lab.configure({ objective: "fair-cclk", kernel: "rbf", params: new Map([["lambda", 0.1]]) });
+  const map = await messageOf(lab.evaluate(a, b, { z }));
+  const controller = await messageOf(encoder.embed(blobs[0], { signal: new AbortController() }));
+  // What the command line warns of.
+  const distant = [[10], [120], [250]];
+  const warnings = [];
+  for (const sigma of [1, 100]) {
+    lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma } });
+    warnings.push((await lab.evaluate(a, b, { z: distant })).warnings);
+  }
   const input = await messageOf(lab.evaluate(a, b, { zz: z }));
   const option = await messageOf(LossLab.create({ objective: "info-nce", temperatur: 0.1 }));
   const misplaced = await messageOf(lab.evaluate(a, b, { others: { z } }));
@@ -230,12 +262,19 @@ async function use({ device, checkpoint, images, cases, example }) {
     typed,
     ofWide,
     ridges,
+    warnings,
+    isAlias,
     messages: {
       withoutWasm,
       withoutSimd,
       unservedWorker,
       flatRows,
       rowsForFlat,
+      asText,
+      asNull,
+      deep,
+      map,
+      controller,
       input,
       misplaced,
       twice,

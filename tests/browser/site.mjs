@@ -53,7 +53,7 @@ export default async function (job, page, serve) {
   await page.mouse.up({ button: "right" });
   const isUntouched = (await pixels()) === before;
 
-  // Another ground, by keyboard; then an image from a file; then a neighbour of it.
+  // Another background, by keyboard; then an image from a file; then a neighbour of it.
   await page.locator("#backgrounds input").first().focus();
   await page.keyboard.press("ArrowRight");
   const onAnotherGround = await answerAfter(fair, drawn);
@@ -84,7 +84,7 @@ export default async function (job, page, serve) {
   await page.locator("#encoder", { hasText: "SimCLR (NT-Xent)" }).waitFor();
   await shot("dark");
 
-  // With the colours of the system it is still told what is chosen, and which ground is which.
+  // With the colours of the system it is still told what is chosen, and which background is which.
   await page.emulateMedia({ forcedColors: "active" });
   const forced = await page.evaluate(() => {
     const backgroundOf = (element) => getComputedStyle(element).backgroundColor;
@@ -92,7 +92,7 @@ export default async function (job, page, serve) {
     plain.style.background = "Canvas";
     const isChosen = backgroundOf(document.querySelector("#switch label:has(:checked)")) !== backgroundOf(plain);
     plain.remove();
-    return { isChosen, grounds: new Set([...document.querySelectorAll("#backgrounds input")].map(backgroundOf)).size };
+    return { isChosen, backgrounds: new Set([...document.querySelectorAll("#backgrounds input")].map(backgroundOf)).size };
   });
   await page.emulateMedia({ forcedColors: "none" });
 
@@ -129,6 +129,7 @@ export default async function (job, page, serve) {
   await panel(job.name).locator("li").nth(7).waitFor();
   await page.locator("#status:empty").waitFor({ state: "attached" });
   const asked = await page.locator(".panel h3").allTextContents();
+  const switches = await page.locator("#switch label").allTextContents();
   const overflowOfName = await isWide();
 
   violations.push(...(await audit(page, "site on a phone")));
@@ -151,6 +152,7 @@ export default async function (job, page, serve) {
     encoder,
     device,
     asked,
+    switches,
     focused,
     rings,
     photograph,

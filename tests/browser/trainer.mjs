@@ -61,9 +61,16 @@ async function use({ device, options }) {
     const few = await refusal({ images: [labelled(0)] });
     const held = await refusal({ ...far, testImages: 100 });
     const option = await refusal({ temperatur: 1 });
-    const settings = { many, alone, none, text, few, held, option };
+    const bare = { variant: undefined, temperature: undefined, lambda: undefined, kernel: undefined };
+    const method = await refusal({ objective: "byol", ...bare });
+    const still = await refusal({ learningRate: 0 });
+    const unsignalled = await refusal({ signal: new AbortController() });
+    const settings = { many, alone, none, text, few, held, option, method, still, unsignalled };
+    const warned = await Trainer.create({ ...options, kernel: "exact-match" });
+    const { warnings } = warned;
+    warned.dispose();
     const messages = { unknown, batch, early, aborted, disposed, part, rate, one, ...settings };
-    return { messages, accuracy, labels, counted, stepsAfterAbort, decoded };
+    return { messages, accuracy, labels, counted, stepsAfterAbort, decoded, warnings };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

@@ -1,10 +1,12 @@
 //! The loss lab, as a visitor would use it.
 
 use std::f64::consts::TAU;
+use std::process::Command;
 
 use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
 use simile_core::requests::{Outcome, Request};
+use simile_tests::program;
 
 use crate::{Where, is_ready, largest_difference, run, screenshots, workspace};
 
@@ -21,6 +23,7 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(result["failures"], json!([]));
     assert_eq!(result["embedded"], json!({ "header": false, "overflow": false }));
     a_run_lowers_the_loss(&result);
+    a_saved_loss_is_that_of_the_saved_points(&result["running"]);
     assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
     assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
     let loss = numbers(&result["drag"]["loss"]);
@@ -50,7 +53,7 @@ fn a_visitor_can_use_the_loss_lab() {
     assert!(!result["recipe"].as_str().unwrap().contains("colours"), "{}", result["recipe"]);
     assert!(result["labels"].as_array().unwrap().contains(&json!("t")), "{}", result["labels"]);
     let forced = &result["forced"];
-    assert_ne!(forced["ground"], forced["sphere"], "a figure of one colour: {forced}");
+    assert_ne!(forced["background"], forced["sphere"], "a figure of one colour: {forced}");
     assert!(result["unmarked"].as_str().unwrap().starts_with("Point at a cell"), "{}", result["unmarked"]);
 
     let own = result["variants"][0].as_str().unwrap();
@@ -92,6 +95,18 @@ fn a_run_lowers_the_loss(result: &Value) {
     assert!(spoken["texts"].as_array().unwrap().len() == 3, "the text follows a run: {spoken}");
 }
 
+/// Asserts that a file that is saved during a run has the loss of its points.
+fn a_saved_loss_is_that_of_the_saved_points(saved: &Value) {
+    let side = &saved["sides"][0];
+    let views = &side["samples"]["views"];
+    let outcome = outcome(&json!({
+        "objective": side["objective"], "params": { "temperature": saved["state"]["settings"]["temperature"] },
+        "inputs": { "view_a": views[0], "view_b": views[1] },
+    }));
+    let difference = (outcome.loss.unwrap() - side["loss"].as_f64().unwrap()).abs();
+    assert!(difference < 1e-4, "the loss of other points: {difference}");
+}
+
 /// Asserts that the address of a state shows it again, with the same kernel, points and pairs.
 fn an_address_restores_the_state(result: &Value) {
     let restored = &result["restored"];
@@ -122,6 +137,28 @@ fn exports_are_whole(result: &Value) {
         let is_expected = code.contains(expected) || (language == "torch" && code.contains("def nt_xent"));
         assert!(is_expected, "{language}: {code}");
     }
+    let code = |language: &str| result["code"][language].as_str().unwrap();
+    let rust = code("rust");
+    assert_eq!(rust.matches("use simile_core::loss;").count(), 1, "{rust}");
+    assert!(rust.contains("let left = {") && rust.contains("let right = {"), "{rust}");
+    let torch = code("torch");
+    assert!(torch.contains("\nleft = ") && torch.contains("\nright = "), "{torch}");
+}
+
+/// Asserts that the command line takes the recipe of a preset, in which both sides may have one objective.
+fn a_recipe_is_taken(title: &str, variants: &str) {
+    let shipped = std::fs::read_to_string(workspace().join("native/recipes/fair-digits.toml")).unwrap();
+    let (data, _) = shipped.split_once("[[variant]]").unwrap();
+    let folder = simile_tests::place();
+    let file = folder.path().join("lab.toml");
+    std::fs::write(&file, format!("{data}{variants}")).unwrap();
+    let mut command = Command::new(program());
+    command.current_dir(folder.path()).arg("train").arg(&file).args(["--device", "cpu", "--profile", "0"]);
+    for setting in ["data.train=64", "data.test=32", "train.batch=16"] {
+        command.args(["--set", setting]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{title}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Asserts that each preset has its story, and that the numbers of those that make a claim bear it out.
@@ -130,7 +167,14 @@ fn presets_show_what_they_tell(result: &Value) {
     for (title, shown) in presets {
         assert_eq!(shown["status"], "", "{title}");
         assert!(shown["story"].as_str().unwrap().len() > 40, "{title}");
+        a_recipe_is_taken(title, shown["recipe"].as_str().unwrap());
     }
+    let sphere = "On a sphere";
+    assert_eq!(
+        result["reloaded"],
+        json!([presets[sphere]["story"], sphere]),
+        "a preset that is loaded again"
+    );
     let (pull, story) = (&result["uncoupled"], &presets["Uncouple the pair"]["story"]);
     assert!(pull.as_str().unwrap().contains("left: pull of its other view 0.32"), "{pull}");
     assert!(story.as_str().unwrap().contains("their pull is 0.32"), "{story}");

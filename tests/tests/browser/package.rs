@@ -98,6 +98,7 @@ fn embeds_as_the_command_line_does(place: Where) {
     let example: Vec<f64> = serde_json::from_value(result["example"].clone()).unwrap();
     assert!(largest_difference(&[example], &expected[..1]) < 1e-4, "the README's example");
     assert_eq!(result["repeated"], true);
+    assert_eq!(result["isAlias"], true, "the former name of the backgrounds of digits");
     faults_are_named(&result["messages"], place);
     assert_eq!(result["typed"][0], result["typed"][1], "typed arrays as rows");
     let [converted, taken_for_another]: [f64; 2] = serde_json::from_value(result["ofWide"].clone()).unwrap();
@@ -107,6 +108,9 @@ fn embeds_as_the_command_line_does(place: Where) {
 
     let ridges: [f64; 3] = serde_json::from_value(result["ridges"].clone()).unwrap();
     assert!(ridges[0] == ridges[1] && ridges[1] != ridges[2], "a ridge among the parameters: {ridges:?}");
+    let [narrow, wide]: [Vec<String>; 2] = serde_json::from_value(result["warnings"].clone()).unwrap();
+    assert!(narrow.len() == 1 && narrow[0].contains("every kernel value between two samples"), "{narrow:?}");
+    assert!(wide.is_empty(), "{wide:?}");
     if matches!(place, Where::Cpu) {
         elements_are_waited_for(&result["elements"]);
     }
@@ -132,6 +136,9 @@ fn works_after_a_loss(afterwards: &Value, expected: &[Vec<f64>]) {
 /// Asserts that an element is loaded, or named, and that a picture wider than a canvas has its pixels.
 fn elements_are_waited_for(elements: &Value) {
     assert_eq!((&elements["wasThere"], &elements["length"]), (&json!(false), &json!(84)), "{elements}");
+    assert_eq!(elements["photographs"], 7);
+    let decoded = elements["decoded"].as_u64().unwrap();
+    assert!((1..=3).contains(&decoded), "{decoded} photographs are decoded at once");
     assert_eq!(elements["isSame"], true, "a wide bitmap is embedded as something else than its pixels");
     for (what, expected) in [
         ("stalled", "taken back"),
@@ -180,6 +187,14 @@ fn faults_are_named(messages: &Value, place: Where) {
         ("negative", "the width of an image is -1"),
         ("flatRows", "`view_a` is an object, expected a list of rows of numbers; `differentiate`"),
         ("rowsForFlat", "viewA is a list, expected { data, dims: [rows, columns] }"),
+        ("asText", "the data of viewA is the string \"123456\", expected a Float32Array"),
+        ("asNull", "the data of viewA is null at 2, expected numbers"),
+        ("deep", "viewA has dims of 3 numbers, expected [rows, columns]"),
+        ("map", "`params` is a Map, expected an object with values by name"),
+        (
+            "controller",
+            "`signal` is an AbortController, expected an AbortSignal, such as `controller.signal`",
+        ),
         ("input", "the inputs have an unknown `zz`; known: z, labels, bias"),
         ("misplaced", "`z` stands among `others` and has a place of its own"),
         ("twice", "`temperature` stands among `params` and has a place of its own"),

@@ -40,6 +40,7 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert_eq!(result["focused"], 1, "a neighbour that was pressed keeps the focus");
     assert_eq!(result["asked"], json!([NAME, "Fair-CCLK", "SimCLR (NT-Xent)"]));
+    assert_eq!(result["switches"], result["asked"], "the buttons have the order of the panels");
     let encoder = result["encoder"].as_str().unwrap();
     assert!(encoder.starts_with(&format!("{NAME}: lenet5")), "{encoder}");
     assert_eq!(result["isUntouched"], true, "the right button of the mouse draws");
@@ -49,10 +50,10 @@ fn a_visitor_can_use_the_site(place: Where) {
         Where::WebGpu => 2,
     };
     assert_eq!(result["bundles"], bundles, "the workers of a page fetch a bundle more than once");
-    assert_ne!(result["rings"][0], result["rings"][1], "a ground does not show that it has the focus");
+    assert_ne!(result["rings"][0], result["rings"][1], "a background does not show that it has the focus");
     let [red, green, _]: [u8; 3] = serde_json::from_value(result["photograph"].clone()).unwrap();
     assert!(red > 150 && green < 100, "a photograph is not shown as stored: {}", result["photograph"]);
-    assert_eq!(result["forced"], json!({ "isChosen": true, "grounds": 10 }), "with forced colours");
+    assert_eq!(result["forced"], json!({ "isChosen": true, "backgrounds": 10 }), "with forced colours");
     assert_eq!(result["large"], json!({ "size": "24px", "overflow": false }), "with a larger font");
     assert_eq!(result["overflowOfName"], false, "a long name makes the page wider than a phone");
     assert_eq!(result["replaced"]["status"], "", "an encoder was replaced while it was asked");
@@ -63,11 +64,11 @@ fn a_visitor_can_use_the_site(place: Where) {
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 
-    // The purpose of the page: the neighbours of one encoder share the digit, those of the other the ground.
+    // The purpose of the page: the neighbours of one encoder share the digit, those of the other the background.
     let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
-    let (digit, ground) = (0, 1);
+    let (digit, background) = (0, 1);
     assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);
-    assert!(share("fair", ground) < share("unconditional", ground), "{}", result["tallies"]);
+    assert!(share("fair", background) < share("unconditional", background), "{}", result["tallies"]);
 }
 
 /// Without WebGPU, which was asked for, the CPU computes; without WebAssembly nothing does, and nothing is waited for.

@@ -71,6 +71,9 @@ fn runs_as_the_command_line_does(place: Where) {
         assert_eq!(message, &json!(expected));
     }
     assert!(result["accuracy"].is_number(), "{}", result["accuracy"]);
+    let warnings = result["warnings"].as_array().unwrap();
+    let apart = warnings.iter().any(|text| text.as_str().unwrap().contains("apart by `colour`"));
+    assert!(apart, "a kernel that tells all images apart: {warnings:?}");
     let decoded = result["decoded"].as_u64().unwrap();
     assert!((1..=4).contains(&decoded), "{decoded} pictures are decoded at once");
     let steps = result["stepsAfterAbort"].as_u64().unwrap();
@@ -117,8 +120,14 @@ fn wrong_calls_are_refused(messages: &Map<String, Value>) {
         ("disposed", "disposed"),
         ("part", "count is 1.5, expected an integer"),
         ("rate", "`learningRate` is NaN, expected a finite number"),
-        ("one", "expected at least 2 classes"),
+        ("one", "`images` is of one class, expected at least 2 classes"),
+        ("method", "`objective` is byol, which a Trainer does not train"),
+        ("still", "`learningRate` is 0, expected"),
+        ("unsignalled", "`signal` is an AbortController, expected an AbortSignal"),
     ] {
         assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
     }
+    let of_recipe = |text: &str| text.contains("method.name") || text.contains("optimizer.");
+    let named = messages.values().find(|text| text.as_str().is_some_and(of_recipe));
+    assert_eq!(named, None, "a page has no recipe");
 }

@@ -114,7 +114,7 @@ condition = "tint"
 kernel = { name = "rbf", sigma = 20.0 }
 "#;
 
-/// Stripes and grids on grounds of two tints, one file each.
+/// Stripes and grids on backgrounds of two tints, one file each.
 fn pictures(folder: &std::path::Path) {
     let mut table = String::from("file,shape,split,site,red,blue\n");
     for i in 0..24_u8 {
@@ -218,11 +218,11 @@ fn a_picture_that_is_none_is_named_and_can_be_left_out() {
 #[test]
 fn many_pictures_are_decoded_once() {
     let place = place();
-    let grounds = [image::Rgb([200, 30, 30]), image::Rgb([30, 30, 200])];
-    for (class, ground) in ["red", "blue"].into_iter().zip(grounds) {
+    let backgrounds = [image::Rgb([200, 30, 30]), image::Rgb([30, 30, 200])];
+    for (class, background) in ["red", "blue"].into_iter().zip(backgrounds) {
         std::fs::create_dir(place.path().join(class)).unwrap();
         for i in 0..200 {
-            let picture = image::RgbImage::from_pixel(20, 20, ground);
+            let picture = image::RgbImage::from_pixel(20, 20, background);
             picture.save(place.path().join(format!("{class}/{i}.png"))).unwrap();
         }
     }

@@ -202,6 +202,7 @@ for name, change in {
     "std": {"std": [0.3, 0.3, 0.2]},
     "resize": {"resize": None},
     "fit": {"recipe": {"data": {"fit": "whole"}}},
+    "side": {"recipe": {"data": {"side": 50}}},
     "nothing": {"recipe": {"data": {"fit": "middle"}}},
 }.items():
     save_file(tensors, "changed.safetensors", {"simile": json.dumps(says | change)})
@@ -224,7 +225,7 @@ fn a_module_refuses_weights_of_another_preprocessing() {
     let output = Command::new(python).current_dir(folder).args(["-c", RELOAD]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for name in ["mean", "std", "resize", "fit"] {
+    for name in ["mean", "std", "resize", "fit", "side"] {
         let text = answer[name].as_str().unwrap();
         assert!(text.contains("changed.safetensors") && text.contains(&format!("`{name}`")), "{answer}");
     }

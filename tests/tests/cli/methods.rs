@@ -152,6 +152,14 @@ fn what_does_not_go_together_is_said() {
         (r#"{ name = "jtt", first_steps = 6 }"#, r#"{ name = "jtt" }"#, "`method.first_steps` is 6"),
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl" }"#, "objective.bias"),
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl", bias = "colour" }"#, "known: palette"),
+        (r#"{ name = "single" }"#, r#"{ name = "biasbal" }"#, "objective.bias"),
+        (r#"{ name = "single" }"#, r#"{ name = "biascon" }"#, "objective.bias"),
+        (r#"{ name = "single" }"#, r#"{ name = "end" }"#, "wrong.toml, line"),
+        (
+            r#"{ name = "single" }"#,
+            r#"{ name = "di", bias = "palette", domains = 2 }"#,
+            "`objective.domains` is 2, and `palette` has",
+        ),
         (r#"{ name = "single" }"#, r#"{ name = "biascon", bias = "hue" }"#, "known: palette"),
         (r#"{ name = "single" }"#, r#"{ name = "nt-xent", oversample = 10.0 }"#, "objective.bias"),
         (
@@ -179,5 +187,44 @@ fn what_does_not_go_together_is_said() {
     ] {
         let text = complain(method, objective);
         assert!(text.contains(reason), "{method} {objective}: {text}");
+        assert!(!place.path().join("runs").exists(), "{method} {objective}");
+    }
+}
+
+#[test]
+fn the_width_of_projections_is_not_the_number_of_scores() {
+    let place = place();
+    let variants = [
+        ("Scores", r#"{ name = "single" }"#, r#"{ name = "cross-entropy" }"#),
+        ("Projections", r#"{ name = "single" }"#, r#"{ name = "nt-xent" }"#),
+    ];
+    for width in ["8", "128"] {
+        let text = recipe(&variants) + &format!("\n[head]\noutput = {width}\n");
+        fs::write(place.path().join("both.toml"), text).unwrap();
+        let output = simile(place.path(), &["train", "both.toml", "--out", width]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        let note = format!("Scores: its network gives 10 scores; `head.output`, {width}, is the width");
+        assert!(text.contains(&note) && !text.contains("Projections: its network gives"), "{text}");
+        let result = fs::read(place.path().join(width).join("result.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+        assert!(result["arms"][0]["metrics"]["classifier_top1"].is_number(), "{result}");
+    }
+}
+
+#[test]
+fn a_ridge_that_the_last_batch_does_not_make_is_refused_before_the_run() {
+    let place = place();
+    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 0.8 }"#;
+    let text = recipe(&[("Short", r#"{ name = "single" }"#, objective)]).replace("train = 64", "train = 66");
+    fs::write(place.path().join("short.toml"), text).unwrap();
+    let train = ["train", "short.toml", "--device", "cpu"];
+    let text = complaint(place.path(), &train, 2);
+    assert!(text.contains("`lambda_effective` is 0.8") && text.contains("train.drop_last = true"), "{text}");
+    assert!(text.contains("the last batch of an epoch has 2 images"), "{text}");
+    assert!(!place.path().join("runs").exists());
+    for rest in ["train.drop_last=true", "train.iterations=4"] {
+        let out = ["--set", rest, "--out", rest];
+        simile(place.path(), &[&train[..], &out].concat()).assert().success();
     }
 }

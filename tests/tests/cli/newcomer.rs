@@ -44,7 +44,7 @@ fn covers(class: usize, x: f64, y: f64) -> bool {
     }
 }
 
-/// A picture of a shape on a ground whose tint is that of the hospital; the older, the brighter is the shape.
+/// A picture of a shape on a background whose tint is that of the hospital; the older, the brighter is the shape.
 fn picture(class: usize, hospital: usize, age: f64, dice: &mut Dice) -> image::RgbImage {
     const SIDE: u32 = 40;
     let tint = HOSPITALS[hospital].2.map(|level| level + dice.between(-5.0, 5.0));
@@ -382,6 +382,28 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
     assert_eq!(embed(&["--arm", "hide hospital"]).0, last);
     let unknown = complaint(place.path(), &["evaluate", "runs/scans", "--variant", "plane"], 2);
     assert!(unknown.contains("did you mean `plain`"), "{unknown}");
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let place = place();
+    // A folder of one's own may be named as a recipe or a data set that ships.
+    fs::create_dir(place.path().join("celeba")).unwrap();
+    let refused: [(&[&str], &str); 6] = [
+        (&["completions", "bash", "--json"], "leave out --json"),
+        (&["data", "preview", "digits", "--out", "a.jpg"], "let its name end with .png"),
+        (&["train", "fair-digits", "--data", "nope"], "--data names nope, which is not there"),
+        (
+            &["train", "fair-digits", "--seed", "3", "--set", "train.seed=4"],
+            "--seed 3 and --set train.seed=4 differ",
+        ),
+        (&["train", "celeba", "--hide", "hospital"], "write ./celeba for the folder"),
+        (&["data", "check", "celeba", "--label", "hospital"], "write ./celeba for the folder"),
+    ];
+    for (command, reason) in refused {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains(reason), "{text}");
+    }
 }
 
 #[test]

@@ -59,10 +59,10 @@ fn networks() -> Vec<(String, EncoderConfig, Option<usize>)> {
     encoders().into_iter().chain(whole).collect()
 }
 
-/// Has the encoder of a file see whole pictures, not their middle.
-fn see_whole_pictures(file: &Path) {
+/// Has the encoder of a file see whole pictures, not their middle; if `kept`, made of squares of 50 pixels.
+fn see_whole_pictures(file: &Path, kept: bool) {
     let mut checkpoint = Checkpoint::from_bytes(&std::fs::read(file).unwrap(), &Device::flex()).unwrap();
-    checkpoint.metadata.recipe = json!({ "data": { "fit": "whole" } });
+    checkpoint.metadata.recipe = json!({ "data": { "fit": "whole", "side": kept.then_some(50) } });
     std::fs::write(file, pollster::block_on(checkpoint.to_bytes()).unwrap()).unwrap();
 }
 
@@ -76,7 +76,7 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
         let file = place.path().join(format!("{name}.safetensors"));
         write(&file, config, resize);
         if name.starts_with("whole") {
-            see_whole_pictures(&file);
+            see_whole_pictures(&file, resize.is_some());
         }
         let answer =
             json(place.path(), &["export", &format!("{name}.safetensors"), "--to", "onnx", "--json"]);

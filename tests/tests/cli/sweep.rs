@@ -80,6 +80,8 @@ fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     assert_eq!((points.len(), &answer["grid"]), (2, &4.into()));
     let leak = |at: usize| points[at]["metrics"]["condition_r2"]["mean"].as_f64().unwrap();
     assert!(leak(0) <= leak(1));
+    let text = fs::read_to_string(place.path().join(OUT).join("sweep.md")).unwrap();
+    assert!(text.contains("Leak of colour, R²"), "{text}");
 }
 
 /// A recipe has two objectives; another can replace one of them, and is searched over the same settings.

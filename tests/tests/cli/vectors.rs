@@ -129,6 +129,8 @@ fn what_probes_of_vectors_cannot_measure_is_said() {
         some.contains("warning: 10 of 20 test vectors have a `site` that no training vector has"),
         "{some}"
     );
+    let same = of_site(&|_| "north");
+    assert!(same.contains("warning: `site` is north in all 20 test vectors; its leak cannot"), "{same}");
     let one = said_of(place.path(), &|at| [two(at), "north"], &["--condition", "site"]);
     assert!(one.contains("warning: `site` is north in all 40 training vectors"), "{one}");
     let class = said_of(place.path(), &|at| [if at < 40 { two(at) } else { "c" }, site(at)], &[]);
@@ -158,6 +160,13 @@ fn vectors_of_one_class_or_one_row_are_refused_with_their_file() {
     write_vectors(place.path(), 1, "label,site", &|_| "a,north".into());
     let text = complaint(place.path(), &OF_VECTORS, 2);
     assert!(text.contains("table.csv: at least 2 rows are needed"), "{text}");
+    write_vectors(place.path(), 60, "label,split", &|at| {
+        if at < 40 { "a,train".into() } else { format!("{},test", ["a", "b"][at % 2]) }
+    });
+    for probe in ["linear", "knn"] {
+        let text = complaint(place.path(), &[&OF_VECTORS[..], &["--probe", probe]].concat(), 2);
+        assert!(text.contains("all 40 training vectors are of the class `a`; a classifier needs"), "{text}");
+    }
 }
 
 #[test]

@@ -177,6 +177,18 @@ fn without_targets(text: &str) -> String {
     plain.replace("[`", "`").replace("`]", "`")
 }
 
+/// A text with the names of objectives in place of those of their Rust types, which a recipe does not know.
+fn with_registered_names(text: &str) -> String {
+    let name = |word: &str| {
+        let is_type = word.starts_with(|first: char| first.is_ascii_uppercase())
+            && word.contains(|letter: char| letter.is_ascii_lowercase());
+        let plain = word.to_lowercase();
+        specs().find(|spec| is_type && spec.name.replace('-', "") == plain).map(|spec| spec.name)
+    };
+    let words: Vec<&str> = text.split('`').map(|word| name(word).unwrap_or(word)).collect();
+    words.join("`")
+}
+
 /// The documentation of a file of an objective: formula, symbols, differences from released code.
 fn notes(file: &Path) -> String {
     let source = fs::read_to_string(file).unwrap();
@@ -191,7 +203,7 @@ fn notes(file: &Path) -> String {
             None => line.replace('<', "&lt;") + "\n",
         };
     }
-    without_targets(&text)
+    with_registered_names(&without_targets(&text))
 }
 
 /// The page of a family in the book.

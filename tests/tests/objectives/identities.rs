@@ -79,6 +79,47 @@ fn difficulty_weights_of_equal_networks_are_half_way() {
     assert!(weights.iter().flatten().all(|w| (w - 1.5).abs() < 1e-12));
 }
 
+/// The weights as `core/src/loss/debias/wcl/weighted.rs` prints them, pair by pair.
+#[test]
+fn difficulty_weights_are_those_of_the_printed_formulas() {
+    let (b, temperature) = (6, 0.3);
+    let inputs = inputs();
+    let rows = |first: &str, second: &str| -> Vec<Vec<f64>> {
+        let views = [unit(&inputs.tensors[first]), unit(&inputs.tensors[second])];
+        (0..2 * b).map(|i| views[i / b].row(i % b).to_vec()).collect()
+    };
+    let networks = [rows("view_a", "view_b"), rows("view_a_biased", "view_b_biased")];
+    let negatives = |i: usize| (0..2 * b).filter(move |j| j % b != i % b);
+    let product = |rows: &[Vec<f64>], i: usize, j: usize| -> f64 {
+        rows[i].iter().zip(&rows[j]).map(|(x, y)| x * y).sum()
+    };
+    let distance = |rows: &[Vec<f64>], i: usize, j: usize| 2.0 - 2.0 * product(rows, i, j);
+    let largest = |rows: &[Vec<f64>]| {
+        let pairs = (0..2 * b).flat_map(|i| negatives(i).map(move |j| (i, j)));
+        pairs.map(|(i, j)| distance(rows, i, j)).fold(0.0, f64::max)
+    };
+    let measure = |variant: &str, rows: &[Vec<f64>], i: usize, j: usize| -> f64 {
+        let similarity = |j: usize| (product(rows, i, j) / temperature).exp();
+        match variant {
+            "paper" => distance(rows, i, j) / largest(rows),
+            _ => similarity(j) / negatives(i).map(|j| similarity(j).powi(2)).sum::<f64>().sqrt(),
+        }
+    };
+    for (variant, added) in [("paper", 0.0), ("released", 1e-6)] {
+        let batch = inputs.batch(DType::F64).with_details(true);
+        let outcome = outcome("wcl-weighted-infonce", variant, json!({ "temperature": temperature }), &batch);
+        let weights: Vec<Vec<f64>> = serde_json::from_value(outcome.aux["weights"].clone()).unwrap();
+        for (i, row) in weights.iter().enumerate() {
+            assert_eq!(row.len(), 2 * b - 2);
+            for (j, weight) in negatives(i).zip(row) {
+                let [of_debiased, of_biased] = networks.each_ref().map(|rows| measure(variant, rows, i, j));
+                let expected = 1.0 + of_debiased / (of_debiased + of_biased + added);
+                assert!((weight - expected).abs() < 1e-9, "{variant} {i} {j}: {weight}, not {expected}");
+            }
+        }
+    }
+}
+
 /// In single precision `|x|² + |y|² - 2 x y` of equal rows is not 0, and rounding would decide which network sees them apart.
 #[test]
 fn equal_samples_are_half_way_in_single_precision() {
