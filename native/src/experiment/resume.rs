@@ -56,7 +56,6 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     let Some(mut state) = RunState::read(&folder)? else {
         return from_the_start(folder, written, options);
     };
-    state.verify(&folder)?;
     // Also of a finished run: its process may have been killed right after it wrote its last state.
     state.drop_outdated(&folder);
     let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
@@ -64,7 +63,10 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         let before = state.recipe(&folder)?;
         renew_for_length(&mut state.warnings, &before, &recipe);
         state.extend(&folder, &recipe)?;
-    } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
+    }
+    // After that, because a longer run makes models and figures again.
+    state.verify(&folder)?;
+    if !is_longer && state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));
     }
     if state.current().is_none() {
@@ -91,11 +93,11 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     if is_moved {
         state.move_prior(&recipe)?;
     }
+    // The state is written before the recipe: it alone determines the length of the run.
     if is_longer || is_moved {
-        // The state is written before the recipe: it alone determines the length of the run.
         state.write(&folder)?;
     }
-    if !options.set.is_empty() {
+    if recipe != written {
         folder.write(RECIPE, recipe.to_toml()?)?;
     }
     // After the state, which no longer names those of a run that was made longer.

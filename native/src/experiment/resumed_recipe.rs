@@ -38,7 +38,11 @@ pub(super) fn resumed_recipe(
     written: &Recipe,
     set: &[String],
 ) -> Result<Resumed> {
-    let begun = state.recipe(folder)?;
+    let (begun, mut written) = (state.recipe(folder)?, written.clone());
+    if state.extended_at.last() == Some(&written.train.iterations) {
+        // The process that made the run longer ended after its state and before its recipe.
+        written.train.iterations = begun.train.iterations;
+    }
     let asked = written.with(set)?;
     let is_set = |key: &str| set.iter().any(|setting| key_of(setting) == key);
     let is_longer = asked.train.iterations > begun.train.iterations && is_set(LENGTH);
@@ -103,4 +107,34 @@ fn of_edit(difference: &Difference, file: &Path, longer: usize) -> String {
         "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or {remedy}",
         file.display()
     )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Changes;
+    use crate::exit::Usage;
+
+    /// The refusal was that it had been begun with the new length.
+    #[test]
+    fn a_run_whose_process_ended_while_it_was_made_longer_has_its_new_length() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let of = |iterations: usize| {
+            let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+            recipe.train.iterations = iterations;
+            recipe
+        };
+        let mut state = RunState::at_start(&of(20), "cpu".into(), None).unwrap();
+        state.extend(&folder, &of(30)).unwrap();
+        let resumed = |written: usize, set: &[String]| resumed_recipe(&folder, &state, &of(written), set);
+        for (written, set) in [(20, vec![]), (20, vec!["train.iterations=30".to_owned()]), (30, vec![])] {
+            let Resumed { recipe, is_longer, .. } = resumed(written, &set).unwrap();
+            assert_eq!((recipe.train.iterations, is_longer), (30, false));
+        }
+        let Resumed { recipe, is_longer, .. } = resumed(20, &["train.iterations=40".to_owned()]).unwrap();
+        assert_eq!((recipe.train.iterations, is_longer), (40, true));
+        assert!(resumed(25, &[]).err().unwrap().is::<Usage>());
+    }
 }

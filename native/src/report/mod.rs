@@ -18,7 +18,7 @@ mod verdict;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, with_code};
 pub(crate) use self::parts::{time, wide};
@@ -26,7 +26,7 @@ pub(crate) use self::smoke::smoke;
 pub(crate) use self::verdict::verdict;
 use crate::config::Recipe;
 use crate::run_folder::figures::Figures;
-use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};
+use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder, STATE};
 use crate::run_folder::record::{Measurement, RunResult};
 use crate::shell::resume_command;
 
@@ -72,9 +72,18 @@ impl RunRecord {
         Ok(Self {
             place: place.display().to_string(),
             recipe: String::from_utf8_lossy(&folder.read(RECIPE)?).into_owned(),
-            result: folder.read_json(RESULT)?,
+            result: folder.read_json(RESULT).with_context(|| unreadable(place))?,
             measurements: folder.measurements()?,
             figures: folder.read_json(FIGURES)?,
         })
+    }
+}
+
+/// The failure to read the result of a run, with the remedy if its state is there, from which the result is written.
+fn unreadable(place: &Path) -> String {
+    let run = place.display();
+    match place.join(STATE).is_dir() {
+        true => format!("cannot read the result of {run}; `{}` writes it again", resume_command(place)),
+        false => format!("cannot read the result of {run}; put it back from a copy"),
     }
 }

@@ -1,5 +1,6 @@
 //! The run folder and its files. A file is either complete or absent: each is written to a temporary file and moved.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -150,20 +151,33 @@ impl RunFolder {
             .with_context(|| format!("{} is damaged", self.path(name).display()))
     }
 
-    /// All lines of `metrics.jsonl`.
+    /// The lines of `metrics.jsonl`. A variant that diverged and was made longer has repeated iterations: their later lines count.
     ///
     /// # Errors
     /// If it is missing or a line is not a measurement.
     pub(crate) fn measurements(&self) -> Result<Vec<Measurement>> {
         let bytes = self.read(METRICS)?;
         let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
-        lines
-            .map(|(at, line)| {
-                serde_json::from_slice(line)
-                    .with_context(|| format!("{}, line {}: damaged", self.path(METRICS).display(), at + 1))
-            })
-            .collect()
+        let read = |(at, line): (usize, &[u8])| {
+            serde_json::from_slice::<Measurement>(line)
+                .with_context(|| format!("{}, line {}: damaged", self.path(METRICS).display(), at + 1))
+        };
+        Ok(without_repeated(lines.map(read).collect::<Result<_>>()?))
     }
+}
+
+/// The lines of each variant before which it did not go back to an earlier iteration.
+fn without_repeated(lines: Vec<Measurement>) -> Vec<Measurement> {
+    let mut following: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kept = Vec::with_capacity(lines.len());
+    for line in lines.into_iter().rev() {
+        if following.get(&line.variant).is_none_or(|next| line.iteration < *next) {
+            following.insert(line.variant.clone(), line.iteration);
+            kept.push(line);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// The message for a folder that is no run and holds some, such as that of `--seeds`; none for any other folder.
@@ -306,6 +320,20 @@ mod tests {
         folders.sort();
         let expected = (1..=8).map(|n| parent.join(if n == 1 { "a".into() } else { format!("a-{n}") }));
         assert_eq!(folders, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_later_of_two_lines_of_an_iteration_counts() {
+        let line = |(variant, iteration, loss): (&str, usize, f64)| Measurement {
+            variant: variant.into(),
+            iteration,
+            loss,
+            learning_rate: 0.1,
+        };
+        // The first diverged after iteration 20, was kept as it was at 10, and was made longer.
+        let lines = [("a", 10, 1.0), ("a", 15, 2.0), ("a", 20, 9.0), ("b", 10, 3.0), ("a", 15, 1.5)];
+        let kept = without_repeated(lines.map(line).to_vec());
+        assert_eq!(kept, [("a", 10, 1.0), ("b", 10, 3.0), ("a", 15, 1.5)].map(line));
     }
 
     #[test]

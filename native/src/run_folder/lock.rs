@@ -78,7 +78,9 @@ impl Lock {
         };
         let me = Holder::this();
         if let Some(heartbeat) = Heartbeat::read(state) {
-            heartbeat.refuse(&me, is_locked, &holder, run)?;
+            if !(is_locked && is_damaged(&holder)) {
+                heartbeat.refuse(&me, is_locked, &holder, run)?;
+            }
             // Of several processes that remove it, one makes the next.
             let _ = fs::remove_file(&holder);
         }
@@ -87,6 +89,7 @@ impl Lock {
         let new_file = || -> io::Result<File> {
             let mut file = temporary_in(state)?;
             file.write_all(&text)?;
+            file.as_file().sync_all()?;
             file.persist_noclobber(&holder).map_err(|error| error.error)
         };
         let named = match new_file() {
@@ -233,6 +236,11 @@ impl Heartbeat {
     }
 }
 
+/// True if the file of a holder can be read and names none: its machine failed before the file was on the disk.
+fn is_damaged(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|text| serde_json::from_slice::<Holder>(&text).is_err())
+}
+
 /// The process that works on the run with a folder `state`, as far as its beat tells; none if its last beat is long past.
 pub(super) fn holder(state: &Path) -> Option<Holder> {
     let heartbeat = Heartbeat::read(state)?;
@@ -343,6 +351,17 @@ mod tests {
             )
         };
         assert!(here(SILENT / 2).is_err() && here(SILENT * 2).is_ok());
+    }
+
+    /// It blocked the run for a minute, and had then to be removed.
+    #[test]
+    fn a_damaged_file_is_of_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(HOLDER), [0; 60]).unwrap();
+        let lock = Lock::take(place.path(), place.path()).unwrap();
+        lock.check().unwrap();
+        fs::write(place.path().join(HOLDER), "").unwrap();
+        refusal(place.path());
     }
 
     #[test]

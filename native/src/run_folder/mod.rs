@@ -13,3 +13,4 @@ pub(crate) mod record;
 mod sealed;
 pub(crate) mod state;
 pub(crate) mod tensorboard;
+mod variant_state;

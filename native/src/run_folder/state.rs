@@ -14,10 +14,9 @@ use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use crate::run_folder::hits::KeptHits;
 use crate::run_folder::model::variant_file;
-use crate::run_folder::record::{
-    EarlierDevice, Evaluation, ImageCounts, Untrained, VariantResult, Warnings, best,
-};
+use crate::run_folder::record::{EarlierDevice, ImageCounts, Untrained, VariantResult, Warnings};
 use crate::run_folder::sealed;
+pub(crate) use crate::run_folder::variant_state::VariantState;
 use crate::shell::quoted;
 
 /// The state of the whole run.
@@ -89,42 +88,6 @@ pub(crate) struct RunState {
     pub(crate) finished: bool,
     /// Every file that is needed to resume, by its path in the run folder.
     files: BTreeMap<String, Digest>,
-}
-
-/// The state of one variant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct VariantState {
-    pub(crate) name: String,
-    /// Number of finished iterations.
-    pub(crate) iteration: u64,
-    /// Wall time of its training so far in seconds.
-    pub(crate) seconds: f64,
-    /// File of the trainer's state, once the variant was begun.
-    pub(crate) trainer: Option<String>,
-    /// File of the trainer's state at the last multiple of `checkpoint_every`, which is restored if the run diverges. It must not
-    /// depend on the times of other checkpoints.
-    #[serde(rename = "good")]
-    pub(crate) last_finite: Option<String>,
-    /// File of the best network among the evaluated ones.
-    pub(crate) best: Option<String>,
-    /// Evaluations so far.
-    pub(crate) evaluations: Vec<Evaluation>,
-    /// Its result, once it is done.
-    pub(crate) result: Option<VariantResult>,
-}
-
-impl VariantState {
-    /// Lets it take further steps. One that diverged has evaluations after its last iteration, which it now reaches on another
-    /// schedule. If the best network was of one of them, no other is kept, and no evaluation so far can be chosen.
-    fn reopen(&mut self) {
-        self.result = None;
-        let last = self.iteration;
-        if best(&self.evaluations).is_some_and(|best| best.iteration > last) {
-            self.best = None;
-            self.evaluations.clear();
-        }
-        self.evaluations.retain(|evaluation| evaluation.iteration <= last);
-    }
 }
 
 /// The kind of a checkpoint, which selects one of two places.
@@ -523,23 +486,6 @@ mod tests {
         state.extend(&folder, &of(40)).unwrap();
         state.write(&folder).unwrap();
         assert_eq!(RunState::read(&folder).unwrap().unwrap().extended_at, [20, 30]);
-    }
-
-    /// Its evaluations after the network that was kept counted twice.
-    #[test]
-    fn a_variant_that_diverged_and_is_made_longer_evaluates_again() {
-        let left = |values: [f64; 3]| {
-            let evaluations = [4, 8, 16].into_iter().zip(values);
-            let evaluated = |(iteration, value)| Evaluation { iteration, value, metrics: BTreeMap::new() };
-            let evaluations = evaluations.map(evaluated).collect();
-            let best = Some("best".into());
-            let mut state = VariantState { iteration: 15, best, evaluations, ..VariantState::default() };
-            state.reopen();
-            let left: Vec<u64> = state.evaluations.iter().map(|left| left.iteration).collect();
-            (left, state.best.is_some())
-        };
-        assert_eq!(left([0.5, 0.6, 0.4]), (vec![4, 8], true));
-        assert_eq!(left([0.5, 0.6, 0.7]), (vec![], false));
     }
 
     #[test]

@@ -208,6 +208,11 @@ fn a_run_without_its_result_is_finished() {
         train(place.path(), &["--resume", "run"]);
         assert!(before == files.map(|file| fs::read(run.join(file)).unwrap()), "without {missing:?}");
     }
+    fs::write(run.join("result.json"), "{").unwrap();
+    let text = complaint(place.path(), &["report", "run"], 1);
+    assert!(text.contains("--resume run` writes it again"), "{text}");
+    train(place.path(), &["--resume", "run"]);
+    assert!(before == files.map(|file| fs::read(run.join(file)).unwrap()));
     let text = complaint(place.path(), &["train", "--resume", "run"], 2);
     assert!(text.contains("has finished") && text.contains("train.iterations"), "{text}");
     // Without its state it still counts as a finished run.
@@ -242,6 +247,10 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     // Several variants, each resumed from its state, with a new report.
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
+    // The longer run makes them again.
+    for file in ["model.safetensors", "figures.json"] {
+        fs::remove_file(place.path().join("two").join(file)).unwrap();
+    }
     train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
     let two = result(&place.path().join("two"));
     assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
@@ -269,6 +278,17 @@ fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
         let text = complaint(place.path(), command, 1);
         assert!(text.contains("has not finished"), "{text}");
     }
+    // The process may have been killed after its state and before its recipe.
+    let recipe = fs::read_to_string(run.join("recipe.toml")).unwrap();
+    let earlier = recipe.replace("iterations = 4000", "iterations = 6");
+    assert_ne!(recipe, earlier);
+    fs::write(run.join("recipe.toml"), earlier).unwrap();
+    let done = iterations(&run, &variant);
+    let mut child = start(place.path(), &["train", "--resume", "seeds/seed-0"]);
+    wait_until(&mut child, "a later checkpoint", || iterations(&run, &variant) > done);
+    let (code, text) = end(child, "-INT");
+    assert_eq!(code, Some(130), "{text}");
+    assert_eq!(fs::read_to_string(run.join("recipe.toml")).unwrap(), recipe);
 }
 
 #[test]
