@@ -235,6 +235,7 @@ impl fmt::Display for Variable {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
