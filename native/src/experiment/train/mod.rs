@@ -41,7 +41,7 @@ pub(crate) struct Trained<T> {
 /// intervals of iterations and of minutes.
 ///
 /// # Errors
-/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run
+/// [`Interrupted`] after a checkpoint if the user requests it; any other failure of the run
 /// but that the variant diverges.
 pub(crate) fn train<T>(
     session: &mut Session,
