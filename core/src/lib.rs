@@ -17,7 +17,7 @@
 //! | [`optim`] | optimisers and schedules |
 //! | [`algorithm`] | training that owns more than one network: queues, momentum encoders, adversaries |
 //! | [`peers`] | the processes that share a step |
-//! | [`stage`] | the stages of a step, for a profile |
+//! | [`step_stage`] | the stages of a step, for a profile |
 //! | [`train`] | the step, the order of samples, the state of a run |
 //! | [`eval`] | probes, metrics, projections, clustering |
 //! | [`requests`] | one objective, probe or optimiser on the numbers of a JSON document |
@@ -35,5 +35,5 @@ pub mod numeric;
 pub mod optim;
 pub mod peers;
 pub mod requests;
-pub mod stage;
+pub mod step_stage;
 pub mod train;

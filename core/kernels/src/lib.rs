@@ -22,9 +22,9 @@ pub use launches::Launches;
 pub use ops::activation::{ActivationGradients, ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Norm, Optional, SavedForBackward,
-    Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool,
-    mean_pool,
+    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Norm, Optional,
+    SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
+    convolve_tanh_pool, max_pool, mean_pool,
 };
 pub use ops::normalisation::{NormalisationGradients, NormalisationOps, batch_norm_train};
 pub use ops::pairs::{

@@ -28,12 +28,12 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::biased::{BiasedInput, biased_network};
-use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages, class_scores, compares_views};
+use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages, class_scores};
 use super::passes;
 use super::state::TRAINED;
 use super::with_classifier::{check_weight, cross_entropy, to_classify};
 use super::workload::{Network, StepContext, Workload, parameters};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
@@ -48,7 +48,7 @@ use crate::optim::Optimizer;
 /// A network that learns with the help of a biased one.
 #[derive(Debug)]
 pub struct BiasFirst {
-    trained: Trained,
+    trained: TrainedNetworks,
     biased_input: BiasedInput,
     objective: Box<dyn Objective>,
     first_steps: u64,
@@ -57,7 +57,7 @@ pub struct BiasFirst {
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     debiased: Model,
     biased: Model,
     /// The trained linear layer of the objective; `None` if the objective has none.
@@ -85,7 +85,7 @@ impl BiasFirst {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        [debiased, biased]: [&Networks; 2],
+        [debiased, biased]: [&ModelConfig; 2],
         objective: Box<dyn Objective>,
         (first_steps, ce_weight): (u64, Option<f64>),
         device: &Device,
@@ -97,7 +97,7 @@ impl BiasFirst {
         // The main network comes first, so that it begins as those of other methods with the same seed do.
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
         let reader = shape.map(|shape| LinearLayer::init(shape, &device.clone().autodiff(), rng));
-        let trained = Trained { debiased, biased, reader };
+        let trained = TrainedNetworks { debiased, biased, reader };
         Ok(Self { trained, biased_input, objective, first_steps, ce_weight, steps: 0 })
     }
 
@@ -108,7 +108,7 @@ impl BiasFirst {
 }
 
 /// Inputs and outputs of the linear layer of an objective, if it has one. Its inputs are the features that the objective names.
-fn linear_shape(spec: &Spec, debiased: &Networks, biased: &Networks) -> Option<[usize; 2]> {
+fn linear_shape(spec: &Spec, debiased: &ModelConfig, biased: &ModelConfig) -> Option<[usize; 2]> {
     let source = if spec.needs("g_features") { biased } else { debiased };
     let features = source.encoder.embedding_size();
     let number = |name: &str| if name == "classes" { debiased.head.output } else { features };
@@ -127,7 +127,7 @@ impl Algorithm for BiasFirst {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let is_first = self.is_first();
-        let Trained { debiased, biased, reader } = &self.trained;
+        let TrainedNetworks { debiased, biased, reader } = &self.trained;
         let plain = views.plain.as_ref().unwrap_or(&views.a);
         if is_first {
             let (images, classes) = match views.classified {
@@ -168,7 +168,7 @@ impl Algorithm for BiasFirst {
         Ok(loss + cross_entropy(passes::output(debiased, images), classes)? * weight)
     }
 
-    fn stage(&self, steps: u64) -> Range<u64> {
+    fn training_stage(&self, steps: u64) -> Range<u64> {
         let first = self.first_steps.min(steps);
         if self.is_first() { 0..first } else { first..steps }
     }
@@ -246,14 +246,14 @@ impl Method for BiasNetworkSettings {
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let Parts { networks, training, device, .. } = *parts;
+        let Parts { network, training, device, .. } = *parts;
         let seen = training.labels.iter().max().map_or(0, |last| last + 1);
         // Scores of both networks are compared class by class, also where the last class has no sample.
         let main = class_scores(&parts.objective.name, seen, training.biases);
-        let classes = main.map_or(seen, |_| networks.head.output);
+        let classes = main.map_or(seen, |_| network.head.output);
         let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
-        let biased = biased_network(networks, Some(&self.encoder), scores);
-        let (both, steps) = ([networks, &biased], (self.first_steps, self.ce_weight));
+        let biased = biased_network(network, Some(&self.encoder), scores);
+        let (both, steps) = ([network, &biased], (self.first_steps, self.ce_weight));
         Ok(Box::new(BiasFirst::new(both, parts.objective.build()?, steps, device, rng)?))
     }
 
@@ -264,10 +264,11 @@ impl Method for BiasNetworkSettings {
             None => step.pairs_of_views(),
         };
         let mut workload = Workload { pairs, ..step.base() };
-        let biased = biased_network(step.networks, Some(&self.encoder), step.networks.head.clone());
+        let biased =
+            biased_network(step.network_config, Some(&self.encoder), step.network_config.head.clone());
         workload.fixed = parameters(&biased);
         workload.add_forward_work(step.samples, &Network::of(&biased));
-        let views = if compares_views(step.objective) { 2 } else { 1 };
+        let views = if needs_views(step.objective) { 2 } else { 1 };
         workload.add_training_pass(views * step.samples, &step.network);
         if self.takes_classified() {
             workload.add_training_pass(step.classified, &step.network);
@@ -280,7 +281,7 @@ impl Method for BiasNetworkSettings {
     }
 
     fn takes_plain(&self, objective: &str) -> bool {
-        compares_views(objective)
+        needs_views(objective)
     }
 
     fn first_steps(&self) -> Option<u64> {
@@ -292,10 +293,15 @@ impl Method for BiasNetworkSettings {
     }
 }
 
+/// True if an objective reads the embeddings of both views.
+fn needs_views(objective: &str) -> bool {
+    loss::spec(objective).is_ok_and(Spec::needs_views)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
     use crate::loss::{LearnedMixin, Rubi, SoftCon};
     use crate::nn::Architecture;
@@ -305,9 +311,9 @@ mod tests {
 
     fn algorithm(objective: Box<dyn Objective>, first_steps: u64) -> BiasFirst {
         let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
-        let biased = Networks { encoder, ..networks(3) };
+        let biased = ModelConfig { encoder, ..network(3) };
         let steps = (first_steps, None);
-        BiasFirst::new([&networks(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
+        BiasFirst::new([&network(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
     }
 
     fn objectives() -> [Box<dyn Objective>; 3] {
@@ -360,7 +366,7 @@ mod tests {
     fn the_schedule_is_that_of_the_second_stage() {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
         let mut algorithm = algorithm(Box::new(Rubi::default()), 2);
-        let stand = |algorithm: &BiasFirst| (algorithm.stage(10), algorithm.is_scheduled());
+        let stand = |algorithm: &BiasFirst| (algorithm.training_stage(10), algorithm.is_scheduled());
         assert_eq!(stand(&algorithm), (0..2, false));
         train(&mut algorithm, &context, 2);
         assert_eq!(stand(&algorithm), (2..10, true));

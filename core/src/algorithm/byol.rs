@@ -15,7 +15,7 @@ use super::method::{Meaning, Method, Parts, check_momentum};
 use super::passes::{self, project_constant};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -28,13 +28,13 @@ use crate::optim::Optimizer;
 /// A network with a predictor, and the average of the network.
 #[derive(Debug)]
 pub struct Byol {
-    trained: Trained,
+    trained: TrainedNetworks,
     target: Model,
     average: MovingAverage,
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     model: Model,
     predictor: ProjectionHead,
 }
@@ -45,20 +45,20 @@ impl Byol {
     /// # Errors
     /// A setting is out of range, or the predictor's output is not as wide as the head's.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         predictor: &HeadConfig,
         average: MovingAverage,
         device: &Device,
         rng: &mut impl Rng,
     ) -> Result<Self> {
-        if predictor.output != networks.head.output {
-            let reason = format!("expected the width of the projections, {}", networks.head.output);
+        if predictor.output != network.head.output {
+            let reason = format!("expected the width of the projections, {}", network.head.output);
             return Err(Error::parameter("method.predictor.output", predictor.output, &reason));
         }
-        let model = networks.init(device, rng)?;
-        let predictor = predictor.init(networks.head.output, &device.clone().autodiff(), rng)?;
+        let model = network.init(device, rng)?;
+        let predictor = predictor.init(network.head.output, &device.clone().autodiff(), rng)?;
         let target = MovingAverage::target(&model);
-        Ok(Self { target, trained: Trained { model, predictor }, average })
+        Ok(Self { target, trained: TrainedNetworks { model, predictor }, average })
     }
 }
 
@@ -158,8 +158,8 @@ impl Method for ByolSettings {
             true => MovingAverage::rising(self.momentum, parts.steps)?,
             false => MovingAverage::constant(self.momentum)?,
         };
-        let predictor = self.predictor.clone().unwrap_or_else(|| like(&parts.networks.head));
-        Ok(Box::new(Byol::new(parts.networks, &predictor, average, parts.device, rng)?))
+        let predictor = self.predictor.clone().unwrap_or_else(|| like(&parts.network.head));
+        Ok(Box::new(Byol::new(parts.network, &predictor, average, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -180,23 +180,23 @@ fn like(head: &HeadConfig) -> HeadConfig {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train};
+    use super::super::testing::{falls, network, refusal, rng, train};
     use super::*;
 
     #[test]
     fn it_learns() {
-        let networks = networks(8);
+        let network = network(8);
         let average = MovingAverage::rising(0.9, 10).unwrap();
         let mut algorithm =
-            Byol::new(&networks, &networks.head, average, &Device::flex(), &mut rng(2)).unwrap();
+            Byol::new(&network, &network.head, average, &Device::flex(), &mut rng(2)).unwrap();
         assert!(falls(&train(&mut algorithm, &Batch::default(), 4)));
     }
 
     #[test]
     fn a_predictor_of_another_width_is_an_error() {
-        let narrow = HeadConfig { output: 3, ..networks(8).head };
+        let narrow = HeadConfig { output: 3, ..network(8).head };
         let average = MovingAverage::constant(0.9).unwrap();
-        let refusal = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
+        let refusal = Byol::new(&network(8), &narrow, average, &Device::flex(), &mut rng(2));
         assert!(refusal.unwrap_err().to_string().contains("method.predictor.output"));
     }
 

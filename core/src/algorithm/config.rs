@@ -8,7 +8,7 @@ use super::method::{KeptRows, Meaning, Method, Onset, Parts};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
-    JttSettings, LffSettings, LnlSettings, MocoSettings, Networks, RebiasSettings, SingleSettings,
+    JttSettings, LffSettings, LnlSettings, MocoSettings, ModelConfig, RebiasSettings, SingleSettings,
     SwavSettings, TrainingSet, VaeSettings, WithClassifierSettings,
 };
 use crate::error::{Error, Result};
@@ -127,19 +127,19 @@ impl AlgorithmConfig {
     /// As [`check`](Self::check), or the training set lacks a property that the algorithm needs.
     pub fn init(
         &self,
-        networks: &Networks,
+        network: &ModelConfig,
         objective: &ObjectiveConfig,
         (training, steps): (&TrainingSet, u64),
         device: &Device,
         rng: &mut ChaCha8Rng,
     ) -> Result<Box<dyn Algorithm>> {
         self.check(objective, steps)?;
-        self.method().build(&Parts { networks, objective, training, steps, device }, rng)
+        self.method().build(&Parts { network, objective, training, steps, device }, rng)
     }
 
     /// The workload of a step with an objective.
-    pub(crate) fn workload(&self, networks: &Networks, objective: &str, size: StepSize) -> Workload {
-        self.method().workload(&StepContext::new(networks, objective, size))
+    pub(crate) fn workload(&self, network: &ModelConfig, objective: &str, size: StepSize) -> Workload {
+        self.method().workload(&StepContext::new(network, objective, size))
     }
 
     /// The rows of projections that the method keeps beside its networks, for an objective that it trains.
@@ -182,8 +182,8 @@ impl AlgorithmConfig {
     }
 
     /// True if the objective compares two views of the same image; false if it is unknown.
-    pub fn compares_views(&self, objective: &str) -> bool {
-        loss::spec(objective).is_ok_and(|spec| self.method().compares_views(spec))
+    pub fn sees_two_views(&self, objective: &str) -> bool {
+        loss::spec(objective).is_ok_and(|spec| self.method().sees_two_views(spec))
     }
 
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
@@ -202,7 +202,7 @@ impl AlgorithmConfig {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::super::testing::{LABELS, init, networks, refusal, train};
+    use super::super::testing::{LABELS, init, network, refusal, train};
     use super::*;
     use crate::loss;
     use crate::loss::batch::Batch;
@@ -239,8 +239,8 @@ mod tests {
                 let head = config.scores(objective, 3, 2).unwrap_or(3);
                 let architecture = serde_json::from_value(json!(encoder)).unwrap();
                 let encoder = EncoderConfig { name: architecture, ..EncoderConfig::default() };
-                let networks = Networks { encoder, ..networks(head) };
-                let mut built = init(&config, objective, &networks).unwrap();
+                let network = ModelConfig { encoder, ..network(head) };
+                let mut built = init(&config, objective, &network).unwrap();
                 assert_eq!((built.name(), config.name()), (name, name));
                 let losses = train(built.as_mut(), &context, 3);
                 assert!(losses.iter().all(|loss| loss.is_finite()), "{config:?}: {losses:?}");

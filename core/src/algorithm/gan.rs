@@ -24,7 +24,7 @@ use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload};
-use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::CrossEntropy;
@@ -38,13 +38,13 @@ use crate::optim::Optimizer;
 /// Discriminator and generator.
 #[derive(Debug)]
 pub struct AdversarialGenerator {
-    trained: Trained,
+    trained: TrainedNetworks,
     seed: u64,
     steps: u64,
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     model: Model,
     generator: Generator,
 }
@@ -54,22 +54,22 @@ impl AdversarialGenerator {
     ///
     /// # Errors
     /// A setting is out of range, the encoder is no discriminator, or the head does not give exactly one score.
-    pub fn new(networks: &Networks, device: &Device, rng: &mut impl Rng) -> Result<Self> {
-        let model = networks.init(device, rng)?;
+    pub fn new(network: &ModelConfig, device: &Device, rng: &mut impl Rng) -> Result<Self> {
+        let model = network.init(device, rng)?;
         if !matches!(model.encoder, Encoder::Dcgan(_)) {
-            let name = networks.encoder.name.name();
+            let name = network.encoder.name.name();
             return Err(Error::parameter("encoder.name", name, "expected `dcgan` for the method `dcgan`"));
         }
-        if networks.head.output != 1 {
+        if network.head.output != 1 {
             return Err(Error::parameter(
                 "head.output",
-                networks.head.output,
+                network.head.output,
                 "expected 1: one score, real or generated",
             ));
         }
-        let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
+        let (channels, side) = (network.encoder.channels, network.encoder.input_size);
         let generator = Generator::new(channels, side, &device.clone().autodiff(), rng);
-        let (trained, seed) = (Trained { model, generator }, rng.next_u64());
+        let (trained, seed) = (TrainedNetworks { model, generator }, rng.next_u64());
         Ok(Self { trained, seed, steps: 0 })
     }
 
@@ -103,7 +103,7 @@ impl Algorithm for AdversarialGenerator {
     fn loss(&mut self, views: &Views, _context: Batch) -> Result<Tensor<1>> {
         let images = views.a.clone();
         let numbers = self.numbers(views.samples(), &images.device());
-        let Trained { model, generator } = &self.trained;
+        let TrainedNetworks { model, generator } = &self.trained;
         let generated = generator.forward(numbers);
         // The discriminator with fixed parameters: the generator's loss does not change it.
         let fixed = MovingAverage::target(model);
@@ -145,11 +145,11 @@ impl Method for DcganSettings {
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        Ok(Box::new(AdversarialGenerator::new(parts.networks, parts.device, rng)?))
+        Ok(Box::new(AdversarialGenerator::new(parts.network, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
-        let EncoderConfig { channels, input_size, .. } = step.networks.encoder;
+        let EncoderConfig { channels, input_size, .. } = step.network_config.encoder;
         let work = Generator::work(channels, input_size);
         let generator = Network::alone(Generator::activations(channels, input_size), work);
         let mut workload = step.base();
@@ -166,15 +166,15 @@ impl Method for DcganSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{networks, rng, views};
+    use super::super::testing::{network, rng, views};
     use super::*;
     use crate::nn::{Architecture, EncoderConfig};
     use crate::optim::OptimizerConfig;
     use crate::optim::rules::Adam;
 
-    fn adversaries() -> Networks {
+    fn adversaries() -> ModelConfig {
         let encoder = EncoderConfig { name: Architecture::Dcgan, input_size: 16, ..EncoderConfig::default() };
-        Networks { encoder, ..networks(1) }
+        ModelConfig { encoder, ..network(1) }
     }
 
     fn small(views: &Views) -> Views {
@@ -222,11 +222,11 @@ mod tests {
     #[test]
     fn networks_that_do_not_fit_are_named() {
         let algorithm =
-            |networks: &Networks| AdversarialGenerator::new(networks, &Device::flex(), &mut rng(2));
-        let error = algorithm(&networks(1)).unwrap_err().to_string();
+            |network: &ModelConfig| AdversarialGenerator::new(network, &Device::flex(), &mut rng(2));
+        let error = algorithm(&network(1)).unwrap_err().to_string();
         assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
         let error =
-            algorithm(&Networks { head: networks(10).head, ..adversaries() }).unwrap_err().to_string();
+            algorithm(&ModelConfig { head: network(10).head, ..adversaries() }).unwrap_err().to_string();
         assert!(error.contains("head.output"), "{error}");
     }
 }

@@ -2,8 +2,8 @@
 //! weight.
 //!
 //! Liu et al., *Just Train Twice* (2021), with the loss of [`loss::Jtt`]. The first stage is plain cross-entropy, meant to be
-//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Algorithm::begin_stage) then takes its scores
-//! on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
+//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_training_stage`](Algorithm::begin_training_stage) then takes its
+//! scores on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
 //! indices `samples` of the batch in the training set.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -44,7 +44,7 @@ pub enum JttStage {
 /// A classifier in one of two stages.
 #[derive(Debug)]
 pub struct Jtt {
-    networks: Networks,
+    network: ModelConfig,
     model: Model,
     objective: loss::Jtt,
     first_steps: u64,
@@ -60,7 +60,7 @@ impl Jtt {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: loss::Jtt,
         first_steps: u64,
         labels: Vec<usize>,
@@ -68,10 +68,10 @@ impl Jtt {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        let model = networks.init(device, rng)?;
-        let (networks, device) = (networks.clone(), device.clone());
+        let model = network.init(device, rng)?;
+        let (network, device) = (network.clone(), device.clone());
         let stage = JttStage::First;
-        Ok(Self { networks, model, objective, first_steps, labels, device, stage })
+        Ok(Self { network, model, objective, first_steps, labels, device, stage })
     }
 }
 
@@ -105,12 +105,12 @@ impl Algorithm for Jtt {
         passes::descend(&mut self.model, loss, optimizer, learning_rate)
     }
 
-    fn stage(&self, steps: u64) -> Range<u64> {
+    fn training_stage(&self, steps: u64) -> Range<u64> {
         let first = self.first_steps.min(steps);
         if self.stage == JttStage::First { 0..first } else { first..steps }
     }
 
-    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+    fn begin_training_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
         if self.stage != JttStage::First {
             return Err(Error::Degenerate {
                 reason: "the second stage has begun already".into(),
@@ -120,7 +120,7 @@ impl Algorithm for Jtt {
         let misclassified = error_set(scores, &self.labels)?;
         let mut errors = vec![0; self.labels.len()];
         misclassified.iter().for_each(|&i| errors[i] = 1);
-        self.model = self.networks.init(&self.device, rng)?;
+        self.model = self.network.init(&self.device, rng)?;
         self.stage = JttStage::Second { errors };
         Ok(misclassified.len())
     }
@@ -161,8 +161,8 @@ impl Method for JttSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (objective, labels) = (parts.objective.parse()?, parts.training.labels.clone());
-        let Parts { networks, device, .. } = *parts;
-        Ok(Box::new(Jtt::new(networks, objective, self.first_steps, labels, device, rng)?))
+        let Parts { network, device, .. } = *parts;
+        Ok(Box::new(Jtt::new(network, objective, self.first_steps, labels, device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -183,12 +183,12 @@ impl Method for JttSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train};
+    use super::super::testing::{falls, network, refusal, rng, train};
     use super::*;
 
     fn algorithm(labels: &[usize]) -> Jtt {
         let (objective, device) = (loss::Jtt::default(), Device::flex());
-        Jtt::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
+        Jtt::new(&network(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
     }
 
     #[test]
@@ -198,24 +198,24 @@ mod tests {
             .with_indices("labels", labels.clone())
             .with_indices("samples", vec![0, 1, 2, 3, 4, 5]);
         let mut algorithm = algorithm(&labels);
-        assert_eq!(algorithm.stage(10), 0..4);
+        assert_eq!(algorithm.training_stage(10), 0..4);
         let first = train(&mut algorithm, &context, 4);
         assert!(falls(&first));
 
         let scores = Matrix::from_fn(6, 3, |_, class| if class == 0 { 1.0 } else { 0.0 });
-        assert_eq!(algorithm.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
+        assert_eq!(algorithm.begin_training_stage(&scores, &mut rng(8)).unwrap(), 4);
         assert_eq!(algorithm.stage, JttStage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
-        assert_eq!(algorithm.stage(10), 4..10);
+        assert_eq!(algorithm.training_stage(10), 4..10);
         let second = train(&mut algorithm, &context, 4);
         // The same random initial weights, and four of six samples count 20 times.
         assert!(second[0] > 5.0 * first[0] && falls(&second));
-        assert!(algorithm.begin_stage(&scores, &mut rng(8)).is_err());
+        assert!(algorithm.begin_training_stage(&scores, &mut rng(8)).is_err());
     }
 
     #[test]
     fn a_sample_beyond_the_training_set_is_named() {
         let mut algorithm = algorithm(&[0, 1]);
-        algorithm.begin_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
+        algorithm.begin_training_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
         let context = Batch::default().with_indices("labels", vec![0; 6]).with_indices("samples", vec![7; 6]);
         let error = algorithm.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
         assert!(error.contains("sample 7"), "{error}");

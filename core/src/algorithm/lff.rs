@@ -5,17 +5,17 @@
 //! released ([`LffWeights`](crate::loss::LffWeights); they lie on the device, in `f32`), or from the batch alone, as printed
 //! in the paper. The debiased classifier is evaluated. Inputs: `labels`, and `samples` for the averages.
 
-use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::biased::DebiasedPair;
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::{TRAINED, unusable};
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -34,15 +34,9 @@ const DEBIASED: &str = "averages.debiased";
 /// The debiased and the biased classifier.
 #[derive(Debug)]
 pub struct Lff {
-    trained: Trained,
+    trained: DebiasedPair,
     objective: loss::Lff,
     averages: Option<LffWeights>,
-}
-
-#[derive(Module, Debug)]
-struct Trained {
-    debiased: Model,
-    biased: Model,
 }
 
 impl Lff {
@@ -52,7 +46,7 @@ impl Lff {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: loss::Lff,
         averages: Option<(Vec<usize>, f64)>,
         device: &Device,
@@ -62,7 +56,8 @@ impl Lff {
         let averages = averages
             .map(|(labels, alpha)| LffWeights::new(labels, alpha, objective.eps, (device, DType::F32)))
             .transpose()?;
-        let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
+        let trained =
+            DebiasedPair { debiased: network.init(device, rng)?, biased: network.init(device, rng)? };
         Ok(Self { trained, objective, averages })
     }
 }
@@ -160,7 +155,7 @@ impl Method for LffSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let averages = self.ema_alpha.map(|alpha| (parts.training.labels.clone(), alpha));
-        Ok(Box::new(Lff::new(parts.networks, parts.objective.parse()?, averages, parts.device, rng)?))
+        Ok(Box::new(Lff::new(parts.network, parts.objective.parse()?, averages, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -174,7 +169,7 @@ impl Method for LffSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train};
+    use super::super::testing::{falls, network, refusal, rng, train};
     use super::*;
     use crate::nn::checkpoint::Archive;
 
@@ -190,7 +185,7 @@ mod tests {
     fn it_learns_with_printed_and_with_released_weights() {
         for averages in [None, Some((LABELS.to_vec(), 0.7))] {
             let (device, objective) = (Device::flex(), loss::Lff::default());
-            let mut algorithm = Lff::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
+            let mut algorithm = Lff::new(&network(3), objective, averages, &device, &mut rng(5)).unwrap();
             assert!(falls(&train(&mut algorithm, &context(), 4)));
         }
     }

@@ -13,6 +13,7 @@
 //! reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
 
 use burn::module::Module;
+use burn::optim::GradientsAccumulator;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -22,7 +23,7 @@ use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
 use crate::error::{Error, Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -30,14 +31,14 @@ use crate::loss::logits::below;
 use crate::loss::spec::Spec;
 use crate::loss::{LnlAdversary, Objective, reverse_gradient};
 use crate::nn::Model;
-use crate::nn::checkpoint::CheckpointError;
+use crate::nn::checkpoint::{CheckpointError, STATE_KEY};
 use crate::nn::head::{HeadConfig, HeadKind, ProjectionHead};
 use crate::optim::Optimizer;
 
 /// A classifier and its adversary.
 #[derive(Debug)]
 pub struct Lnl {
-    trained: Trained,
+    trained: TrainedNetworks,
     objective: loss::Lnl,
     reversal: f64,
     /// The images and the inputs of the batch, for the second step.
@@ -45,7 +46,7 @@ pub struct Lnl {
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     model: Model,
     predictor: ProjectionHead,
 }
@@ -58,7 +59,7 @@ impl Lnl {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         predictor: &HeadConfig,
         objective: loss::Lnl,
         reversal: f64,
@@ -67,14 +68,14 @@ impl Lnl {
     ) -> Result<Self> {
         objective.check()?;
         single("reversal", reversal)?;
-        let model = networks.init(device, rng)?;
-        let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
-        Ok(Self { trained: Trained { model, predictor }, objective, reversal, pending: None })
+        let model = network.init(device, rng)?;
+        let predictor = predictor.init(network.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
+        Ok(Self { trained: TrainedNetworks { model, predictor }, objective, reversal, pending: None })
     }
 
     /// The loss of the second step: the predictor descends it, and the encoder ascends it.
     fn adversary_loss(&self, images: Tensor<4>, context: Batch) -> Result<Tensor<1>> {
-        let Trained { model, predictor } = &self.trained;
+        let TrainedNetworks { model, predictor } = &self.trained;
         let reversed = reverse_gradient(model.encoder.forward(images), self.reversal);
         loss::loss(&LnlAdversary::default(), &context.with_tensor("bias_logits", predictor.forward(reversed)))
     }
@@ -90,7 +91,7 @@ impl Algorithm for Lnl {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let Trained { model, predictor } = &self.trained;
+        let TrainedNetworks { model, predictor } = &self.trained;
         let embeddings = model.encoder.forward(views.a.clone());
         let bias_logits = MovingAverage::target(predictor).forward(embeddings.clone());
         let [rows, biases] = bias_logits.dims();
@@ -110,8 +111,13 @@ impl Algorithm for Lnl {
             return passes::descend(&mut self.trained, loss, optimizer, learning_rate);
         };
         if optimizer.accumulates() {
-            let both = loss + self.adversary_loss(images, context)?;
-            return passes::descend(&mut self.trained, both, optimizer, learning_rate);
+            // One after the other: each keeps its activations until it is differentiated.
+            let mut sum = GradientsAccumulator::new();
+            sum.accumulate(&self.trained, passes::gradients(&self.trained, loss)?);
+            let adversary = self.adversary_loss(images, context)?;
+            sum.accumulate(&self.trained, passes::gradients(&self.trained, adversary)?);
+            self.trained = optimizer.step(learning_rate, self.trained.clone(), sum.grads());
+            return Ok(());
         }
         passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         let adversary = self.adversary_loss(images, context)?;
@@ -120,14 +126,24 @@ impl Algorithm for Lnl {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
         state.module(TRAINED, &self.trained);
-        Ok(())
+        state.value(STEPS_PER_BATCH, &2)
     }
 
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        if state.value::<Option<u64>>(STEPS_PER_BATCH)? != Some(2) {
+            return Err(CheckpointError::Metadata {
+                key: STATE_KEY,
+                reason: "is of another version, most of which took one step a batch for `lnl`; train it anew"
+                    .into(),
+            });
+        }
         self.trained = state.module(TRAINED, self.trained.clone())?;
         Ok(())
     }
 }
+
+/// The value of the state that tells it from those of versions which took one step a batch: 2.
+const STEPS_PER_BATCH: &str = "steps_per_batch";
 
 /// The settings of [`Lnl`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -170,9 +186,9 @@ impl Method for LnlSettings {
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let Parts { networks, device, .. } = *parts;
+        let Parts { network, device, .. } = *parts;
         let predictor = bias_predictor(self.predictor.as_ref(), parts.training.biases)?;
-        Ok(Box::new(Lnl::new(networks, &predictor, parts.objective.parse()?, self.reversal, device, rng)?))
+        Ok(Box::new(Lnl::new(network, &predictor, parts.objective.parse()?, self.reversal, device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -204,9 +220,9 @@ fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfi
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
-    use crate::nn::checkpoint::flattened;
+    use crate::nn::checkpoint::{Archive, flattened};
     use crate::optim::OptimizerConfig;
 
     fn context() -> Batch {
@@ -216,7 +232,7 @@ mod tests {
     }
 
     fn algorithm(reversal: f64) -> Lnl {
-        let (classifier, predictor) = (networks(3), networks(2).head);
+        let (classifier, predictor) = (network(3), network(2).head);
         Lnl::new(&classifier, &predictor, loss::Lnl::default(), reversal, &Device::flex(), &mut rng(7))
             .unwrap()
     }
@@ -254,14 +270,34 @@ mod tests {
     fn accumulated_batches_make_one_step_of_both_losses() {
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap().accumulating(2);
         let mut algorithm = algorithm(0.1);
-        let start = weights(&algorithm.trained.predictor);
+        // The head descends the loss of the first step alone, and the predictor that of the second one.
+        let parts = |lnl: &Lnl| [weights(&lnl.trained.model.head), weights(&lnl.trained.predictor)];
+        let start = parts(&algorithm);
         for expected in [(0, 1), (1, 0)] {
-            assert_eq!(weights(&algorithm.trained.predictor), start);
+            assert_eq!(parts(&algorithm), start);
             let loss = algorithm.loss(&views(6, 7), context()).unwrap();
             algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
             assert_eq!((optimizer.steps(), optimizer.waiting()), expected);
         }
-        assert_ne!(weights(&algorithm.trained.predictor), start);
+        assert!(parts(&algorithm).iter().zip(&start).all(|(moved, start)| moved != start));
+    }
+
+    #[test]
+    fn a_state_of_another_version_is_refused_and_a_damaged_one_named() {
+        let refusal = |steps: Option<serde_json::Value>| {
+            let values = steps.map(|steps| (STEPS_PER_BATCH.to_owned(), steps)).into_iter().collect();
+            let mut state = StateReader::new(Archive::default(), values);
+            algorithm(0.1).restore(&mut state).unwrap_err().to_string()
+        };
+        for of_another_version in [refusal(None), refusal(Some(1.into())), refusal(Some(3.into()))] {
+            assert!(
+                of_another_version.contains("one step a batch")
+                    && of_another_version.contains("train it anew"),
+                "{of_another_version}"
+            );
+        }
+        let damaged = refusal(Some("two".into()));
+        assert!(damaged.contains("no usable `steps_per_batch`"), "{damaged}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, TrainingSet};
+use super::{Algorithm, ModelConfig, TrainingSet};
 use crate::error::{Error, Result, within};
 use crate::loss::spec::Spec;
 use crate::loss::{self, ObjectiveConfig};
@@ -16,7 +16,7 @@ use crate::loss::{self, ObjectiveConfig};
 /// The inputs from which a method builds its algorithm, for a run of `steps`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts<'a> {
-    pub(super) networks: &'a Networks,
+    pub(super) network: &'a ModelConfig,
     pub(super) objective: &'a ObjectiveConfig,
     pub(super) training: &'a TrainingSet,
     pub(super) steps: u64,
@@ -101,7 +101,7 @@ pub(super) trait Method: Debug {
     }
 
     /// True if the objective compares two views of the same image.
-    fn compares_views(&self, objective: &Spec) -> bool {
+    fn sees_two_views(&self, objective: &Spec) -> bool {
         objective.needs_views()
     }
 
@@ -172,11 +172,6 @@ pub(super) fn check_stages(first_steps: u64, steps: u64) -> Result<()> {
             Err(Error::parameter("method.first_steps", first_steps, &range))
         }
     }
-}
-
-/// True if an objective compares the embeddings of two views.
-pub(super) fn compares_views(objective: &str) -> bool {
-    loss::spec(objective).is_ok_and(Spec::needs_views)
 }
 
 /// Number of class scores that an objective reads from the network's head, for `classes` and a bias of `biases`

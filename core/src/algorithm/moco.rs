@@ -15,7 +15,7 @@ use super::method::{KeptRows, Meaning, Method, Parts, at_least_one, check_moment
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -44,7 +44,7 @@ impl MomentumContrast {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: MoCo,
         average: MovingAverage,
         queue: usize,
@@ -52,9 +52,9 @@ impl MomentumContrast {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        let model = networks.init(device, rng)?;
+        let model = network.init(device, rng)?;
         let target = MovingAverage::target(&model);
-        let start = Matrix::from_fn(queue, networks.head.output, |_, _| rng.random_range(-1.0..1.0));
+        let start = Matrix::from_fn(queue, network.head.output, |_, _| rng.random_range(-1.0..1.0));
         let dtype = burn::tensor::DType::F32;
         let queue = KeyQueue::new(start.to_tensor(device, dtype))?;
         Ok(Self { model, target, average, queue, keys: None, objective })
@@ -151,8 +151,8 @@ impl Method for MocoSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (objective, average) = (parts.objective.parse()?, MovingAverage::constant(self.momentum)?);
-        let Parts { networks, device, .. } = *parts;
-        Ok(Box::new(MomentumContrast::new(networks, objective, average, self.queue, device, rng)?))
+        let Parts { network, device, .. } = *parts;
+        Ok(Box::new(MomentumContrast::new(network, objective, average, self.queue, device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -171,7 +171,7 @@ impl Method for MocoSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, views};
+    use super::super::testing::{falls, network, refusal, rng, views};
     use super::*;
     use crate::numeric::unit_rows::UnitRows;
     use crate::optim::OptimizerConfig;
@@ -179,7 +179,7 @@ mod tests {
     fn algorithm(queue: usize, momentum: f64) -> MomentumContrast {
         let average = MovingAverage::constant(momentum).unwrap();
         MomentumContrast::new(
-            &networks(4),
+            &network(4),
             MoCo { temperature: 0.5, ..MoCo::default() },
             average,
             queue,

@@ -11,15 +11,15 @@
 //! use rand::SeedableRng;
 //! use rand_chacha::ChaCha8Rng;
 //! use simile_core::loss::batch::Batch;
-//! use simile_core::algorithm::{Byol, Algorithm, MovingAverage, Networks, Views};
+//! use simile_core::algorithm::{Byol, Algorithm, ModelConfig, MovingAverage, Views};
 //! use simile_core::optim::{Optimizer, OptimizerConfig};
 //!
 //! # fn main() -> simile_core::error::Result<()> {
 //! let device = Device::flex();
-//! let networks = Networks::default();
+//! let network = ModelConfig::default();
 //! let mut algorithm: Box<dyn Algorithm> = Box::new(Byol::new(
-//!     &networks,
-//!     &networks.head,
+//!     &network,
+//!     &network.head,
 //!     MovingAverage::constant(0.99)?,
 //!     &device,
 //!     &mut ChaCha8Rng::seed_from_u64(1),
@@ -163,7 +163,7 @@ pub trait Algorithm: Debug {
     }
 
     /// The range of steps of the current stage within a run of `steps`; a learning-rate schedule spans one stage.
-    fn stage(&self, steps: u64) -> Range<u64> {
+    fn training_stage(&self, steps: u64) -> Range<u64> {
         0..steps
     }
 
@@ -179,7 +179,7 @@ pub trait Algorithm: Debug {
     ///
     /// # Errors
     /// There is no further stage, or the scores are not those of the training set.
-    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+    fn begin_training_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
         let _ = (scores, rng);
         Err(Error::Degenerate {
             reason: format!("the method `{}` has no further stage", self.name()),
@@ -304,10 +304,10 @@ impl Views {
     }
 }
 
-/// The networks of an algorithm.
+/// The settings of a network: encoder, head, initial weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Networks {
+pub struct ModelConfig {
     /// Images to embeddings.
     pub encoder: EncoderConfig,
     /// Embeddings to projections, or to class scores.
@@ -317,7 +317,7 @@ pub struct Networks {
     pub weights: Option<Arc<Weights>>,
 }
 
-impl Networks {
+impl ModelConfig {
     /// A network of initial values on an autodiff device; an encoder that has `weights` has these.
     ///
     /// # Errors
@@ -357,10 +357,10 @@ mod testing {
     }
 
     /// LeNet-5 with a linear head.
-    pub(super) fn networks(output: usize) -> Networks {
-        Networks {
+    pub(super) fn network(output: usize) -> ModelConfig {
+        ModelConfig {
             head: HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
-            ..Networks::default()
+            ..ModelConfig::default()
         }
     }
 
@@ -415,17 +415,17 @@ mod testing {
     pub(super) fn init(
         config: &AlgorithmConfig,
         objective: &str,
-        networks: &Networks,
+        network: &ModelConfig,
     ) -> Result<Box<dyn Algorithm>> {
         let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
         let objective = ObjectiveConfig::named(objective);
-        config.init(networks, &objective, (&training, 10), &Device::flex(), &mut rng(1))
+        config.init(network, &objective, (&training, 10), &Device::flex(), &mut rng(1))
     }
 
     /// The reason for which a method, as JSON, is refused.
     pub(super) fn refusal(method: &str, objective: &str) -> String {
         let config: AlgorithmConfig = serde_json::from_str(method).unwrap();
-        init(&config, objective, &networks(3)).unwrap_err().to_string()
+        init(&config, objective, &network(3)).unwrap_err().to_string()
     }
 
     pub(super) fn falls(losses: &[f32]) -> bool {

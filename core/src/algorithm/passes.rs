@@ -8,7 +8,7 @@ use super::Views;
 use crate::error::{Error, Result};
 use crate::nn::Model;
 use crate::optim::Optimizer;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// Projections, or class scores, of images.
 pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
@@ -55,7 +55,7 @@ pub(super) fn backward(loss: Tensor<1>) -> Result<Gradients> {
             remedy: "train with another objective, or with the method that it belongs to".into(),
         });
     }
-    let _span = Stage::Backward.enter();
+    let _span = StepStage::Backward.enter();
     Ok(loss.backward())
 }
 
@@ -114,12 +114,12 @@ mod tests {
     use burn::tensor::Device;
 
     use super::super::testing::{rng, views};
-    use super::super::{Networks, Views};
+    use super::super::{ModelConfig, Views};
     use super::*;
 
     #[test]
     fn statistics_of_each_view_apart_are_those_of_two_forward_passes() {
-        let model = Networks::default().init(&Device::flex(), &mut rng(1)).unwrap();
+        let model = ModelConfig::default().init(&Device::flex(), &mut rng(1)).unwrap();
         // The views differ in brightness, so that their statistics differ too.
         let views = views(6, 2);
         let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();

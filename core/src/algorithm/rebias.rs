@@ -13,18 +13,17 @@
 //! The criterion is not defined for fewer than four samples. A batch of so few, such as the last one of an epoch, is descended by
 //! the cross-entropies alone.
 
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::{BiasedInput, biased_network};
+use super::biased::{BiasedInput, DebiasedPair, biased_network};
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload, parameters};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -40,16 +39,10 @@ const FEWEST: usize = 4;
 /// The debiased and the biased classifier.
 #[derive(Debug)]
 pub struct Rebias {
-    trained: Trained,
+    trained: DebiasedPair,
     biased_input: BiasedInput,
     independence: RebiasHsic,
     lambda: f64,
-}
-
-#[derive(Module, Debug)]
-struct Trained {
-    debiased: Model,
-    biased: Model,
 }
 
 impl Rebias {
@@ -58,7 +51,7 @@ impl Rebias {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        [debiased, biased]: [&Networks; 2],
+        [debiased, biased]: [&ModelConfig; 2],
         independence: RebiasHsic,
         lambda: f64,
         device: &Device,
@@ -67,7 +60,8 @@ impl Rebias {
         independence.check()?;
         single("lambda", lambda)?;
         let biased_input = BiasedInput::of(biased, debiased)?;
-        let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
+        let trained =
+            DebiasedPair { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
         Ok(Self { trained, biased_input, independence, lambda })
     }
 }
@@ -134,7 +128,7 @@ impl Default for RebiasSettings {
 }
 
 impl RebiasSettings {
-    fn biased(&self, main: &Networks) -> Networks {
+    fn biased(&self, main: &ModelConfig) -> ModelConfig {
         biased_network(main, self.encoder.as_ref(), main.head.clone())
     }
 }
@@ -160,12 +154,12 @@ impl Method for RebiasSettings {
     }
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let both = [parts.networks, &self.biased(parts.networks)];
+        let both = [parts.network, &self.biased(parts.network)];
         Ok(Box::new(Rebias::new(both, parts.objective.parse()?, self.lambda, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
-        let biased = self.biased(step.networks);
+        let biased = self.biased(step.network_config);
         let pairs = step.pairs_of_embeddings(step.samples, step.samples);
         let mut workload = Workload { pairs, ..step.base() };
         workload.trained += parameters(&biased);
@@ -175,7 +169,7 @@ impl Method for RebiasSettings {
     }
 
     /// Its objective takes the embeddings of two networks where others take those of two views.
-    fn compares_views(&self, _objective: &Spec) -> bool {
+    fn sees_two_views(&self, _objective: &Spec) -> bool {
         false
     }
 
@@ -187,7 +181,7 @@ impl Method for RebiasSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
     use crate::nn::checkpoint::flattened;
     use crate::optim::OptimizerConfig;
@@ -195,12 +189,12 @@ mod tests {
 
     #[test]
     fn a_batch_too_small_for_the_criterion_is_descended_by_the_entropies() {
-        let networks = networks(3);
+        let network = network(3);
         // The criterion changes gradients alone, because its values for both networks cancel.
         let moved = |samples: usize, lambda: f64| {
             let independence = RebiasHsic::default();
             let mut algorithm =
-                Rebias::new([&networks; 2], independence, lambda, &Device::flex(), &mut rng(6)).unwrap();
+                Rebias::new([&network; 2], independence, lambda, &Device::flex(), &mut rng(6)).unwrap();
             let sgd = Sgd { learning_rate: 1.0, momentum: 0.0, ..Sgd::default() };
             let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
             let context = Batch::default().with_indices("labels", vec![0; samples]);
@@ -218,9 +212,9 @@ mod tests {
     #[test]
     fn it_learns() {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
-        let networks = networks(3);
+        let network = network(3);
         let mut algorithm =
-            Rebias::new([&networks; 2], RebiasHsic::default(), 1.0, &Device::flex(), &mut rng(6)).unwrap();
+            Rebias::new([&network; 2], RebiasHsic::default(), 1.0, &Device::flex(), &mut rng(6)).unwrap();
         assert!(falls(&train(&mut algorithm, &context, 4)));
     }
 

@@ -13,7 +13,7 @@ use super::method::{Method, Parts, class_scores};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
@@ -37,13 +37,13 @@ impl Single {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: Box<dyn Objective>,
         device: &Device,
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        Ok(Self { model: networks.init(device, rng)?, objective })
+        Ok(Self { model: network.init(device, rng)?, objective })
     }
 }
 
@@ -100,7 +100,7 @@ impl Method for SingleSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let objective = parts.objective.build()?;
-        Ok(Box::new(Single::new(parts.networks, objective, parts.device, rng)?))
+        Ok(Box::new(Single::new(parts.network, objective, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -114,7 +114,7 @@ impl Method for SingleSettings {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::GradCache;
-    use super::super::testing::{Recorder, falls, networks, rng, train, views};
+    use super::super::testing::{Recorder, falls, network, rng, train, views};
     use super::*;
     use crate::loss::{CrossEntropy, End, NtXent};
     use crate::numeric::matrix::Matrix;
@@ -125,20 +125,20 @@ mod tests {
         let objectives: [Box<dyn Objective>; 2] =
             [Box::new(NtXent::default()), Box::new(CrossEntropy::default())];
         for objective in objectives {
-            let mut algorithm = Single::new(&networks(3), objective, &Device::flex(), &mut rng(1)).unwrap();
+            let mut algorithm = Single::new(&network(3), objective, &Device::flex(), &mut rng(1)).unwrap();
             assert!(falls(&train(&mut algorithm, &labels, 4)));
         }
     }
 
     #[test]
     fn an_objective_of_the_representation_gets_it_before_the_head_and_unless_a_condition_is_given() {
-        let (views, networks) = (views(6, 2), networks(4));
+        let (views, network) = (views(6, 2), network(4));
         for [apart, chunked] in [[false, false], [true, false], [false, true]] {
             let recorder = Recorder::default();
             let (objective, device) = (Box::new(recorder.clone()), Device::flex());
             let mut algorithm: Box<dyn Algorithm> = match chunked {
-                true => Box::new(GradCache::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
-                false => Box::new(Single::new(&networks, objective, &device, &mut rng(1)).unwrap()),
+                true => Box::new(GradCache::new(&network, objective, 4, &device, &mut rng(1)).unwrap()),
+                false => Box::new(Single::new(&network, objective, &device, &mut rng(1)).unwrap()),
             };
             let views = views.clone().with_per_view_batch_norm(apart);
             let given = Matrix::from_fn(6, 3, |i, j| (i * j) as f64);
@@ -171,7 +171,7 @@ mod tests {
             .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
         let mut algorithm =
-            Single::new(&networks(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
+            Single::new(&network(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
         let views = views(6, 2);
         let loss: f64 = algorithm.loss(&views, context.clone()).unwrap().inner().into_scalar();
         let other = Views { b: views.b.clone() * 0.0, ..views.clone() };

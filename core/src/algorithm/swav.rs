@@ -19,7 +19,7 @@ use super::method::{KeptRows, Meaning, Method, Onset, Parts, at_least_one};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -35,7 +35,7 @@ use crate::optim::Optimizer;
 /// A network and its prototypes.
 #[derive(Debug)]
 pub struct Swav {
-    trained: Trained,
+    trained: TrainedNetworks,
     objective: loss::Swav,
     frozen_steps: u64,
     steps: u64,
@@ -55,7 +55,7 @@ struct Queues {
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     model: Model,
     prototypes: Param<Tensor<2>>,
 }
@@ -66,7 +66,7 @@ impl Swav {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: loss::Swav,
         prototypes: usize,
         frozen_steps: u64,
@@ -80,10 +80,10 @@ impl Swav {
         if prototypes == 0 {
             return Err(Error::parameter("prototypes", 0, "expected 1 or more"));
         }
-        let model = networks.init(device, rng)?;
-        let drawn = Matrix::from_fn(prototypes, networks.head.output, |_, _| StandardNormal.sample(rng));
+        let model = network.init(device, rng)?;
+        let drawn = Matrix::from_fn(prototypes, network.head.output, |_, _| StandardNormal.sample(rng));
         let unit = UnitRows::normalise(drawn.to_tensor(device, DType::F32)).rows();
-        let trained = Trained { model, prototypes: Param::from_tensor(unit.autodiff()) };
+        let trained = TrainedNetworks { model, prototypes: Param::from_tensor(unit.autodiff()) };
         let queues = None;
         Ok(Self { trained, objective, frozen_steps, steps: 0, queues })
     }
@@ -241,9 +241,9 @@ impl Method for SwavSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let Self { prototypes, frozen_steps, queue, queue_from } = *self;
-        let Parts { networks, device, .. } = *parts;
+        let Parts { network, device, .. } = *parts;
         let objective = parts.objective.parse()?;
-        let algorithm = Swav::new(networks, objective, prototypes, frozen_steps, device, rng)?;
+        let algorithm = Swav::new(network, objective, prototypes, frozen_steps, device, rng)?;
         Ok(Box::new(algorithm.with_queue(queue, queue_from)?))
     }
 
@@ -279,11 +279,11 @@ impl Method for SwavSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
 
     fn algorithm(frozen_steps: u64) -> Swav {
-        Swav::new(&networks(4), loss::Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
+        Swav::new(&network(4), loss::Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
     }
 
     fn moved(algorithm: &mut Swav, steps: usize) -> f32 {
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn embeddings_are_taken_up_after_the_step_and_assigned_with_later_ones_once_the_queue_is_full() {
         let build = |length, from| {
-            Swav::new(&networks(4), loss::Swav::default(), 3, 0, &Device::flex(), &mut rng(3))
+            Swav::new(&network(4), loss::Swav::default(), 3, 0, &Device::flex(), &mut rng(3))
                 .unwrap()
                 .with_queue(length, from)
                 .unwrap()
@@ -340,7 +340,7 @@ mod tests {
         assert!(refusal(r#"{"name": "swav", "prototypes": 0}"#, "swav").contains("method.prototypes"));
         assert!(refusal(r#"{"name": "swav", "queue_from": 3}"#, "swav").contains("method.queue_from"));
         let assigned = loss::Swav { crops_for_assign: vec![0, 2], ..loss::Swav::default() };
-        let error = Swav::new(&networks(4), assigned, 3, 0, &Device::flex(), &mut rng(3)).unwrap_err();
+        let error = Swav::new(&network(4), assigned, 3, 0, &Device::flex(), &mut rng(3)).unwrap_err();
         assert!(error.to_string().contains("`crops_for_assign` is 2"), "{error}");
     }
 }

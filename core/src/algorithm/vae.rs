@@ -16,7 +16,7 @@ use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -30,14 +30,14 @@ use crate::optim::Optimizer;
 /// Encoder and decoder.
 #[derive(Debug)]
 pub struct VariationalAutoencoder {
-    trained: Trained,
+    trained: TrainedNetworks,
     objective: Vae,
     seed: u64,
     steps: u64,
 }
 
 #[derive(Module, Debug)]
-struct Trained {
+struct TrainedNetworks {
     model: Model,
     decoder: VaeDecoder,
 }
@@ -47,17 +47,17 @@ impl VariationalAutoencoder {
     ///
     /// # Errors
     /// A setting is out of range, or the encoder has no code.
-    pub fn new(networks: &Networks, objective: Vae, device: &Device, rng: &mut impl Rng) -> Result<Self> {
+    pub fn new(network: &ModelConfig, objective: Vae, device: &Device, rng: &mut impl Rng) -> Result<Self> {
         objective.check()?;
-        let model = networks.init(device, rng)?;
+        let model = network.init(device, rng)?;
         if !matches!(model.encoder, Encoder::Vae(_)) {
-            let name = networks.encoder.name.name();
+            let name = network.encoder.name.name();
             return Err(Error::parameter("encoder.name", name, "expected `vae` for the method `vae`"));
         }
-        let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
-        let latents = networks.encoder.embedding_size();
+        let (channels, side) = (network.encoder.channels, network.encoder.input_size);
+        let latents = network.encoder.embedding_size();
         let decoder = VaeDecoder::new(channels, side, latents, &device.clone().autodiff(), rng);
-        let (trained, seed) = (Trained { model, decoder }, rng.next_u64());
+        let (trained, seed) = (TrainedNetworks { model, decoder }, rng.next_u64());
         Ok(Self { trained, objective, seed, steps: 0 })
     }
 }
@@ -121,11 +121,11 @@ impl Method for VaeSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let objective = parts.objective.parse()?;
-        Ok(Box::new(VariationalAutoencoder::new(parts.networks, objective, parts.device, rng)?))
+        Ok(Box::new(VariationalAutoencoder::new(parts.network, objective, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
-        let encoder = &step.networks.encoder;
+        let encoder = &step.network_config.encoder;
         let EncoderConfig { channels, input_size, .. } = *encoder;
         let work = VaeDecoder::work(channels, input_size, encoder.embedding_size());
         let decoder = Network::alone(VaeDecoder::activations(channels, input_size), work);
@@ -139,21 +139,21 @@ impl Method for VaeSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{falls, network, rng, train};
     use super::*;
     use crate::nn::{Architecture, EncoderConfig};
 
     #[test]
     fn images_are_rebuilt_better_and_better() {
         let encoder = EncoderConfig { name: Architecture::Vae, output: Some(8), ..EncoderConfig::default() };
-        let networks = Networks { encoder, ..networks(3) };
-        let algorithm = VariationalAutoencoder::new(&networks, Vae::default(), &Device::flex(), &mut rng(2));
+        let network = ModelConfig { encoder, ..network(3) };
+        let algorithm = VariationalAutoencoder::new(&network, Vae::default(), &Device::flex(), &mut rng(2));
         assert!(falls(&train(&mut algorithm.unwrap(), &Batch::default(), 4)));
     }
 
     #[test]
     fn an_encoder_without_a_code_is_named() {
-        let refusal = VariationalAutoencoder::new(&networks(3), Vae::default(), &Device::flex(), &mut rng(2));
+        let refusal = VariationalAutoencoder::new(&network(3), Vae::default(), &Device::flex(), &mut rng(2));
         let error = refusal.unwrap_err().to_string();
         assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
     }

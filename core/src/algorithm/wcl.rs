@@ -13,17 +13,17 @@
 //! `paper` with `WclWeightedInfoNce`, variant `paper`. As released: triplet `released` with `WclWeightedDcl`, variant
 //! `released`.
 
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::biased::DebiasedPair;
 use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Result, positive, single};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -36,7 +36,7 @@ use crate::optim::Optimizer;
 /// The debiased and the bias-amplifying network.
 #[derive(Debug)]
 pub struct DifficultyWeighted {
-    trained: Trained,
+    trained: DebiasedPair,
     triplet: WclTriplet,
     weighted: Box<dyn Objective>,
     evaluated: DifficultyEncoder,
@@ -55,19 +55,13 @@ pub enum DifficultyEncoder {
     BiasAmplifying,
 }
 
-#[derive(Module, Debug)]
-struct Trained {
-    debiased: Model,
-    biased: Model,
-}
-
 impl DifficultyWeighted {
     /// Two randomly initialised networks; [`Algorithm::model`] is the one to be `evaluated`.
     ///
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         triplet: WclTriplet,
         weighted: Box<dyn Objective>,
         evaluated: DifficultyEncoder,
@@ -76,7 +70,8 @@ impl DifficultyWeighted {
     ) -> Result<Self> {
         triplet.check()?;
         weighted.check()?;
-        let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
+        let trained =
+            DebiasedPair { debiased: network.init(device, rng)?, biased: network.init(device, rng)? };
         let biased_learning_rate = None;
         Ok(Self { trained, triplet, weighted, evaluated, biased_learning_rate })
     }
@@ -191,8 +186,8 @@ impl Method for DifficultySettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (weighted, triplet) = (parts.objective.build()?, self.triplet.clone());
-        let Parts { networks, device, .. } = *parts;
-        let algorithm = DifficultyWeighted::new(networks, triplet, weighted, self.evaluated, device, rng)?;
+        let Parts { network, device, .. } = *parts;
+        let algorithm = DifficultyWeighted::new(network, triplet, weighted, self.evaluated, device, rng)?;
         Ok(Box::new(algorithm.with_biased_learning_rate(self.biased_learning_rate)?))
     }
 
@@ -208,7 +203,7 @@ impl Method for DifficultySettings {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::passes::project_constant;
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
     use crate::loss::WclWeightedInfoNce;
     use crate::nn::checkpoint::flattened;
@@ -218,7 +213,7 @@ mod tests {
     fn algorithm(evaluated: DifficultyEncoder) -> DifficultyWeighted {
         let weighted = Box::new(WclWeightedInfoNce::default());
         let triplet = WclTriplet::default();
-        DifficultyWeighted::new(&networks(4), triplet, weighted, evaluated, &Device::flex(), &mut rng(4))
+        DifficultyWeighted::new(&network(4), triplet, weighted, evaluated, &Device::flex(), &mut rng(4))
             .unwrap()
     }
 

@@ -20,7 +20,7 @@ use super::method::{Meaning, Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result, single};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -50,14 +50,14 @@ impl WithClassifier {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: Box<dyn Objective>,
         ce_weight: f64,
         device: &Device,
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        Ok(Self { model: networks.init(device, rng)?, objective, ce_weight })
+        Ok(Self { model: network.init(device, rng)?, objective, ce_weight })
     }
 }
 
@@ -147,7 +147,7 @@ impl Method for WithClassifierSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (objective, weight) = (parts.objective.build()?, self.ce_weight.unwrap_or(CE_WEIGHT));
-        Ok(Box::new(WithClassifier::new(parts.networks, objective, weight, parts.device, rng)?))
+        Ok(Box::new(WithClassifier::new(parts.network, objective, weight, parts.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -178,7 +178,7 @@ pub(super) fn check_weight(ce_weight: Option<f64>, taken: bool, otherwise: &str)
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, refusal, rng, train, views};
+    use super::super::testing::{falls, network, refusal, rng, train, views};
     use super::*;
     use crate::loss::{BiasCon, BiasConTotal, ConTeX};
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn algorithm(objective: Box<dyn Objective>) -> WithClassifier {
-        WithClassifier::new(&networks(3), objective, 0.01, &Device::flex(), &mut rng(5)).unwrap()
+        WithClassifier::new(&network(3), objective, 0.01, &Device::flex(), &mut rng(5)).unwrap()
     }
 
     fn value(algorithm: &mut WithClassifier, views: &Views, context: Batch) -> f64 {

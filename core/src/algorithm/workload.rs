@@ -1,7 +1,7 @@
 //! The workload of a step, from the settings alone: how many images go through which network, and how many parameters there are.
 //! Each method adds up its own.
 
-use super::{Networks, class_scores};
+use super::{ModelConfig, class_scores};
 use crate::nn::{Activations, Work};
 
 /// The samples of a step.
@@ -79,7 +79,8 @@ impl Workload {
 /// The settings that determine the workload of a step.
 #[derive(Debug)]
 pub(super) struct StepContext<'a> {
-    pub(super) networks: &'a Networks,
+    /// The settings of the main network.
+    pub(super) network_config: &'a ModelConfig,
     pub(super) objective: &'a str,
     /// The samples of which two views are compared.
     pub(super) samples: u64,
@@ -90,19 +91,19 @@ pub(super) struct StepContext<'a> {
 }
 
 impl<'a> StepContext<'a> {
-    pub(super) fn new(networks: &'a Networks, objective: &'a str, size: StepSize) -> Self {
+    pub(super) fn new(network_config: &'a ModelConfig, objective: &'a str, size: StepSize) -> Self {
         Self {
-            networks,
+            network_config,
             objective,
             samples: size.samples as u64,
             classified: size.classified.unwrap_or(size.samples) as u64,
-            network: Network::of(networks),
+            network: Network::of(network_config),
         }
     }
 
     /// The workload of a step without passes, which trains the main network.
     pub(super) fn base(&self) -> Workload {
-        Workload { trained: parameters(self.networks), ..Workload::default() }
+        Workload { trained: parameters(self.network_config), ..Workload::default() }
     }
 
     /// Images of the views that the objective reads: those of view a alone if it reads class scores.
@@ -117,12 +118,12 @@ impl<'a> StepContext<'a> {
 
     /// Comparisons of projections.
     pub(super) fn pairs(&self, anchors: u64, candidates: u64) -> Pairs {
-        Pairs { anchors, candidates, width: self.networks.head.output as u64 }
+        Pairs { anchors, candidates, width: self.network_config.head.output as u64 }
     }
 
     /// Comparisons of embeddings.
     pub(super) fn pairs_of_embeddings(&self, anchors: u64, candidates: u64) -> Pairs {
-        Pairs { anchors, candidates, width: self.networks.encoder.embedding_size() as u64 }
+        Pairs { anchors, candidates, width: self.network_config.encoder.embedding_size() as u64 }
     }
 
     fn reads_scores(&self) -> bool {
@@ -131,7 +132,7 @@ impl<'a> StepContext<'a> {
 }
 
 impl Network {
-    pub(super) fn of(Networks { encoder, head, .. }: &Networks) -> Self {
+    pub(super) fn of(ModelConfig { encoder, head, .. }: &ModelConfig) -> Self {
         let (of_image, embedding) = (encoder.activations(), encoder.embedding_size());
         let activations = Activations { kept: of_image.kept + head.activations(embedding), ..of_image };
         Self { activations, work: [encoder.work(), head.work(embedding)] }
@@ -144,6 +145,6 @@ impl Network {
 }
 
 /// Parameters of a network with its head.
-pub(super) fn parameters(Networks { encoder, head, .. }: &Networks) -> u64 {
+pub(super) fn parameters(ModelConfig { encoder, head, .. }: &ModelConfig) -> u64 {
     encoder.min_parameters() + head.min_parameters(encoder.embedding_size())
 }

@@ -33,7 +33,7 @@ pub use preset::PRESETS;
 pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// The steps of a random view. Absent steps are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -241,7 +241,7 @@ impl Augmentation {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
-        let _span = Stage::Views.enter();
+        let _span = StepStage::Views.enter();
         let [_, _, height, width] = images.dims();
         let drawn = match stretches {
             Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,

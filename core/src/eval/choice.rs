@@ -14,6 +14,7 @@
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use simile_kernels::cpu::vectors::squared_distance;
 
 use super::linear_probe::{LinearProbe, LinearProbeConfig, ProbePath, Target};
 use super::ridge::{NormalEquations, Ridge};
@@ -98,11 +99,8 @@ impl FittedProbe {
         match targets {
             ProbeTargets::Values(values) => {
                 check_size("targets", values, scores.rows(), scores.columns())?;
-                let squared = |(a, b): (&[f64], &[f64])| {
-                    let sum: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
-                    sum / a.len().max(1) as f64
-                };
-                Ok(scores.iter_rows().zip(values.iter_rows()).map(squared).collect())
+                let mean = |(a, b): (&[f64], &[f64])| squared_distance(a, b) / a.len().max(1) as f64;
+                Ok(scores.iter_rows().zip(values.iter_rows()).map(mean).collect())
             }
             ProbeTargets::Classes { labels, .. } => {
                 check_labels("targets", labels, scores.rows(), scores.columns())?;

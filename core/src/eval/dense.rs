@@ -2,7 +2,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use simile_kernels::cpu::vectors::dot;
+use simile_kernels::cpu::vectors::{dot, squared_distance};
 
 use crate::numeric::matrix::Matrix;
 
@@ -86,7 +86,7 @@ pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize
                 let terms = squares[i] + square;
                 *value = terms - 2.0 * *value;
                 if *value < CANCELLED * terms {
-                    *value = points.row(i).iter().zip(points.row(j)).map(|(x, y)| (x - y).powi(2)).sum();
+                    *value = squared_distance(points.row(i), points.row(j));
                 }
             }
             visit(i, row);

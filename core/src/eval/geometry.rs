@@ -1,6 +1,7 @@
 //! The shape of a representation: alignment, uniformity, effective rank, silhouette.
 
 use simile_kernels::cpu::exp::exp_of_slice;
+use simile_kernels::cpu::vectors::squared_distance;
 
 use super::cluster::rename_by_occurrence;
 use super::{check_labels, check_matrix, check_size, dense};
@@ -19,9 +20,7 @@ pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
     check_size("view_b", view_b, view_a.rows(), view_a.columns())?;
     positive("alpha", alpha)?;
     let pairs = view_a.iter_rows().zip(view_b.iter_rows());
-    let total: f64 = pairs
-        .map(|(a, b)| a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>().powf(alpha / 2.0))
-        .sum();
+    let total: f64 = pairs.map(|(a, b)| squared_distance(a, b).powf(alpha / 2.0)).sum();
     Ok(total / view_a.rows() as f64)
 }
 

@@ -3,7 +3,7 @@
 use faer::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::parallel;
-use simile_kernels::cpu::vectors::dot;
+use simile_kernels::cpu::vectors::{dot, squared_distance};
 
 use super::blocks::{accumulate, rows_of_block};
 use super::{check_matrix, check_size, dense};
@@ -67,9 +67,7 @@ pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch:
         width => width,
     };
     let batches = predictions.data().chunks(width).zip(targets.data().chunks(width));
-    let total: f64 = batches
-        .map(|(p, t)| p.iter().zip(t).map(|(p, t)| (p - t).powi(2)).sum::<f64>() / t.len() as f64)
-        .sum();
+    let total: f64 = batches.map(|(p, t)| squared_distance(p, t) / t.len() as f64).sum();
     Ok(total / targets.rows().div_ceil(batch) as f64)
 }
 

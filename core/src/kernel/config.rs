@@ -1,4 +1,4 @@
-//! The settings of a kernel in a recipe or a case file.
+//! The settings of a kernel in a recipe or a request file.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Kernels that separate all samples of a batch, or none, so that the condition decides nothing.
 
-use super::{Kernel, median_distance};
+use super::{Kernel, MEDIAN_ROWS, median_distance};
 use crate::numeric::matrix::Matrix;
 
 /// A kernel whose off-diagonal row sums are below this separates all samples.
@@ -8,53 +8,77 @@ const FEWEST_ALIKE: f64 = 0.1;
 /// A kernel whose off-diagonal mean is above this separates none.
 const MOST_ALIKE: f64 = 0.95;
 
+/// A condition that decides nothing in the first batch of a run. The settings of a remedy have other names in a recipe than in
+/// a program, so that each caller writes its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Undecided {
+    /// The state of the condition, in words.
+    pub fact: String,
+    /// Its remedy.
+    pub remedy: Remedy,
+}
+
+/// A change that lets a kernel tell some samples apart, and not all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Remedy {
+    /// A wider kernel, such as one whose bandwidth is the median distance of the samples, which is given.
+    Wider(f64),
+    /// A narrower kernel, such as one whose bandwidth is the median distance of the samples, which is given.
+    Narrower(f64),
+    /// Another condition: most samples have one value of this one.
+    OtherCondition,
+}
+
 impl Kernel {
     /// The beginning of the warning about a kernel that separates all images.
     pub const ALL_APART: &str = "the kernel tells all images of the first batch apart";
 
+    /// Most samples of a batch to compare for the warning: those that a median distance is taken from.
+    pub const MOST_COMPARED: usize = MEDIAN_ROWS;
+
     /// The warning about a kernel whose matrix of the first batch of a run is nearly the identity, or nearly constant. `z` are the
-    /// values of `condition` in that batch.
-    pub fn warning_of_first_batch(&self, condition: &str, z: &Matrix) -> Option<String> {
-        let (gram, others) = (self.gram(z), z.rows().saturating_sub(1));
-        if others == 0 {
+    /// values of `condition` in that batch, of the first [`MOST_COMPARED`](Self::MOST_COMPARED) images in a larger one.
+    pub fn warning_of_first_batch(&self, condition: &str, z: &Matrix) -> Option<Undecided> {
+        if z.rows() < 2 {
             return None;
         }
+        let images = format!("the first {} images of the first batch", z.rows());
+        let Ok(median) = median_distance(z) else {
+            let fact =
+                format!("{images} have one value of `{condition}`, so there is nothing to condition on");
+            return Some(Undecided { fact, remedy: Remedy::OtherCondition });
+        };
+        let (sum, mean) = self.off_diagonal(z);
+        if sum < FEWEST_ALIKE {
+            let fact = format!(
+                "{} by `{condition}`: in K of the first {} images, the row of one sums up to {sum:.2e} over the others, so \
+                 that it weighs its nearest alone, if any",
+                Self::ALL_APART,
+                z.rows()
+            );
+            return Some(Undecided { fact, remedy: Remedy::Wider(median) });
+        }
+        (mean > MOST_ALIKE).then(|| {
+            let fact = format!(
+                "the kernel makes {images} alike in `{condition}`: K is {mean:.4} on average off its diagonal, so \
+                 `{condition}` decides nothing"
+            );
+            let is_uneven = Self::MedianRbf.off_diagonal(z).1 > MOST_ALIKE;
+            let remedy = if is_uneven { Remedy::OtherCondition } else { Remedy::Narrower(median) };
+            Undecided { fact, remedy }
+        })
+    }
+
+    /// Of the matrix of the rows of `z`, scaled to a diagonal of 1: the mean size of the sum of a row, and the mean of an entry,
+    /// both off the diagonal.
+    fn off_diagonal(&self, z: &Matrix) -> (f64, f64) {
+        let (gram, count) = (self.gram(z), z.rows() as f64);
         let own: Vec<f64> = (0..z.rows()).map(|i| gram[(i, i)].abs().sqrt().max(f64::MIN_POSITIVE)).collect();
         let alike = |i: usize, j: usize| gram[(i, j)] / (own[i] * own[j]);
         let of_row = |i: usize| (0..z.rows()).filter(|&j| j != i).map(|j| alike(i, j)).sum::<f64>();
         let sums: Vec<f64> = (0..z.rows()).map(of_row).collect();
-        let count = z.rows() as f64;
         let sum = sums.iter().map(|sum| sum.abs()).sum::<f64>() / count;
-        let mean = sums.iter().sum::<f64>() / (count * others as f64);
-        if sum < FEWEST_ALIKE {
-            return Some(format!(
-                "{} by `{condition}`: the row of an image in K sums up to {sum:.2e} over the {others} others, so that it \
-                 weighs its nearest alone, if any; take a wider one, such as {}",
-                Self::ALL_APART,
-                self.rule(z)
-            ));
-        }
-        (mean > MOST_ALIKE).then(|| {
-            format!(
-                "the kernel makes all images of the first batch alike in `{condition}`: K is {mean:.4} on average off its \
-                 diagonal, so `{condition}` decides nothing; take a narrower one, such as {}",
-                self.rule(z)
-            )
-        })
-    }
-
-    /// The setting that suits data of any unit, with its bandwidth for the rows of `z`.
-    fn rule(&self, z: &Matrix) -> String {
-        let key = match self {
-            Self::Rbf { .. } | Self::Laplacian { .. } | Self::MedianRbf | Self::MedianLaplacian => {
-                "kernel.sigma = \"median\""
-            }
-            _ => "kernel = { name = \"rbf\", sigma = \"median\" }",
-        };
-        match median_distance(z) {
-            Ok(median) => format!("{key}, which is {median:.4} here"),
-            Err(_) => key.to_owned(),
-        }
+        (sum, sums.iter().sum::<f64>() / (count * (count - 1.0)))
     }
 }
 
@@ -68,11 +92,35 @@ mod tests {
         let z = Matrix::from_fn(8, 1, |i, _| 10.0 * i as f64);
         let warning = |kernel: Kernel| kernel.warning_of_first_batch("colour", &z);
         let apart = warning(Kernel::ExactMatch).unwrap();
-        assert!(apart.starts_with(Kernel::ALL_APART) && apart.contains("`colour`"), "{apart}");
-        assert!(apart.contains("kernel = { name = \"rbf\", sigma = \"median\" }, which is"), "{apart}");
-        assert!(warning(Kernel::rbf(1e-3)).unwrap().contains("take a wider one, such as kernel.sigma"));
-        assert!(warning(Kernel::rbf(1e4)).unwrap().contains("take a narrower one"));
+        let begin = format!(
+            "{} by `colour`: in K of the first 8 images, the row of one sums up to",
+            Kernel::ALL_APART
+        );
+        assert!(apart.fact.starts_with(&begin), "{apart:?}");
+        assert_eq!(apart.remedy, Remedy::Wider(median_distance(&z).unwrap()));
+        assert!(matches!(warning(Kernel::rbf(1e-3)).unwrap().remedy, Remedy::Wider(_)));
+        assert!(matches!(warning(Kernel::rbf(1e4)).unwrap().remedy, Remedy::Narrower(_)));
         assert_eq!(warning(Kernel::MedianRbf), None);
         assert_eq!(Kernel::ExactMatch.warning_of_first_batch("colour", &Matrix::zeros(1, 1)), None);
+    }
+
+    #[test]
+    fn no_bandwidth_is_advised_where_most_samples_have_one_value() {
+        let warning = |differing: usize| {
+            let z = Matrix::from_fn(20, 1, |i, _| if i < differing { 1.0 + i as f64 } else { 0.0 });
+            [Kernel::MedianRbf, Kernel::rbf(1e4), Kernel::ExactMatch]
+                .map(|kernel| kernel.warning_of_first_batch("colour", &z))
+        };
+        for undecided in warning(0) {
+            let Undecided { fact, remedy } = undecided.unwrap();
+            let counted =
+                "the first 20 images of the first batch have one value of `colour`, so there is nothing";
+            assert!(fact.starts_with(counted), "{fact}");
+            assert_eq!(remedy, Remedy::OtherCondition);
+        }
+        let [by_rule, wide, exact] = warning(1);
+        assert_eq!(by_rule.unwrap().remedy, Remedy::OtherCondition);
+        assert_eq!(wide.unwrap().remedy, Remedy::OtherCondition);
+        assert_eq!(exact, None);
     }
 }

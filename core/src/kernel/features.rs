@@ -25,6 +25,18 @@ impl Kernel {
         self.features_of_any_number(z).filter(|features| features.columns() < z.rows())
     }
 
+    /// The number of [`features`](Self::features) of rows with `columns` columns, given enough rows; `None` for a kernel without
+    /// them, or with too many.
+    pub(super) fn number_of_features(&self, columns: usize) -> Option<usize> {
+        match *self {
+            _ if !self.has_features() => None,
+            Self::Polynomial { gamma, offset, degree, .. } => {
+                number_of_monomials(columns_with(offset / gamma, columns), degree)
+            }
+            _ => Some(columns),
+        }
+    }
+
     /// The one factor of a product that is no exact match, if it has [`features`](Self::features).
     pub(super) fn factor_with_features(&self) -> Option<&Factor> {
         let Self::Product { factors } = self else { return None };
@@ -62,14 +74,28 @@ impl Kernel {
 
 /// The rows of `z` with a column more if `offset` is not 0, so that inner products are larger by it.
 fn with_offset(z: &Matrix, offset: f64) -> Matrix {
-    let columns = z.columns() + usize::from(offset > 0.0);
     let value = |i, j| if j < z.columns() { z[(i, j)] } else { offset.sqrt() };
-    Matrix::from_fn(z.rows(), columns, value)
+    Matrix::from_fn(z.rows(), columns_with(offset, z.columns()), value)
+}
+
+/// The number of columns of rows of `columns` columns [with an offset](with_offset).
+fn columns_with(offset: f64, columns: usize) -> usize {
+    columns + usize::from(offset > 0.0)
+}
+
+/// The number of products of `degree` columns, regardless of their order; `None` if there are too many.
+fn number_of_monomials(columns: usize, degree: u32) -> Option<usize> {
+    // Of `n` columns there are `n (n + 1) ... (n + degree - 1) / degree!`: never fewer with one factor more, and an integer at each.
+    (0..degree as usize).try_fold(1_usize, |count, factor| {
+        let next = count.saturating_mul(columns + factor) / (factor + 1);
+        (next <= MOST_FEATURES).then_some(next)
+    })
 }
 
 /// Products of `degree` columns, each weighted by the square root of its multinomial coefficient, so that inner
 /// products of these features are powers of inner products.
 fn monomials(z: &Matrix, degree: u32) -> Option<Matrix> {
+    number_of_monomials(z.columns(), degree)?;
     let mut exponents = vec![vec![0_u32; z.columns()]];
     for _ in 0..degree {
         let mut next: Vec<Vec<u32>> = Vec::new();
@@ -82,9 +108,6 @@ fn monomials(z: &Matrix, degree: u32) -> Option<Matrix> {
         }
         next.sort_unstable();
         next.dedup();
-        if next.len() > MOST_FEATURES {
-            return None;
-        }
         exponents = next;
     }
     let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
@@ -117,6 +140,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_number_of_features_is_known_before_the_rows_are() {
+        let polynomial = |offset, degree| Kernel::Polynomial { gamma: 0.5, offset, degree, scale: 2.0 };
+        let mut polynomials: Vec<Kernel> = (1..=4).map(|degree| polynomial(0.0, degree)).collect();
+        polynomials.extend([polynomial(1.5, 2), polynomial(1.5, 3), polynomial(-1.0, 2)]);
+        let others = [Kernel::Linear { scale: 3.0 }, Kernel::Cosine, Kernel::rbf(1.0), Kernel::ExactMatch];
+        let mut none = 0;
+        for kernel in polynomials.iter().chain(&others) {
+            for columns in [1, 2, 6, 13, 14, 31, 32, 40, 513] {
+                let z = Matrix::from_fn(2, columns, |i, j| (i + j) as f64);
+                let computed = kernel.features_of_any_number(&z).map(|features| features.columns());
+                assert_eq!(kernel.number_of_features(columns), computed, "{kernel:?}, {columns} columns");
+                none += usize::from(computed.is_none() && kernel.has_features());
+            }
+        }
+        assert!(none > 10, "{none} have too many features");
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Kernel {
             pivots.push(pivot);
         }
         let factor = Matrix::from_fn(n, pivots.len(), |i, j| columns[j * n + i]);
-        // What remains of large values is rounding, and so 0 where it is negative: it does not show the error.
+        // The rest of large values is rounding, and so 0 where it is negative: it does not show the error.
         let trace_error = remaining.iter().sum::<f64>() + f64::EPSILON * trace;
         LowRank { factor, pivots, trace_error, unit_diagonal }
     }

@@ -32,6 +32,7 @@ use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{dot, squared_distance};
 
 pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
+pub use extremes::{Remedy, Undecided};
 pub use low_rank::{Approximation, LowRank};
 
 /// A kernel with a numeric bandwidth.
@@ -42,6 +43,9 @@ const COSINE_EPSILON: f64 = 1e-8;
 
 /// A kernel value below this adds nothing to the weights of a pair beside those of 1, for any ridge.
 const ALIKE: f64 = 1e-12;
+
+/// The kernel that a warning advises, as documents of `simile loss` and programs of a page write it.
+const BY_MEDIAN: &str = r#"{ "name": "rbf", "sigma": "median" }"#;
 
 /// Most rows whose distances give a median.
 const MEDIAN_ROWS: usize = 1000;
@@ -183,27 +187,42 @@ impl Kernel {
         }
     }
 
-    /// A warning if the bandwidth is so small for the rows of `z` that no two of them have anything in common: `W`
-    /// is then the identity, and a conditional loss does not depend on `z`. A loss of shares divides the weights of other samples by
-    /// their sum, so that they count as long as they are numbers above 0.
+    /// A warning if `z` decides nothing: all its rows are equal, or no two of them have anything in common, as with a bandwidth
+    /// that is too small for them, where `W` is the identity. A loss of shares divides the weights of other samples by their
+    /// sum, so that they count as long as they are numbers above 0.
     pub fn warning(&self, z: &Matrix, of_shares: bool) -> Option<String> {
-        let bandwidth = match self {
-            Self::Rbf { scale } => format!("kernel.sigma, which is {},", rounded((scale / 2.0).sqrt())),
-            Self::Laplacian { scale } => format!("kernel.sigma, which is {},", rounded(*scale)),
-            Self::LaplacianL1 { gamma } => format!("1 / kernel.gamma, which is {},", rounded(1.0 / gamma)),
+        if z.rows() < 2 {
+            return None;
+        }
+        if (1..z.rows()).all(|row| z.row(row) == z.row(0)) {
+            return Some("all samples have one value of it, so there is nothing to condition on".to_owned());
+        }
+        let raise =
+            |bandwidth: &str, value: f64| format!("raise {bandwidth}, which is {}, towards", rounded(value));
+        let remedy = match self {
+            Self::Rbf { scale } => raise("kernel.sigma", (scale / 2.0).sqrt()),
+            Self::Laplacian { scale } => raise("kernel.sigma", *scale),
+            Self::LaplacianL1 { gamma } => raise("1 / kernel.gamma", 1.0 / gamma),
+            Self::ExactMatch => {
+                format!(
+                    "no two samples have the same value of it; take the kernel {BY_MEDIAN}, whose sigma is"
+                )
+            }
+            Self::Product { factors } if self.has_unit_diagonal() => remedy_of_factors(factors),
             _ => return None,
         };
         let kernel = self.function(z);
         let least = if of_shares { 0.0 } else { ALIKE };
         let mut pairs = (0..z.rows()).flat_map(|i| (0..i).map(move |j| (i, j)));
-        if z.rows() < 2 || pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > least) {
+        if pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > least) {
             return None;
         }
-        let distance = median_distance(z).ok()?;
+        let remedy = match self {
+            Self::Product { .. } => remedy,
+            _ => format!("{remedy} the samples' median distance, {}", rounded(median_distance(z).ok()?)),
+        };
         Some(format!(
-            "every kernel value between two samples is about 0, so the condition has no effect; raise {bandwidth} \
-             towards the samples' median distance, {}",
-            rounded(distance)
+            "every kernel value between two samples is about 0, so the condition has no effect; {remedy}"
         ))
     }
 
@@ -241,6 +260,23 @@ impl Factor {
         let start = self.start.min(end);
         Matrix::from_fn(z.rows(), end - start, |i, j| z[(i, start + j)])
     }
+}
+
+/// The remedy for a product of kernels under which no two samples are alike.
+fn remedy_of_factors(factors: &[Factor]) -> String {
+    let has = |is: fn(&Kernel) -> bool| factors.iter().any(|factor| is(&factor.kernel));
+    let has_width = has(|kernel| {
+        matches!(kernel, Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::LaplacianL1 { .. })
+    });
+    let widen = "widen some, each towards the median distance of the samples in its columns";
+    let replace = format!("take the kernel {BY_MEDIAN} in place of an exact match");
+    let remedy = match (has_width, has(|kernel| *kernel == Kernel::ExactMatch)) {
+        (true, true) => format!("{widen}, or {replace}"),
+        (true, false) => widen.to_owned(),
+        (false, true) => replace,
+        (false, false) => "leave some out".to_owned(),
+    };
+    format!("no two samples are alike in all of kernel.factors; {remedy}")
 }
 
 /// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, at a place in it that multiples of
@@ -372,6 +408,60 @@ mod tests {
         assert_eq!(Kernel::MedianRbf.gram(&z), Kernel::rbf(sigma).gram(&z));
         let equal = Kernel::MedianRbf.gram(&Matrix::zeros(3, 2));
         assert!(equal.data().iter().all(|&v| v == 1.0));
+    }
+
+    #[test]
+    fn a_kernel_under_which_no_two_samples_are_alike_warns_with_its_remedy() {
+        let z = Matrix::from_fn(3, 2, |i, _| [10.0, 120.0, 250.0][i]);
+        let warning = |kernel: &Kernel| kernel.warning(&z, true);
+        let factor = |start: usize, kernel| Factor { start, end: start + 1, kernel };
+        let product =
+            |kernel| Kernel::Product { factors: vec![factor(0, Kernel::MedianRbf), factor(1, kernel)] };
+        for (kernel, remedy) in [
+            (Kernel::rbf(1.0), "raise kernel.sigma, which is 1, towards the samples' median distance, "),
+            (
+                Kernel::ExactMatch,
+                r#"take the kernel { "name": "rbf", "sigma": "median" }, whose sigma is the samples' median distance, "#,
+            ),
+        ] {
+            let warning = warning(&kernel).unwrap();
+            assert!(warning.starts_with("every kernel value") && warning.contains(remedy), "{warning}");
+        }
+        for kernel in [Kernel::MedianRbf, Kernel::Cosine, product(Kernel::MedianLaplacian)] {
+            assert_eq!(warning(&kernel), None, "{kernel:?}");
+        }
+        let two_equal = Matrix::from_fn(3, 2, |i, _| (i / 2) as f64);
+        assert_eq!(Kernel::ExactMatch.warning(&two_equal, false), None);
+    }
+
+    #[test]
+    fn a_condition_with_one_value_warns_under_any_kernel() {
+        for kernel in [Kernel::ExactMatch, Kernel::MedianRbf, Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
+            let warning = |rows: usize| kernel.warning(&Matrix::from_fn(rows, 2, |_, _| 0.5), false);
+            let warned = warning(3).unwrap();
+            assert!(warned.starts_with("all samples have one value"), "{kernel:?}: {warned}");
+            assert_eq!(warning(1), None, "{kernel:?}: one sample has nothing to compare");
+        }
+    }
+
+    #[test]
+    fn the_remedy_for_a_product_is_one_that_its_factors_can_take() {
+        let z = Matrix::from_fn(3, 2, |i, _| [10.0, 120.0, 250.0][i]);
+        let factor = |start: usize, kernel| Factor { start, end: start + 1, kernel };
+        let of_two = |first, second| vec![factor(0, first), factor(1, second)];
+        let (narrow, exact) = (|| Kernel::rbf(1.0), Kernel::ExactMatch);
+        let widen = "widen some, each towards the median distance of the samples in its columns";
+        let replace = r#"take the kernel { "name": "rbf", "sigma": "median" } in place of an exact match"#;
+        for (factors, remedy) in [
+            (of_two(narrow(), narrow()), widen.to_owned()),
+            (of_two(exact.clone(), exact.clone()), replace.to_owned()),
+            (of_two(Kernel::MedianRbf, exact.clone()), replace.to_owned()),
+            (of_two(narrow(), exact), format!("{widen}, or {replace}")),
+            (vec![factor(0, Kernel::MedianRbf); 100], "leave some out".to_owned()),
+        ] {
+            let warning = Kernel::Product { factors }.warning(&z, false).unwrap();
+            assert!(warning.ends_with(&format!("all of kernel.factors; {remedy}")), "{warning}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The inputs of an objective, by name.
 //!
-//! The names are those of the case files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
+//! The names are those of the request files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
 //! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and the further
 //! inputs of an objective (`logits`, `queue`, `prototypes`, ...).
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor};
 
 use crate::error::{Error, Result};
-use crate::kernel::conditional::Solved;
+use crate::kernel::conditional::ConditionSolution;
 use crate::numeric::matrix::{Matrix, check_values};
 use crate::numeric::read;
 use crate::numeric::unit_rows::UnitRows;
@@ -24,7 +24,7 @@ pub struct Batch {
     on_host: BTreeMap<String, Matrix>,
     integers: BTreeMap<String, Vec<i64>>,
     conditions: BTreeMap<String, Matrix>,
-    solved: Option<Solved>,
+    solution: Option<ConditionSolution>,
     unit: bool,
     detailed: bool,
     tile: Option<usize>,
@@ -78,14 +78,14 @@ impl Batch {
     /// Adds the result of [`SolveAhead::solve`](crate::loss::SolveAhead::solve) for the condition `z`, so that the objective
     /// does not solve for it again.
     #[must_use]
-    pub fn with_solved(mut self, solved: Option<Solved>) -> Self {
-        self.solved = solved;
+    pub fn with_solution(mut self, solution: Option<ConditionSolution>) -> Self {
+        self.solution = solution;
         self
     }
 
     /// The solution for the condition that was computed ahead, if it is one of `rows` samples.
-    pub(crate) fn solved(&self, rows: usize) -> Option<&Solved> {
-        self.solved.as_ref().filter(|solved| solved.rows() == rows)
+    pub(crate) fn solution(&self, rows: usize) -> Option<&ConditionSolution> {
+        self.solution.as_ref().filter(|solution| solution.rows() == rows)
     }
 
     /// Marks embeddings as unit rows: they are not normalised again, and gradients are partial derivatives with

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::kernel::conditional::Solved;
+use crate::kernel::conditional::{Accuracy, ConditionSolution, ConditionalEmbedding, DenseSolve};
 use crate::loss::batch::Batch;
 use crate::loss::spec::{Conditioning, Specified};
 use crate::numeric::matrix::Matrix;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// The formula of an objective, where the paper and its released code differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub enum Variant {
 ///
 /// Its [`Spec`](crate::loss::spec::Spec) says its name, its inputs and the ranges of its parameters.
 pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
-    /// The name in recipes and case files.
+    /// The name in recipes and request files.
     fn name(&self) -> &'static str {
         self.spec().name
     }
@@ -71,15 +71,18 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
 /// Work on the condition `z` of a batch that can be done before its step, by another thread: it depends on nothing else, so
 /// that the numbers are the same.
 pub trait SolveAhead {
-    /// Solves for the rows of `z`, for embeddings on a device. [`Batch::with_solved`] takes the result.
+    /// Solves for the rows of `z`, for embeddings on a device. [`Batch::with_solution`] takes the result.
     ///
     /// # Errors
     /// As [`Objective::evaluate`] for such a `z`.
-    fn solve(&self, z: &Matrix, device: &Device) -> Result<Solved>;
+    fn solve(&self, z: &Matrix, device: &Device) -> Result<ConditionSolution>;
 
     /// The numbers that the weights of `samples` samples have on their device, before the condition is known: from the least to
     /// the most.
     fn numbers(&self, samples: usize) -> RangeInclusive<u64>;
+
+    /// Whether the weights of `samples` samples, more than 1024, take a dense solve, if their condition has `columns` columns.
+    fn dense_solve(&self, samples: usize, columns: usize) -> DenseSolve;
 
     /// The kernel `K` that compares conditions.
     fn kernel(&self) -> &Kernel;
@@ -90,8 +93,14 @@ pub trait SolveAhead {
     /// The parameters expect another one.
     fn ridge(&self, samples: usize) -> Result<f64>;
 
+    /// `W = (K + r I)⁻¹ K` of the rows of `z`, with the objective's approximation, before its form clips or divides.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`] for such a `z`.
+    fn weights(&self, z: &Matrix) -> Result<ConditionalEmbedding>;
+
     /// True if the diagonal of `K` is set to 1, whatever the kernel.
-    fn has_unit_diagonal(&self) -> bool {
+    fn sets_unit_diagonal(&self) -> bool {
         false
     }
 }
@@ -153,6 +162,15 @@ impl Evaluation {
         self.aux.insert(name.into(), value);
         self
     }
+
+    /// Adds `approximation_error`, the bound of the error of the weights `W`, if it is known and they are not exact.
+    #[must_use]
+    pub(crate) fn with_accuracy(self, accuracy: Accuracy) -> Self {
+        match accuracy.bound() {
+            Some(error) => self.with_aux("approximation_error", Aux::Number(error)),
+            None => self,
+        }
+    }
 }
 
 /// The loss of a batch as a node of Burn's autodiff graph: its value is that of the objective, and `backward`
@@ -161,7 +179,7 @@ impl Evaluation {
 /// # Errors
 /// As [`Objective::evaluate`].
 pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
-    let _span = Stage::Loss.enter();
+    let _span = StepStage::Loss.enter();
     let Evaluation { loss, gradients, .. } = objective.evaluate(batch)?;
     let mut total = loss;
     for (name, gradient) in gradients {

@@ -1,4 +1,4 @@
-//! Objectives by name, from the parameters of a recipe, a case file or a page.
+//! Objectives by name, from the parameters of a recipe, a request file or a page.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -39,9 +39,9 @@ impl Activations {
 mod tests {
     use crate::nn::{Architecture, EncoderConfig};
 
-    /// The results of all convolutions of torchvision's networks of 18, 34, 50 and 101 layers at 224 pixels are 2.48, 3.74, 11.11 and
-    /// 16.23 million numbers (Radosavovic et al., *Designing Network Design Spaces*, 2020, count them as activations); each is kept before and after its normalisation,
-    /// beside the image, the pooled maps with their sources, and the features.
+    /// The results of all convolutions of torchvision's networks of 18, 34, 50 and 101 layers at 224 pixels are 2.48, 3.74, 11.11
+    /// and 16.23 million numbers (Radosavovic et al., *Designing Network Design Spaces*, 2020, count them as activations); each is
+    /// kept before and after its normalisation, beside the image, the pooled maps with their sources, and the features.
     #[test]
     fn networks_keep_what_their_layers_compute() {
         let counts = |name: Architecture, input_size: usize| {

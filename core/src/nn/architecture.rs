@@ -13,7 +13,7 @@ use super::operations::Operation;
 use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
 use super::work::Work;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 macro_rules! networks {
     ($($(#[$about:meta])* $name:ident: $network:ty = $design:ty,)+) => {
@@ -39,9 +39,19 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::NAME),+ }
             }
 
+            /// The title in the book, a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => <$design>::TITLE),+ }
+            }
+
             /// True if it can compute in 16-bit floats.
             pub fn computes_in_half(self) -> bool {
                 match self { $(Self::$name => <$design>::COMPUTES_IN_HALF),+ }
+            }
+
+            /// True if its layers are divided into steps between batch norms, which can take the statistics of a whole batch.
+            pub fn divides_into_steps(self) -> bool {
+                match self { $(Self::$name => <$design>::SEGMENTS.is_some()),+ }
             }
 
             /// The network in PyTorch: the source of a class `Network`, which reads the constants `ENCODER`, its settings
@@ -120,7 +130,7 @@ macro_rules! networks {
             /// The layers in steps between batch norms; the last gives embeddings, in `f32`. `None` if the network cannot be
             /// taken in steps.
             pub(crate) fn segments(&self) -> Option<Vec<Segment<'_>>> {
-                let mut segments = match self { $(Self::$name(network) => <$design>::segments(network)?),+ };
+                let mut segments = match self { $(Self::$name(network) => <$design>::SEGMENTS?(network)),+ };
                 segments.push(vec![Step::of(|flow: Flow| flow.map(widen))]);
                 Some(segments)
             }
@@ -141,7 +151,7 @@ macro_rules! networks {
             /// [`BatchNorm`](crate::nn::layers::BatchNorm). The network computes in half precision for images in half precision;
             /// embeddings are always `f32`.
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-                let _span = Stage::Forward.enter();
+                let _span = StepStage::Forward.enter();
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
                 widen(embedding)
             }

@@ -208,6 +208,7 @@ pub(crate) struct DcganDesign;
 impl Design for DcganDesign {
     type Network = Discriminator;
     const NAME: &'static str = "dcgan";
+    const TITLE: &'static str = "discriminator of a DCGAN";
     const PYTORCH: &'static str = include_str!("dcgan.py");
 
     fn features(settings: &Settings) -> usize {

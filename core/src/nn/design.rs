@@ -11,7 +11,7 @@ use super::activations::Activations;
 use super::initial::InitialValues;
 use super::operations::Operation;
 use super::sections::Section;
-use super::segments::Segment;
+use super::segments::Segments;
 use super::work::{Window, Work};
 
 /// Below this side nothing is left after the strides of a residual network.
@@ -67,6 +67,8 @@ pub(crate) trait Design {
 
     /// As recipes and checkpoints write it.
     const NAME: &'static str;
+    /// Its title in the book, a few words.
+    const TITLE: &'static str;
     /// The kind of network that messages speak of.
     const FAMILY: &'static str = Self::NAME;
     /// True if it begins with a [`Stem`].
@@ -82,6 +84,9 @@ pub(crate) trait Design {
 
     /// Parts of tensor names in another program, with those here. They are replaced in this order in a file that has the first.
     const ALSO_NAMED: &'static [(&'static str, &'static str)] = &[];
+
+    /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
+    const SEGMENTS: Option<Segments<Self::Network>> = None;
 
     /// Number of features, where `encoder.output` says nothing.
     fn features(settings: &Settings) -> usize;
@@ -100,11 +105,6 @@ pub(crate) trait Design {
 
     /// Its layers in evaluation, from images to embeddings.
     fn operations(settings: &Settings) -> Vec<Operation>;
-
-    /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
-    fn segments(_network: &Self::Network) -> Option<Vec<Segment<'_>>> {
-        None
-    }
 
     /// Its layers in sections, from images to maps of one place; none if it is one section.
     fn sections(_network: &Self::Network) -> Option<Vec<Section<'_>>> {

@@ -9,7 +9,7 @@ use super::layers::{BatchNorm, Linear};
 use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Work};
 use crate::error::{Error, Result};
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// The layers of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,7 +183,7 @@ impl ProjectionHead {
 
     /// `[n, embedding_size]` to `[n, output]`.
     pub fn forward(&self, embedding: Tensor<2>) -> Tensor<2> {
-        let _span = Stage::Forward.enter();
+        let _span = StepStage::Forward.enter();
         let embedding = if self.activated { relu(embedding) } else { embedding };
         let hidden = match &self.w1 {
             None => embedding,

@@ -11,7 +11,7 @@ use super::design::{Design, Settings, Shapes};
 use super::initial::InitialValues;
 use super::layers::{Convolution, Linear, in_type_of};
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Step};
+use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Window, Work};
 
 /// Side of the square input.
@@ -60,6 +60,11 @@ impl LeNet5 {
         let bias = in_type_of(&self.conv3.bias, &maps);
         self.fc.forward(tanh(maps.matmul(kernel.transpose()) + bias.unsqueeze()))
     }
+
+    /// One segment: it has no batch norm.
+    fn segments(&self) -> Vec<Segment<'_>> {
+        vec![vec![Step::of(|flow| Flow::from_rows(self.forward(flow.maps)))]]
+    }
 }
 
 /// The design of [`LeNet5`].
@@ -68,8 +73,10 @@ pub(crate) struct LeNet5Design;
 impl Design for LeNet5Design {
     type Network = LeNet5;
     const NAME: &'static str = "lenet5";
+    const TITLE: &'static str = "LeNet-5 as CCL-K released it";
     const COMPUTES_IN_HALF: bool = false;
     const PYTORCH: &'static str = include_str!("lenet.py");
+    const SEGMENTS: Option<Segments<Self::Network>> = Some(LeNet5::segments);
 
     fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
@@ -116,10 +123,6 @@ impl Design for LeNet5Design {
             Operation::Flatten,
             Operation::linear("fc"),
         ]
-    }
-
-    fn segments(network: &LeNet5) -> Option<Vec<Segment<'_>>> {
-        Some(vec![vec![Step::of(|flow| Flow::from_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -10,7 +10,7 @@ use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::initial::InitialValues;
 use super::layers::Linear;
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Step};
+use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Work};
 
 /// Number of features, of every layer.
@@ -36,6 +36,11 @@ impl Mlp {
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         self.layers.iter().fold(images.flatten(1, 3), |hidden, layer| relu(layer.forward(hidden)))
     }
+
+    /// One segment: it has no batch norm.
+    fn segments(&self) -> Vec<Segment<'_>> {
+        vec![vec![Step::of(|flow| Flow::from_rows(self.forward(flow.maps)))]]
+    }
 }
 
 /// The design of [`Mlp`].
@@ -44,7 +49,9 @@ pub(crate) struct MlpDesign;
 impl Design for MlpDesign {
     type Network = Mlp;
     const NAME: &'static str = "mlp";
+    const TITLE: &'static str = "three layers of 100 features on the raw pixels, of LfF";
     const PYTORCH: &'static str = include_str!("mlp.py");
+    const SEGMENTS: Option<Segments<Self::Network>> = Some(Mlp::segments);
 
     fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
@@ -72,10 +79,6 @@ impl Design for MlpDesign {
     fn operations(_settings: &Settings) -> Vec<Operation> {
         let layers = (0..LAYERS).flat_map(|at| [Operation::linear(format!("layers.{at}")), Operation::Relu]);
         [Operation::Flatten].into_iter().chain(layers).collect()
-    }
-
-    fn segments(network: &Mlp) -> Option<Vec<Segment<'_>>> {
-        Some(vec![vec![Step::of(|flow| Flow::from_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

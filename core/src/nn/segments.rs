@@ -91,6 +91,9 @@ pub(crate) struct Step<'n> {
 /// The steps between two points of the network at which the activations of a batch are kept.
 pub(crate) type Segment<'n> = Vec<Step<'n>>;
 
+/// The division of a network `N` into segments.
+pub(crate) type Segments<N> = for<'n> fn(&'n N) -> Vec<Segment<'n>>;
+
 impl<'n> Step<'n> {
     /// A step of layers without a batch norm before them.
     pub(super) fn of(layers: impl Fn(Flow) -> Flow + 'n) -> Self {

@@ -13,7 +13,7 @@ use super::design::{Design, Settings, Shapes};
 use super::initial::InitialValues;
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Step};
+use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
@@ -130,7 +130,9 @@ pub(crate) struct SimpleConvDesign;
 impl Design for SimpleConvDesign {
     type Network = SimpleConv;
     const NAME: &'static str = "simple-conv";
+    const TITLE: &'static str = "four convolutions of 7×7, of BiasedMNIST";
     const PYTORCH: &'static str = include_str!("simple_conv.py");
+    const SEGMENTS: Option<Segments<Self::Network>> = Some(SimpleConv::segments);
 
     fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
@@ -156,10 +158,6 @@ impl Design for SimpleConvDesign {
         operations(7)
     }
 
-    fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
-    }
-
     fn recognises(shapes: &Shapes<'_>) -> bool {
         matches!(shapes.get("layers.0.conv.weight"), Some([.., 7]))
     }
@@ -171,7 +169,9 @@ pub(crate) struct SimpleConv1x1Design;
 impl Design for SimpleConv1x1Design {
     type Network = SimpleConv;
     const NAME: &'static str = "simple-conv-1x1";
+    const TITLE: &'static str = "four convolutions of 1×1, of BiasedMNIST: sees colours alone";
     const PYTORCH: &'static str = include_str!("simple_conv.py");
+    const SEGMENTS: Option<Segments<Self::Network>> = Some(SimpleConv::segments);
 
     fn features(_settings: &Settings) -> usize {
         EMBEDDING_SIZE
@@ -197,10 +197,6 @@ impl Design for SimpleConv1x1Design {
 
     fn operations(_settings: &Settings) -> Vec<Operation> {
         operations(1)
-    }
-
-    fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -182,6 +182,7 @@ impl VaeDesign {
 impl Design for VaeDesign {
     type Network = VaeEncoder;
     const NAME: &'static str = "vae";
+    const TITLE: &'static str = "encoder of a variational autoencoder, with our settings";
     const HAS_OUTPUT: bool = true;
     const COMPUTES_IN_HALF: bool = false;
     const PYTORCH: &'static str = include_str!("vae.py");

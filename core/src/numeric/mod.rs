@@ -1,5 +1,6 @@
 //! Host matrices and helpers for rows of tensors, used by all other modules.
 
+pub(crate) mod distances;
 pub mod label_groups;
 pub mod matrix;
 pub mod random;

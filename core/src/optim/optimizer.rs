@@ -11,7 +11,7 @@ use super::rules;
 use super::update::{Flattened, Update, clip_factor};
 use crate::error::Result;
 use crate::nn::names::TensorPath;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// Slot of the accumulated gradient of a tensor.
 pub(super) const ACCUMULATED: &str = "gradient";
@@ -127,7 +127,7 @@ impl Optimizer {
         module: M,
         mut gradients: GradientsParams,
     ) -> M {
-        let _span = Stage::Update.enter();
+        let _span = StepStage::Update.enter();
         if self.accumulates() {
             match self.accumulated(&module, gradients) {
                 Some(mean) => gradients = mean,

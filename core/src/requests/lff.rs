@@ -22,7 +22,6 @@ struct Params {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Inputs {
     labels: Vec<usize>,
     batches: Vec<Vec<usize>>,

@@ -33,7 +33,7 @@ pub struct LossRequest {
 
 /// A loss and its gradients on the host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Differentiated {
+pub struct LossAndGradients {
     /// The loss.
     pub loss: f64,
     /// Gradients by the name of the input, in its shape.
@@ -66,7 +66,7 @@ impl LossRequest {
     /// # Errors
     /// An input or parameter is unknown, missing, not finite or has the wrong shape; or a result is not a finite number: then
     /// the message names the parameter or input that is furthest from 1; or the device failed.
-    pub async fn differentiate(&self, device: &Device, dtype: DType) -> Result<Differentiated> {
+    pub async fn differentiate(&self, device: &Device, dtype: DType) -> Result<LossAndGradients> {
         let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
         self.check_names(objective.spec())?;
         let batch = self.inputs.iter().try_fold(
@@ -106,7 +106,7 @@ impl LossRequest {
     }
 }
 
-impl Differentiated {
+impl LossAndGradients {
     /// The part that is not finite, if any.
     fn not_finite(&self) -> Option<String> {
         if !self.loss.is_finite() {
@@ -117,12 +117,12 @@ impl Differentiated {
     }
 }
 
-async fn on_host(evaluation: Evaluation) -> Result<Differentiated> {
+async fn on_host(evaluation: Evaluation) -> Result<LossAndGradients> {
     let Evaluation { loss, gradients, .. } = evaluation;
     let (names, gradients): (Vec<String>, Vec<_>) = gradients.into_iter().unzip();
     let mut values = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
     let loss = values.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
-    Ok(Differentiated { loss, gradients: names.into_iter().zip(values).collect() })
+    Ok(LossAndGradients { loss, gradients: names.into_iter().zip(values).collect() })
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    fn run(request: &LossRequest, dtype: DType) -> Result<Differentiated> {
+    fn run(request: &LossRequest, dtype: DType) -> Result<LossAndGradients> {
         pollster::block_on(request.differentiate(&Device::flex(), dtype))
     }
 

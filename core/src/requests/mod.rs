@@ -30,7 +30,7 @@ use crate::loss::spec::Spec;
 use self::input::parse_condition;
 pub use self::input_values::InputValues;
 use self::input_values::{check_views, has_views};
-pub use self::loss_request::{Differentiated, LossRequest};
+pub use self::loss_request::{LossAndGradients, LossRequest};
 pub use self::outcome::Outcome;
 
 /// The names that a request may have as its `objective`.
@@ -75,7 +75,8 @@ impl Request {
     /// would not be read.
     pub fn parse(json: &str) -> Result<Self> {
         let understood = |e: serde_json::Error| {
-            Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
+            let reason = format!("{e}; expected objective, params and inputs");
+            Error::parameter("request", "not understood", &reason)
         };
         // Editors of Windows begin a file with a byte order mark.
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
@@ -84,7 +85,7 @@ impl Request {
         if let Some(name) = fields.into_iter().find(|name| is_misspelt(name)) {
             return Err(Error::unknown("field", name, FIELDS.into_iter()));
         }
-        let mut request: Self = read_by_name("case", &document)?;
+        let mut request: Self = read_by_name("request", &document)?;
         if request.objective == "kernel-gram"
             && request.params.get("kernels").is_none()
             && let Some(kernels) = kernels::kernels_of_reference(&document)
@@ -117,8 +118,8 @@ impl Request {
         }
     }
 
-    /// Warnings about a finite result: parameters that the form does not read, and a bandwidth so small that no two samples are
-    /// similar.
+    /// Warnings about a finite result: parameters that the form does not read, and a condition with one value, or under whose
+    /// kernel no two samples are similar.
     pub fn warnings(&self) -> Vec<String> {
         self.without_effect().chain(self.of_kernel()).collect()
     }
@@ -135,11 +136,14 @@ impl Request {
     }
 
     fn of_kernel(&self) -> Vec<String> {
-        let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone()).ok();
+        let kernel = match &objective {
+            Some(objective) => objective.ahead().map(|weights| weights.kernel().clone()),
+            // A request for weights alone is no objective.
+            None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
+        };
         let Some(kernel) = kernel else { return Vec::new() };
-        let kernel: Kernel = kernel;
-        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone());
-        let of_shares = objective.is_ok_and(|objective| objective.counts_shares());
+        let of_shares = objective.is_some_and(|objective| objective.counts_shares());
         let warn = |name: &str| {
             let z = parse_condition(name, self.inputs.get(name)?).ok()?;
             kernel.fits(&z).ok()?;
@@ -284,7 +288,11 @@ mod tests {
             (r#"{"objective": "nt-xent", "variant": 1, "inputs": {}}"#, "`variant` is not understood"),
             (r#"{"objective": "nt-xent", "inputs": []}"#, "`inputs` is not understood"),
             (r#"{"objective": "nt-xent", "params": [], "inputs": {}}"#, "`params` is []"),
-            ("5", "expected an object with objective, params and inputs"),
+            (
+                "5",
+                "`request` is not understood, invalid type: integer `5`, expected an object with objective, params and inputs",
+            ),
+            ("{", "`request` is not understood, EOF while parsing"),
             (
                 r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": "a"}}"#,
                 "`z` has invalid type",
@@ -365,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bandwidth_under_which_no_two_samples_are_alike_is_said() {
+    fn a_kernel_under_which_no_two_samples_are_alike_is_said() {
         let warnings = |kernel: &str| {
             let case = format!(
                 r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
@@ -376,6 +384,7 @@ mod tests {
             r#"{"name": "rbf", "sigma": 1e-30}"#,
             r#"{"name": "laplacian", "sigma": 1e-30}"#,
             r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
+            r#"{"name": "exact-match"}"#,
         ] {
             let warnings = warnings(kernel);
             assert!(
@@ -383,11 +392,7 @@ mod tests {
                 "{kernel}: {warnings:?}"
             );
         }
-        for kernel in [
-            r#"{"name": "rbf", "sigma": 1}"#,
-            r#"{"name": "rbf", "sigma": "median"}"#,
-            r#"{"name": "exact-match"}"#,
-        ] {
+        for kernel in [r#"{"name": "rbf", "sigma": 1}"#, r#"{"name": "rbf", "sigma": "median"}"#] {
             assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
         }
         // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
@@ -396,6 +401,29 @@ mod tests {
         assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
         assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
         assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
+    }
+
+    #[test]
+    fn a_condition_of_one_value_is_said_whether_the_kernel_is_given_or_the_default() {
+        let said = |objective: &str, params: &str| {
+            let case = format!(
+                r#"{{"objective": "{objective}", {params} "inputs": {{"z": [[2, 1], [2, 1], [2, 1]]}}}}"#
+            );
+            Request::parse(&case).unwrap().warnings()
+        };
+        let given = r#""params": {"kernel": {"name": "cosine"}},"#;
+        for (objective, params) in [
+            ("fair-cclk", ""),
+            ("fair-cclk", r#""params": {"lambda": 0.1},"#),
+            ("fair-cclk", given),
+            ("kernel-decoupled-uniformity", ""),
+            ("kceo-weights", given),
+        ] {
+            let warnings = said(objective, params);
+            let expected = "`z`: all samples have one value of it, so there is nothing to condition on";
+            assert_eq!(warnings, [expected], "{objective} {params}");
+        }
+        assert_eq!(said("nt-xent", ""), Vec::<String>::new());
     }
 
     #[test]

@@ -27,7 +27,6 @@ struct Params {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Inputs {
     weight: Matrix,
     bias: Vec<f64>,

@@ -17,7 +17,7 @@
 use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
-use crate::algorithm::{Networks, Pairs, StepSize, Workload};
+use crate::algorithm::{ModelConfig, Pairs, StepSize, Workload};
 use crate::loss::Objective;
 use crate::nn::EncoderConfig;
 
@@ -122,9 +122,9 @@ impl TrainerConfig {
 
     /// Parameters, passes and comparisons of a step of a size.
     pub(super) fn workload(&self, size: StepSize) -> Workload {
-        let networks =
-            Networks { encoder: self.encoder.clone(), head: self.head.clone(), ..Networks::default() };
-        self.algorithm.workload(&networks, &self.objective.name, size)
+        let network =
+            ModelConfig { encoder: self.encoder.clone(), head: self.head.clone(), ..ModelConfig::default() };
+        self.algorithm.workload(&network, &self.objective.name, size)
     }
 
     /// Bytes of a number in the activations of the network.

@@ -28,11 +28,12 @@
 
 mod average;
 mod cluster_batches;
+#[cfg(test)]
+mod communication;
 mod condition_groups;
 mod config;
 mod cost;
 mod embed;
-mod exchange;
 mod memory;
 mod sampler;
 mod state;
@@ -52,7 +53,6 @@ pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use cost::{Effort, StepCost};
 pub use embed::{embed, embed_each, score};
-pub use exchange::Exchange;
 pub use memory::{StepMemory, StoredPictures};
 pub use sampler::{CLASSIFIED_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
@@ -60,7 +60,7 @@ pub use views::{ViewMaker, ViewSource};
 pub use crate::numeric::random::{Purpose, stream};
 
 use self::average::Average;
-use crate::algorithm::{Algorithm, BatchShard, Networks, TrainingSet, Views};
+use crate::algorithm::{Algorithm, BatchShard, ModelConfig, TrainingSet, Views};
 use crate::error::Error;
 use crate::loss::batch::Batch;
 use crate::nn::Model;
@@ -122,10 +122,10 @@ impl Trainer {
         config.check()?;
         config.precision.check(&config.encoder, device)?;
         let TrainerConfig { encoder, head, weights, .. } = config.clone();
-        let networks = Networks { encoder, head, weights };
+        let network = ModelConfig { encoder, head, weights };
         let mut rng = stream(config.seed, Purpose::Initialisation, 0);
         let training = (training, config.steps);
-        let algorithm = config.algorithm.init(&networks, &config.objective, training, device, &mut rng)?;
+        let algorithm = config.algorithm.init(&network, &config.objective, training, device, &mut rng)?;
         let optimizer = config.optimizer()?;
         let average = config.ema.map(|momentum| Average::new(momentum, algorithm.model()));
         Ok(Self { config, algorithm, optimizer, average, loss: PendingLoss::default(), step: 0 })
@@ -185,15 +185,15 @@ impl Trainer {
         &self.model().head
     }
 
-    /// True if [`begin_stage`](Self::begin_stage) must be called before the next step.
+    /// True if [`begin_training_stage`](Self::begin_training_stage) must be called before the next step.
     pub fn awaits_scores(&self) -> bool {
-        !self.is_finished() && self.step >= self.algorithm.stage(self.config.steps).end
+        !self.is_finished() && self.step >= self.algorithm.training_stage(self.config.steps).end
     }
 
     /// True if steps of the last stage of the algorithm are done: before, [`model`](Self::model) is not the network that the run is
     /// for, or that has not taken a step.
-    pub fn is_in_last_stage(&self) -> bool {
-        let Range { start, end } = self.algorithm.stage(self.config.steps);
+    pub fn is_in_last_training_stage(&self) -> bool {
+        let Range { start, end } = self.algorithm.training_stage(self.config.steps);
         end == self.config.steps && self.step > start
     }
 
@@ -202,9 +202,9 @@ impl Trainer {
     ///
     /// # Errors
     /// The algorithm has no further stage, or the scores are not those of the training set.
-    pub fn begin_stage(&mut self, scores: &Matrix) -> Result<usize, TrainError> {
+    pub fn begin_training_stage(&mut self, scores: &Matrix) -> Result<usize, TrainError> {
         let mut rng = stream(self.config.seed, Purpose::Initialisation, self.step);
-        let failures = self.algorithm.begin_stage(scores, &mut rng)?;
+        let failures = self.algorithm.begin_training_stage(scores, &mut rng)?;
         self.optimizer = self.config.optimizer()?;
         self.average = self.config.ema.map(|momentum| Average::new(momentum, self.algorithm.model()));
         Ok(failures)
@@ -229,7 +229,7 @@ impl Trainer {
         if !self.algorithm.is_scheduled() {
             return self.config.optimizer.learning_rate();
         }
-        let stage = self.algorithm.stage(self.config.steps);
+        let stage = self.algorithm.training_stage(self.config.steps);
         let (step, steps) = (step.saturating_sub(stage.start), stage.end - stage.start);
         let steps_per_epoch = self.config.steps_per_epoch;
         let factor = self.config.schedule.factor(Progress { step, steps, steps_per_epoch });
@@ -262,7 +262,7 @@ impl Trainer {
         if self.awaits_scores() {
             return Err(Error::Degenerate {
                 reason: format!("a stage of the method `{}` has ended", self.algorithm.name()),
-                remedy: "hand the class scores of the training set to `begin_stage`".into(),
+                remedy: "hand the class scores of the training set to `begin_training_stage`".into(),
             }
             .into());
         }

@@ -65,7 +65,7 @@ fn advance(trainer: &mut Trainer, steps: usize) {
             assert!(trainer.step(view_a.clone(), view_b.clone(), Batch::default()).is_err());
             let images = |range: std::ops::Range<usize>| Ok::<_, Error>(view_a.clone().slice([range]));
             let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images)).unwrap();
-            trainer.begin_stage(&scores).unwrap();
+            trainer.begin_training_stage(&scores).unwrap();
         }
         let context = Batch::default()
             .with_indices("labels", training_set().labels)
@@ -256,9 +256,9 @@ fn each_stage_runs_through_the_schedule() {
     advance(&mut trainer, 3);
     assert!(trainer.learning_rate() < first);
     advance(&mut trainer, 1);
-    assert!(trainer.awaits_scores() && !trainer.is_in_last_stage());
+    assert!(trainer.awaits_scores() && !trainer.is_in_last_training_stage());
     advance(&mut trainer, 1);
-    assert!(!trainer.awaits_scores() && trainer.is_in_last_stage());
+    assert!(!trainer.awaits_scores() && trainer.is_in_last_training_stage());
     assert!(trainer.learning_rate() <= trainer.config().optimizer.learning_rate());
     for _ in 0..15 {
         let rate = trainer.learning_rate();
@@ -287,10 +287,14 @@ fn milestones_are_counted_within_the_steps_of_the_main_network() {
         let expected = if step < 8 { base } else { 0.1 * base };
         assert!((trainer.learning_rate() - expected).abs() < 1e-12, "step {step}");
         assert!(!trainer.awaits_scores());
-        assert_eq!(trainer.is_in_last_stage(), step > 6, "step {step}: the main network has taken no step");
+        assert_eq!(
+            trainer.is_in_last_training_stage(),
+            step > 6,
+            "step {step}: the main network has taken no step"
+        );
         advance(&mut trainer, 1);
     }
-    assert!(trainer.is_in_last_stage());
+    assert!(trainer.is_in_last_training_stage());
 }
 
 #[test]
@@ -312,6 +316,23 @@ fn a_state_of_other_settings_or_with_damage_is_an_error() {
     let checkpoint = pollster::block_on(checkpoint.to_bytes()).unwrap();
     let error = resume(config(OptimizerConfig::default()), &checkpoint);
     assert!(matches!(error, TrainError::State(CheckpointError::Metadata { .. })), "{error}");
+}
+
+/// The cause was named for any other number of batches.
+#[test]
+fn a_state_with_one_batch_more_an_epoch_is_said_to_be_of_an_earlier_version() {
+    let state = pollster::block_on(trainer(OptimizerConfig::default()).to_bytes()).unwrap();
+    let message = |steps_per_epoch| {
+        let config = TrainerConfig { steps_per_epoch, ..config(OptimizerConfig::default()) };
+        resume(config, &state).unwrap_err().to_string()
+    };
+    let text = message(2);
+    assert!(text.contains("a last batch of one image is left out, which earlier versions took"), "{text}");
+    for other in [0, 1, 4] {
+        let text = message(other);
+        assert!(text.contains("`config.steps_per_epoch` in the header is 3"), "{text}");
+        assert!(!text.contains("earlier versions"), "{text}");
+    }
 }
 
 #[test]

@@ -26,6 +26,13 @@ pub fn exp(x: f32) -> f32 {
     mantissa * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
+/// [`exp`] for any `x`: 0 below -87; `exp(87)` above 87, as where a pair that does not count is above all others; NaN for NaN.
+#[inline(always)]
+pub fn exp_or_zero(x: f32) -> f32 {
+    let exponential = exp(x.clamp(-LARGEST, LARGEST));
+    if x < -LARGEST { 0.0 } else { exponential }
+}
+
 /// `1 / (1 + exp(-x))` of each value.
 pub fn sigmoid_of_slice(values: &mut [f32]) {
     let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
@@ -112,6 +119,16 @@ mod tests {
             assert!((f64::from(exp(x)) - expected).abs() < 3e-7 * expected, "{x}: {} {expected}", exp(x));
         }
         assert_eq!(exp(0.0), 1.0);
+    }
+
+    #[test]
+    fn outside_of_its_range_it_is_zero_or_the_largest() {
+        for x in [-LARGEST, -3.0, 0.0, 0.5, LARGEST] {
+            assert_eq!(exp_or_zero(x), exp(x));
+        }
+        assert_eq!([-87.1, -1e30, f32::NEG_INFINITY].map(exp_or_zero), [0.0; 3]);
+        assert_eq!([87.1, 1e30, f32::INFINITY].map(exp_or_zero), [exp(LARGEST); 3]);
+        assert!(exp(LARGEST).is_finite() && exp_or_zero(f32::NAN).is_nan());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Scalar products of many rows with many others in numbers of 16 bits, which rule out almost all of the rows that are not near.
 //!
-//! A row of length at most 1 is rounded to multiples of 1/32767. A vector instruction multiplies twice as many of these numbers
-//! as of floats, and integer sums are exact: the error of a product follows from that of its rows alone. By the Cauchy-Schwarz inequality, with `|a|, |b| ≤ 1` and roundings of length `|â − a| ≤ α` and `|b̂ − b| ≤ β`,
+//! A row of length at most 1 is rounded to multiples of 1/32767. A vector instruction multiplies twice as many of these numbers as
+//! of floats, and integer sums are exact: the error of a product follows from that of its rows alone. By the Cauchy-Schwarz
+//! inequality, with `|a|, |b| ≤ 1` and roundings of length `|â − a| ≤ α` and `|b̂ − b| ≤ β`,
 //!
 //! ```text
 //! |â·b̂ − a·b| ≤ α + (1 + α) β

@@ -70,7 +70,7 @@ pub fn map_in<I: Send, S, T: Send>(
 /// between threads for each loop.
 #[cfg(feature = "rayon")]
 fn needs_one_thread(items: usize) -> bool {
-    // In this order, any loop begins the pool: what a later one keeps in memory does not depend on the length of the first.
+    // In this order, any loop begins the pool: the memory that a later one keeps does not depend on the length of the first.
     rayon::current_num_threads() < 2 || items < 2
 }
 

@@ -1,15 +1,13 @@
 //! Functions of contiguous rows: unit length, softmax, and the backward passes of both. Every row is read and
 //! written while it is in the cache.
 
-use super::exp::exp;
+use super::exp::exp_or_zero;
 use super::parallel;
 use super::vectors::dot_f32;
 
 /// Rows shorter than this count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;
 
-/// Smallest argument of the exponential; below it the result is 0 here.
-const SMALLEST: f32 = -87.0;
 /// Number of parallel sums, which the compiler keeps in vector registers.
 const LANES: usize = 16;
 /// Number of values in one iteration of a loop over rows.
@@ -127,14 +125,6 @@ fn normalise(row: &mut [f32]) -> f32 {
         row.iter_mut().for_each(|x| *x *= scale);
         largest + sum.ln()
     })
-}
-
-/// `exp(x)`, where `x` is a number of a row minus the largest one. It is never above 0, so it needs a lower limit alone.
-#[inline(always)]
-fn exp_or_zero(x: f32) -> f32 {
-    // The comparison lets NaN pass through, `max` would not.
-    let exponential = exp(if x < SMALLEST { SMALLEST } else { x });
-    if x < SMALLEST { 0.0 } else { exponential }
 }
 
 #[cfg(test)]

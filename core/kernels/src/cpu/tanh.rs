@@ -2,6 +2,8 @@
 //!
 //! The C library computes one value at a time, which took half of the time of a training step of LeNet-5.
 
+use super::exp::exp;
+
 /// `tanh(x)` of each value.
 pub fn tanh_in_place(values: &mut [f32]) {
     vectorised!(values.iter_mut().for_each(|x| *x = tangent(*x)));
@@ -12,35 +14,14 @@ pub fn pull_back(y: &[f32], gradients: &mut [f32]) {
     vectorised!(gradients.iter_mut().zip(y).for_each(|(g, y)| *g *= 1.0 - y * y));
 }
 
-/// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 2e-7, without a branch or a call so that the
+/// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 1e-7, without a branch or a call so that the
 /// compiler can vectorise a loop of it.
 #[inline(always)]
 pub fn tangent(x: f32) -> f32 {
-    /// Adding this constant pushes the fraction of a small number out of the mantissa, which rounds it.
-    const ROUND: f32 = 12_582_912.0;
-    /// Powers of ln 2 over factorials: 2^f by its Taylor series, |f| <= 1/2.
-    const TAYLOR: [f32; 7] = [
-        1.525_273_4e-5,
-        1.540_353e-4,
-        1.333_355_8e-3,
-        9.618_129e-3,
-        5.550_411e-2,
-        2.402_265e-1,
-        6.931_472e-1,
-    ];
     let magnitude = x.abs();
     // Beyond 10, tanh is 1 in f32. A comparison with NaN is false, so NaN is kept.
     let magnitude = if magnitude > 10.0 { 10.0 } else { magnitude };
-    let exponent = magnitude * (-2.0 * std::f32::consts::LOG2_E);
-    let shifted = exponent + ROUND;
-    let fraction = exponent - (shifted - ROUND);
-    let mut power = TAYLOR[0];
-    for coefficient in &TAYLOR[1..] {
-        power = power * fraction + coefficient;
-    }
-    let power = power * fraction + 1.0;
-    let scale = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
-    let e = power * scale;
+    let e = exp(-2.0 * magnitude);
     ((1.0 - e) / (1.0 + e)).copysign(x)
 }
 
@@ -55,6 +36,7 @@ mod tests {
             1e-20,
             -1e-6,
             1e-6,
+            0.845_313_9,
             9.99,
             10.01,
             1e30,
@@ -71,7 +53,7 @@ mod tests {
     fn values_are_those_of_the_library_within_rounding() {
         for x in grid() {
             let expected = f64::from(x).tanh();
-            assert!((f64::from(tangent(x)) - expected).abs() < 2e-7, "{x}: {} {expected}", tangent(x));
+            assert!((f64::from(tangent(x)) - expected).abs() < 1e-7, "{x}: {} {expected}", tangent(x));
         }
         assert!(tangent(f32::NAN).is_nan());
         assert_eq!(tangent(0.0), 0.0);

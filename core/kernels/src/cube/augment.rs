@@ -56,6 +56,19 @@ fn weight(j: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
     tap_weight
 }
 
+/// The sizes of a batch of images and of their views.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct ViewSizes {
+    /// Number of views.
+    pub(crate) count: usize,
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    pub(crate) to_height: usize,
+    pub(crate) to_width: usize,
+    /// How many numbers describe a view.
+    pub(crate) stride: usize,
+}
+
 /// The window of an image that fills a view, and the size of the view.
 #[derive(CubeType)]
 struct Window {
@@ -73,25 +86,17 @@ struct Window {
 
 /// The window of the view whose numbers begin at `of_view`, in the image whose values begin at `first`.
 #[cube]
-fn window_of(
-    numbers: &Tensor<f32>,
-    of_view: usize,
-    first: usize,
-    plane: usize,
-    width: usize,
-    to_height: usize,
-    to_width: usize,
-) -> Window {
+fn window_of(numbers: &Tensor<f32>, of_view: usize, first: usize, plane: usize, sizes: &ViewSizes) -> Window {
     let top = usize::cast_from(numbers[of_view]);
     let left = usize::cast_from(numbers[of_view + 1]);
     Window {
-        first: first + top * width + left,
-        stride: width,
+        first: first + top * sizes.width + left,
+        stride: sizes.width,
         plane,
         rows: i32::cast_from(numbers[of_view + 2]),
         columns: i32::cast_from(numbers[of_view + 3]),
-        to_rows: to_height as i32,
-        to_columns: to_width as i32,
+        to_rows: sizes.to_height as i32,
+        to_columns: sizes.to_width as i32,
     }
 }
 
@@ -106,24 +111,24 @@ struct Source {
 
 /// The source of pixel `at` of a view, by its flip and rotation.
 #[cube]
-fn source_of(numbers: &Tensor<f32>, of_view: usize, at: usize, to_height: usize, to_width: usize) -> Source {
+fn source_of(numbers: &Tensor<f32>, of_view: usize, at: usize, sizes: &ViewSizes) -> Source {
     let cosine = numbers[of_view + COSINE];
     let sine = numbers[of_view + SINE];
-    let row = at / to_width;
-    let column = at % to_width;
+    let row = at / sizes.to_width;
+    let column = at % sizes.to_width;
     let is_flipped = numbers[of_view + FLIPPED] > 0.5_f32;
-    let column = if is_flipped { to_width - 1 - column } else { column };
+    let column = if is_flipped { sizes.to_width - 1 - column } else { column };
     // Without a rotation these are row and column again.
-    let middle_x = f32::cast_from(to_width) * 0.5_f32;
-    let middle_y = f32::cast_from(to_height) * 0.5_f32;
+    let middle_x = f32::cast_from(sizes.to_width) * 0.5_f32;
+    let middle_y = f32::cast_from(sizes.to_height) * 0.5_f32;
     let x = f32::cast_from(column) + 0.5_f32 - middle_x;
     let y = f32::cast_from(row) + 0.5_f32 - middle_y;
     let from_x = (cosine * x - sine * y + middle_x).floor();
     let from_y = (sine * x + cosine * y + middle_y).floor();
     let is_inside = from_x >= 0.0_f32
         && from_y >= 0.0_f32
-        && from_x < f32::cast_from(to_width)
-        && from_y < f32::cast_from(to_height);
+        && from_x < f32::cast_from(sizes.to_width)
+        && from_y < f32::cast_from(sizes.to_height);
     Source { row: i32::cast_from(from_y), column: i32::cast_from(from_x), is_inside }
 }
 
@@ -227,28 +232,23 @@ pub(crate) fn view(
     numbers: &Tensor<f32>,
     output: &mut Tensor<f32>,
     sums: &mut Tensor<f32>,
-    count: usize,
-    height: usize,
-    width: usize,
-    to_height: usize,
-    to_width: usize,
-    stride: usize,
+    sizes: &ViewSizes,
     #[comptime] channels: usize,
     #[comptime] support: i32,
     #[comptime] contrast: bool,
 ) {
     let image = CUBE_POS_Z as usize * FOLD + CUBE_POS_Y as usize;
     let mut light = 0.0_f32;
-    if image < count {
-        let area = to_height * to_width;
-        let of_view = image * stride;
-        let plane = height * width;
+    if image < sizes.count {
+        let area = sizes.to_height * sizes.to_width;
+        let of_view = image * sizes.stride;
+        let plane = sizes.height * sizes.width;
         let first = image * channels * plane;
-        let window = window_of(numbers, of_view, first, plane, width, to_height, to_width);
+        let window = window_of(numbers, of_view, first, plane, sizes);
         for i in 0..EACH {
             let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
             if at < area {
-                let source = source_of(numbers, of_view, at, to_height, to_width);
+                let source = source_of(numbers, of_view, at, sizes);
                 let mut values = Array::<f32>::new(channels);
                 #[unroll]
                 for channel in 0..channels {
@@ -271,7 +271,7 @@ pub(crate) fn view(
         }
     }
     if contrast {
-        add_up(light, sums, image * CUBE_COUNT_X as usize + CUBE_POS_X as usize, image < count);
+        add_up(light, sums, image * CUBE_COUNT_X as usize + CUBE_POS_X as usize, image < sizes.count);
     }
 }
 

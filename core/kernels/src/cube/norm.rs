@@ -3,12 +3,24 @@
 //! A unit reads a few adjacent channels as one vector. The units of a cube lie `across` the vectors of a row, and in as many
 //! lines of rows as are left of them; a cube has a share of the rows. Sums run in two kernels: the first has partial sums of each
 //! share, the second, with a cube for each vector, joins them.
-#![allow(clippy::too_many_arguments, reason = "a kernel takes its numbers one by one")]
 
 use cubecl::prelude::*;
 
 /// Number of units of a cube.
 pub(crate) const UNITS: usize = 256;
+
+/// The shares of the rows of `[rows, channels]`, and the units of a cube.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct RowShares {
+    /// Number of vectors of a row.
+    pub(crate) vectors: usize,
+    pub(crate) rows: usize,
+    /// Number of rows of a share.
+    pub(crate) share: usize,
+    /// Number of units across the vectors of a row; separate kernels are compiled for each.
+    #[cube(comptime)]
+    pub(crate) across: usize,
+}
 
 /// The sum of `value` over the lines of a cube, in each of its columns of vectors.
 #[cube]
@@ -41,25 +53,23 @@ fn sum_over_lines<N: Size>(value: Vector<f32, N>, #[comptime] across: usize) -> 
 pub(crate) fn moments<F: Float, N: Size>(
     x: &Tensor<Vector<F, N>>,
     partials: &mut Tensor<Vector<f32, N>>,
-    vectors: usize,
-    rows: usize,
-    share: usize,
-    #[comptime] across: usize,
+    shares: &RowShares,
     #[define(F)] _dtype: ElemType,
 ) {
+    let across = comptime!(shares.across);
     let lines = comptime!(UNITS / across);
     let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
-    let first = CUBE_POS_Y as usize * share;
-    let last = select(first + share < rows, first + share, rows);
-    let is_there = vector < vectors;
+    let first = CUBE_POS_Y as usize * shares.share;
+    let last = select(first + shares.share < shares.rows, first + shares.share, shares.rows);
+    let is_there = vector < shares.vectors;
     let mut origin = Vector::<f32, N>::new(0.0_f32);
     let mut sum = Vector::<f32, N>::new(0.0_f32);
     let mut squares = Vector::<f32, N>::new(0.0_f32);
     if is_there {
-        origin = Vector::cast_from(x[first * vectors + vector]);
+        origin = Vector::cast_from(x[first * shares.vectors + vector]);
         let mut row = first + UNIT_POS_Y as usize;
         while row < last {
-            let difference = Vector::<f32, N>::cast_from(x[row * vectors + vector]) - origin;
+            let difference = Vector::<f32, N>::cast_from(x[row * shares.vectors + vector]) - origin;
             sum += difference;
             squares += difference * difference;
             row += lines;
@@ -69,10 +79,11 @@ pub(crate) fn moments<F: Float, N: Size>(
     let offset = sum_over_lines::<N>(sum, across) / count;
     let square = sum_over_lines::<N>(squares, across) / count;
     if UNIT_POS_Y == 0 && is_there {
-        let at = CUBE_POS_Y as usize * vectors + vector;
+        let at = CUBE_POS_Y as usize * shares.vectors + vector;
         partials[at] = origin + offset;
         // Rounding may leave less than nothing.
-        partials[CUBE_COUNT_Y as usize * vectors + at] = max(square - offset * offset, Vector::new(0.0_f32));
+        partials[CUBE_COUNT_Y as usize * shares.vectors + at] =
+            max(square - offset * offset, Vector::new(0.0_f32));
     }
 }
 
@@ -128,26 +139,24 @@ pub(crate) fn normalise<F: Float, N: Size>(
     shifts: &Tensor<Vector<f32, N>>,
     y: &mut Tensor<Vector<F, N>>,
     epsilon: f32,
-    vectors: usize,
-    rows: usize,
-    share: usize,
-    #[comptime] across: usize,
+    shares: &RowShares,
     #[comptime] added: bool,
     #[comptime] rectified: bool,
     #[define(F)] _dtype: ElemType,
 ) {
+    let across = comptime!(shares.across);
     let lines = comptime!(UNITS / across);
     let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
-    if vector >= vectors {
+    if vector >= shares.vectors {
         terminate!();
     }
-    let first = CUBE_POS_Y as usize * share;
-    let last = select(first + share < rows, first + share, rows);
+    let first = CUBE_POS_Y as usize * shares.share;
+    let last = select(first + shares.share < shares.rows, first + shares.share, shares.rows);
     let (mean, shift) = (means[vector], shifts[vector]);
     let factor = gains[vector] / (variances[vector] + Vector::new(epsilon)).sqrt();
     let mut row = first + UNIT_POS_Y as usize;
     while row < last {
-        let at = row * vectors + vector;
+        let at = row * shares.vectors + vector;
         let mut value = (Vector::<f32, N>::cast_from(x[at]) - mean) * factor + shift;
         if comptime!(added) {
             value += Vector::<f32, N>::cast_from(identity[at]);
@@ -179,18 +188,16 @@ pub(crate) fn slopes<F: Float, N: Size>(
     shifts: &Tensor<Vector<f32, N>>,
     partials: &mut Tensor<Vector<f32, N>>,
     epsilon: f32,
-    vectors: usize,
-    rows: usize,
-    share: usize,
-    #[comptime] across: usize,
+    shares: &RowShares,
     #[comptime] rectified: bool,
     #[define(F)] _dtype: ElemType,
 ) {
+    let across = comptime!(shares.across);
     let lines = comptime!(UNITS / across);
     let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
-    let first = CUBE_POS_Y as usize * share;
-    let last = select(first + share < rows, first + share, rows);
-    let is_there = vector < vectors;
+    let first = CUBE_POS_Y as usize * shares.share;
+    let last = select(first + shares.share < shares.rows, first + shares.share, shares.rows);
+    let is_there = vector < shares.vectors;
     let mut sum = Vector::<f32, N>::new(0.0_f32);
     let mut along = Vector::<f32, N>::new(0.0_f32);
     if is_there {
@@ -203,7 +210,7 @@ pub(crate) fn slopes<F: Float, N: Size>(
         }
         let mut row = first + UNIT_POS_Y as usize;
         while row < last {
-            let at = row * vectors + vector;
+            let at = row * shares.vectors + vector;
             let difference = Vector::<f32, N>::cast_from(x[at]) - mean;
             let mut g = Vector::<f32, N>::cast_from(gradient[at]);
             if comptime!(rectified) {
@@ -217,9 +224,9 @@ pub(crate) fn slopes<F: Float, N: Size>(
     let sum = sum_over_lines::<N>(sum, across);
     let along = sum_over_lines::<N>(along, across);
     if UNIT_POS_Y == 0 && is_there {
-        let at = CUBE_POS_Y as usize * vectors + vector;
+        let at = CUBE_POS_Y as usize * shares.vectors + vector;
         partials[at] = sum;
-        partials[CUBE_COUNT_Y as usize * vectors + at] = along;
+        partials[CUBE_COUNT_Y as usize * shares.vectors + at] = along;
     }
 }
 
@@ -271,21 +278,19 @@ pub(crate) fn pull_back<F: Float, N: Size>(
     constants: &Tensor<Vector<f32, N>>,
     grad_x: &mut Tensor<Vector<F, N>>,
     epsilon: f32,
-    vectors: usize,
-    rows: usize,
-    share: usize,
-    #[comptime] across: usize,
+    shares: &RowShares,
     #[comptime] rectified: bool,
     #[define(F)] _dtype: ElemType,
 ) {
+    let across = comptime!(shares.across);
     let lines = comptime!(UNITS / across);
     let vector = CUBE_POS_X as usize * across + UNIT_POS_X as usize;
-    if vector >= vectors {
+    if vector >= shares.vectors {
         terminate!();
     }
-    let first = CUBE_POS_Y as usize * share;
-    let last = select(first + share < rows, first + share, rows);
-    let (mean, middle, slope) = (means[vector], constants[vector], constants[vectors + vector]);
+    let first = CUBE_POS_Y as usize * shares.share;
+    let last = select(first + shares.share < shares.rows, first + shares.share, shares.rows);
+    let (mean, middle, slope) = (means[vector], constants[vector], constants[shares.vectors + vector]);
     let factor = gains[vector] / (variances[vector] + Vector::new(epsilon)).sqrt();
     let mut shift = Vector::<f32, N>::new(0.0_f32);
     if comptime!(rectified) {
@@ -293,7 +298,7 @@ pub(crate) fn pull_back<F: Float, N: Size>(
     }
     let mut row = first + UNIT_POS_Y as usize;
     while row < last {
-        let at = row * vectors + vector;
+        let at = row * shares.vectors + vector;
         let difference = Vector::<f32, N>::cast_from(x[at]) - mean;
         let mut g = Vector::<f32, N>::cast_from(gradient[at]);
         if comptime!(rectified) {

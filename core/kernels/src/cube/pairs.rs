@@ -1,6 +1,5 @@
 //! Kernels of log-sum-exps over pairs. In kernels with much arithmetic, a unit holds a block of results in
 //! registers and reads vectors: on software GPUs three to four times as fast as shared memory or one result a unit.
-#![allow(clippy::too_many_arguments, reason = "a kernel takes its numbers one by one")]
 
 use cubecl::prelude::*;
 
@@ -26,33 +25,75 @@ pub(crate) struct Rule {
     pub(crate) is_weighted: bool,
 }
 
+/// A [`Rule`] with its numbers.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct PairRule {
+    /// The sign of the entries that count.
+    pub(crate) sign: f32,
+    /// The threshold that an entry with this sign is above if it counts.
+    pub(crate) threshold: f32,
+    /// Number of keys, or the period of the indices.
+    pub(crate) modulus: usize,
+    /// Number of rows of the matrix.
+    pub(crate) rows: usize,
+    /// Number of columns of the matrix.
+    pub(crate) columns: usize,
+    #[cube(comptime)]
+    pub(crate) rule: Rule,
+}
+
+/// A term of a comparison.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct Term {
+    /// Factor of the logits inside the exponential.
+    pub(crate) power: f32,
+    /// Its place among the terms.
+    pub(crate) at: usize,
+    /// Number of terms.
+    pub(crate) terms: usize,
+}
+
+/// The anchors whose logits are stored at once, and all candidates.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct AnchorTile {
+    /// The first of the anchors.
+    pub(crate) first: usize,
+    /// Number of these anchors.
+    pub(crate) anchors: usize,
+    /// Number of candidates.
+    pub(crate) candidates: usize,
+}
+
+/// The rows whose inner products are computed, and the place of these.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct ProductTile {
+    /// Factor of the products.
+    pub(crate) scale: f32,
+    pub(crate) a_first: usize,
+    pub(crate) b_first: usize,
+    pub(crate) out_first: usize,
+    /// Number of rows of results.
+    pub(crate) rows: usize,
+    /// Number of columns of results.
+    pub(crate) columns: usize,
+}
+
 /// The weight of the pair of anchor `i` and candidate `j`.
 #[cube]
-fn weight(
-    i: usize,
-    j: usize,
-    matrix: &Tensor<f32>,
-    keys: &Tensor<i32>,
-    sign: f32,
-    threshold: f32,
-    modulus: usize,
-    rows: usize,
-    columns: usize,
-    #[comptime] rule: Rule,
-) -> f32 {
+fn weight(i: usize, j: usize, matrix: &Tensor<f32>, keys: &Tensor<i32>, pairs: &PairRule) -> f32 {
     let mut pair_weight = f32::new(1.0_f32);
-    if comptime!(rule.is_weighted) {
-        let entry = sign * matrix[(i % rows) * columns + j % columns];
-        pair_weight = select(entry > threshold, entry, f32::new(0.0_f32));
+    if comptime!(pairs.rule.is_weighted) {
+        let entry = pairs.sign * matrix[(i % pairs.rows) * pairs.columns + j % pairs.columns];
+        pair_weight = select(entry > pairs.threshold, entry, f32::new(0.0_f32));
     }
-    if comptime!(rule.is_partial) {
-        let mut own = i32::cast_from(i % modulus);
-        let mut other = i32::cast_from(j % modulus);
-        if comptime!(rule.has_keys) {
-            own = keys[i % modulus];
-            other = keys[j % modulus];
+    if comptime!(pairs.rule.is_partial) {
+        let mut own = i32::cast_from(i % pairs.modulus);
+        let mut other = i32::cast_from(j % pairs.modulus);
+        if comptime!(pairs.rule.has_keys) {
+            own = keys[i % pairs.modulus];
+            other = keys[j % pairs.modulus];
         }
-        if comptime!(rule.is_same_label) {
+        if comptime!(pairs.rule.is_same_label) {
             if own != other {
                 pair_weight = f32::new(0.0_f32);
             }
@@ -69,17 +110,12 @@ pub(crate) fn inner_products<N: Size>(
     a: &Tensor<Vector<f32, N>>,
     b: &Tensor<Vector<f32, N>>,
     out: &mut Tensor<f32>,
-    scale: f32,
-    a_first: usize,
-    b_first: usize,
-    out_first: usize,
-    rows: usize,
-    columns: usize,
+    tile: &ProductTile,
     #[comptime] vectors: usize,
 ) {
     let i = ABSOLUTE_POS_Y as usize * ROWS;
     let j = ABSOLUTE_POS_X as usize * COLUMNS;
-    if i >= rows || j >= columns {
+    if i >= tile.rows || j >= tile.columns {
         terminate!();
     }
     let mut sums = Array::<f32>::new(comptime!(ROWS * COLUMNS));
@@ -91,13 +127,13 @@ pub(crate) fn inner_products<N: Size>(
         let mut others = Array::<Vector<f32, N>>::new(COLUMNS);
         #[unroll]
         for c in 0..COLUMNS {
-            let at = select(j + c < columns, j + c, j);
-            others[c] = b[(b_first + at) * vectors + k];
+            let at = select(j + c < tile.columns, j + c, j);
+            others[c] = b[(tile.b_first + at) * vectors + k];
         }
         #[unroll]
         for r in 0..ROWS {
-            let at = select(i + r < rows, i + r, i);
-            let own = a[(a_first + at) * vectors + k];
+            let at = select(i + r < tile.rows, i + r, i);
+            let own = a[(tile.a_first + at) * vectors + k];
             #[unroll]
             for c in 0..COLUMNS {
                 sums[r * COLUMNS + c] += own.dot(others[c]);
@@ -108,8 +144,8 @@ pub(crate) fn inner_products<N: Size>(
     for r in 0..ROWS {
         #[unroll]
         for c in 0..COLUMNS {
-            if i + r < rows && j + c < columns {
-                out[(out_first + i + r) * columns + j + c] = scale * sums[r * COLUMNS + c];
+            if i + r < tile.rows && j + c < tile.columns {
+                out[(tile.out_first + i + r) * tile.columns + j + c] = tile.scale * sums[r * COLUMNS + c];
             }
         }
     }
@@ -123,27 +159,19 @@ pub(crate) fn log_sums(
     matrix: &Tensor<f32>,
     keys: &Tensor<i32>,
     out: &mut Tensor<f32>,
-    power: f32,
-    sign: f32,
-    threshold: f32,
-    modulus: usize,
-    rows: usize,
-    columns: usize,
-    first: usize,
-    candidates: usize,
-    at: usize,
-    terms: usize,
-    #[comptime] rule: Rule,
+    pairs: &PairRule,
+    term: &Term,
+    tile: &AnchorTile,
 ) {
     let row = CUBE_POS_X as usize;
-    let i = first + row;
+    let i = tile.first + row;
     let unit = UNIT_POS_X as usize;
 
     let mut largest = f32::new(comptime!(EMPTY as f32));
     let mut j = unit;
-    while j < candidates {
-        let x = power * logits[row * candidates + j];
-        let w = weight(i, j, matrix, keys, sign, threshold, modulus, rows, columns, rule);
+    while j < tile.candidates {
+        let x = term.power * logits[row * tile.candidates + j];
+        let w = weight(i, j, matrix, keys, pairs);
         if w > f32::new(0.0_f32) && x > largest {
             largest = x;
         }
@@ -151,9 +179,9 @@ pub(crate) fn log_sums(
     }
     let mut sum = f32::new(0.0_f32);
     let mut j = unit;
-    while j < candidates {
-        let x = power * logits[row * candidates + j];
-        let w = weight(i, j, matrix, keys, sign, threshold, modulus, rows, columns, rule);
+    while j < tile.candidates {
+        let x = term.power * logits[row * tile.candidates + j];
+        let w = weight(i, j, matrix, keys, pairs);
         if w > f32::new(0.0_f32) {
             sum += w * (x - largest).exp();
         }
@@ -162,7 +190,7 @@ pub(crate) fn log_sums(
 
     let log_sum = join(largest, sum);
     if unit == 0 {
-        out[i * terms + at] = log_sum;
+        out[i * term.terms + term.at] = log_sum;
     }
 }
 
@@ -205,21 +233,14 @@ fn grad_weight(
     keys: &Tensor<i32>,
     sums: &Tensor<f32>,
     gradient: &Tensor<f32>,
-    power: f32,
-    sign: f32,
-    threshold: f32,
-    modulus: usize,
-    rows: usize,
-    columns: usize,
-    at: usize,
-    terms: usize,
-    #[comptime] rule: Rule,
+    pairs: &PairRule,
+    term: &Term,
 ) -> f32 {
     let mut factor = f32::new(0.0_f32);
-    let sum = sums[i * terms + at];
-    let w = weight(i, j, matrix, keys, sign, threshold, modulus, rows, columns, rule);
+    let sum = sums[i * term.terms + term.at];
+    let w = weight(i, j, matrix, keys, pairs);
     if w > f32::new(0.0_f32) && sum != f32::new(comptime!(EMPTY as f32)) {
-        factor = gradient[i * terms + at] * w * (power * logit - sum).exp();
+        factor = gradient[i * term.terms + term.at] * w * (term.power * logit - sum).exp();
     }
     factor
 }
@@ -235,43 +256,28 @@ pub(crate) fn grad_weights(
     gradient: &Tensor<f32>,
     out: &mut Tensor<f32>,
     factor: f32,
-    power: f32,
-    sign: f32,
-    threshold: f32,
-    modulus: usize,
-    rows: usize,
-    columns: usize,
-    first: usize,
-    anchors: usize,
-    candidates: usize,
-    at: usize,
-    terms: usize,
-    #[comptime] rule: Rule,
+    pairs: &PairRule,
+    term: &Term,
+    tile: &AnchorTile,
     #[comptime] is_within: bool,
     #[comptime] adds: bool,
 ) {
     let row = ABSOLUTE_POS_Y as usize;
     let j = ABSOLUTE_POS_X as usize;
-    if row >= anchors || j >= candidates {
+    if row >= tile.anchors || j >= tile.candidates {
         terminate!();
     }
-    let i = first + row;
-    let logit = logits[row * candidates + j];
-    let mut derivative = grad_weight(
-        i, j, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at, terms,
-        rule,
-    );
+    let i = tile.first + row;
+    let logit = logits[row * tile.candidates + j];
+    let mut derivative = grad_weight(i, j, logit, matrix, keys, sums, gradient, pairs, term);
     if comptime!(is_within) {
-        derivative += grad_weight(
-            j, i, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at,
-            terms, rule,
-        );
+        derivative += grad_weight(j, i, logit, matrix, keys, sums, gradient, pairs, term);
     }
     derivative *= factor;
     if comptime!(adds) {
-        derivative += out[row * candidates + j];
+        derivative += out[row * tile.candidates + j];
     }
-    out[row * candidates + j] = derivative;
+    out[row * tile.candidates + j] = derivative;
 }
 
 /// `out[first + i] = sum_j grad_weights[i, j] b[j]`; a unit computes some rows and a vector of their values.

@@ -1,44 +1,54 @@
 //! The windows of a convolution, written out as rows.
-#![allow(clippy::too_many_arguments, reason = "a kernel takes its numbers one by one")]
 
 use cubecl::prelude::*;
 
-/// `rows[(n, y, x), (i, j, c)] = maps[n, stride y + i - padding, stride x + j - padding, c]` for `[n, height, width, channels]`, and 0 beside
-/// the maps and in columns past the last window. A unit writes one vector of channels.
+/// The sizes of maps and of the rows that hold their windows.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct UnfoldShape {
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    pub(crate) out_height: usize,
+    pub(crate) out_width: usize,
+    /// Number of vectors of channels at a place.
+    pub(crate) vectors: usize,
+    /// Number of vectors of a row.
+    pub(crate) columns: usize,
+    /// Number of places along a side of a window.
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+    /// Number of vectors of all rows.
+    pub(crate) count: usize,
+}
+
+/// `rows[(n, y, x), (i, j, c)] = maps[n, stride y + i - padding, stride x + j - padding, c]` for `[n, height, width, channels]`,
+/// and 0 beside the maps and in columns past the last window. A unit writes one vector of channels.
 #[cube(launch_unchecked)]
 pub(crate) fn unfold<F: Float, N: Size>(
     maps: &Tensor<Vector<F, N>>,
     rows: &mut Tensor<Vector<F, N>>,
-    height: usize,
-    width: usize,
-    out_height: usize,
-    out_width: usize,
-    vectors: usize,
-    columns: usize,
-    kernel: usize,
-    stride: usize,
-    padding: usize,
-    count: usize,
+    shape: &UnfoldShape,
     #[define(F)] _dtype: ElemType,
 ) {
     let at = ABSOLUTE_POS;
-    if at >= count {
+    if at >= shape.count {
         terminate!();
     }
-    let (row, column) = (at / columns, at % columns);
-    let (place, x) = (row / out_width, row % out_width);
-    let (image, y) = (place / out_height, place % out_height);
-    let (tap, vector) = (column / vectors, column % vectors);
-    let line = y * stride + tap / kernel;
-    let spot = x * stride + tap % kernel;
+    let (row, column) = (at / shape.columns, at % shape.columns);
+    let (place, x) = (row / shape.out_width, row % shape.out_width);
+    let (image, y) = (place / shape.out_height, place % shape.out_height);
+    let (tap, vector) = (column / shape.vectors, column % shape.vectors);
+    let line = y * shape.stride + tap / shape.kernel;
+    let spot = x * shape.stride + tap % shape.kernel;
     let mut value = Vector::<F, N>::new(F::new(0.0_f32));
-    if tap < kernel * kernel
-        && line >= padding
-        && line < height + padding
-        && spot >= padding
-        && spot < width + padding
+    if tap < shape.kernel * shape.kernel
+        && line >= shape.padding
+        && line < shape.height + shape.padding
+        && spot >= shape.padding
+        && spot < shape.width + shape.padding
     {
-        value = maps[((image * height + line - padding) * width + spot - padding) * vectors + vector];
+        let source = (image * shape.height + line - shape.padding) * shape.width + spot - shape.padding;
+        value = maps[source * shape.vectors + vector];
     }
     rows[at] = value;
 }

@@ -185,8 +185,8 @@ fn buckets(model: &Model) -> Vec<Bucket> {
 
 /// The trained parameters, each with its number of elements.
 fn trained(model: &Model) -> impl Iterator<Item = (ParamId, usize)> {
-    struct Trained(Vec<(ParamId, usize)>);
-    impl ModuleVisitor for Trained {
+    struct TrainedParameters(Vec<(ParamId, usize)>);
+    impl ModuleVisitor for TrainedParameters {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let value = param.val();
             if value.is_require_grad() {
@@ -194,7 +194,7 @@ fn trained(model: &Model) -> impl Iterator<Item = (ParamId, usize)> {
             }
         }
     }
-    let mut trained = Trained(Vec::new());
+    let mut trained = TrainedParameters(Vec::new());
     model.visit(&mut trained);
     trained.0.into_iter()
 }
@@ -315,7 +315,7 @@ mod tests {
     use super::super::GradCache;
     use super::*;
     use crate::algorithm::testing::rng;
-    use crate::algorithm::{Algorithm as _, Networks, Views};
+    use crate::algorithm::{Algorithm as _, ModelConfig, Views};
     use crate::loss::NtXent;
     use crate::loss::batch::Batch;
     use crate::nn::head::{HeadConfig, HeadKind};
@@ -323,10 +323,10 @@ mod tests {
     use crate::nn::{Architecture, EncoderConfig};
     use crate::optim::{Optimizer, OptimizerConfig};
     use crate::peers::threads::together;
-    use crate::stage::Stage;
+    use crate::step_stage::StepStage;
 
-    fn residual() -> Networks {
-        Networks {
+    fn residual() -> ModelConfig {
+        ModelConfig {
             encoder: EncoderConfig {
                 name: Architecture::ResNet18,
                 input_size: 8,
@@ -334,7 +334,7 @@ mod tests {
                 ..EncoderConfig::default()
             },
             head: HeadConfig { hidden: Some(16), output: 8, ..HeadConfig::default() },
-            ..Networks::default()
+            ..ModelConfig::default()
         }
     }
 
@@ -410,7 +410,7 @@ mod tests {
 
     impl Subscriber for Listener {
         fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-            metadata.name() == Stage::Backward.name()
+            metadata.name() == StepStage::Backward.name()
         }
 
         fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -477,8 +477,8 @@ mod tests {
         of_50.head = HeadConfig { kind: HeadKind::Mlp, hidden: Some(2048), output: 128 };
         // Of 18 layers: the fourth stage, whose last block comes with the head, the third, whose first block comes with one of the
         // second, and the rest. Of 50: the head, three blocks, six blocks, the second stage, and the rest, 0.2 million numbers.
-        for (networks, expected) in [(residual(), 5), (of_50, 12)] {
-            let model = networks.init(&Device::flex(), &mut rng(1)).unwrap();
+        for (network, expected) in [(residual(), 5), (of_50, 12)] {
+            let model = network.init(&Device::flex(), &mut rng(1)).unwrap();
             let buckets = buckets(&model);
             assert_eq!(buckets.len(), expected);
             let (rest, long) = buckets.split_last().unwrap();

@@ -16,7 +16,7 @@ use crate::algorithm::Views;
 use crate::algorithm::passes::{self, ViewOutputs};
 use crate::error::Result;
 use crate::nn::{Flow, Model};
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// The forward passes of all sections, with their graphs, the first section first.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl BySections {
         let mut inputs = passes::images(views);
         let mut sections = Vec::new();
         for section in model.sections() {
-            let _span = Stage::Forward.enter();
+            let _span = StepStage::Forward.enter();
             let outputs: Vec<Tensor<4>> = inputs.iter().map(|input| section.forward(input.clone())).collect();
             let next = outputs.iter().map(leaf).collect();
             sections.push(SectionPass { inputs: std::mem::replace(&mut inputs, next), outputs });
@@ -97,7 +97,7 @@ mod tests {
     use burn::tensor::{DType, Device, TensorData};
 
     use super::*;
-    use crate::algorithm::Networks;
+    use crate::algorithm::ModelConfig;
     use crate::algorithm::testing::rng;
     use crate::nn::checkpoint::flattened;
     use crate::nn::head::{HeadConfig, HeadKind};
@@ -106,12 +106,12 @@ mod tests {
     use crate::nn::{Architecture, EncoderConfig};
 
     fn model(encoder: &EncoderConfig, initial: &mut impl InitialValues) -> Model {
-        let networks = Networks {
+        let network = ModelConfig {
             encoder: encoder.clone(),
             head: HeadConfig { kind: HeadKind::Released, hidden: Some(7), output: 5 },
-            ..Networks::default()
+            ..ModelConfig::default()
         };
-        networks.init(&Device::flex(), initial).unwrap()
+        network.init(&Device::flex(), initial).unwrap()
     }
 
     fn waves<const D: usize>(shape: [usize; D], pace: f32) -> Tensor<D> {

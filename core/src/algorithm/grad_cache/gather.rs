@@ -160,7 +160,7 @@ mod tests {
     use super::super::{BatchStatistics, GradCache};
     use super::*;
     use crate::algorithm::testing::rng;
-    use crate::algorithm::{Algorithm, Networks, Views};
+    use crate::algorithm::{Algorithm, ModelConfig, Views};
     use crate::loss::batch::Batch;
     use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
     use crate::nn::checkpoint::flattened;
@@ -172,7 +172,7 @@ mod tests {
     use crate::peers::threads::together;
 
     struct Setup {
-        networks: Networks,
+        network: ModelConfig,
         objective: fn() -> Box<dyn Objective>,
         statistics: BatchStatistics,
         chunk: usize,
@@ -204,22 +204,22 @@ mod tests {
 
     /// The losses of two steps, the parameters after them, and the largest change of a parameter.
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
-        let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
+        let Setup { network, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
-        let cached = GradCache::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
+        let cached = GradCache::new(network, objective(), *chunk, &device, &mut rng(1)).unwrap();
         let mut cached = cached.with_statistics(*statistics).unwrap();
         cached.share(&vec![device.clone(); devices - 1]).unwrap();
         cached.join(peers).unwrap();
         // Batch norm over few pictures enlarges rounding errors, so the learning rate is small. At 1e-4, two steps on one device and
         // on three of one process differ by 2e-6; those of one process and of two differ by 4e-6.
-        let learning_rate = if networks.encoder.name == Architecture::ResNet18 { 1e-5 } else { 0.1 };
+        let learning_rate = if network.encoder.name == Architecture::ResNet18 { 1e-5 } else { 0.1 };
         let sgd = Sgd { learning_rate, momentum: 0.9, ..Sgd::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
         let before = parameters(cached.model());
         let mut losses = Vec::new();
         for step in 0..2 {
             let own = cached.shard().rows(*samples);
-            let side = networks.encoder.input_size;
+            let side = network.encoder.input_size;
             let part = |whole: Tensor<4>| {
                 Tensor::cat(own.iter().map(|rows| whole.clone().slice([rows.clone()])).collect(), 0)
             };
@@ -255,14 +255,14 @@ mod tests {
         }
     }
 
-    fn networks(name: Architecture, head: HeadKind) -> Networks {
+    fn network(name: Architecture, head: HeadKind) -> ModelConfig {
         let residual = name == Architecture::ResNet18;
         let (input_size, stem, width) =
             if residual { (16, Some(Stem::Cifar), Some(8)) } else { (32, None, None) };
-        Networks {
+        ModelConfig {
             encoder: EncoderConfig { name, input_size, stem, width, ..EncoderConfig::default() },
             head: HeadConfig { kind: head, hidden: Some(16), output: 8 },
-            ..Networks::default()
+            ..ModelConfig::default()
         }
     }
 
@@ -288,12 +288,12 @@ mod tests {
             || Box::new(HardNegCclk::default()),
         ];
         for objective in objectives {
-            let networks = networks(Architecture::LeNet5, HeadKind::Mlp);
+            let network = network(Architecture::LeNet5, HeadKind::Mlp);
             // With 5 samples the last of four processes has no chunk.
             for (samples, devices) in [(9, 1), (5, 1), (9, 2)] {
                 let statistics = BatchStatistics::Chunk;
                 let setup =
-                    Setup { networks: networks.clone(), objective, statistics, chunk: 2, samples, devices };
+                    Setup { network: network.clone(), objective, statistics, chunk: 2, samples, devices };
                 agree(&setup, if devices == 1 { &[1, 2, 4] } else { &[2] });
             }
         }
@@ -305,19 +305,19 @@ mod tests {
         // up to 1.0e-5 with AVX2.
         const TEMPERATURE: f64 = 2.0;
         for (statistics, processes) in [(BatchStatistics::Chunk, 2), (BatchStatistics::Batch, 4)] {
-            let networks = networks(Architecture::ResNet18, HeadKind::Released);
+            let network = network(Architecture::ResNet18, HeadKind::Released);
             let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent { temperature: TEMPERATURE });
-            let setup = Setup { networks, objective, statistics, chunk: 4, samples: 14, devices: 1 };
+            let setup = Setup { network, objective, statistics, chunk: 4, samples: 14, devices: 1 };
             agree(&setup, &[processes]);
         }
     }
 
     #[test]
     fn statistics_of_the_batch_in_any_number_of_processes_are_those_of_one_pass() {
-        let networks = networks(Architecture::LeNet5, HeadKind::Released);
+        let network = network(Architecture::LeNet5, HeadKind::Released);
         let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent::default());
         let of = |chunk| Setup {
-            networks: networks.clone(),
+            network: network.clone(),
             objective,
             statistics: BatchStatistics::Batch,
             chunk,

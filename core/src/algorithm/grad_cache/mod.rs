@@ -39,7 +39,7 @@ use self::gather::DeviceGroup;
 use self::whole_batch::{ChunkOutputs, WholeBatch};
 use super::passes::{self, ViewOutputs};
 use super::state::TRAINED;
-use super::{Algorithm, BatchShard, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, BatchShard, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -48,7 +48,7 @@ use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 pub use self::settings::{BatchStatistics, CachedSettings};
 
@@ -100,7 +100,7 @@ impl GradCache {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        networks: &Networks,
+        network: &ModelConfig,
         objective: Box<dyn Objective>,
         chunk: usize,
         device: &Device,
@@ -110,7 +110,7 @@ impl GradCache {
         if chunk == 0 {
             return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
         }
-        let (model, device) = (networks.init(device, rng)?, device.clone().inner());
+        let (model, device) = (network.init(device, rng)?, device.clone().inner());
         let (statistics, devices) = (BatchStatistics::default(), DeviceGroup::of(device));
         Ok(Self { model, objective, chunk, statistics, devices, pending: None })
     }
@@ -259,7 +259,7 @@ impl GradCache {
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         let batch = batch.with_peers(self.devices.peers.clone());
         let Evaluation { loss, mut gradients, .. } = {
-            let _span = Stage::Loss.enter();
+            let _span = StepStage::Loss.enter();
             self.objective.evaluate(&batch)?
         };
         let of_a = match (gradients.remove("view_a"), gradients.remove("logits")) {
@@ -358,7 +358,7 @@ impl Pass {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{networks, rng, train, views};
+    use super::super::testing::{network, rng, train, views};
     use super::super::{Single, StateWriter};
     use super::*;
     use crate::loss::{CrossEntropy, NtXent};
@@ -386,10 +386,10 @@ mod tests {
             [|| Box::new(NtXent::default()), || Box::new(CrossEntropy::default())];
         for objective in objectives {
             let device = Device::flex();
-            let mut single = Single::new(&networks(3), objective(), &device, &mut rng(1)).unwrap();
+            let mut single = Single::new(&network(3), objective(), &device, &mut rng(1)).unwrap();
             let (loss, expected) = descended(&mut single);
             for chunk in [1, 2, 5, 9] {
-                let cached = GradCache::new(&networks(3), objective(), chunk, &device, &mut rng(1));
+                let cached = GradCache::new(&network(3), objective(), chunk, &device, &mut rng(1));
                 let (cached_loss, features) = descended(&mut cached.unwrap());
                 assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
                 let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
@@ -401,7 +401,7 @@ mod tests {
     /// The step of ResNet-18 with the released head, whose batch norms see chunks or the batch.
     #[test]
     fn chunks_with_statistics_of_the_batch_descend_as_one_pass_does_and_others_do_not() {
-        let networks = Networks {
+        let network = ModelConfig {
             encoder: EncoderConfig {
                 name: Architecture::ResNet18,
                 stem: Some(Stem::Cifar),
@@ -409,14 +409,14 @@ mod tests {
                 ..EncoderConfig::default()
             },
             head: HeadConfig { hidden: Some(16), output: 8, ..HeadConfig::default() },
-            ..Networks::default()
+            ..ModelConfig::default()
         };
         let (device, objective) = (Device::flex(), || Box::new(NtXent::default()));
-        let mut single = Single::new(&networks, objective(), &device, &mut rng(1)).unwrap();
+        let mut single = Single::new(&network, objective(), &device, &mut rng(1)).unwrap();
         let (expected_loss, expected) = descended(&mut single);
         let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
         let off = |chunk: usize, helpers: usize, statistics: BatchStatistics| {
-            let cached = GradCache::new(&networks, objective(), chunk, &device, &mut rng(1)).unwrap();
+            let cached = GradCache::new(&network, objective(), chunk, &device, &mut rng(1)).unwrap();
             let mut cached = cached.with_statistics(statistics).unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (loss, features) = descended(&mut cached);
@@ -433,12 +433,11 @@ mod tests {
     #[test]
     fn devices_descend_as_one_does() {
         let device = Device::flex();
-        let mut single =
-            Single::new(&networks(3), Box::new(NtXent::default()), &device, &mut rng(1)).unwrap();
+        let mut single = Single::new(&network(3), Box::new(NtXent::default()), &device, &mut rng(1)).unwrap();
         let (loss, expected) = descended(&mut single);
         for (chunk, helpers) in [(3, 1), (1, 1), (2, 2), (1, 6)] {
             let mut cached =
-                GradCache::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
+                GradCache::new(&network(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
                     .unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (cached_loss, features) = descended(&mut cached);
@@ -451,7 +450,7 @@ mod tests {
     #[test]
     fn a_loss_falls() {
         let mut algorithm =
-            GradCache::new(&networks(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1))
+            GradCache::new(&network(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1))
                 .unwrap();
         assert!(super::super::testing::falls(&train(&mut algorithm, &Batch::default(), 4)));
         assert!(algorithm.save(&mut StateWriter::default()).is_ok());

@@ -68,7 +68,7 @@ impl Method for CachedSettings {
 
     fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (objective, chunk) = (parts.objective.build()?, self.chunk);
-        let algorithm = GradCache::new(parts.networks, objective, chunk, parts.device, rng)?;
+        let algorithm = GradCache::new(parts.network, objective, chunk, parts.device, rng)?;
         Ok(Box::new(algorithm.with_statistics(self.statistics)?))
     }
 

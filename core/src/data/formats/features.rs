@@ -24,7 +24,7 @@ type Row = (String, usize);
 
 /// Rows of features with the paths of a list, which may be those of another machine.
 #[derive(Debug)]
-pub struct FeatureTable {
+pub struct ListedFeatures {
     origin: String,
     table: Matrix,
     /// Sorted by their paths, of which none is the beginning of another.
@@ -40,7 +40,7 @@ pub struct Features {
     rows: HashMap<String, usize>,
 }
 
-impl FeatureTable {
+impl ListedFeatures {
     /// Reads an array `[n, d]` from the bytes of a `.npy` or `.safetensors` file (there, the tensor `features`, or the
     /// only one) and the list of `n` paths, one a line.
     ///
@@ -309,8 +309,8 @@ mod tests {
         npy::tests::file("<f4", "(2, 3)", &data)
     }
 
-    fn parse(bytes: &[u8], paths: &str) -> Result<FeatureTable> {
-        FeatureTable::parse(bytes, "clip.npy", &Text::new(paths, "paths.txt"))
+    fn parse(bytes: &[u8], paths: &str) -> Result<ListedFeatures> {
+        ListedFeatures::parse(bytes, "clip.npy", &Text::new(paths, "paths.txt"))
     }
 
     fn files(names: &[&str]) -> Vec<String> {

@@ -64,9 +64,9 @@ impl<'a> Headers<'a> {
 
     /// The fault of a file that the decoder accepts although it is broken, or reads otherwise than libjpeg.
     ///
-    /// The decoder fills a file that ends early with grey, which Pillow refuses, except for some that lack the marker of the end alone. Of one
-    /// that is not progressive and has its colours in separate scans, it makes garbage where they differ in size or have restart
-    /// markers.
+    /// The decoder fills a file that ends early with grey, which Pillow refuses, except for some that lack the marker of the end
+    /// alone. Of one that is not progressive and has its colours in separate scans, it makes garbage where they differ in size or
+    /// have restart markers.
     pub(super) fn fault(&self) -> Option<&'static str> {
         // Other bytes may follow the end, so that it is not always the last.
         if !self.scan.windows(2).rev().any(|pair| pair == END) {

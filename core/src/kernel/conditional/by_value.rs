@@ -12,8 +12,9 @@
 use simile_kernels::cpu::parallel;
 
 use super::blocks;
+use super::by_features::is_well_scaled;
 use super::groups::EqualRows;
-use super::{Accuracy, ConditionalEmbedding, DENSE_ROWS, Form, SMALL, WELL_SCALED};
+use super::{Accuracy, ConditionalEmbedding, DENSE_ROWS, Form, SMALL};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::features::MOST_FEATURES;
@@ -92,9 +93,8 @@ impl FeaturesByValue {
 
 /// `W` of the samples of one value, which may be fewer than their features.
 fn of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionalEmbedding> {
-    let trace: f64 = features.data().iter().map(|value| value * value).sum();
-    if features.columns() >= features.rows() && trace < WELL_SCALED * ridge {
-        // The system of the samples is the smaller one, and well scaled.
+    if features.columns() >= features.rows() && is_well_scaled(features, ridge) {
+        // The system of the samples is the smaller one.
         return ConditionalEmbedding::new(&Kernel::Linear { scale: 1.0 }, features, ridge);
     }
     ConditionalEmbedding::from_features(features, ridge)

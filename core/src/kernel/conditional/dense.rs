@@ -3,7 +3,7 @@
 //! Samples may differ by many orders of magnitude: with a cubic kernel a bright colour has `k_ii` of 1e15 and a black one 0. A pivot is
 //! therefore compared with the entries of its own row, not with the largest of the matrix.
 
-use faer::linalg::solvers::DenseSolveCore;
+use faer::linalg::solvers::{DenseSolveCore, Llt};
 use faer::{Mat, Side};
 
 use super::{check_magnitude, singular, to_faer};
@@ -18,25 +18,40 @@ const ROUNDS: usize = 12;
 /// # Errors
 /// [`Error::Degenerate`](crate::error::Error::Degenerate) if `K + ridge I` is singular or a value of `K` is too large.
 pub(super) fn solve_dense(gram: &Matrix, ridge: f64) -> Result<Matrix> {
-    check_magnitude(gram)?;
-    let n = gram.rows();
-    let mut regularised = to_faer(gram);
-    for i in 0..n {
-        regularised[(i, i)] += ridge;
-    }
-    let inverse = match regularised.llt(Side::Lower) {
-        Ok(factor) => {
-            let pivots = (0..n).map(|i| (factor.L()[(i, i)].powi(2), regularised[(i, i)]));
-            check_pivots(pivots, ridge)?;
-            factor.inverse()
-        }
-        Err(_) => inverse_by_lu(&regularised, ridge)?,
+    let regularised = regularised(gram, ridge)?;
+    let inverse = match cholesky(&regularised, ridge)? {
+        Some(factor) => factor.inverse(),
+        None => inverse_by_lu(&regularised, ridge)?,
     };
-    let weights = Matrix::from_fn(n, n, |i, j| {
+    let weights = Matrix::from_fn(gram.rows(), gram.rows(), |i, j| {
         let identity = f64::from(u8::from(i == j));
         identity - ridge * inverse[(i, j)]
     });
     if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
+}
+
+/// `K + ridge I`.
+///
+/// # Errors
+/// [`Error::Degenerate`](crate::error::Error::Degenerate) if a value of `K` is too large.
+pub(super) fn regularised(gram: &Matrix, ridge: f64) -> Result<Mat<f64>> {
+    check_magnitude(gram)?;
+    let mut regularised = to_faer(gram);
+    for i in 0..gram.rows() {
+        regularised[(i, i)] += ridge;
+    }
+    Ok(regularised)
+}
+
+/// The Cholesky factor of `A = K + ridge I`; `None` if `A` is not positive definite.
+///
+/// # Errors
+/// [`Error::Degenerate`](crate::error::Error::Degenerate) if `A` is singular.
+pub(super) fn cholesky(a: &Mat<f64>, ridge: f64) -> Result<Option<Llt<f64>>> {
+    let Ok(factor) = a.llt(Side::Lower) else { return Ok(None) };
+    let pivots = (0..a.nrows()).map(|i| (factor.L()[(i, i)].powi(2), a[(i, i)]));
+    check_pivots(pivots, ridge)?;
+    Ok(Some(factor))
 }
 
 /// Checks pivots, each given with the size of the entries from which it was subtracted: one within their rounding error counts
@@ -44,7 +59,7 @@ pub(super) fn solve_dense(gram: &Matrix, ridge: f64) -> Result<Matrix> {
 ///
 /// # Errors
 /// [`Error::Degenerate`](crate::error::Error::Degenerate) if a pivot is zero.
-pub(super) fn check_pivots(pivots: impl ExactSizeIterator<Item = (f64, f64)>, ridge: f64) -> Result<()> {
+fn check_pivots(pivots: impl ExactSizeIterator<Item = (f64, f64)>, ridge: f64) -> Result<()> {
     let rounding = pivots.len() as f64 * f64::EPSILON;
     let is_regular = pivots.into_iter().all(|(pivot, size)| pivot > size * rounding);
     if is_regular { Ok(()) } else { Err(singular(ridge)) }
@@ -128,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Kernel Decoupled Uniformity applies the factor of such a system.
+    /// Kernel Decoupled Uniformity applies the weights of such a system.
     #[test]
     fn a_map_of_rows_has_a_black_colour_too() {
         let (device, z) = (Device::flex(), colours(true));

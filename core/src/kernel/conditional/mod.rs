@@ -20,7 +20,7 @@
 //! | if | `W` | error |
 //! |---|---|---|
 //! | the kernel is `exact-match` | `1 / (n + ridge)` between the `n` samples of one value | rounding |
-//! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
+//! | `K` has fewer features than samples, or at most 512 and `tr K >= 1e8 ridge` | from the features, `b r^2` work | rounding in `f64` |
 //! | the kernel is a product of `exact-match` and one kernel with fewer features than samples, or at most 512 | from the features of the samples of each value | rounding in `f64`; if `W` is large and not of low rank, the largest of the values', and `2^-24 sqrt(n)` |
 //! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
 //! | the kernel is a product with `exact-match`, no value of which has more than half of the samples | the systems of its values | the largest of theirs, and `2^-24 sqrt(n)` |
@@ -37,8 +37,10 @@
 
 mod accuracy;
 mod blocks;
+mod by_features;
 mod by_value;
 mod dense;
+mod dense_forecast;
 mod device;
 mod groups;
 mod isolated;
@@ -51,20 +53,20 @@ mod weight_scheme;
 
 use std::sync::Arc;
 
+use faer::Mat;
 use faer::linalg::solvers::Solve;
-use faer::{Mat, Side};
 use simile_kernels::cpu::vectors::dot;
 
 use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
-use self::by_value::FeaturesByValue;
 use self::dense::solve_dense;
 use self::groups::GroupWeights;
 use self::large::DenseF32;
 
 pub(crate) use accuracy::Accuracy;
+pub use dense_forecast::DenseSolve;
 pub use device::DeviceEmbedding;
 pub use ridge::{HostRidge, KernelRidge};
 pub use weight_scheme::WeightScheme;
@@ -76,9 +78,6 @@ const SMALL: usize = 1024;
 
 /// Largest value of a kernel: sums of products of such values are finite.
 const LARGEST: f64 = 1e140;
-
-/// If `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
-const WELL_SCALED: f64 = 1e8;
 
 /// The matrix `W` of a batch, `[b, b]`: dense, as `diag(d) + L R^T` with few columns, or by groups of equal samples.
 #[derive(Debug, Clone)]
@@ -98,26 +97,28 @@ enum Form {
 impl ConditionalEmbedding {
     /// `(K + ridge I)^-1 K` for the rows of `z`.  Kernels with `r` features `Z`, fewer than samples (linear,
     /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
-    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. A product
-    /// of exact matches and one such kernel takes the features of the samples of one value after the other. The others
-    /// take a Cholesky factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the
-    /// other, in mixed precision, or of low rank, if its [error](Self::approximation_error) is small.
+    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. Up to 512 features of
+    /// such badly scaled values are decomposed even if there are fewer samples; equal samples are then one. A product of exact
+    /// matches and one such kernel takes the features of the samples of one value after the other. The others take a Cholesky
+    /// factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the other, in mixed
+    /// precision, or of low rank, if its [error](Self::approximation_error) is small.
     ///
     /// # Errors
     /// [`Error::Parameter`] if the ridge is negative or the kernel reads columns that do not exist,
-    /// [`Error::Degenerate`] if `K + ridge I` is singular.
+    /// [`Error::Degenerate`] if `K + ridge I` is singular, or too badly scaled to tell.
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
-        let few = |operator: Self| if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() };
+        match Self::by_features(kernel, z, ridge)? {
+            Some(operator) => Ok(operator),
+            None => Self::by_samples(kernel, z, ridge),
+        }
+    }
+
+    /// `W` where no [features](Self::by_features) are solved.
+    fn by_samples(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         if *kernel == Kernel::ExactMatch && ridge > 0.0 {
-            return Ok(few(Self::exact_match(z, ridge)));
-        }
-        if let Some(features) = kernel.features(z).filter(|_| ridge > 0.0) {
-            return Self::from_features(&features, ridge).map(few);
-        }
-        if let Some(by_value) = FeaturesByValue::of(kernel, z).filter(|_| ridge > 0.0) {
-            return by_value.solve(ridge);
+            return Ok(Self::exact_match(z, ridge).dense_if_small());
         }
         if let Some(operator) = blocks::solve(kernel, z, ridge)? {
             return Ok(operator);
@@ -189,36 +190,10 @@ impl ConditionalEmbedding {
         Ok(Self { accuracy, ..operator })
     }
 
-    fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
-        check_magnitude(features)?;
-        let z = to_faer(features);
-        let mut inner = z.transpose() * &z;
-        let trace: f64 = (0..inner.nrows()).map(|i| inner[(i, i)]).sum();
-        if trace < WELL_SCALED * ridge {
-            for i in 0..inner.nrows() {
-                inner[(i, i)] += ridge;
-            }
-            let factor = inner.llt(Side::Lower).map_err(|_| singular(ridge))?;
-            let solution = factor.solve(z.transpose());
-            let right = Matrix::from_fn(z.nrows(), z.ncols(), |i, j| solution[(j, i)]);
-            let diagonal = vec![0.0; features.rows()];
-            return Ok(Self::exact(Form::Factors { diagonal, left: features.clone(), right }));
+    fn dense_if_small(self) -> Self {
+        if self.rows() > DENSE_ROWS || matches!(self.form, Form::Dense(_)) {
+            return self;
         }
-        let svd = z.thin_svd().map_err(|_| singular(ridge))?;
-        let (u, s) = (svd.U(), svd.S().column_vector());
-        let share = |j: usize| s[j] * s[j] / (s[j] * s[j] + ridge);
-        // A sample whose features are 0 has no weights, of which rounding would make some.
-        let is_zero: Vec<bool> = features.iter_rows().map(|row| row.iter().all(|&v| v == 0.0)).collect();
-        let u_of = |i: usize, j: usize| if is_zero[i] { 0.0 } else { u[(i, j)] };
-        let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u_of(i, j) * share(j));
-        let right = Matrix::from_fn(u.nrows(), u.ncols(), u_of);
-        if left.first_not_finite().is_some() {
-            return Err(singular(ridge));
-        }
-        Ok(Self::exact(Form::Factors { diagonal: vec![0.0; features.rows()], left, right }))
-    }
-
-    fn into_dense(self) -> Self {
         Self { form: Form::Dense(self.to_matrix()), accuracy: self.accuracy }
     }
 
@@ -308,14 +283,22 @@ impl ConditionalEmbedding {
 
 /// The result of solving for a condition ahead of its step; see [`SolveAhead`](crate::loss::SolveAhead).
 #[derive(Debug, Clone)]
-pub enum Solved {
+pub enum ConditionSolution {
     /// The weights of CCL-K.
     Weights(Arc<ConditionalEmbedding>),
     /// The operator of Kernel Decoupled Uniformity.
     Ridge(Arc<HostRidge>),
 }
 
-impl Solved {
+impl ConditionSolution {
+    /// Upper bound of `|W - W_exact|_2`, as [`ConditionalEmbedding::approximation_error`] states it.
+    pub fn approximation_error(&self) -> Option<f64> {
+        match self {
+            Self::Weights(weights) => weights.approximation_error(),
+            Self::Ridge(ridge) => ridge.accuracy().bound(),
+        }
+    }
+
     /// Number of samples.
     pub(crate) fn rows(&self) -> usize {
         match self {
@@ -362,7 +345,7 @@ fn singular(ridge: f64) -> Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use burn::tensor::{DType, Device, Tensor};
-
+    use faer::Side;
     use simile_kernels::{Comparison, LogSumExp, Weight, own_log_sum_exps};
 
     use super::*;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
-use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
-use super::by_value::FeaturesByValue;
-use super::dense::check_pivots;
-use super::{ConditionalEmbedding, DeviceEmbedding, SMALL, check_magnitude, check_ridge, to_faer};
+use super::dense::{cholesky, regularised};
+use super::{Accuracy, ConditionalEmbedding, DeviceEmbedding, SMALL, check_ridge, to_faer};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -46,22 +44,16 @@ impl HostRidge {
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, device: &Device) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
-        let has_features =
-            ridge > 0.0 && (kernel.features(z).is_some() || FeaturesByValue::of(kernel, z).is_some());
-        if is_cpu(device) && !has_features && z.rows() <= SMALL {
-            let gram = kernel.gram(z);
-            check_magnitude(&gram)?;
-            let mut regularised = to_faer(&gram);
-            for i in 0..z.rows() {
-                regularised[(i, i)] += ridge;
-            }
-            if let Ok(factor) = regularised.llt(Side::Lower) {
-                let pivots = (0..z.rows()).map(|i| (factor.L()[(i, i)].powi(2), regularised[(i, i)]));
-                check_pivots(pivots, ridge)?;
+        if let Some(operator) = ConditionalEmbedding::by_features(kernel, z, ridge)? {
+            return Ok(Self(Host::Entries(operator)));
+        }
+        if is_cpu(device) && z.rows() <= SMALL {
+            let regularised = regularised(&kernel.gram(z), ridge)?;
+            if let Some(factor) = cholesky(&regularised, ridge)? {
                 return Ok(Self(Host::Factor(Arc::new(Factor { factor, ridge }))));
             }
         }
-        Ok(Self(Host::Entries(ConditionalEmbedding::new(kernel, z, ridge)?)))
+        Ok(Self(Host::Entries(ConditionalEmbedding::by_samples(kernel, z, ridge)?)))
     }
 
     /// Number of samples.
@@ -71,10 +63,21 @@ impl HostRidge {
             Host::Factor(solver) => solver.factor.L().nrows(),
         }
     }
+
+    /// The accuracy of `W`.
+    pub(super) fn accuracy(&self) -> Accuracy {
+        match &self.0 {
+            Host::Entries(operator) => operator.accuracy(),
+            Host::Factor(_) => Accuracy::Exact,
+        }
+    }
 }
 
 /// `W = (K + ridge I)^-1 K` as a map of rows.
-pub struct KernelRidge(Form);
+pub struct KernelRidge {
+    form: Form,
+    accuracy: Accuracy,
+}
 
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum Form {
@@ -93,10 +96,16 @@ impl KernelRidge {
 
     /// An operator of the host for tensors with the device and type of `like`.
     pub fn of(host: &HostRidge, like: &Tensor<2>) -> Self {
-        Self(match &host.0 {
+        let form = match &host.0 {
             Host::Entries(operator) => Form::Entries(operator.on_device(&like.device(), like.dtype())),
             Host::Factor(factor) => Form::Factor(Arc::clone(factor)),
-        })
+        };
+        Self { form, accuracy: host.accuracy() }
+    }
+
+    /// The accuracy of `W`.
+    pub(crate) fn accuracy(&self) -> Accuracy {
+        self.accuracy
     }
 
     /// `W C`. The operator is symmetric, so the backward pass applies the same operator.
@@ -104,7 +113,7 @@ impl KernelRidge {
     /// # Errors
     /// The rows are not in the memory that the operator was made for.
     pub fn apply(&self, c: Tensor<2>) -> Result<Tensor<2>> {
-        let Factor { factor, ridge } = match &self.0 {
+        let Factor { factor, ridge } = match &self.form {
             Form::Entries(operator) => return Ok(operator.apply(c)),
             Form::Factor(factor) => factor.as_ref(),
         };

@@ -19,6 +19,7 @@ use simile_kernels::product;
 
 use super::DeviceEmbedding;
 use crate::kernel::{COSINE_EPSILON, Kernel, median_rows};
+use crate::numeric::distances::squared_distances;
 use crate::numeric::matrix::indices;
 
 /// Steps of the iteration beyond which nothing changes in `f32`.
@@ -67,14 +68,14 @@ impl Kernel {
     /// The Gram matrix of the rows of a tensor, `[b, b]`, without a gradient.
     pub(crate) fn gram_on_device(&self, z: Tensor<2>) -> Tensor<2> {
         match self {
-            Self::Rbf { scale } => (squared_distances(z) * -scale.recip()).exp(),
-            Self::Laplacian { scale } => (squared_distances(z).sqrt() * -scale.recip()).exp(),
+            Self::Rbf { scale } => (squared_distances_to_others(z) * -scale.recip()).exp(),
+            Self::Laplacian { scale } => (squared_distances_to_others(z).sqrt() * -scale.recip()).exp(),
             Self::MedianRbf => {
-                let squares = squared_distances(z.clone());
+                let squares = squared_distances_to_others(z.clone());
                 (squares * (median_square(z) * -2.0).recip()).exp()
             }
             Self::MedianLaplacian => {
-                let squares = squared_distances(z.clone());
+                let squares = squared_distances_to_others(z.clone());
                 (squares.sqrt() * median_square(z).sqrt().recip().neg()).exp()
             }
             Self::LaplacianL1 { gamma } => (absolute_distances(z) * -gamma).exp(),
@@ -115,13 +116,11 @@ fn inner_products(z: Tensor<2>) -> Tensor<2> {
     product(z.clone(), z.transpose())
 }
 
-/// `|z_i - z_j|^2` of rows about their mean, where products cancel least; that of equal rows is 0 up to `1e-7 |z|^2` in `f32`.
-fn squared_distances(z: Tensor<2>) -> Tensor<2> {
-    let z = z.clone() - z.mean_dim(0);
+/// The [squared distances](squared_distances) of the rows, with a diagonal of 0; that of other equal rows is 0 up to `1e-7 |z|^2` in
+/// `f32`.
+fn squared_distances_to_others(z: Tensor<2>) -> Tensor<2> {
     let (b, device, dtype) = (z.dims()[0], z.device(), z.dtype());
-    let squares = z.clone().powi_scalar(2).sum_dim(1);
-    let distances = squares.clone() + squares.transpose() - inner_products(z) * 2.0;
-    distances.clamp_min(0.0) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
+    squared_distances(z) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
 }
 
 /// `|z_i - z_j|_1`, some rows at a time.
@@ -140,7 +139,7 @@ fn absolute_distances(z: Tensor<2>) -> Tensor<2> {
 /// all rows are equal. A sort would read from the device; the range in which it lies is halved instead.
 fn median_square(z: Tensor<2>) -> Tensor<2> {
     let (b, device) = (z.dims()[0], z.device());
-    let squares = squared_distances(z.select(0, indices(&median_rows(b), &device)));
+    let squares = squared_distances_to_others(z.select(0, indices(&median_rows(b), &device)));
     let largest = squares.clone().max().reshape([1, 1]);
     // Rounding leaves a small distance between equal rows.
     let nearly_equal = squares.clone().lower(largest.clone() * NEARLY_EQUAL);

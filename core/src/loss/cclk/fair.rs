@@ -21,7 +21,8 @@
 //! that term. The anchor's loss is then about 16 lower, so that `aux.anchors_clamped` counts such anchors.
 //!
 //! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
-//! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not have them.
+//! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not
+//! have them.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,12 @@ use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{PairwiseLoss, Positives, Reductions, log_add, other_view};
 use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 use crate::numeric::matrix::check_values;
+
+/// The formula of both, in which `z` alone differs.
+const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
+    released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
+    normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
+    W = (K + lambda I)^-1 K";
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
 /// optional.
@@ -57,10 +64,7 @@ impl Described for FairCclk {
         family: Family::Cclk,
         summary: "a continuous condition, through a kernel; samples that share it are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 8",
-        formula: "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
-            released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
-            normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
-            W = (K + lambda I)^-1 K",
+        formula: FORMULA,
         symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
         methods: &["single", "cached"],
@@ -105,10 +109,7 @@ impl Described for HardNegCclk {
         family: Family::Cclk,
         summary: "the representation itself as condition, through a kernel; near samples are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 9",
-        formula: "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
-            released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
-            normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
-            W = (K + lambda I)^-1 K",
+        formula: FORMULA,
         symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of the representation",
         inputs: &[VIEW_A, VIEW_B, Z.needed(Needed::OrRepresentation), Z_A, Z_B],
         methods: &["single", "cached"],
@@ -179,7 +180,8 @@ fn conditional_negatives(
         WeightScheme::Paper => as_printed(settings, views, batch, operators),
         WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, operators),
     };
-    Ok(operators.with_error_bound(evaluation?).with_parts(batch, || views.own_pairs(settings.temperature)))
+    let evaluation = evaluation?.with_accuracy(operators.accuracy);
+    Ok(evaluation.with_parts(batch, || views.own_pairs(settings.temperature)))
 }
 
 /// The released and the normalised form, which have no negative weights.

@@ -34,11 +34,13 @@ use burn::tensor::{Bool, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
-use super::objective::{Aux, Evaluation, SolveAhead};
+use super::objective::SolveAhead;
 use super::spec::{Form, Parameter, Range, Spec};
 use super::views::TwoViews;
 use crate::error::{Error, Result};
-use crate::kernel::conditional::{Accuracy, ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
+use crate::kernel::conditional::{
+    Accuracy, ConditionSolution, ConditionalEmbedding, DenseSolve, DeviceEmbedding, WeightScheme,
+};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, Weight};
@@ -130,28 +132,9 @@ impl KernelWeights {
         self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }
 
-    /// `W` with the Gram matrix of the variant.
-    fn operator(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
-        let has_unit_diagonal = self.has_unit_diagonal();
-        match &self.approximation {
-            None if has_unit_diagonal => {
-                ConditionalEmbedding::with_unit_diagonal(&self.kernel, z, self.lambda)
-            }
-            None => ConditionalEmbedding::new(&self.kernel, z, self.lambda),
-            Some(approximation) => {
-                let factor = self.kernel.low_rank(z, approximation)?;
-                if has_unit_diagonal {
-                    ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, self.lambda)
-                } else {
-                    ConditionalEmbedding::from_low_rank(&factor, self.lambda)
-                }
-            }
-        }
-    }
-
     /// The operators of rows on a device, which are not read; with the Gram matrix of the variant.
     fn operators_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> BothEmbeddings {
-        let unit = self.has_unit_diagonal();
+        let unit = self.sets_unit_diagonal();
         let of =
             |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
         BothEmbeddings {
@@ -164,21 +147,21 @@ impl KernelWeights {
     }
 
     /// The operators of both views on the host, from `z`, or from `z_a` and `z_b`.
-    fn solved(&self, batch: &Batch, objective: &str, samples: usize) -> Result<SolvedViews> {
-        if let Some(Solved::Weights(both)) = batch.solved(samples) {
-            return Ok(SolvedViews { a: Arc::clone(both), b: None });
+    fn on_host(&self, batch: &Batch, objective: &str, samples: usize) -> Result<HostEmbeddings> {
+        if let Some(ConditionSolution::Weights(both)) = batch.solution(samples) {
+            return Ok(HostEmbeddings { a: Arc::clone(both), b: None });
         }
-        let of = |name| Ok(Arc::new(self.operator(batch.condition(objective, name, samples)?)?));
+        let of = |name| Ok(Arc::new(self.weights(batch.condition(objective, name, samples)?)?));
         // One of both is not enough, and is not passed over for `z`.
         match batch.has_condition("z_a") || batch.has_condition("z_b") {
-            true => Ok(SolvedViews { a: of("z_a")?, b: Some(of("z_b")?) }),
-            false => Ok(SolvedViews { a: of("z")?, b: None }),
+            true => Ok(HostEmbeddings { a: of("z_a")?, b: Some(of("z_b")?) }),
+            false => Ok(HostEmbeddings { a: of("z")?, b: None }),
         }
     }
 
     /// The operators of both views on the device of the embeddings.
     fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothEmbeddings> {
-        Ok(self.solved(batch, objective, views.size)?.on_device(&views.a.rows()))
+        Ok(self.on_host(batch, objective, views.size)?.on_device(&views.a.rows()))
     }
 
     /// The same for a loss in which, of normalised weights, only the shares of a row count. A row of very small weights is
@@ -189,20 +172,20 @@ impl KernelWeights {
         objective: &str,
         views: &TwoViews,
     ) -> Result<BothEmbeddings> {
-        let (solved, like) = (self.solved(batch, objective, views.size)?, views.a.rows());
+        let (on_host, like) = (self.on_host(batch, objective, views.size)?, views.a.rows());
         let span = (2.0 / self.temperature).min(LONGEST_SPAN);
         let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
         Ok(match self.variant {
-            WeightScheme::Normalised => solved.rescaled_on_device(least, &like),
-            _ => solved.on_device(&like),
+            WeightScheme::Normalised => on_host.rescaled_on_device(least, &like),
+            _ => on_host.on_device(&like),
         })
     }
 }
 
 impl SolveAhead for KernelWeights {
-    fn solve(&self, z: &Matrix, _device: &Device) -> Result<Solved> {
+    fn solve(&self, z: &Matrix, _device: &Device) -> Result<ConditionSolution> {
         check_values("z", z)?;
-        Ok(Solved::Weights(Arc::new(self.operator(z)?)))
+        Ok(ConditionSolution::Weights(Arc::new(self.weights(z)?)))
     }
 
     fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
@@ -211,7 +194,17 @@ impl SolveAhead for KernelWeights {
             Some(approximation) => {
                 0..=2 * (samples as u64).saturating_mul(approximation.rank.min(samples) as u64)
             }
-            None => DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, self.has_unit_diagonal()),
+            None => DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, self.sets_unit_diagonal()),
+        }
+    }
+
+    fn dense_solve(&self, samples: usize, columns: usize) -> DenseSolve {
+        match &self.approximation {
+            Some(_) => DenseSolve::Rare,
+            None => {
+                let unit = self.sets_unit_diagonal();
+                DenseSolve::of(&self.kernel, (samples, columns), self.lambda, unit)
+            }
         }
     }
 
@@ -223,7 +216,25 @@ impl SolveAhead for KernelWeights {
         Ok(self.lambda)
     }
 
-    fn has_unit_diagonal(&self) -> bool {
+    fn weights(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
+        let sets_unit_diagonal = self.sets_unit_diagonal();
+        match &self.approximation {
+            None if sets_unit_diagonal => {
+                ConditionalEmbedding::with_unit_diagonal(&self.kernel, z, self.lambda)
+            }
+            None => ConditionalEmbedding::new(&self.kernel, z, self.lambda),
+            Some(approximation) => {
+                let factor = self.kernel.low_rank(z, approximation)?;
+                if sets_unit_diagonal {
+                    ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, self.lambda)
+                } else {
+                    ConditionalEmbedding::from_low_rank(&factor, self.lambda)
+                }
+            }
+        }
+    }
+
+    fn sets_unit_diagonal(&self) -> bool {
         self.variant == WeightScheme::Released
     }
 }
@@ -236,13 +247,13 @@ const SMALLEST_SUM: f64 = 1e-36;
 const SMALLEST_LARGEST: f64 = 1e-20;
 
 /// The operators of both views on the host.
-struct SolvedViews {
+struct HostEmbeddings {
     a: Arc<ConditionalEmbedding>,
     /// That of view b, unless both views share one.
     b: Option<Arc<ConditionalEmbedding>>,
 }
 
-impl SolvedViews {
+impl HostEmbeddings {
     /// On the device of a tensor, in its type.
     fn on_device(&self, like: &Tensor<2>) -> BothEmbeddings {
         let of = |operator: &ConditionalEmbedding| operator.on_device(&like.device(), like.dtype());
@@ -259,8 +270,8 @@ impl SolvedViews {
         let rescaled = |operator: &Arc<ConditionalEmbedding>| operator.rescaled(least).map(Arc::new);
         let (a, b) = (rescaled(&self.a), self.b.as_ref().and_then(rescaled));
         let is_symmetric = a.is_none() && b.is_none();
-        let solved = Self { a: a.unwrap_or(self.a), b: b.or(self.b) };
-        BothEmbeddings { is_symmetric, ..solved.on_device(like) }
+        let rescaled = Self { a: a.unwrap_or(self.a), b: b.or(self.b) };
+        BothEmbeddings { is_symmetric, ..rescaled.on_device(like) }
     }
 }
 
@@ -275,14 +286,6 @@ struct BothEmbeddings {
 }
 
 impl BothEmbeddings {
-    /// Adds the error bound of the weights, if it is known and they are not exact.
-    fn with_error_bound(&self, evaluation: Evaluation) -> Evaluation {
-        match self.accuracy.bound() {
-            Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
-            None => evaluation,
-        }
-    }
-
     /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
     fn stacked(&self) -> PairWeights {
         let operators = if self.is_shared { &[&self.a][..] } else { &[&self.a, &self.b] };
@@ -353,7 +356,7 @@ mod tests {
     use burn::tensor::DType;
 
     use super::super::finite_difference::{random, read, value};
-    use super::super::{Objective, build};
+    use super::super::{Aux, Evaluation, Objective, build};
     use super::*;
 
     /// An objective of this family with an RBF kernel, and an approximation if a rank is given.

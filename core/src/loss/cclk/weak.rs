@@ -100,7 +100,7 @@ impl Objective for WeakSupCclk {
             WeightScheme::Released => as_released(&self.0, &views, batch, &operators),
             WeightScheme::Normalised => normalised(&self.0, &views, batch, &operators),
         };
-        Ok(operators.with_error_bound(evaluation?))
+        Ok(evaluation?.with_accuracy(operators.accuracy))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! [`BiasCon`] is computed on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a separate batch, drawn
 //! without re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`, `[n]`.
-//! With `bias_balanced` the scores are shifted as in [`BiasBalance`], which needs `ce_bias` `b`, `[n]`, and the table
+//! With `bias_balanced` the scores are shifted as in [`biasbal`](BiasBalance), which needs `ce_bias` `b`, `[n]`, and the table
 //! `prior`, `[biases, classes]`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and
 //! Bias-Balanced Learning* (2021); `BC` and `BC+BB` of the released code, with `ce_weight` 0.01.
 //!

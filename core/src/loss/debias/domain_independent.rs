@@ -8,7 +8,7 @@
 //! `y` and the domains `bias` `b`. The softmax runs within the sample's own block, so a block is trained by its
 //! domain alone. Wang et al., *Towards Fairness in Visual Recognition* (2020), section 4.4.
 //!
-//! At test time the domain is not used: [`DomainIndependent::infer`] combines the blocks by one of the rules of the
+//! At test time the domain is not used: the blocks [are combined](DomainIndependent::infer) by one of the rules of the
 //! paper. The comparison of Hong and Yang sums log-probabilities; the paper prefers the sum of raw scores. Training
 //! is the same.
 //!

@@ -8,9 +8,10 @@
 //! released  R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p < b_q} (1 + g_pq)/2
 //! ```
 //!
-//! with the features `view_a` `x` as unit rows, `[n, d]`, the scores `logits` `z`, `[n, classes]`, the classes `labels`
-//! `y` and the bias attributes `bias` `b`; `B_b` are the samples of bias `b`, `M` and `M'` the pairs that each term counts. Tartaglione et al., *EnD: Entangling and Disentangling deep representations
-//! for bias correction* (2021). The orthogonal term does not depend on the class.
+//! with the features `view_a` `x` as unit rows, `[n, d]`, the scores `logits` `z`, `[n, classes]`, the classes `labels` `y` and the
+//! bias attributes `bias` `b`; `B_b` are the samples of bias `b`, `M` and `M'` the pairs that each term counts. Tartaglione et al.,
+//! *EnD: Entangling and Disentangling deep representations for bias correction* (2021). The orthogonal term does not depend on the
+//! class.
 //!
 //! Released code masks both terms with the strict lower triangle. For equal biases that counts each pair once; for
 //! different ones, whose mask is not symmetric, it drops each pair whose later sample has the larger bias, about

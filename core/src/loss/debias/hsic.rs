@@ -5,11 +5,11 @@
 //! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ),   L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) )
 //! ```
 //!
-//! with the diagonals of `K` and `L` set to 0, and two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, e]`, never normalised, even if the
-//! batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al.,
-//! *Learning De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f`
-//! descends `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f,
-//! g)`, with `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
+//! with the diagonals of `K` and `L` set to 0, and two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, e]`, never
+//! normalised, even if the batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng
+//! et al., *Learning De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f` descends `CE +
+//! lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f, g)`, with `lambda` = 1 and
+//! `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
 //!
 //! Released code subtracts the diagonal from every row instead of setting it to 0. For kernels of constant diagonal
 //! that shifts the other entries by a constant, which the estimator ignores: value and gradient are the same.
@@ -19,13 +19,13 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
-use simile_kernels::product;
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
+use crate::loss::spec::{Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
+use crate::numeric::distances::squared_distances;
 
 /// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`; `view_b`, `[n, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl Described for RebiasHsic {
             Input::rows("view_b", "[n, e]", "their representation by the other network"),
         ],
         head: Head::ClassScores,
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["rebias"],
         parameters: &[
             Parameter::number("sigma_x", Range::Moderate, 1.0, "bandwidth of the kernel of view_a"),
@@ -99,12 +99,7 @@ impl Objective for RebiasHsic {
 
 /// The Gram matrix of an RBF kernel, `[n, n]`.
 fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
-    // Distances do not depend on the origin; centred rows lose fewer digits in the difference of squares.
-    let centred = rows.clone() - rows.mean_dim(0).detach();
-    let squares = centred.clone().square().sum_dim(1);
-    let products = product(centred.clone(), centred.transpose());
-    let distances = (squares.clone() + squares.transpose() - products * 2.0).clamp_min(0.0);
-    (distances * (-2.0 * sigma * sigma).recip()).exp()
+    (squared_distances(rows) * (-2.0 * sigma * sigma).recip()).exp()
 }
 
 /// The unbiased estimate from two Gram matrices `[n, n]` of at least four samples; their diagonals are not used.

@@ -11,12 +11,11 @@
 //! of the error set and 0 otherwise ([`error_set`]). Liu et al., *Just Train Twice: Improving Group Robustness without
 //! Training Group Information* (2021), section 4.
 //!
-//! Released code puts the whole training set and `up_weight` copies of the error set together, so that an error
-//! counts `1 + up_weight` times. It draws batches from that list; weighting the samples of a uniform draw has the
-//! same expectation, up to the mean weight `m`, a constant factor of the learning rate. With weight decay it is not only that: an
-//! epoch of the list has `m` times as many steps, each with its decay, so that here the decay is `m` times weaker against the
-//! gradient. [`error_weights`] gives the
-//! weights of a whole training set, also for drawing. `up_weight` is 20 by default; published: 50 on CelebA, 100 on
+//! Released code puts the whole training set and `up_weight` copies of the error set together, so that an error counts `1 +
+//! up_weight` times. It draws batches from that list; weighting the samples of a uniform draw has the same expectation, up to the
+//! mean weight `m`, a constant factor of the learning rate. With weight decay it is not only that: an epoch of the list has `m`
+//! times as many steps, each with its decay, so that here the decay is `m` times weaker against the gradient. [`error_weights`]
+//! gives the weights of a whole training set, also for drawing. `up_weight` is 20 by default; published: 50 on CelebA, 100 on
 //! Waterbirds.
 //!
 //! Use it if group labels exist at most for a validation set. With an empty error set it is cross-entropy. It is
@@ -30,7 +29,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::spec::{
-    CLASSES, Described, Family, Form, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
+    CLASSES, Described, Family, Form, Head, Input, InputNetworks, LOGITS, Parameter, Range, Spec,
 };
 use crate::numeric::matrix::Matrix;
 
@@ -67,7 +66,7 @@ impl Described for Jtt {
             Input::integers("errors", "[n]", "1 for a sample of the error set, else 0"),
         ],
         head: Head::ClassScores,
-        networks: Networks::Earlier,
+        networks: InputNetworks::Earlier,
         methods: &["jtt"],
         variants: &[
             Form::new("paper", "an error counts up_weight times"),

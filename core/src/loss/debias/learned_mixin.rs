@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
-use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
 use simile_kernels::{product, sigmoid};
 
 /// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`; `f_logits`, `g_logits`, `[n, classes]`;
@@ -62,7 +62,7 @@ impl Described for LearnedMixin {
             CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["bias-network"],
         parameters: &[Parameter::number(
             "entropy_weight",

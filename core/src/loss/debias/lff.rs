@@ -6,13 +6,13 @@
 //! W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) )
 //! ```
 //!
-//! with the relative difficulty `W_i`, a constant, the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
-//! classes `labels` `y`. The networks share nothing, so one loss trains both. Nam et al., *Learning from Failure:
-//! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
+//! with the relative difficulty `W_i`, a constant, the biased network's scores `logits_b` `b`, the debiased network's `logits_d`
+//! `d`, `[n, classes]` each, and the classes `labels` `y`. The networks share nothing, so one loss trains both. Nam et al.,
+//! *Learning from Failure: Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!
 //! Released code does not use the two cross-entropies of this batch but their moving averages by training sample,
-//! each divided by the largest average of its class: [`LffWeights`](crate::loss::LffWeights), whose output is the input
+//! each divided by the largest average of its class: [`lff-weights`](crate::loss::LffWeights), whose output is the input
 //! `weights`. Without that input the weights are those of the equation. `variant` is that of the generalised cross-entropy.
 //!
 //! Use it if the bias is not labelled but is easier to learn than the class. A sample on which both networks are
@@ -26,7 +26,9 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::spec::{CLASSES, Described, Family, Form, Head, Input, Networks, Parameter, Range, Spec};
+use crate::loss::spec::{
+    CLASSES, Described, Family, Form, Head, Input, InputNetworks, Parameter, Range, Spec,
+};
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
@@ -67,7 +69,7 @@ impl Described for Lff {
                 .optional(),
         ],
         head: Head::ClassScores,
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["lff"],
         variants: &[
             Form::new("paper", "the textbook form of the generalised cross-entropy"),

@@ -31,7 +31,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_scores, entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{
-    BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
+    BIAS, CLASSES, Described, Family, Head, Input, InputNetworks, LOGITS, Parameter, Range, Spec,
 };
 
 /// The network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`; `bias_logits`, `[m, biases]`;
@@ -64,7 +64,7 @@ impl Described for Lnl {
             CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
-        networks: Networks::Adversary,
+        networks: InputNetworks::Adversary,
         methods: &["lnl"],
         parameters: &[Parameter::number(
             "entropy_weight",
@@ -114,7 +114,7 @@ impl Described for LnlAdversary {
             BIAS.shape("[m]"),
         ],
         head: Head::Other,
-        networks: Networks::Adversary,
+        networks: InputNetworks::Adversary,
         part_of: &["lnl"],
         module: module_path!(),
         ..Spec::BASE

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
-use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
 use simile_kernels::{product, sigmoid};
 
 /// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`; `g_features`, `[n, d]`; `fc_weight`,
@@ -58,7 +58,7 @@ impl Described for Rubi {
             CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["bias-network"],
         parameters: &[Parameter::number(
             "question_loss_weight",

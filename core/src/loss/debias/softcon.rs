@@ -36,7 +36,7 @@ use crate::loss::logits::{cross_entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
 use crate::loss::spec::{
-    CLASSES, Described, Family, Form, Input, LOGITS, Networks, Parameter, Spec, VIEW_A, VIEW_B,
+    CLASSES, Described, Family, Form, Input, InputNetworks, LOGITS, Parameter, Spec, VIEW_A, VIEW_B,
 };
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
@@ -87,7 +87,7 @@ impl Described for SoftCon {
                 .meaning("the score of each class, for the cross-entropy in aux; with ce_labels"),
             Input::integers("ce_labels", "[n]", "the class of each row of logits").optional(),
         ],
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["bias-network"],
         variants: &[
             Form::new("paper", "as above"),

@@ -28,6 +28,16 @@ use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
+/// The parameter `tau_plus` of DCL and HCL.
+pub(super) const TAU_PLUS: Parameter = Parameter::number(
+    "tau_plus",
+    Range::Probability,
+    0.1,
+    "probability that a negative is of the anchor's class",
+)
+.symbol("τ⁺")
+.between(0.0, 0.5);
+
 /// DCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -57,17 +67,7 @@ impl Described for Dcl {
         symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
-        parameters: &[
-            Parameter::temperature(0.5),
-            Parameter::number(
-                "tau_plus",
-                Range::Probability,
-                0.1,
-                "probability that a negative is of the anchor's class",
-            )
-            .symbol("τ⁺")
-            .between(0.0, 0.5),
-        ],
+        parameters: &[Parameter::temperature(0.5), TAU_PLUS],
         pytorch: Some(concat!(
             include_str!("../cosines.py"),
             include_str!("corrected.py"),

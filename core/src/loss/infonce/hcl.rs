@@ -20,7 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dcl::Debias;
+use super::dcl::{Debias, TAU_PLUS};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
@@ -65,14 +65,7 @@ impl Described for Hcl {
             Parameter::number("beta", Range::Factor, 1.0, "concentration of the weights of the negatives")
                 .symbol("β")
                 .between(0.0, 5.0),
-            Parameter::number(
-                "tau_plus",
-                Range::Probability,
-                0.1,
-                "probability that a negative is of the anchor's class",
-            )
-            .symbol("τ⁺")
-            .between(0.0, 0.5),
+            TAU_PLUS,
         ],
         pytorch: Some(concat!(
             include_str!("../cosines.py"),

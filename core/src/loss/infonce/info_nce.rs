@@ -6,9 +6,8 @@
 //! s_ij = cos(a_i, b_j) / temperature
 //! ```
 //!
-//! with `s_ij = cos(a_i, b_j) / temperature` across `view_a` and `view_b`, `[b, d]`, only, one direction, view a to
-//! view b. Tsai et al.,
-//! *Conditional Contrastive Learning with Kernel* (2022), eq. 1 and 4, with the sign of a loss.
+//! across `view_a` and `view_b`, `[b, d]`, only, in one direction, view a to view b. Tsai et al., *Conditional Contrastive Learning
+//! with Kernel* (2022), eq. 1 and 4, with the sign of a loss.
 //!
 //! The released code's InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released. The
 //! paper does not specify how to restrict a batch to one cluster; here the denominator is restricted to the

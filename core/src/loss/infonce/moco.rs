@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, log_add};
-use crate::loss::spec::{Described, Family, Input, Networks, Parameter, Spec, VIEW_A, VIEW_B};
+use crate::loss::spec::{Described, Family, Input, InputNetworks, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::matrix::indices;
 use crate::numeric::unit_rows::UnitRows;
@@ -59,7 +59,7 @@ impl Described for MoCo {
             VIEW_B.meaning("keys of the second views by the moving average"),
             Input::rows("queue", "[K, d]", "keys of earlier samples, of length one"),
         ],
-        networks: Networks::Averaged,
+        networks: InputNetworks::Averaged,
         methods: &["moco"],
         directed: true,
         parameters: &[

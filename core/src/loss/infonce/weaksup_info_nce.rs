@@ -9,9 +9,9 @@
 //! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! with `P(i)` the other rows of the anchor's cluster. Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), with the sign of a loss; *Learning
-//! Weakly-Supervised Contrastive Representations* (2022). `labels`, `[b]`, are cluster ids: computed by k-means, or
-//! by grouping equal rows of the `k` binary attributes of highest entropy (see [`crate::eval::cluster`]).
+//! with `P(i)` the other rows of the anchor's cluster. Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), with the
+//! sign of a loss; *Learning Weakly-Supervised Contrastive Representations* (2022). `labels`, `[b]`, are cluster ids: computed by
+//! k-means, or by grouping equal rows of the `k` binary attributes of highest entropy (see [`crate::eval::cluster`]).
 //!
 //! Equation 3 draws one positive of the anchor's cluster; its mean over a batch, with all other rows in the
 //! denominator, is the lines below it, [`SupCon`] with cluster ids for labels, as in the repository of the second

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::spec::{Described, Family, Input, Networks, Spec, VIEW_A, VIEW_B};
+use crate::loss::spec::{Described, Family, Input, InputNetworks, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// BYOL; see the [module](self). Inputs: `view_a`, `view_b`, `target_a`, `target_b`, `[b, d]`.
@@ -45,7 +45,7 @@ impl Described for Byol {
             Input::embeddings("target_a", "[b, d]", "projections of the first views by the moving average"),
             Input::embeddings("target_b", "[b, d]", "projections of the second views by the moving average"),
         ],
-        networks: Networks::Averaged,
+        networks: InputNetworks::Averaged,
         methods: &["byol"],
         module: module_path!(),
         ..Spec::BASE

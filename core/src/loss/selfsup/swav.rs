@@ -18,7 +18,7 @@
 //! A batch that is small compared with the number of prototypes cannot be spread over them. Earlier embeddings can
 //! be assigned together with it: with `queue_0`, `queue_1`, ..., `[L, d]`, one for each assigned view, their scores
 //! precede those of the batch, and only the assignments of the batch are used, as released. Rows of a queue are not
-//! normalised again (they are stored with length one), and get no gradient. In a case file they are one input,
+//! normalised again (they are stored with length one), and get no gradient. In a request file they are one input,
 //! `queue`, `[views][L][d]`.
 //!
 //! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and

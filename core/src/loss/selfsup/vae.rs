@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
+use crate::loss::spec::{Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
 
 /// Larger logarithms of a variance can overflow in `f32`.
 const LARGEST: f64 = 30.0;
@@ -59,7 +59,7 @@ impl Described for Vae {
             Input::rows("log_variance", "[b, latents]", "the logarithm of its variance"),
         ],
         head: Head::Other,
-        networks: Networks::Decoder,
+        networks: InputNetworks::Decoder,
         methods: &["vae"],
         parameters: &[Parameter::number(
             "beta",

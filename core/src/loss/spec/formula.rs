@@ -5,8 +5,8 @@
 //! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! A line that begins with the name of a form belongs to that form only; a line without a name belongs to all forms.
-//! `attract{...}` and `repel{...}` mark the terms that pull rows together and that push them apart; [`Spec::plain_formula`] drops the marks.
+//! A line that begins with the name of a form belongs to that form only; a line without a name belongs to all forms. `attract{...}`
+//! and `repel{...}` mark the terms that pull rows together and that push them apart; [`Spec::plain_formula`] drops the marks.
 //! Parameters are written by their names. `1/b` binds the nearest factors, `a b / c d` with spaces divides the whole terms.
 
 use serde::Serializer;

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// An input that an objective reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Input {
-    /// Its name in a [`Batch`](crate::loss::batch::Batch) and in case files.
+    /// Its name in a [`Batch`](crate::loss::batch::Batch) and in request files.
     pub name: &'static str,
     /// The kind of its numbers.
     pub kind: InputKind,

@@ -5,6 +5,7 @@
 //! the tables of the documentation. Tests compare it with the objective: its defaults are those of the type, the absence of a
 //! required input is an error, and its variants differ.
 
+mod form;
 mod formula;
 mod input;
 mod parameter;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+pub use form::Form;
 pub use formula::MARKS;
 pub(crate) use input::{
     BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
@@ -57,7 +59,7 @@ impl<T: Described + Serialize> Specified for T {
 /// The description of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spec {
-    /// The name in recipes and case files.
+    /// The name in recipes and request files.
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
@@ -77,7 +79,7 @@ pub struct Spec {
     /// The output of a network that it reads.
     pub head: Head,
     /// The networks that compute its inputs.
-    pub networks: Networks,
+    pub networks: InputNetworks,
     /// The methods of a recipe that train it.
     pub methods: &'static [&'static str],
     /// The methods of a recipe that train it beside another objective, which a recipe names.
@@ -106,72 +108,6 @@ pub struct Spec {
     /// The module that documents it, by `module_path!()`.
     #[serde(skip)]
     pub module: &'static str,
-}
-
-/// One of several formulas that an objective has.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Form {
-    /// The value of `variant` that selects it.
-    pub name: &'static str,
-    /// The difference from the other forms.
-    pub meaning: &'static str,
-    /// The parameter whose default is the only difference from the default form, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sets_only: Option<&'static str>,
-    /// A parameter with its default in this form, where that depends on the form.
-    #[serde(skip)]
-    pub default: Option<(&'static str, f64)>,
-    /// True if the ridge of its weights is `lambda` times the number of samples.
-    #[serde(skip)]
-    pub ridge_grows: bool,
-    /// As [`Spec::directed`], of this form.
-    pub directed: bool,
-    /// As [`Spec::detached`], of this form.
-    pub detached: bool,
-}
-
-impl Form {
-    /// A formula of its own.
-    pub(crate) const fn new(name: &'static str, meaning: &'static str) -> Self {
-        Self {
-            name,
-            meaning,
-            sets_only: None,
-            default: None,
-            ridge_grows: false,
-            directed: false,
-            detached: false,
-        }
-    }
-
-    /// A form that differs in the default of one parameter alone.
-    pub(crate) const fn with_default(
-        name: &'static str,
-        (parameter, value): (&'static str, f64),
-        meaning: &'static str,
-    ) -> Self {
-        Self { sets_only: Some(parameter), ..Self::new(name, meaning).default(parameter, value) }
-    }
-
-    /// The same form with its default of a parameter.
-    pub(crate) const fn default(self, parameter: &'static str, value: f64) -> Self {
-        Self { default: Some((parameter, value)), ..self }
-    }
-
-    /// The same form, whose ridge is `lambda` times the number of samples.
-    pub(crate) const fn ridge_grows(self) -> Self {
-        Self { ridge_grows: true, ..self }
-    }
-
-    /// The same form, in which the first views alone are anchors.
-    pub(crate) const fn directed(self) -> Self {
-        Self { directed: true, ..self }
-    }
-
-    /// The same form, whose gradient takes weights as constants.
-    pub(crate) const fn detached(self) -> Self {
-        Self { detached: true, ..self }
-    }
 }
 
 /// A group of objectives that tables list together.
@@ -258,7 +194,7 @@ impl Head {
 /// The networks that compute the inputs of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Networks {
+pub enum InputNetworks {
     /// One network.
     One,
     /// A network and a moving average of it.
@@ -273,7 +209,7 @@ pub enum Networks {
     Decoder,
 }
 
-impl Networks {
+impl InputNetworks {
     /// In words.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -314,7 +250,7 @@ impl Spec {
         symbols: "",
         inputs: &[],
         head: Head::Projection,
-        networks: Networks::One,
+        networks: InputNetworks::One,
         methods: &[],
         part_of: &[],
         variants: &[],
@@ -379,7 +315,7 @@ impl Spec {
 
     /// True if it compares two views of the same samples in one network.
     pub fn compares_views(&self) -> bool {
-        self.needs_views() && self.missing_beside_views().is_none() && self.networks == Networks::One
+        self.needs_views() && self.missing_beside_views().is_none() && self.networks == InputNetworks::One
     }
 
     /// The source of its conditioning variable.

@@ -11,7 +11,7 @@ use crate::kernel::KERNELS;
 /// A parameter of an objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
-    /// Its name in recipes and case files.
+    /// Its name in recipes and request files.
     pub name: &'static str,
     /// Its symbol in formulas, if it differs from the name.
     pub symbol: Option<&'static str>,
@@ -25,6 +25,8 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// The only form that reads it; all do if there is none.
     pub form: Option<&'static str>,
+    /// True if the value with which it is compared follows from the number of samples of a batch.
+    pub follows_batch: bool,
     /// The number at which a slider starts: the default, or a common value where that is `null`.
     start: Option<f64>,
     /// The lowest and highest number worth trying, if the range is too wide to show it.
@@ -199,7 +201,18 @@ impl Parameter {
             DefaultValue::Integer(value) => Some(value as f64),
             _ => None,
         };
-        Self { name, symbol: None, kind, default, null: None, meaning, form: None, start, between: None }
+        Self {
+            name,
+            symbol: None,
+            kind,
+            default,
+            null: None,
+            meaning,
+            form: None,
+            follows_batch: false,
+            start,
+            between: None,
+        }
     }
 
     /// A number.
@@ -267,6 +280,11 @@ impl Parameter {
     /// The same parameter, `null` by default. If given, it is only compared with the value that follows from others.
     pub(crate) const fn only_checked(self) -> Self {
         Self { start: None, ..self.null_by_default("not checked") }
+    }
+
+    /// The same parameter, [compared](Self::only_checked) with a value that follows from the number of samples of a batch.
+    pub(crate) const fn following_batch(self) -> Self {
+        Self { follows_batch: true, ..self.only_checked() }
     }
 
     /// The same parameter, which a single form reads.

@@ -28,7 +28,7 @@
 //! this reading adopts BiasCon's choice of positives.
 //!
 //! Published: temperature 0.1. Use it if classes should be separated without pulling positives together
-//! more than necessary; see [`ConTeXClipped`](crate::loss::ConTeXClipped) for a bounded `L_a`.
+//! more than necessary; see [`contex-p`](crate::loss::ConTeXClipped) for a bounded `L_a`.
 //!
 //! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0, so that
 //! `L_b` alone is trained; `aux.anchors_without_positive` and `aux.anchors_without_negative` count them. This differs from

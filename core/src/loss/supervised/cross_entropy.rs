@@ -7,7 +7,7 @@
 //! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and, if given, one weight `weights` `w`
 //! for each sample (1 otherwise). The weights are constants and are not normalised: divide by their mean before if
 //! the size of the gradient should not depend on them. Learning from failure and Just Train Twice are this loss
-//! with weights of their own ([`LffWeights`](crate::loss::LffWeights),
+//! with weights of their own ([`lff-weights`](crate::loss::LffWeights),
 //! [`error_weights`](crate::loss::error_weights)).
 //!
 //! Paper and released code agree. Use it if labels are clean and no attribute is

@@ -6,8 +6,8 @@
 //! released  L = 1/n sum_i q p_iy^q CE(z_i, y_i)
 //! ```
 //!
-//! with `q p_iy^q` a constant as released, and `p_iy` the softmax probability of the label `y` under the scores `logits` `z`, `[n, classes]`. Zhang and
-//! Sabuncu, *Generalized Cross Entropy Loss* (2018), eq. 6; Nam et al., *Learning from Failure* (2020), train
+//! with `q p_iy^q` a constant as released, and `p_iy` the softmax probability of the label `y` under the scores `logits` `z`, `[n,
+//! classes]`. Zhang and Sabuncu, *Generalized Cross Entropy Loss* (2018), eq. 6; Nam et al., *Learning from Failure* (2020), train
 //! their biased network with it, `q` = 0.7.
 //!
 //! The gradient of the paper's loss is `p^q` times that of cross-entropy, the released one's `q p^q` times: the same

@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use archive::HostTensor;
 pub(crate) use archive::{Archive, Flat, STATE_KEY, flattened, metadata};
 pub use error::{CheckpointError, Result};
-pub use weights::{Imported, Weights};
+pub use weights::{ImportedEncoder, Weights};
 
 use crate::augment::preprocess::{fit_middle, fit_whole};
 use crate::data::{DatasetError, Images};

@@ -29,7 +29,7 @@ pub struct Weights {
 
 /// An encoder from another program's tensors.
 #[derive(Debug, Clone)]
-pub struct Imported {
+pub struct ImportedEncoder {
     /// The encoder, without a head.
     pub checkpoint: Checkpoint,
     /// The prefix of the names of its tensors: `""`, `"state_dict.module."`, ...
@@ -136,7 +136,7 @@ impl Weights {
         metadata: Metadata,
         prefix: Option<&str>,
         device: &Device,
-    ) -> Result<Imported> {
+    ) -> Result<ImportedEncoder> {
         metadata.validate()?;
         if metadata.head.is_some() {
             return Err(field("head", "given", "none, an imported file has no projection head"));
@@ -162,7 +162,12 @@ impl Weights {
     }
 
     /// [`into_encoder`](Self::into_encoder), with the names of the encoder.
-    fn assembled(mut self, metadata: Metadata, prefix: Option<&str>, device: &Device) -> Result<Imported> {
+    fn assembled(
+        mut self,
+        metadata: Metadata,
+        prefix: Option<&str>,
+        device: &Device,
+    ) -> Result<ImportedEncoder> {
         let blank = blank_encoder(&metadata.encoder, device)?;
         let expected: Vec<String> = flattened("", &blank).into_iter().map(|tensor| tensor.name).collect();
         let prefix = match prefix {
@@ -188,7 +193,7 @@ impl Weights {
         let remaining: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
         let unused = remaining.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
         let checkpoint = Checkpoint { metadata, encoder, head: None };
-        Ok(Imported { checkpoint, prefix, unused, resampled: self.resampled })
+        Ok(ImportedEncoder { checkpoint, prefix, unused, resampled: self.resampled })
     }
 
     /// Fails if all tensors of the encoder are present together with further tensors of the network, as in a deeper
@@ -319,7 +324,7 @@ mod tests {
         }
     }
 
-    fn read(weights: Weights, prefix: Option<&str>) -> Result<Imported> {
+    fn read(weights: Weights, prefix: Option<&str>) -> Result<ImportedEncoder> {
         weights.into_encoder(metadata(), prefix, &Device::flex())
     }
 

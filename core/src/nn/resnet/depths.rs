@@ -10,7 +10,7 @@ use crate::nn::design::{Design, Settings, Shapes};
 use crate::nn::initial::InitialValues;
 use crate::nn::operations::Operation;
 use crate::nn::sections::Section;
-use crate::nn::segments::Segment;
+use crate::nn::segments::Segments;
 use crate::nn::work::{Layers, Window, Work};
 
 /// The kind of network that messages speak of.
@@ -138,18 +138,20 @@ fn convolved(convolution: &str, norm: &str, stride: usize, padding: usize) -> Ve
 }
 
 macro_rules! designs {
-    ($($(#[$about:meta])* $design:ident: $name:literal = $depth:expr,)+) => {$(
+    ($($(#[$about:meta])* $design:ident: $name:literal, $title:literal = $depth:expr,)+) => {$(
         $(#[$about])*
         pub(crate) struct $design;
 
         impl Design for $design {
             type Network = ResNet;
             const NAME: &'static str = $name;
+            const TITLE: &'static str = $title;
             const FAMILY: &'static str = FAMILY;
             const HAS_STEM: bool = true;
             const HAS_WIDTH: bool = true;
             const HAS_OUTPUT: bool = true;
             const PYTORCH: &'static str = PYTORCH;
+            const SEGMENTS: Option<Segments<Self::Network>> = Some(ResNet::segments);
 
             fn features(settings: &Settings) -> usize {
                 ResNetConfig::of($depth, settings).features()
@@ -175,10 +177,6 @@ macro_rules! designs {
                 ResNetConfig::of($depth, settings).operations()
             }
 
-            fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
-                Some(network.segments())
-            }
-
             fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
                 Some(network.sections())
             }
@@ -192,13 +190,13 @@ macro_rules! designs {
 
 designs! {
     /// The design of a residual network of 18 layers.
-    ResNet18Design: "resnet18" = Depth::Eighteen,
+    ResNet18Design: "resnet18", "residual network of 18 layers" = Depth::Eighteen,
     /// The design of a residual network of 34 layers.
-    ResNet34Design: "resnet34" = Depth::ThirtyFour,
+    ResNet34Design: "resnet34", "residual network of 34 layers" = Depth::ThirtyFour,
     /// The design of a residual network of 50 layers.
-    ResNet50Design: "resnet50" = Depth::Fifty,
+    ResNet50Design: "resnet50", "residual network of 50 layers" = Depth::Fifty,
     /// The design of a residual network of 101 layers.
-    ResNet101Design: "resnet101" = Depth::HundredOne,
+    ResNet101Design: "resnet101", "residual network of 101 layers" = Depth::HundredOne,
 }
 
 /// The layers and the blocks of each stage that a residual network of such tensors has, whichever depth it is of.

@@ -363,7 +363,7 @@ mod tests {
 
     use super::*;
     use crate::nn::EncoderConfig;
-    use crate::nn::checkpoint::{Checkpoint, Imported, Metadata, Weights};
+    use crate::nn::checkpoint::{Checkpoint, ImportedEncoder, Metadata, Weights};
     use crate::numeric::matrix::Matrix;
 
     fn config(depth: Depth, stem: Stem, output: Option<usize>) -> ResNetConfig {
@@ -465,7 +465,7 @@ mod tests {
             });
             let file = safetensors::serialize(views.collect::<Vec<_>>(), None).unwrap();
             let weights = Weights::from_safetensors(&file).unwrap();
-            let Imported { checkpoint: imported, unused, .. } =
+            let ImportedEncoder { checkpoint: imported, unused, .. } =
                 weights.into_encoder(metadata, None, &device).unwrap();
             assert!(unused.is_empty(), "{unused:?}");
 

@@ -9,7 +9,7 @@ use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
 use crate::nn::initial::InitialValues;
 use crate::nn::operations::Operation;
-use crate::nn::segments::Segment;
+use crate::nn::segments::Segments;
 use crate::nn::work::Work;
 
 /// Both sizes in PyTorch.
@@ -114,15 +114,17 @@ fn recognises(shapes: &Shapes<'_>, width: usize) -> bool {
 }
 
 macro_rules! designs {
-    ($($(#[$about:meta])* $design:ident: $name:literal = $width:literal,)+) => {$(
+    ($($(#[$about:meta])* $design:ident: $name:literal, $title:literal = $width:literal,)+) => {$(
         $(#[$about])*
         pub(crate) struct $design;
 
         impl Design for $design {
             type Network = Vit;
             const NAME: &'static str = $name;
+            const TITLE: &'static str = $title;
             const PYTORCH: &'static str = PYTORCH;
             const ALSO_NAMED: &'static [(&'static str, &'static str)] = TORCHVISION;
+            const SEGMENTS: Option<Segments<Self::Network>> = Some(Vit::segments);
 
             fn features(_settings: &Settings) -> usize {
                 $width
@@ -148,10 +150,6 @@ macro_rules! designs {
                 config($width, settings).operations()
             }
 
-            fn segments(network: &Vit) -> Option<Vec<Segment<'_>>> {
-                Some(network.segments())
-            }
-
             fn recognises(shapes: &Shapes<'_>) -> bool {
                 recognises(shapes, $width)
             }
@@ -175,7 +173,7 @@ macro_rules! designs {
 
 designs! {
     /// The design of ViT-S/16.
-    VitS16Design: "vit-s16" = 384,
+    VitS16Design: "vit-s16", "vision transformer ViT-S/16" = 384,
     /// The design of ViT-B/16.
-    VitB16Design: "vit-b16" = 768,
+    VitB16Design: "vit-b16", "vision transformer ViT-B/16" = 768,
 }

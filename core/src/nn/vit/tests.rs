@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::foreign::resampled;
 use super::{Vit, VitConfig};
-use crate::nn::checkpoint::{Imported, Metadata, Weights, flattened};
+use crate::nn::checkpoint::{ImportedEncoder, Metadata, Weights, flattened};
 use crate::nn::segments::Flow;
 use crate::nn::{Architecture, EncoderConfig};
 
@@ -91,7 +91,7 @@ fn an_imported_network_gives_timms_features() {
         }
         weights.insert("head.weight", vec![1, 384], vec![0.0; 384]).unwrap();
         let metadata = Metadata::new(config.clone(), vec![0.5; 3], vec![0.5; 3]);
-        let Imported { checkpoint, unused, resampled, .. } =
+        let ImportedEncoder { checkpoint, unused, resampled, .. } =
             weights.into_encoder(metadata, None, &device).unwrap();
         assert_eq!((unused, resampled), (vec!["head.weight".to_owned()], vec![]));
         let features: Vec<f64> =

@@ -36,7 +36,7 @@ fn restarts_for(points: &Matrix, k: usize) -> usize {
 /// Input `points` `[n, d]`; parameters `k`, `seed` (default 0), `restarts` (default 100 to 20,000, the more the fewer points
 /// there are).
 ///
-/// The inertia is returned as `inertia`, and as `inertia_bound` for comparison with a case file.
+/// The inertia is returned as `inertia`, and as `inertia_bound` for comparison with a file of reference numbers.
 ///
 /// # Errors
 /// As [`KMeansConfig::fit`], and for missing inputs and unknown parameters.

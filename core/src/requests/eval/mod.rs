@@ -11,7 +11,7 @@ pub(super) mod worst_group;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_types};
 use crate::requests::input::parse_part;
 
 /// Reads the parameters of a request; `null` or an absent field is an empty set.
@@ -29,11 +29,9 @@ fn input<T: DeserializeOwned>(objective: &str, inputs: &Value, name: &str) -> Re
 fn optional_input<T: DeserializeOwned>(inputs: &Value, name: &str) -> Result<Option<T>> {
     match inputs.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let read = T::deserialize(value);
-            read.map(Some)
-                .map_err(|error| Error::shape(name, "numbers of the case schema", error.to_string()))
-        }
+        Some(value) => T::deserialize(value)
+            .map(Some)
+            .map_err(|error| Error::parameter(name, "not understood", &without_types(&error.to_string()))),
     }
 }
 
@@ -51,3 +49,22 @@ fn number_or_nan(value: Option<f64>) -> Value {
 
 #[cfg(test)]
 mod vectors;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_input_of_another_type_is_named_with_the_expected_one() {
+        let inputs = json!({ "labels": [0, -1], "flag": 1 });
+        let labels = input::<Vec<usize>>("knn", &inputs, "labels").unwrap_err().to_string();
+        let expected =
+            "`labels` is not understood, invalid value: integer `-1`, expected an integer, 0 or more";
+        assert_eq!(labels, expected);
+        let flag = optional_input::<bool>(&inputs, "flag").unwrap_err().to_string();
+        assert_eq!(flag, "`flag` is not understood, invalid type: integer `1`, expected true or false");
+    }
+}

@@ -5,7 +5,8 @@ use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _
 use super::record::record;
 use crate::ops::convolution::plain::plain_convolve_normalised_by;
 use crate::ops::convolution::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
+    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
+    Windows,
 };
 
 impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
@@ -36,7 +37,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         weight: FloatTensor<Self>,
         affine: Affine<Self>,
         identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let ((maps, maps_node), (weight, weight_node)) = (maps.into_parts(), weight.into_parts());
         let ((gain, gain_node), (shift, shift_node)) = (affine.gain.into_parts(), affine.shift.into_parts());
@@ -46,7 +47,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
             weight.clone(),
             Affine { gain: gain.clone(), shift: shift.clone() },
             Optional::of(identity),
-            joined,
+            settings,
         );
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
@@ -63,7 +64,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
             is_added,
         };
         let gradients = move |upstream, wanted| {
-            let gradients = B::convolve_normalised_backward(context, upstream, joined, wanted);
+            let gradients = B::convolve_normalised_backward(context, upstream, settings, wanted);
             [gradients.0, gradients.1, gradients.2, gradients.3, gradients.4]
         };
         let nodes = [maps_node, weight_node, gain_node, shift_node];
@@ -89,13 +90,13 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         affine: Affine<Self>,
         moments: Moments<Self>,
         identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
         let identity = identity.into_option();
         let tensors = [&maps, &weight, &affine.gain, &affine.shift, &moments.mean, &moments.variance];
         if tensors.into_iter().chain(&identity).any(FloatTensor::<Self>::is_tracked) {
             let identity = Optional::of(identity);
-            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
+            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings);
         }
         Self::from_inner(B::convolve_normalised_by(
             maps.into_primitive(),
@@ -103,7 +104,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
             Affine { gain: affine.gain.into_primitive(), shift: affine.shift.into_primitive() },
             Moments { mean: moments.mean.into_primitive(), variance: moments.variance.into_primitive() },
             Optional::of(identity.map(FloatTensor::<Self>::into_primitive)),
-            joined,
+            settings,
         ))
     }
 

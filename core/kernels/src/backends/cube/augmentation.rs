@@ -10,7 +10,7 @@ use super::memory::{empty, one_each};
 use crate::AugmentationOps;
 use crate::cpu::augment::{Sides, Views};
 use crate::cpu::resample::Filter;
-use crate::cube::augment::{FOLD, PART, UNITS, after_contrast, blur, view};
+use crate::cube::augment::{FOLD, PART, UNITS, ViewSizesLaunch, after_contrast, blur, view};
 use crate::ops::augmentation::{sides, views_shape};
 
 impl AugmentationOps for CubeBackend {
@@ -47,12 +47,7 @@ impl AugmentationOps for CubeBackend {
             numbers.clone().into_tensor_arg(),
             output.clone().into_tensor_arg(),
             sums.clone().into_tensor_arg(),
-            n,
-            height,
-            width,
-            to_height,
-            to_width,
-            stride,
+            ViewSizesLaunch { count: n, height, width, to_height, to_width, stride },
             channels,
             if views.filter == Filter::Bicubic { 2 } else { 1 },
             contrast,

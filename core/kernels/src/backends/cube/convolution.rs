@@ -8,7 +8,7 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
 use super::memory::{empty, one_each};
-use crate::cube::unfold::unfold;
+use crate::cube::unfold::{UnfoldShapeLaunch, unfold};
 use crate::ops::convolution::plain::plain_convolve_weight_backward;
 use crate::ops::convolution::{ConvolutionGradients, ConvolutionOps, Windows};
 
@@ -108,6 +108,18 @@ impl Unfolding {
             .unwrap_or(1);
         let count = rows.shape().num_elements() / lanes;
         let (cubes, units) = one_each(&maps, count);
+        let shape = UnfoldShapeLaunch {
+            height: self.sides[0],
+            width: self.sides[1],
+            out_height,
+            out_width,
+            vectors: self.channels / lanes,
+            columns: self.columns / lanes,
+            kernel: self.kernel,
+            stride: self.windows.stride,
+            padding: self.windows.padding,
+            count,
+        };
         // SAFETY: units past the last vector return at once, and places beside the maps are not read.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
@@ -118,16 +130,7 @@ impl Unfolding {
                 lanes,
                 maps.into_tensor_arg(),
                 rows.clone().into_tensor_arg(),
-                self.sides[0],
-                self.sides[1],
-                out_height,
-                out_width,
-                self.channels / lanes,
-                self.columns / lanes,
-                self.kernel,
-                self.windows.stride,
-                self.windows.padding,
-                count,
+                shape,
                 dtype,
             );
         }

@@ -8,7 +8,9 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::empty;
-use crate::cube::norm::{UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes};
+use crate::cube::norm::{
+    RowSharesLaunch, UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes,
+};
 use crate::ops::normalisation::{
     plain_normalise_added, plain_normalise_batch, plain_normalise_batch_backward, plain_normalise_rectified,
     plain_normalise_rectified_backward,
@@ -178,10 +180,7 @@ fn forward(
             shift.into_tensor_arg(),
             y.clone().into_tensor_arg(),
             epsilon as f32,
-            plan.vectors,
-            plan.rows,
-            plan.share,
-            plan.across,
+            plan.row_shares(),
             added,
             rectified,
             dtype,
@@ -238,10 +237,7 @@ fn backward(x: CubeTensor, gradient: CubeTensor, constants: Constants, rectified
             middle_and_slope.into_tensor_arg(),
             grad_x.clone().into_tensor_arg(),
             epsilon as f32,
-            plan.vectors,
-            plan.rows,
-            plan.share,
-            plan.across,
+            plan.row_shares(),
             rectified,
             dtype,
         );
@@ -286,6 +282,10 @@ impl Plan {
         CubeCount::Static(self.vectors.div_ceil(self.across) as u32, self.shares as u32, 1)
     }
 
+    fn row_shares(&self) -> RowSharesLaunch {
+        RowSharesLaunch { vectors: self.vectors, rows: self.rows, share: self.share, across: self.across }
+    }
+
     /// Cubes that join the shares, one for each vector of channels.
     fn joining(&self) -> (CubeCount, CubeDim) {
         (CubeCount::Static(self.vectors as u32, 1, 1), CubeDim::new_2d(1, UNITS as u32))
@@ -306,10 +306,7 @@ impl Plan {
                 self.width,
                 x.clone().into_tensor_arg(),
                 partials.clone().into_tensor_arg(),
-                self.vectors,
-                self.rows,
-                self.share,
-                self.across,
+                self.row_shares(),
                 dtype_to_elem_type(x.dtype),
             );
             join_moments::launch_unchecked(
@@ -358,10 +355,7 @@ impl Plan {
                 constants.shift.clone().into_tensor_arg(),
                 partials.clone().into_tensor_arg(),
                 epsilon,
-                self.vectors,
-                self.rows,
-                self.share,
-                self.across,
+                self.row_shares(),
                 rectified,
                 dtype_to_elem_type(x.dtype),
             );

@@ -17,7 +17,8 @@ use crate::ops::convolution::plain::{
     plain_mean_pool_backward, planes,
 };
 use crate::ops::convolution::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
+    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
+    Windows,
 };
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
@@ -71,13 +72,13 @@ impl ConvolutionOps for Flex {
         weight: FloatTensor<Self>,
         affine: Affine<Self>,
         identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
         let identity = identity.into_option();
         let are_f32 = are_f32([&affine.gain, &affine.shift].into_iter().chain(&identity));
-        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
+        let Some(geometry) = geometry(&maps, &weight, settings.windows).filter(|_| are_f32) else {
             let identity = Optional::of(identity);
-            return plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined);
+            return plain_convolve_normalised::<Self>(maps, weight, affine, identity, settings);
         };
         let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
         let maps = contiguous_maps(maps);
@@ -93,10 +94,10 @@ impl ConvolutionOps for Flex {
             shifts: floats(&shift),
             means: &means,
             variances: &variances,
-            epsilon: joined.epsilon as f32,
+            epsilon: settings.epsilon as f32,
         };
         let mut output = parallel::zeros(convolution.len());
-        norm.activation(identity.as_ref().map(floats), joined.rectified).write(&convolution, &mut output);
+        norm.activation(identity.as_ref().map(floats), settings.rectified).write(&convolution, &mut output);
         let shape = geometry.shape();
         let (output, convolution) = (tensor(output, shape), tensor(convolution, shape));
         (output, convolution, tensor(means, [outputs]), tensor(variances, [outputs]))
@@ -108,14 +109,14 @@ impl ConvolutionOps for Flex {
         affine: Affine<Self>,
         moments: Moments<Self>,
         identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
         let identity = identity.into_option();
         let others = [&affine.gain, &affine.shift, &moments.mean, &moments.variance];
         let are_f32 = are_f32(others.into_iter().chain(&identity));
-        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
+        let Some(geometry) = geometry(&maps, &weight, settings.windows).filter(|_| are_f32) else {
             let identity = Optional::of(identity);
-            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
+            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings);
         };
         let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
         let maps = contiguous_maps(maps);
@@ -126,9 +127,9 @@ impl ConvolutionOps for Flex {
             shifts: floats(&shift),
             means: floats(&mean),
             variances: floats(&variance),
-            epsilon: joined.epsilon as f32,
+            epsilon: settings.epsilon as f32,
         };
-        let activation = norm.activation(identity.as_ref().map(floats), joined.rectified);
+        let activation = norm.activation(identity.as_ref().map(floats), settings.rectified);
         let mut output = parallel::zeros(geometry.results());
         forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
             activation.apply(first, part);
@@ -200,7 +201,7 @@ impl ConvolutionGradients for Flex {
     fn convolve_normalised_backward(
         context: SavedForBackward<Self>,
         upstream: FloatTensor<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
         wanted: [bool; 5],
     ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>)
     {
@@ -213,9 +214,9 @@ impl ConvolutionGradients for Flex {
             &context.variance,
         ];
         let are_f32 = are_f32(others);
-        let Some(geometry) = geometry(&context.maps, &context.weight, joined.windows).filter(|_| are_f32)
+        let Some(geometry) = geometry(&context.maps, &context.weight, settings.windows).filter(|_| are_f32)
         else {
-            return plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted);
+            return plain_convolve_normalised_backward::<Self>(context, upstream, settings, wanted);
         };
         let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
             context;
@@ -223,7 +224,7 @@ impl ConvolutionGradients for Flex {
         let [weight, convolution] = [weight, convolution].map(contiguous);
         let maps = contiguous_maps(maps);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
-        let output = (is_added && joined.rectified).then(|| contiguous(output));
+        let output = (is_added && settings.rectified).then(|| contiguous(output));
         let upstream = match &output {
             // In place of the upstream gradient, which is also the gradient of the identity.
             Some(output) => in_place(upstream, |upstream| norm::mask(upstream, floats(output))).0,
@@ -234,9 +235,9 @@ impl ConvolutionGradients for Flex {
             shifts: floats(&shift),
             means: floats(&mean),
             variances: floats(&variance),
-            epsilon: joined.epsilon as f32,
+            epsilon: settings.epsilon as f32,
         };
-        let masked = if joined.rectified && output.is_none() {
+        let masked = if settings.rectified && output.is_none() {
             Masked::from_rectified(floats(&upstream), norm.activation(None, true))
         } else {
             Masked::of(floats(&upstream))

@@ -15,13 +15,11 @@
 use std::ops::Range;
 
 use super::{LANES, Weights};
-use crate::cpu::exp::exp;
+use crate::cpu::exp::exp_or_zero;
 use crate::cpu::gemm::{add as add_product, assign, matrix};
 use crate::cpu::parallel;
 use crate::pair_terms::{Comparison, EMPTY};
 
-/// Smallest argument of the exponential; below it the result is 0 here.
-const SMALLEST: f32 = -87.0;
 /// Limits of the number of anchors of a tile: more make products faster, fewer can be divided among more threads.
 const ROWS: [usize; 2] = [64, 128];
 /// Number of parts of the anchors from which on tiles have more anchors.
@@ -308,16 +306,6 @@ fn add_grad_weights(
             grad_weights.iter_mut().zip(row).zip(weights).for_each(add);
         }
     });
-}
-
-/// `exp(x)`, limited to the range of `f32`.
-#[inline(always)]
-fn exp_or_zero(x: f32) -> f32 {
-    // `x` of a pair that does not count can be above all others. Comparisons with NaN are false, so NaN passes
-    // through.
-    let x = if x > -SMALLEST { -SMALLEST } else { x };
-    let exponential = exp(if x < SMALLEST { SMALLEST } else { x });
-    if x < SMALLEST { 0.0 } else { exponential }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Convolutions with the next steps of a block, and pools.
 //!
-//! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of a position,
-//! so both the CPU and the GPU kernels need contiguous channels; Burn gets maps `[n, channels, height, width]` as a
-//! view. A network permutes its images once; no layer copies its maps into another order. The convolutions of few
-//! channels in [`convolve_tanh_pool`](crate::convolve_tanh_pool) are faster with adjacent places: on the CPU they take images as they come, and
+//! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of a position, so both the CPU
+//! and the GPU kernels need contiguous channels; Burn gets maps `[n, channels, height, width]` as a view. A network permutes its
+//! images once; no layer copies its maps into another order. The convolutions of few channels in
+//! [`convolve_tanh_pool`](crate::convolve_tanh_pool) are faster with adjacent places: on the CPU they take images as they come, and
 //! their results are such views too.
 #![allow(clippy::type_complexity, reason = "Burn routes tuples of tensors, and no name for them")]
 
@@ -32,7 +32,7 @@ pub struct Windows {
 
 /// Settings of a convolution joined with its normalisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Joined {
+pub struct ConvNormSettings {
     /// The windows.
     pub windows: Windows,
     /// Added to variances.
@@ -133,9 +133,9 @@ pub trait ConvolutionOps: NormalisationOps {
         weight: FloatTensor<Self>,
         #[extension_type] affine: Affine<Self>,
         #[extension_type] identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined)
+        plain_convolve_normalised::<Self>(maps, weight, affine, identity, settings)
     }
 
     /// A convolution, normalised by a given mean and variance, with the identity added, rectified.
@@ -146,9 +146,9 @@ pub trait ConvolutionOps: NormalisationOps {
         #[extension_type] affine: Affine<Self>,
         #[extension_type] moments: Moments<Self>,
         #[extension_type] identity: Optional<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
-        plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined)
+        plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings)
     }
 
     /// `avg_pool2(tanh(convolution(maps, weight) + bias))`, and the `tanh`, in the form that this backend's
@@ -217,7 +217,7 @@ pub trait ConvolutionGradients: ConvolutionOps + NormalisationGradients {
     fn convolve_normalised_backward(
         #[extension_type] context: SavedForBackward<Self>,
         upstream: FloatTensor<Self>,
-        joined: Joined,
+        settings: ConvNormSettings,
         wanted: [bool; 5],
     ) -> (
         Option<FloatTensor<Self>>,
@@ -226,7 +226,7 @@ pub trait ConvolutionGradients: ConvolutionOps + NormalisationGradients {
         Option<FloatTensor<Self>>,
         Option<FloatTensor<Self>>,
     ) {
-        plain_convolve_normalised_backward::<Self>(context, upstream, joined, wanted)
+        plain_convolve_normalised_backward::<Self>(context, upstream, settings, wanted)
     }
 
     /// The requested gradients of maps, weight and bias.
@@ -315,13 +315,13 @@ pub fn convolve_normalised(
     let Norm { gain, shift, epsilon } = norm;
     let affine = Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() };
     let identity = Optional::of(identity.map(Tensor::into_dispatch));
-    let joined = Joined { windows, epsilon, rectified };
+    let settings = ConvNormSettings { windows, epsilon, rectified };
     let (output, _, mean, variance) = <Dispatch as ConvolutionOps>::convolve_normalised(
         maps.into_dispatch(),
         weight.into_dispatch(),
         affine,
         identity,
-        joined,
+        settings,
     );
     let statistics =
         Statistics { mean: Tensor::from_dispatch(mean), variance: Tensor::from_dispatch(variance) };
@@ -347,7 +347,7 @@ pub fn convolve_normalised_by(
         Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() },
         Moments { mean: mean.into_dispatch(), variance: variance.into_dispatch() },
         Optional::of(identity.map(Tensor::into_dispatch)),
-        Joined { windows, epsilon, rectified },
+        ConvNormSettings { windows, epsilon, rectified },
     );
     Tensor::from_dispatch(output)
 }

@@ -6,7 +6,8 @@ use burn::tensor::Shape;
 use burn::tensor::ops::ConvOptions;
 
 use super::{
-    Affine, ConvolutionGradients, ConvolutionOps, Joined, Moments, Optional, SavedForBackward, Windows,
+    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
+    Windows,
 };
 use crate::ops::activation::plain_tanh_backward;
 use crate::ops::normalisation::plain_normalise_by;
@@ -83,9 +84,9 @@ pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
     weight: FloatTensor<B>,
     Affine { gain, shift }: Affine<B>,
     identity: Optional<B>,
-    joined: Joined,
+    settings: ConvNormSettings,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let Joined { windows, epsilon, rectified } = joined;
+    let ConvNormSettings { windows, epsilon, rectified } = settings;
     let convolution = B::convolve(maps, weight, Optional::Nothing, windows);
     let shape = convolution.shape();
     let places = rows::<B>(convolution.clone());
@@ -106,10 +107,10 @@ pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
     affine: Affine<B>,
     moments: Moments<B>,
     identity: Optional<B>,
-    joined: Joined,
+    settings: ConvNormSettings,
 ) -> FloatTensor<B> {
-    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
-    plain_activation::<B>(convolution, affine, moments, identity, joined)
+    let convolution = B::convolve(maps, weight, Optional::Nothing, settings.windows);
+    plain_activation::<B>(convolution, affine, moments, identity, settings)
 }
 
 /// The steps after a convolution, with given statistics.
@@ -118,7 +119,7 @@ fn plain_activation<B: Backend>(
     Affine { gain, shift }: Affine<B>,
     Moments { mean, variance }: Moments<B>,
     identity: Optional<B>,
-    Joined { epsilon, rectified, .. }: Joined,
+    ConvNormSettings { epsilon, rectified, .. }: ConvNormSettings,
 ) -> FloatTensor<B> {
     let shape = convolution.shape();
     let normalised =
@@ -138,7 +139,7 @@ type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
     context: SavedForBackward<B>,
     upstream: FloatTensor<B>,
-    Joined { windows, epsilon, rectified }: Joined,
+    ConvNormSettings { windows, epsilon, rectified }: ConvNormSettings,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
     let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =

@@ -36,7 +36,7 @@ use crate::algorithm::passes::halves;
 use crate::error::{Error, Result};
 use crate::nn::{Flow, Model, Moments, Segment, Step};
 use crate::peers::Peers;
-use crate::stage::Stage;
+use crate::step_stage::StepStage;
 
 /// The forward passes of a batch, without a graph, and the networks that computed them.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(super) struct ChunkOutputs {
 }
 
 /// Segments of an encoder and of its head on every device.
-struct Networks<'m> {
+struct ModelSegments<'m> {
     segments: Vec<Vec<Segment<'m>>>,
     /// Number of segments of the encoder.
     of_encoder: usize,
@@ -75,10 +75,10 @@ struct Networks<'m> {
 /// # Errors
 /// The encoder has no division into steps.
 pub(super) fn check(model: &Model) -> Result<()> {
-    Networks::of(std::slice::from_ref(model)).map(drop)
+    ModelSegments::of(std::slice::from_ref(model)).map(drop)
 }
 
-impl<'m> Networks<'m> {
+impl<'m> ModelSegments<'m> {
     fn of(models: &'m [Model]) -> Result<Self> {
         let refused = || {
             let expected = "expected `chunk`: the layers of this encoder are not divided into steps";
@@ -128,11 +128,11 @@ impl WholeBatch {
         (chunks, are_apart): (Vec<Views>, bool),
         peers: Arc<dyn Peers>,
     ) -> Result<(Self, ChunkOutputs)> {
-        let _span = Stage::Forward.enter();
+        let _span = StepStage::Forward.enter();
         let (models, devices): (Vec<Model>, Vec<Device>) = copies.into_iter().unzip();
         let (passes, outputs) = {
-            let networks = Networks::of(&models)?;
-            forward_passes(&networks, (chunks, are_apart), &devices, peers.as_ref())?
+            let model_segments = ModelSegments::of(&models)?;
+            forward_passes(&model_segments, (chunks, are_apart), &devices, peers.as_ref())?
         };
         Ok((Self { models, passes, peers }, outputs))
     }
@@ -142,9 +142,9 @@ impl WholeBatch {
     /// # Errors
     /// As [`forward`](Self::forward).
     pub(super) fn gradients(self, of_views: &[Option<Tensor<2>>; 2]) -> Result<Vec<GradientsParams>> {
-        let _span = Stage::Backward.enter();
+        let _span = StepStage::Backward.enter();
         let Self { models, passes, peers } = self;
-        let networks = Networks::of(&models)?;
+        let model_segments = ModelSegments::of(&models)?;
         let mut grad_copies: Vec<CopyGradients> = models.iter().map(CopyGradients::new).collect();
         let is_apart = passes.len() > 1;
         let zeros = of_views.iter().flatten().next().map(Tensor::zeros_like);
@@ -161,7 +161,7 @@ impl WholeBatch {
                 Flow::from_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
-            pass.backward(&networks, &mut grad_copies, ends.unwrap_or_default(), peers.as_ref())?;
+            pass.backward(&model_segments, &mut grad_copies, ends.unwrap_or_default(), peers.as_ref())?;
         }
         Ok(grad_copies.into_iter().map(|mut copy| copy.accumulator.grads()).collect())
     }
@@ -169,7 +169,7 @@ impl WholeBatch {
 
 /// The passes of the chunks, distributed over the devices in turn, and their outputs: one pass of both views, or one for each view.
 fn forward_passes(
-    networks: &Networks,
+    model_segments: &ModelSegments,
     (chunks, are_apart): (Vec<Views>, bool),
     devices: &[Device],
     peers: &dyn Peers,
@@ -184,8 +184,8 @@ fn forward_passes(
     };
     let (mut passes, mut embeddings, mut projections) = (Vec::new(), Vec::new(), Vec::new());
     for batch in batches {
-        let (pass, ends) = Pass::of(networks, batch, peers)?;
-        embeddings.push(pass.starts.get(networks.of_encoder).cloned().unwrap_or_default());
+        let (pass, ends) = Pass::of(model_segments, batch, peers)?;
+        embeddings.push(pass.starts.get(model_segments.of_encoder).cloned().unwrap_or_default());
         projections.push(ends);
         passes.push(pass);
     }
@@ -206,14 +206,18 @@ impl<'m> CopyGradients<'m> {
 
 impl Pass {
     /// The passes of chunks, with their outputs.
-    fn of(networks: &Networks, mut flows: Vec<Flow>, peers: &dyn Peers) -> Result<(Self, Vec<Flow>)> {
+    fn of(
+        model_segments: &ModelSegments,
+        mut flows: Vec<Flow>,
+        peers: &dyn Peers,
+    ) -> Result<(Self, Vec<Flow>)> {
         let (mut starts, mut moments) = (Vec::new(), Vec::new());
-        for (segment, steps) in networks.lengths().into_iter().enumerate() {
+        for (segment, steps) in model_segments.lengths().into_iter().enumerate() {
             starts.push(flows.clone());
             let mut of_segment = Vec::new();
             for at in (0..steps).map(|step| (segment, step)) {
-                let of_step = moments_of(networks.step(0, at), &flows, peers)?;
-                flows = networks.forward(flows, at, &of_step.moments);
+                let of_step = moments_of(model_segments.step(0, at), &flows, peers)?;
+                flows = model_segments.forward(flows, at, &of_step.moments);
                 of_segment.push(of_step);
             }
             moments.push(of_segment);
@@ -224,7 +228,7 @@ impl Pass {
     /// Adds the gradients of the parameters that follow from those of the outputs, and frees the stored activations as it goes.
     fn backward(
         self,
-        networks: &Networks,
+        model_segments: &ModelSegments,
         grad_copies: &mut [CopyGradients],
         mut upstream: Vec<Flow>,
         peers: &dyn Peers,
@@ -234,11 +238,12 @@ impl Pass {
             let mut inputs = vec![start];
             for (step, of_step) in moments.iter().enumerate().take(moments.len().saturating_sub(1)) {
                 let flows = inputs.last().cloned().unwrap_or_default();
-                inputs.push(networks.forward(flows, (segment, step), &of_step.moments));
+                inputs.push(model_segments.forward(flows, (segment, step), &of_step.moments));
             }
             for ((step, of_step), flows) in moments.iter().enumerate().zip(inputs).rev() {
                 let grad_outputs = Upstream { grad_outputs: upstream, peers };
-                upstream = pull_back(networks, (segment, step), (flows, of_step), grad_outputs, grad_copies)?;
+                upstream =
+                    pull_back(model_segments, (segment, step), (flows, of_step), grad_outputs, grad_copies)?;
             }
         }
         Ok(())
@@ -254,7 +259,7 @@ struct Upstream<'p> {
 /// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `grad_copies`. The
 /// inputs of the first step are images, which have no gradient.
 fn pull_back(
-    networks: &Networks,
+    model_segments: &ModelSegments,
     at: (usize, usize),
     (flows, BatchMoments { moments, counts }): (Vec<Flow>, &BatchMoments),
     Upstream { grad_outputs, peers }: Upstream,
@@ -268,7 +273,7 @@ fn pull_back(
         let variables = on_device(moments, &flow.maps.device()).map(|of_norm| {
             of_norm.map(|of_norm| map_statistics(of_norm, |numbers| numbers.autodiff().require_grad()))
         });
-        let outputs = networks.step(chunk, at).forward(inputs.clone(), &variables);
+        let outputs = model_segments.step(chunk, at).forward(inputs.clone(), &variables);
         let product = |output: Tensor<4>, gradient: Tensor<4>| (output * gradient.autodiff()).sum();
         let mut loss = product(outputs.maps, upstream.maps);
         if let (Some(output), Some(gradient)) = (outputs.branch, upstream.branch) {
@@ -330,7 +335,7 @@ mod tests {
 
     use super::*;
     use crate::algorithm::testing::rng;
-    use crate::algorithm::{Networks as Settings, passes};
+    use crate::algorithm::{ModelConfig, passes};
     use crate::nn::checkpoint::flattened;
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::nn::resnet::Stem;
@@ -361,8 +366,8 @@ mod tests {
 
     fn model(encoder: &EncoderConfig, head: HeadKind) -> Model {
         let head = HeadConfig { kind: head, hidden: Some(7), output: 5 };
-        let settings = Settings { encoder: encoder.clone(), head, ..Settings::default() };
-        settings.init(&Device::flex(), &mut rng(1)).unwrap().map(&mut InDouble)
+        let network = ModelConfig { encoder: encoder.clone(), head, ..ModelConfig::default() };
+        network.init(&Device::flex(), &mut rng(1)).unwrap().map(&mut InDouble)
     }
 
     fn images(samples: usize, side: usize, seed: u64) -> Tensor<4> {

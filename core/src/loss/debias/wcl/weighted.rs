@@ -41,7 +41,7 @@ use crate::loss::pairwise::{
     LogSumExp, PairWeights, PairwiseLoss, Positives, Reductions, Weight, log_add, other_view,
 };
 use crate::loss::spec::{
-    BIASED_A, BIASED_B, Described, Family, Form, Networks, Parameter, Range, Spec, VIEW_A, VIEW_B,
+    BIASED_A, BIASED_B, Described, Family, Form, InputNetworks, Parameter, Range, Spec, VIEW_A, VIEW_B,
 };
 use crate::loss::views::TwoViews;
 
@@ -120,6 +120,23 @@ impl WclWeightedDcl {
     }
 }
 
+/// The cosines and the weights in the formulas of both forms.
+macro_rules! weights_formula {
+    () => {
+        "s_ij = cos(x_i, x_j) / temperature\n\
+         paper      w_ij = 1 + D_ij / (D_ij + B_ij)\n\
+         released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)"
+    };
+}
+
+/// The meaning of their symbols, from the negatives on.
+macro_rules! negatives_symbols {
+    () => {
+        "rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the \
+         largest, or q_ij, p_ij their exp s_ij over the length of its row"
+    };
+}
+
 impl Described for WclWeightedDcl {
     const SPEC: Spec = Spec {
         name: "wcl-weighted-dcl",
@@ -127,14 +144,14 @@ impl Described for WclWeightedDcl {
         family: Family::Difficulty,
         summary: "two views and a biased network; corrected as DCL",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
-            N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )\n\
-            s_ij = cos(x_i, x_j) / temperature\n\
-            paper      w_ij = 1 + D_ij / (D_ij + B_ij)\n\
-            released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)",
-        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the largest, or q_ij, p_ij their exp s_ij over the length of its row",
+        formula: concat!(
+            "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
+             N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )\n",
+            weights_formula!(),
+        ),
+        symbols: concat!("i' the other view of i, j the N = 2b - 2 ", negatives_symbols!()),
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["difficulty"],
         variants: &[
             Form::new("released", "weights of similarities"),
@@ -168,13 +185,17 @@ impl Described for WclWeightedInfoNce {
         family: Family::Difficulty,
         summary: "two views and a biased network; hard negatives weigh more",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
-            s_ij = cos(x_i, x_j) / temperature\n\
-            paper      w_ij = 1 + D_ij / (D_ij + B_ij)\n\
-            released   w_ij = 1 + q_ij / (q_ij + p_ij + 1e-6)",
-        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the largest, or q_ij, p_ij their exp s_ij over the length of its row; without `correction`, which changes the sum as in dcl or hcl",
+        formula: concat!(
+            "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n",
+            weights_formula!(),
+        ),
+        symbols: concat!(
+            "i' the other view of i, j the ",
+            negatives_symbols!(),
+            "; without `correction`, which changes the sum as in dcl or hcl",
+        ),
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
-        networks: Networks::Biased,
+        networks: InputNetworks::Biased,
         methods: &["difficulty"],
         variants: &[
             Form::new("paper", "weights of distances"),

@@ -11,7 +11,8 @@ use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::super::memory::lanes;
 use crate::cube::pairs::{
-    COLUMNS, ROWS, Rule, UNITS, by_columns, by_rows, grad_weights, inner_products, log_sums,
+    AnchorTileLaunch, COLUMNS, PairRuleLaunch, ProductTileLaunch, ROWS, Rule, TermLaunch, UNITS, by_columns,
+    by_rows, grad_weights, inner_products, log_sums,
 };
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
 use crate::{Comparison, PairWeights};
@@ -59,8 +60,15 @@ impl<'l> Launches<'l> {
                 let shape = [left.shape()[0], *samples];
                 let out = launches.empty(shape);
                 for first in (0..shape[0]).step_by((*samples).max(1)) {
-                    let firsts = [first, first, first];
-                    inner(&left, &right, &out, 1.0, firsts, [*samples, *samples]);
+                    let tile = ProductTileLaunch {
+                        scale: 1.0,
+                        a_first: first,
+                        b_first: first,
+                        out_first: first,
+                        rows: *samples,
+                        columns: *samples,
+                    };
+                    inner(&left, &right, &out, tile);
                 }
                 launches.matrix = Some((out, shape));
             }
@@ -97,8 +105,15 @@ impl<'l> Launches<'l> {
     fn logits(&self, first: usize, rows: usize) -> CubeTensor {
         let [_, m, _] = self.shape();
         let out = self.empty([rows, m]);
-        let firsts = [first, 0, 0];
-        inner(&self.anchors, &self.candidates, &out, self.comparison.scale as f32, firsts, [rows, m]);
+        let tile = ProductTileLaunch {
+            scale: self.comparison.scale as f32,
+            a_first: first,
+            b_first: 0,
+            out_first: 0,
+            rows,
+            columns: m,
+        };
+        inner(&self.anchors, &self.candidates, &out, tile);
         out
     }
 
@@ -111,8 +126,7 @@ impl<'l> Launches<'l> {
             let rows = self.round().min(n - first);
             let logits = self.logits(first, rows);
             for (at, term) in self.comparison.terms.iter().enumerate() {
-                let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
-                    self.counted(term, &logits);
+                let (pairs, matrix, keys) = self.counted(term, &logits);
                 // SAFETY: a cube has one row of logits and its result; a unit reads that row, and weights modulo
                 // their size.
                 #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
@@ -125,17 +139,9 @@ impl<'l> Launches<'l> {
                         matrix.into_tensor_arg(),
                         keys.into_tensor_arg(),
                         sums.clone().into_tensor_arg(),
-                        term.power as f32,
-                        sign,
-                        threshold,
-                        modulus,
-                        of_rows,
-                        columns,
-                        first,
-                        m,
-                        at,
-                        terms,
-                        rule,
+                        pairs,
+                        TermLaunch { power: term.power as f32, at, terms },
+                        AnchorTileLaunch { first, anchors: rows, candidates: m },
                     );
                 }
             }
@@ -190,8 +196,7 @@ impl<'l> Launches<'l> {
         let moving = self.comparison.terms.iter().enumerate();
         let moving = moving.filter(|(at, term)| has_power(term) || none && *at == 0);
         for (k, (at, term)) in moving.enumerate() {
-            let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
-                self.counted(term, logits);
+            let (pairs, matrix, keys) = self.counted(term, logits);
             // SAFETY: units outside of the logits return at once; weights are read modulo their size.
             #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
             unsafe {
@@ -206,18 +211,9 @@ impl<'l> Launches<'l> {
                     gradient.clone().into_tensor_arg(),
                     out.clone().into_tensor_arg(),
                     (term.power * self.comparison.scale) as f32,
-                    term.power as f32,
-                    sign,
-                    threshold,
-                    modulus,
-                    of_rows,
-                    columns,
-                    first,
-                    rows,
-                    m,
-                    at,
-                    terms,
-                    rule,
+                    pairs,
+                    TermLaunch { power: term.power as f32, at, terms },
+                    AnchorTileLaunch { first, anchors: rows, candidates: m },
                     is_within,
                     k > 0,
                 );
@@ -297,8 +293,9 @@ impl<'l> Launches<'l> {
         }
     }
 
-    /// A term as an argument of the kernels; `unread` is a placeholder for tensors that they do not read.
-    fn counted(&self, term: &LogSumExp, unread: &CubeTensor) -> Counted {
+    /// The pairs of a term as arguments of the kernels: their rule, the weight matrix and the keys. `unread` is a placeholder for
+    /// tensors that the kernels do not read.
+    fn counted(&self, term: &LogSumExp, unread: &CubeTensor) -> (PairRuleLaunch, CubeTensor, CubeTensor) {
         let bound = term.weight.bound().zip(self.matrix.as_ref());
         let keys = self.keys.as_ref().filter(|_| matches!(term.pairs, Pairs::SameLabel | Pairs::OtherLabel));
         let rule = Rule {
@@ -314,28 +311,18 @@ impl<'l> Launches<'l> {
         };
         let (sign, threshold) = bound.map_or((1.0, 0.0), |(bound, _)| bound);
         let [rows, columns] = bound.map_or([1, 1], |(_, (_, shape))| *shape);
-        Counted {
-            rule,
+        let pairs = PairRuleLaunch {
             sign: sign as f32,
             threshold: threshold as f32,
             modulus: keys.map_or(period, |(_, count)| *count),
-            matrix: bound.map_or(unread, |(_, (matrix, _))| matrix).clone(),
             rows,
             columns,
-            keys: keys.map_or(unread, |(keys, _)| keys).clone(),
-        }
+            rule,
+        };
+        let matrix = bound.map_or(unread, |(_, (matrix, _))| matrix).clone();
+        let keys = keys.map_or(unread, |(keys, _)| keys).clone();
+        (pairs, matrix, keys)
     }
-}
-
-struct Counted {
-    rule: Rule,
-    sign: f32,
-    threshold: f32,
-    modulus: usize,
-    matrix: CubeTensor,
-    rows: usize,
-    columns: usize,
-    keys: CubeTensor,
 }
 
 /// Workgroups of 16 units across and 4 along, for so many units.
@@ -344,14 +331,7 @@ fn grid(across: usize, along: usize) -> CubeCount {
 }
 
 /// Launches [`inner_products`] of rows of `a` and `b`.
-fn inner(
-    a: &CubeTensor,
-    b: &CubeTensor,
-    out: &CubeTensor,
-    scale: f32,
-    [a_first, b_first, out_first]: [usize; 3],
-    [rows, columns]: [usize; 2],
-) {
+fn inner(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor, tile: ProductTileLaunch) {
     let [_, width] = a.shape().dims();
     let lanes = lanes(width);
     // SAFETY: units outside of the results return at once, and rows past the last are read as the first of their
@@ -360,18 +340,13 @@ fn inner(
     unsafe {
         inner_products::launch_unchecked(
             &a.client,
-            grid(columns.div_ceil(COLUMNS), rows.div_ceil(ROWS)),
+            grid(tile.columns.div_ceil(COLUMNS), tile.rows.div_ceil(ROWS)),
             CubeDim::new_2d(16, 4),
             lanes,
             a.clone().into_tensor_arg(),
             b.clone().into_tensor_arg(),
             out.clone().into_tensor_arg(),
-            scale,
-            a_first,
-            b_first,
-            out_first,
-            rows,
-            columns,
+            tile,
             width / lanes,
         );
     }

@@ -7,7 +7,7 @@ use tracing::trace_span;
 /// A stage of a training step. A stage may contain others: [`Data`](Self::Data) contains [`Views`](Self::Views) and
 /// [`Waiting`](Self::Waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum StepStage {
     /// Images and conditions of the batch.
     Data,
     /// Augmentation and normalisation.
@@ -25,7 +25,7 @@ pub enum Stage {
     Waiting,
 }
 
-impl Stage {
+impl StepStage {
     /// All stages, in the order of a step; waiting, which may be part of any, is the last.
     pub const ALL: [Self; 7] =
         [Self::Data, Self::Views, Self::Forward, Self::Loss, Self::Backward, Self::Update, Self::Waiting];
@@ -47,13 +47,13 @@ impl Stage {
     pub fn enter(self) -> EnteredSpan {
         // The name of a span is a constant of its call site.
         let span = match self {
-            Self::Data => trace_span!(Stage::Data.name()),
-            Self::Views => trace_span!(Stage::Views.name()),
-            Self::Forward => trace_span!(Stage::Forward.name()),
-            Self::Loss => trace_span!(Stage::Loss.name()),
-            Self::Backward => trace_span!(Stage::Backward.name()),
-            Self::Update => trace_span!(Stage::Update.name()),
-            Self::Waiting => trace_span!(Stage::Waiting.name()),
+            Self::Data => trace_span!(StepStage::Data.name()),
+            Self::Views => trace_span!(StepStage::Views.name()),
+            Self::Forward => trace_span!(StepStage::Forward.name()),
+            Self::Loss => trace_span!(StepStage::Loss.name()),
+            Self::Backward => trace_span!(StepStage::Backward.name()),
+            Self::Update => trace_span!(StepStage::Update.name()),
+            Self::Waiting => trace_span!(StepStage::Waiting.name()),
         };
         span.entered()
     }
