@@ -1,4 +1,4 @@
-//! The objectives with a released form in PyTorch.
+//! Objectives with a released form in PyTorch.
 
 /// One objective with its settings and inputs.
 pub(crate) struct Case {
@@ -58,6 +58,12 @@ pub(crate) const CASES: &[Case] = &[
     case("contex", "contex", r#"{"temperature": 0.5}"#, LABELLED),
     case("contex-p", "contex-p", r#"{"temperature": 0.5}"#, LABELLED),
     case("biascon", "biascon", r#"{"temperature": 0.5}"#, BIASED),
+    case(
+        "biascon-total",
+        "biascon-total",
+        r#"{"temperature": 0.5}"#,
+        "view_a view_b labels#10 bias#7 logits=10 ce_labels#10",
+    ),
     case("softcon", "softcon", r#"{"temperature": 0.5}"#, "view_a view_b labels#10 bias_features@128"),
     case("wcl-triplet", "wcl-triplet", "{}", "view_a_biased view_b_biased"),
     case("wcl-weighted-dcl", "wcl-weighted-dcl", "{}", "view_a view_b view_a_biased view_b_biased"),

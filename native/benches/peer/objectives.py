@@ -201,6 +201,10 @@ def biascon(batch):
     return weighted_positives(batch, mask.float().repeat(2, 2))
 
 
+def biascon_total(batch):
+    return 0.01 * F.cross_entropy(batch["logits"], batch["ce_labels"]) + biascon(batch)
+
+
 def softcon(batch):
     labels, features = batch["labels"], F.normalize(batch["bias_features"].detach())
     mask = (labels[:, None] == labels[None, :]).float() * (1 - features @ features.T)
@@ -346,6 +350,7 @@ CASES = {
     "contex": contex_mixed(False),
     "contex-p": contex_mixed(True),
     "biascon": biascon,
+    "biascon-total": biascon_total,
     "softcon": softcon,
     "wcl-triplet": wcl_triplet,
     "wcl-weighted-dcl": wcl_weighted_dcl,

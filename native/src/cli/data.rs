@@ -62,8 +62,9 @@ pub(crate) struct DataFetch {
   simile data check digits
   simile data check colour-mnist --data ./mnist --json
 
-Says the type, the range and the missing values of every attribute, how closely it is tied to the class, and which of
-your own pictures are broken, blank or equal.")]
+Says the type, the range and the missing values of every attribute, and how closely it is tied to
+the class. Of your own pictures it says which are broken, blank or equal, and which attributes have
+a leak that a run could not measure.")]
 pub(crate) struct DataCheck {
     /// The data set's name (`simile data list`), a recipe's, or a folder of your own pictures
     pub(crate) name: String,

@@ -212,15 +212,15 @@ inputs as given. Of several files, each answer is one line that names its file a
 parameter that is not known, or a value out of range, is an error, exit code 2. A result that is not a finite number is \
 one too, exit code 1, which names the input furthest from 1.",
     after_help = "Examples:
-  simile loss case.json
-  simile loss cases/*.json                     one line each
-  simile loss case.json --device wgpu --precision f32
-  simile loss case.json --tile 64              64 anchors at a time
+  simile loss request.json
+  simile loss requests/*.json                  one line each
+  simile loss request.json --device wgpu --precision f32
+  simile loss request.json --tile 64           64 anchors at a time
   simile loss --describe fair-cclk             its formula, inputs, parameters and forms"
 )]
 pub(crate) struct Loss {
     /// Files that name an `objective`, its `params` and its `inputs`; `-` reads standard input
-    #[arg(value_name = "CASE.json", required_unless_present = "describe")]
+    #[arg(value_name = "REQUEST.json", required_unless_present = "describe")]
     pub(crate) cases: Vec<PathBuf>,
     /// Print formula, inputs, parameters and forms of an objective instead
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "cases")]

@@ -48,7 +48,7 @@ pub(crate) struct Runs {
   simile reproduce cclk-table3 --data ./mnist --seeds 3 --task 7        one of them
   simile reproduce cclk-table3 --data ./mnist --seeds 3                 collects them then
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted
+Each run has a folder of its own; a finished run is not repeated, and an interrupted one
 resumes. A run that another process works on is left to it. After --task the command without it
 starts no run: it collects those that have finished, names the missing ones, and fails if there
 are any (--jobs N runs them here). The comparison is written as table.md, table.csv, table.json
@@ -86,7 +86,7 @@ pub(crate) struct Reproduce {
   simile sweep ... --list                      the runs, for a cluster
   simile sweep ... --task 7                    one of them; the command without --task collects them
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted
+Each run has a folder of its own; a finished run is not repeated, and an interrupted one
 resumes. A run that another process works on is left to it. After --task the command without it
 starts no run: it collects those that have finished, names the missing ones, and fails if there
 are any (--jobs N runs them here). Points are compared on held-out training images alone. Those

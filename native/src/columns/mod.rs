@@ -116,7 +116,7 @@ impl Column {
     }
 
     /// A sentence on numbers that may name categories: a probe of an order that they do not have finds little of them.
-    fn doubt(&self) -> Option<String> {
+    pub(crate) fn doubt(&self) -> Option<String> {
         let Kind::Numbers { codes: Some(codes), .. } = self.kind else { return None };
         Some(format!(
             "`{name}` is read as a quantity: it has {codes} different whole numbers, more than {MOST_CODES}; if they name categories, write \

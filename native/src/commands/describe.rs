@@ -66,7 +66,7 @@ fn parameters(spec: &Spec) -> impl std::fmt::Display {
     rows
 }
 
-/// The default as a case file writes it, and the meaning of `null`.
+/// The default as a request file writes it, and the meaning of `null`.
 fn default(parameter: &Parameter) -> String {
     let value = match parameter.default.to_value() {
         Value::String(name) => name,

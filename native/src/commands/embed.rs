@@ -13,6 +13,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
 use super::model_data;
+use super::named_data::check_folder_of_drawn;
 use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
@@ -196,6 +197,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     };
     let instead = "name images, or a list of them with --list";
     let recipe = model_data::recipe(model, &checkpoint.metadata, instead)?;
+    check_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
     let folder = model_data::folder(model, arguments.data.as_deref())?;
     let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
     let normalisation = model::normalisation(checkpoint);

@@ -13,7 +13,7 @@ use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
 use super::model_data;
-use super::named_data::{NamedData, section};
+use super::named_data::{NamedData, check_folder_of_drawn, section};
 use crate::cli::Evaluate;
 use crate::config::explain::suggestion;
 use crate::config::measured::MeasuredObjective;
@@ -22,7 +22,7 @@ use crate::console::{Console, line, table};
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
-    LabelledFeatures, Measured, base_rates, in_words, measure, neighbours,
+    LabelledFeatures, ProbeResults, base_rates, in_words, measure, neighbours,
 };
 use crate::experiment::preflight::{Words, check_classes, class_warning, leak_warnings};
 use crate::experiment::prepare::images::PreparedImages;
@@ -97,7 +97,7 @@ struct Probed<'a> {
 impl Probed<'_> {
     fn words(&self) -> Words<'_> {
         let (split, _) = self.evaluation_split.split_once(" (").unwrap_or((self.evaluation_split, ""));
-        Words { things: self.things, evaluation_split: split, key: "--condition" }
+        Words { things: self.things, evaluation_split: split, key: Some("--condition") }
     }
 
     /// Refuses training rows of one class, and warns of leaks that cannot be measured on these training and test rows, or that look
@@ -127,7 +127,7 @@ impl Probed<'_> {
             train.dataset.len(),
             test.dataset.len()
         );
-        let Measured { metrics, probes, .. } = measure(section, probe, train, test)?;
+        let ProbeResults { metrics, probes, .. } = measure(section, probe, train, test)?;
         let (probe, condition) = (name(probe), section.condition.clone());
         Ok(Answer { model, probe, protocol, metrics, probes, base_rates, condition })
     }
@@ -232,11 +232,13 @@ fn evaluation_inputs(
         None => {
             let instead = "name a data set or a recipe with --on";
             let recipe = model_data::recipe(model, metadata, instead)?;
+            check_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
             let splits = model_data::splits(model, &recipe, folder, device)?;
             (splits, recipe.probe, true, recipe.data.evaluation_split(), recipe.augment)
         }
         Some(name) => {
             let NamedData { data, probe, augmentation, .. } = section(name)?;
+            check_folder_of_drawn(&data, folder)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::Device;
 use serde::Serialize;
 use simile_core::nn::EncoderConfig;
-use simile_core::nn::checkpoint::{CheckpointError, Imported, Metadata, Weights};
+use simile_core::nn::checkpoint::{CheckpointError, ImportedEncoder, Metadata, Weights};
 
 use crate::cli::Import;
 use crate::console::Console;
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
         return Err(usage(format_args!("--out {out} is the file that is imported; name another")));
     }
     let weights = weights(source, &arguments.leave_out)?;
-    let Imported { checkpoint, prefix, unused, resampled } = weights
+    let ImportedEncoder { checkpoint, prefix, unused, resampled } = weights
         .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
         .map_err(|error| explained(error, source, &encoder))?;
     folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;

@@ -27,6 +27,8 @@ const MEASURED: &str = "probe.objectives";
 const OF_MEASURED: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
 /// The type of a key whose values are of several.
 const ANY: &str = "any";
+/// That of one with a number in place of true.
+const SWITCH_OR_COUNT: &str = "boolean or integer";
 /// Most names for a key that are listed; data sets and objectives have more, and pages of their own.
 const NAMED: usize = 16;
 /// Most values of a key that are listed.
@@ -44,7 +46,7 @@ struct Key {
     names: Vec<String>,
     /// Its values in the recipes that ship, defaults included; none where no recipe sets it and it has no default.
     examples: Vec<Value>,
-    /// What it does, in a sentence.
+    /// Its meaning, in a sentence.
     meaning: String,
 }
 
@@ -211,6 +213,9 @@ fn type_of_values(values: &[Value]) -> &'static str {
     let all = |is: fn(&Value) -> bool| values.iter().all(is);
     match () {
         () if all(Value::is_boolean) => "boolean",
+        () if all(|value| value.is_boolean() || value.is_u64()) && values.iter().any(Value::is_boolean) => {
+            SWITCH_OR_COUNT
+        }
         () if all(|value| value.is_u64() || value.is_i64()) => "integer",
         () if all(Value::is_number) => "number",
         () if all(Value::is_string) => "string",
@@ -228,8 +233,12 @@ fn schema(keys: &[Key], meanings: &Meanings) -> Result<Value> {
     }
     for key in keys.iter().filter(|key| ![VARIANTS, MEASURED].contains(&key.key.as_str())) {
         let mut of_key = Map::new();
-        if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
-            of_key.insert("type".into(), kind.into());
+        match key.kind {
+            kind @ ("boolean" | "integer" | "number" | "string" | "array") => {
+                of_key.insert("type".into(), kind.into());
+            }
+            SWITCH_OR_COUNT => drop(of_key.insert("type".into(), json!(["boolean", "integer"]))),
+            _ => {}
         }
         of_key.insert("description".into(), key.meaning.clone().into());
         // No `enum`: the reader also takes former names.
@@ -334,6 +343,16 @@ mod tests {
         assert!(unknown.is_empty(), "no key or section is called so: {unknown:?}");
         let twice: Vec<&str> = meanings.keys().filter(|key| of_described(key).is_some()).collect();
         assert!(twice.is_empty(), "methods and objectives describe their settings: {twice:?}");
+    }
+
+    #[test]
+    fn a_key_that_is_true_or_a_number_has_both_types() {
+        let keys = keys().unwrap();
+        let kind = |name: &str| keys.iter().find(|key| key.key == name).unwrap().kind;
+        assert_eq!((kind("data.centre_crop"), kind("data.side")), (SWITCH_OR_COUNT, "integer"));
+        let schema = schema(&keys, &Meanings::read().unwrap()).unwrap();
+        let types = &schema["properties"]["data"]["properties"]["centre_crop"]["type"];
+        assert_eq!(*types, json!(["boolean", "integer"]));
     }
 
     #[test]

@@ -78,7 +78,8 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
         }
     }
     stdout.flush()?;
-    ensure!(failed == 0, "{failed} of {} cases have no answer, for the reasons above", arguments.cases.len());
+    let all = arguments.cases.len();
+    ensure!(failed == 0, "{failed} of {all} requests have no answer, for the reasons above");
     Ok(())
 }
 

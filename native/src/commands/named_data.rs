@@ -60,6 +60,22 @@ pub(super) fn section(name: &str) -> Result<NamedData> {
     })
 }
 
+/// Checks that a folder which is named for data that are drawn is there. They are drawn without it, so that a mistyped one would go
+/// unsaid.
+///
+/// # Errors
+/// A usage error otherwise.
+pub(super) fn check_folder_of_drawn(data: &DataSection, folder: Option<&Path>) -> Result<()> {
+    match folder.filter(|folder| data.dataset.is_drawn() && !folder.exists()) {
+        Some(absent) => Err(usage(format_args!(
+            "--data names {}, which is not there; `{}` is drawn and needs no folder, leave it out",
+            absent.display(),
+            data.dataset.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// True for a name that only a file can have.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|ending| ending == "toml")

@@ -31,7 +31,7 @@ enum Entry {
         /// The cost of the whole run.
         cost: String,
         #[serde(flatten)]
-        trained: Trained,
+        contents: RecipeContents,
     },
     /// A table, by `simile reproduce`.
     Table(Published),
@@ -61,12 +61,12 @@ struct ListedRow {
     /// The reason why it cannot be run yet, if there is one.
     missing: Option<String>,
     #[serde(flatten)]
-    trained: Option<Trained>,
+    contents: Option<RecipeContents>,
 }
 
 /// The objectives and the data of a recipe.
 #[derive(Serialize)]
-struct Trained {
+struct RecipeContents {
     dataset: String,
     /// Names of the objectives, one for each variant.
     objectives: Vec<String>,
@@ -132,11 +132,11 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
         let mut tables = table(["Table or figure", "What it shows", "Published budget", "Data"]);
         for row in &listed {
             match row {
-                Entry::Recipe { name, title, trained, .. } => recipes.add_row([
+                Entry::Recipe { name, title, contents, .. } => recipes.add_row([
                     (*name).to_owned(),
                     (*title).to_owned(),
-                    trained.objectives.join(", "),
-                    trained.data.of(&trained.dataset),
+                    contents.objectives.join(", "),
+                    contents.data.of(&contents.dataset),
                 ]),
                 Entry::Table(published) | Entry::Figure(published) => tables.add_row(published.cells()),
             };
@@ -160,7 +160,7 @@ fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Entry> {
         title: shipped.title(),
         header,
         cost: shipped.says("Time"),
-        trained: search.trained(&recipe),
+        contents: search.contents(&recipe),
     })
 }
 
@@ -168,18 +168,18 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Entry> {
     let table = shipped.read()?;
     let mut listed = |row: &Row| -> Result<ListedRow> {
         let missing = table.missing(row).map(str::to_owned);
-        let trained = match missing {
-            None => Some(search.trained(&table.recipe_of(row, Scale::Full, 0)?)),
+        let contents = match missing {
+            None => Some(search.contents(&table.recipe_of(row, Scale::Full, 0)?)),
             Some(_) => None,
         };
-        Ok(ListedRow { name: row.name.clone(), missing, trained })
+        Ok(ListedRow { name: row.name.clone(), missing, contents })
     };
     let rows = table.row.iter().map(&mut listed).collect::<Result<Vec<ListedRow>>>()?;
     let reasons: Vec<&String> = rows.iter().filter_map(|row| row.missing.as_ref()).collect();
     let missing =
         (reasons.len() == rows.len()).then(|| reasons.first().map(|&reason| reason.clone())).flatten();
-    let trained = rows.iter().filter_map(|row| row.trained.as_ref());
-    let datasets: BTreeSet<String> = trained.map(|trained| trained.dataset.clone()).collect();
+    let contents = rows.iter().filter_map(|row| row.contents.as_ref());
+    let datasets: BTreeSet<String> = contents.map(|contents| contents.dataset.clone()).collect();
     let figure = table.figure.is_some();
     let published = Published {
         name: shipped.name,
@@ -195,7 +195,7 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Entry> {
 }
 
 impl Search<'_> {
-    fn trained(&mut self, recipe: &Recipe) -> Trained {
+    fn contents(&mut self, recipe: &Recipe) -> RecipeContents {
         let DataFiles { missing, is_part } = self.data(&recipe.data);
         let data = match missing {
             _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
@@ -205,7 +205,7 @@ impl Search<'_> {
             Some(_) => Presence::Absent,
         };
         let lacks = missing.filter(|_| data == Presence::Absent);
-        Trained {
+        RecipeContents {
             dataset: recipe.data.dataset.name().to_owned(),
             objectives: recipe.variants().into_iter().map(|variant| variant.objective.name).collect(),
             data,
@@ -250,9 +250,9 @@ impl Published {
                 format!("{}; {missing_rows} of {} rows are missing", self.cost, self.rows.len())
             }
         };
-        let rows = || self.rows.iter().filter_map(|row| row.trained.as_ref());
+        let rows = || self.rows.iter().filter_map(|row| row.contents.as_ref());
         let mut data: Vec<String> = Vec::new();
-        for cell in rows().map(|trained| trained.data.of(&trained.dataset)) {
+        for cell in rows().map(|contents| contents.data.of(&contents.dataset)) {
             if !data.contains(&cell) {
                 data.push(cell);
             }

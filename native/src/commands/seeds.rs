@@ -16,10 +16,10 @@ use crate::experiment::run_outcome::{RunOutcome, run_or_resume};
 use crate::interrupt;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::over_runs;
+use crate::metrics::over_runs::over_runs;
 use crate::report::{RunRecord, page, smoke};
 use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
-use crate::run_folder::record::RunResult;
+use crate::run_folder::record::{RunResult, devices_of_all};
 
 #[derive(Serialize)]
 struct Answer {
@@ -145,7 +145,7 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     format!(
         "{verdict}{table}\nmean ± standard deviation of {} seeds{without}, {}{smoke}",
         runs.len(),
-        first.device
+        devices_of_all(runs.iter())
     )
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use crate::config::Changes;
     use crate::metrics::names::{BASE_RATE, TOP1};
     use crate::report::testing;
-    use crate::run_folder::record::VariantResult;
+    use crate::run_folder::record::{EarlierDevice, VariantResult};
 
     #[test]
     fn a_variant_that_diverged_is_in_no_mean() {
@@ -186,6 +186,16 @@ mod tests {
         for said in ["60.00 ± 14.14", "90.00", "2 seeds, without variants that diverged"] {
             assert!(text.contains(said), "{text}");
         }
+    }
+
+    #[test]
+    fn a_run_that_changed_its_device_says_both() {
+        let mut runs =
+            [0, 1].map(|seed| testing::run("x", seed, "", vec![testing::variant("A", 0.5)]).result);
+        let (device, variant, others) = ("gpu".into(), "A".into(), BTreeMap::new());
+        runs[1].earlier_devices = vec![EarlierDevice { device, variant, iteration: 1, others }];
+        let text = text(&Answer { folder: PathBuf::new(), verdict: Vec::new(), runs: runs.to_vec() });
+        assert!(text.ends_with("2 seeds, cpu; gpu until iteration 1 of A, then cpu"), "{text}");
     }
 
     #[test]

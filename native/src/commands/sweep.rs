@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use simile_core::data::Part;
 
+use super::named_data::check_folder_of_drawn;
 use super::runs;
 use crate::cli::Sweep as Arguments;
 use crate::config::set::key_of;
@@ -17,6 +18,7 @@ use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::{Missing, RunMetrics, Several, devices_of, nothing_missing};
 use crate::names::kept;
 use crate::run_folder::folder;
+use crate::run_folder::record::RunResult;
 use crate::shell::quoted;
 use crate::sweep::axis::{Axis, Point, points};
 use crate::sweep::front;
@@ -44,6 +46,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.check_name()?;
     let tasks = plan.tasks(&axes, &tried)?;
+    check_folder_of_drawn(&plan.recipe_at(&axes, &tried, 0)?.data, arguments.data.as_deref())?;
     let attributes = Attributes::of(&plan, &axes, &tried)?;
     let several = Several {
         tasks,
@@ -113,8 +116,8 @@ impl<'a> Search<'a> {
         aim.rank(&mut points)?;
         let noise = Noise { held_out: held_out(outcomes) };
         let leak = attributes.leak(|metric| points.iter().any(|point| point.mean(metric).is_some()));
-        front::mark(&mut points, aim, leak.as_ref().map(|leak| leak.metric.as_str()), noise);
-        let limit = limit(arguments.leak_at_most, leak.as_ref())?;
+        let front = front::mark(&mut points, aim, leak.as_ref().map(|leak| leak.metric.as_str()), noise);
+        let limit = limit(arguments.leak_at_most, attributes, leak.as_ref())?;
         let within = |point: &Outcome| limit.as_ref().is_none_or(|limit| limit.holds(point));
         let chosen = points.iter().position(|point| point.diverged.is_empty() && within(point));
         let best = chosen.and_then(|at| points.get(at));
@@ -133,7 +136,9 @@ impl<'a> Search<'a> {
             best: best.map_or_else(String::new, |best| train(arguments, axes, best, final_images)),
             final_images,
             condition: attributes.probed.clone(),
+            attribute: attribute(attributes, outcomes),
             leak,
+            front,
             limit,
             chosen,
             noise,
@@ -143,13 +148,20 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The variable by whose leak points are compared: the one that the variant hides or keeps, or else the condition of the runs, which
+/// is empty where their data have no variables.
+fn attribute(attributes: &Attributes, outcomes: &[RunOutcome]) -> String {
+    let condition = || outcomes.iter().find_map(done).map(|run| run.condition.clone());
+    attributes.own.clone().or_else(condition).unwrap_or_default()
+}
+
 /// The bound on the leak of the best point, by the leak by which points are compared.
 ///
 /// # Errors
 /// A usage error if a bound is given and no run measures a leak.
-fn limit(most: Option<f64>, leak: Option<&Leak>) -> Result<Option<Limit>> {
+fn limit(most: Option<f64>, attributes: &Attributes, leak: Option<&Leak>) -> Result<Option<Limit>> {
     let Some(most) = most else { return Ok(None) };
-    leak.map(|leak| Some(Limit { leak: leak.clone(), most })).ok_or_else(no_leak)
+    leak.map(|leak| Some(Limit { leak: leak.clone(), most })).ok_or_else(|| no_leak(attributes))
 }
 
 /// Refuses a bound on a leak before the first run, if that will measure none.
@@ -158,17 +170,14 @@ fn check_limit(most: Option<f64>, attributes: &Attributes, metrics: RunMetrics<'
         RunMetrics::Names(names)
             if most.is_some() && attributes.leak(|metric| names.contains(metric)).is_none() =>
         {
-            Err(no_leak())
+            Err(no_leak(attributes))
         }
         RunMetrics::Names(_) | RunMetrics::Outcome(_) => Ok(()),
     }
 }
 
-fn no_leak() -> anyhow::Error {
-    usage(
-        "no run measures a leak, so --leak-at-most chooses nothing; name an attribute with --set \
-         probe.condition=NAME",
-    )
+fn no_leak(attributes: &Attributes) -> anyhow::Error {
+    usage(attributes.unmeasured())
 }
 
 /// Writes the sweep for readers, spreadsheets, programs and browsers.
@@ -258,10 +267,16 @@ fn variant_and_data(
 
 /// The number of images by which the points are judged, or of their subjects, if a run knows it.
 fn held_out(outcomes: &[RunOutcome]) -> Option<usize> {
-    outcomes.iter().find_map(|outcome| match outcome {
-        RunOutcome::Done(result) => result.images.map(|images| images.test_subjects.unwrap_or(images.test)),
+    let images = outcomes.iter().find_map(|outcome| done(outcome)?.images)?;
+    Some(images.test_subjects.unwrap_or(images.test))
+}
+
+/// The result of a run that has one.
+fn done(outcome: &RunOutcome) -> Option<&RunResult> {
+    match outcome {
+        RunOutcome::Done(result) => Some(&**result),
         RunOutcome::Diverged(_) | RunOutcome::Missing(_) => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -310,6 +325,19 @@ mod tests {
             held_out(&[RunOutcome::Missing("not begun".to_owned()), RunOutcome::Done(Box::new(result))])
         };
         assert_eq!((of(Some(17)), of(None)), (Some(17), Some(100)));
+    }
+
+    #[test]
+    fn points_are_compared_by_an_attribute_that_the_data_have() {
+        let of = |own: Option<&str>, condition: &str| {
+            let mut result = run("a", 0, "", vec![variant("plain", 0.5)]).result;
+            result.condition = condition.into();
+            let attributes = Attributes { own: own.map(str::to_owned), probed: "colour".into() };
+            attribute(&attributes, &[RunOutcome::Done(Box::new(result))])
+        };
+        assert_eq!(of(Some("age"), "colour"), "age");
+        assert_eq!(of(None, "colour"), "colour");
+        assert_eq!(of(None, ""), "", "the data have no variables");
     }
 
     #[test]

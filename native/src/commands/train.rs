@@ -8,6 +8,7 @@ use comfy_table::CellAlignment;
 
 use crate::cli::Train;
 use crate::commands::init::draft;
+use crate::commands::named_data::check_folder_of_drawn;
 use crate::commands::{profile, seeds};
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
@@ -15,14 +16,15 @@ use crate::console::{Console, line, table};
 use crate::devices::DeviceSet;
 use crate::exit::usage;
 use crate::experiment::follow::follow;
-use crate::experiment::resume::{ResumeOptions, resume};
+use crate::experiment::resume::{ResumeOptions, recipe_of, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::SHOWN;
+use crate::metrics::leak::NONLINEAR;
+use crate::metrics::over_runs::over_runs;
 use crate::peers::{self, ProcessGroup, SEPARATE};
 use crate::report::{smoke, time};
 use crate::run_folder::digest::Digest;
-use crate::run_folder::folder::{MODEL, REPORT};
+use crate::run_folder::folder::{MODEL, REPORT, RunFolder};
 use crate::run_folder::record::RunResult;
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
@@ -62,6 +64,9 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
             ));
         }
         (Some(run), _) => {
+            if data.is_some() {
+                check_folder_of_drawn(&recipe_of(&RunFolder::open(run)?)?.data, data.as_deref())?;
+            }
             resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes, check: None })?
         }
         (None, Some(name)) => {
@@ -126,13 +131,7 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
         return Err(for_a_folder("--hide, --keep, --label and --csv", name));
     }
     let (recipe, data) = (Recipe::load(name, changes)?, arguments.data.clone());
-    if let Some(data) = data.as_ref().filter(|data| recipe.data.dataset.is_drawn() && !data.exists()) {
-        return Err(usage(format_args!(
-            "--data names {}, which is not there; `{}` is drawn and needs no folder, leave it out",
-            data.display(),
-            recipe.data.dataset.name()
-        )));
-    }
+    check_folder_of_drawn(&recipe.data, data.as_deref())?;
     Ok(RecipeWithData { recipe, data })
 }
 
@@ -169,11 +168,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 fn text(result: &RunResult) -> String {
-    let measured = |name: &&&str| result.variants.iter().any(|variant| variant.metrics.contains_key(**name));
-    let shown: Vec<(&str, MetricFormat)> = SHOWN
-        .iter()
-        .filter(measured)
-        .map(|&name| (name, MetricFormat::of(name, &result.condition)))
+    let measured = result.variants.iter().flat_map(|variant| variant.metrics.keys().map(String::as_str));
+    let shown: Vec<(&str, MetricFormat)> = over_runs(measured)
+        .into_iter()
+        .filter(|name| !name.ends_with(NONLINEAR))
+        .map(|name| (name, MetricFormat::of(name, &result.condition)))
         .collect();
     let titles = shown.iter().map(|(_, format)| format.title.as_str());
     let mut table = table(["Variant"].into_iter().chain(titles).chain(["Final loss", "Training"]));
@@ -205,5 +204,31 @@ fn text(result: &RunResult) -> String {
     let (protocols, took) = (protocols.concat(), time(result.seconds));
     let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();
     let verdict: String = result.verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
-    format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
+    format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.devices())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::names::NAMED;
+    use crate::report::testing::{run, variant};
+    use crate::run_folder::record::EarlierDevice;
+
+    #[test]
+    fn the_table_of_a_run_has_the_leaks_of_further_attributes() {
+        let mut plain = variant("plain", 0.5);
+        let leaks = [NAMED, "condition_top1_nonlinear", "age_r2", "age_r2_nonlinear"];
+        plain.metrics.extend(leaks.map(|name| (name.to_owned(), 0.5)));
+        let mut result = run("a", 0, "", vec![plain]).result;
+        result.condition = "site".into();
+        let text = text(&result);
+        // In a narrow terminal a title has several lines.
+        let places = ["Top-1", "site", "age"].map(|word| text.find(word));
+        assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {text}");
+        assert!(!text.contains("non-linear"), "{text}");
+        let (device, variant, others) = ("gpu".into(), "plain".into(), BTreeMap::new());
+        result.earlier_devices = vec![EarlierDevice { device, variant, iteration: 1, others }];
+        let text = super::text(&result);
+        assert!(text.ends_with("seed 0, gpu until iteration 1 of plain, then cpu"), "{text}");
+    }
 }

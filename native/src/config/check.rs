@@ -127,12 +127,12 @@ impl Recipe {
                           take `whole`";
             return Err(Fault::new("data", "fit", reason));
         }
-        self.check_middles(side)
+        self.check_centre_crops(side)
     }
 
     /// Checks that a middle of the size of the encoder's input, `side`, is taken of something larger: of images in evaluation, and
     /// of views.
-    fn check_middles(&self, side: usize) -> Result<(), Fault> {
+    fn check_centre_crops(&self, side: usize) -> Result<(), Fault> {
         let is_smaller = self.data.side.is_none_or(|larger| larger < side);
         if self.data.centre_crop != CentreCrop::default() && (self.augment.size.is_none() || is_smaller) {
             let reason = format!(

@@ -270,4 +270,16 @@ fn find(name: &str) -> Result<(String, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod testing {
+    use super::{Changes, Recipe};
+
+    /// A recipe of so many iterations.
+    pub(crate) fn with_iterations(iterations: usize) -> Recipe {
+        let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+        recipe.train.iterations = iterations;
+        recipe
+    }
+}
+#[cfg(test)]
 mod tests;

@@ -43,7 +43,7 @@ pub(crate) struct ObjectiveSection {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum BatchRule {
     Shuffled,
-    Neighbourhoods(usize),
+    ConditionGroups(usize),
     Oversampled(f64),
     OneCluster,
 }
@@ -67,7 +67,7 @@ impl ObjectiveSection {
         "variant",
     ];
 
-    /// The variable for clusters and neighbourhoods.
+    /// The variable for clusters and condition groups.
     pub(crate) fn variable(&self) -> String {
         self.condition.clone().unwrap_or_else(default_condition)
     }
@@ -93,7 +93,7 @@ impl ObjectiveSection {
     /// Several keys choose them.
     pub(crate) fn batch_rule(&self) -> Result<BatchRule, String> {
         let rules = [
-            ("neighbourhoods", self.neighbourhoods.map(BatchRule::Neighbourhoods)),
+            ("neighbourhoods", self.neighbourhoods.map(BatchRule::ConditionGroups)),
             ("oversample", self.oversample.map(BatchRule::Oversampled)),
             ("one_cluster", self.one_cluster.then_some(BatchRule::OneCluster)),
         ];

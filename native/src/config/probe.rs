@@ -73,6 +73,11 @@ impl ProbeSection {
         }
     }
 
+    /// True if the recipe asks for the leak of a variable. Whether it can be measured depends on the data.
+    pub(crate) fn probes(&self, variable: &str) -> bool {
+        self.condition == variable || self.also.iter().any(|name| name == variable)
+    }
+
     /// Measures the leak of another variable; that of the one before is measured still, beside it.
     pub(crate) fn ask_for(&mut self, condition: &str) {
         let before = std::mem::replace(&mut self.condition, condition.to_owned());

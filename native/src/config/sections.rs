@@ -38,8 +38,8 @@ pub(crate) struct TrainSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drop_last: Option<bool>,
     /// True if batch norm uses the statistics of each view separately, as released; false if of both together.
-    #[serde(default)]
-    pub(crate) views_apart: bool,
+    #[serde(default, rename = "views_apart")]
+    pub(crate) per_view_batch_norm: bool,
     /// Decay of the moving average of the network at each update; the average is evaluated and saved. No average if
     /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! `[smoke]`: the mark of a smoke test, a run of a few short steps, with the size of the run that it stands for.
 
 use serde::{Deserialize, Serialize};
+use simile_core::loss;
 
 use super::Recipe;
 
@@ -30,6 +31,15 @@ impl Recipe {
         if let Some(selection) = &mut self.selection {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
+        let of_variants = self.variants.iter_mut().map(|variant| &mut variant.objective);
+        let measured = self.probe.objectives.iter_mut().map(|measured| &mut measured.objective);
+        for objective in of_variants.chain(&mut self.objective).chain(measured) {
+            // The whole batch makes the value that is expected, and a smaller one another.
+            let parameters = loss::spec(&objective.name).into_iter().flat_map(|spec| spec.parameters);
+            for parameter in parameters.filter(|parameter| parameter.follows_batch) {
+                objective.parameters.remove(parameter.name);
+            }
+        }
         for method in
             self.variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
         {
@@ -48,5 +58,32 @@ impl Recipe {
     /// The name of its folder below `runs`: a smoke test has one of its own.
     pub(crate) fn folder_name(&self) -> String {
         if self.smoke.is_some() { format!("{}-smoke", self.name) } else { self.name.clone() }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Changes;
+
+    #[test]
+    fn of_the_parameters_that_are_only_checked_those_that_follow_the_batch_are_left_out() {
+        let kept = |method: &str, objective: &str, parameter: &str| {
+            let text = format!(
+                "[data]\ndataset = \"digits\"\ntrain = 300\ntest = 64\n\n[train]\nbatch = 160\niterations = 4\n\n\
+                 [method]\n{method}\n\n[objective]\n{objective}\n"
+            );
+            let recipe = |smoke| {
+                let changes = Changes { smoke, ..Changes::default() };
+                Recipe::from_text(&text, "mine.toml", "mine", &changes).unwrap()
+            };
+            [false, true].map(|smoke| recipe(smoke).objective.unwrap().parameters.contains_key(parameter))
+        };
+        let ridge = "name = \"kernel-decoupled-uniformity\"\nvariant = \"paper\"\nlambda = 0.05\nlambda_effective = 8.0";
+        assert_eq!(kept("name = \"single\"", ridge, "lambda_effective"), [true, false]);
+        // A smoke test finds that the queue has another number of rows.
+        let queue = "name = \"moco\"\nK = 64";
+        assert_eq!(kept("name = \"moco\"\nqueue = 64", queue, "K"), [true, true]);
     }
 }

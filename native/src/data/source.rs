@@ -160,7 +160,7 @@ pub(crate) trait PictureFiles: Sync {
     }
 
     /// True if `data.test` determines the training pictures: those that are not held out.
-    fn holds_out(&self) -> bool {
+    fn holds_out(&self, _options: &Options) -> bool {
         false
     }
 

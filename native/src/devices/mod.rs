@@ -29,7 +29,7 @@ pub(crate) enum DeviceName {
     Auto,
     /// The CPU (Burn's flex backend: threads and SIMD)
     Cpu,
-    /// The CPU through the older ndarray backend, for comparison
+    /// The CPU through the ndarray backend, which Burn retires, for comparison
     Ndarray,
     /// Any GPU, through wgpu's choice of API; software adapters too
     Wgpu,

@@ -88,7 +88,7 @@ impl Budget {
         let batch = [BATCH, 128, 64, 32].into_iter().find(|batch| 4 * batch <= train).unwrap_or(16);
         let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
         let steps = (EPOCHS * train as f64 / batch as f64).clamp(fewest, most);
-        let (encoder, learning_rate) = match (on_gpu, contents.side) {
+        let (encoder, learning_rate) = match (on_gpu, contents.sizes.shorter) {
             (false, _) => (OF_CPU, "4e-3"),
             (true, ..=48) => (OF_GPU, "1e-3"),
             (true, ..=96) => (Encoder { side: 64, ..OF_GPU }, "1e-3"),

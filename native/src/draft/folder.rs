@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use csv::StringRecord;
-use image::ImageReader;
 use simile_core::data::{Catalogue, Part};
 
 use super::Wishes;
+use super::sizes::Sizes;
 use crate::columns::split::{self, Split};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, no_number, subject};
 use crate::config::explain::suggestion;
@@ -29,8 +29,8 @@ pub(super) struct Contents {
     pub(super) usable: usize,
     /// The classes with their numbers of pictures.
     pub(super) classes: Vec<(String, usize)>,
-    /// The median of the shorter sides of some pictures, in pixels.
-    pub(super) side: usize,
+    /// The sizes of some pictures.
+    pub(super) sizes: Sizes,
 }
 
 /// The arrangement of pictures and classes.
@@ -150,13 +150,13 @@ impl Contents {
         let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
         columns::print_lonely_classes(label, &classes, "picture");
         let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
-        let side = side(some);
+        let sizes = Sizes::of(some);
         let (file, label) = (file.clone(), label.clone());
         let asked = header.iter().filter(|name| is_asked(name));
         let used: Vec<usize> = roles.into_iter().flatten().chain(asked).map(|name| place(name)).collect();
         let usable = rows.iter().filter(|row| has_values(row, &used)).count();
         let table = Table { csv, file, label, split, subject, attributes, others, missing };
-        Ok(Self { pictures: rows.len(), usable, classes, side, layout: Layout::Table(table) })
+        Ok(Self { pictures: rows.len(), usable, classes, sizes, layout: Layout::Table(table) })
     }
 
     fn from_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
@@ -181,7 +181,7 @@ impl Contents {
             pictures: catalogue.len(),
             usable: catalogue.len(),
             classes: counted(labels.map(String::as_str)),
-            side: side(some),
+            sizes: Sizes::of(some),
             layout: Layout::Folders { split: has_parts(&catalogue) },
         })
     }
@@ -321,13 +321,4 @@ fn is_picture(cell: &str) -> bool {
 /// Some indices below `count`, evenly spread.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by((count / LOOKED_AT).max(1))
-}
-
-/// The median of the shorter sides of those pictures that can be opened; 64 if none can.
-fn side(files: impl Iterator<Item = PathBuf>) -> usize {
-    let size =
-        |path: PathBuf| ImageReader::open(path).ok()?.with_guessed_format().ok()?.into_dimensions().ok();
-    let mut sides: Vec<u32> = files.filter_map(size).map(|(width, height)| width.min(height)).collect();
-    sides.sort_unstable();
-    sides.get(sides.len() / 2).map_or(64, |&side| side as usize)
 }

@@ -2,6 +2,7 @@
 
 mod budget;
 mod folder;
+mod sizes;
 mod text;
 mod variants;
 
@@ -13,7 +14,7 @@ use crate::columns::{Column, some};
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceSet;
 use crate::draft::budget::Budget;
-use crate::draft::folder::{Contents, Layout};
+use crate::draft::folder::{Contents, Layout, Table};
 use crate::exit::usage;
 use crate::names::{cut, kept};
 use crate::run_folder::folder::RECIPE;
@@ -118,10 +119,11 @@ impl Draft {
 
     /// The folder's contents, in lines for the user.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let Contents { pictures, usable, classes, layout, side } = &self.contents;
+        let Contents { pictures, usable, classes, layout, sizes } = &self.contents;
         let names = || classes.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>();
         let mut lines = vec![format!(
-            "{pictures} pictures of about {side} pixels in {} classes: {}",
+            "{pictures} pictures of about {} pixels in {} classes: {}",
+            sizes.shorter,
             classes.len(),
             some(&names())
         )];
@@ -132,8 +134,16 @@ impl Draft {
         lines.extend(self.budget.too_few.clone());
         if let Layout::Table(table) = layout {
             lines.extend(table.attributes.iter().map(|column| format!("{}: {}", column.name, column.kind)));
+            lines.extend(self.used(table).into_iter().filter_map(Column::doubt));
         }
         lines
+    }
+
+    /// The attributes of the recipe: those that the table offers, and those that were asked for.
+    fn used<'a>(&self, table: &'a Table) -> Vec<&'a Column> {
+        let is_asked =
+            |column: &Column| self.hide.iter().chain(&self.keep).any(|one| one.name == column.name);
+        table.attributes.iter().filter(|column| table.offers(column) || is_asked(column)).collect()
     }
 }
 
@@ -162,8 +172,12 @@ fn wished(wishes: Wishes<'_>) -> String {
 mod tests {
     use super::*;
     use crate::data::catalogue;
-    use crate::data::settings::JudgedBy;
+    use crate::data::settings::{Fit, JudgedBy};
+    use crate::experiment::prepare::splits::Splits;
+    use rand::SeedableRng as _;
+    use rand_chacha::ChaCha8Rng;
     use simile_core::data::Part;
+    use std::collections::BTreeSet;
     use std::fs;
 
     /// A folder with pictures of these paths.
@@ -195,6 +209,68 @@ mod tests {
         let recipe = draft.load(&Changes::default()).unwrap();
         catalogue(&recipe.data, folder).unwrap();
         (draft.text("recipe.toml"), recipe)
+    }
+
+    /// A folder with three pictures of each of two classes, which are dark at the left and bright at the right edge.
+    fn photographs(width: u32, height: u32) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for at in 0..6_u8 {
+            let class = folder.path().join(["a", "b"][usize::from(at) % 2]);
+            fs::create_dir_all(&class).unwrap();
+            let colour = |x: u32, _: u32| image::Rgb([(255 * x / width) as u8, 20 * at, 90]);
+            let picture = image::RgbImage::from_fn(width, height, colour);
+            picture.save(class.join(format!("{at}.png"))).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn photographs_are_kept_to_their_edges() {
+        let folder = photographs(120, 90);
+        let (text, recipe) = drafted(folder.path(), &[], &[]);
+        assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Aspect, Some(56)), "{text}");
+        assert_eq!((recipe.augment.size, recipe.encoder.config.input_size), (Some(32), 32), "{text}");
+        let seen =
+            "# views, and pictures in evaluation, are squares of so many pixels; yours have about 90\n";
+        assert!(text.contains(seen) && !text.contains("pictures are resized"), "{text}");
+        let train = Splits::of(&recipe, Some(folder.path())).unwrap().train.images;
+        assert_eq!(train.stretches(&[0]), Some(vec![f64::from(4.0_f32 / 3.0)]));
+        let picture = train.read(&[0]).unwrap();
+        let row = &picture.image(0)[..3 * picture.width];
+        assert!(row[0] < 10 && row[3 * (picture.width - 1)] > 240, "{row:?}");
+    }
+
+    #[test]
+    fn crops_of_long_photographs_differ() {
+        for width in [160, 450, 900] {
+            let folder = photographs(width, 90);
+            let (text, recipe) = drafted(folder.path(), &[], &[]);
+            let mut rng = ChaCha8Rng::seed_from_u64(3);
+            let stretches = [f64::from(width) / 90.0; 300];
+            let samples = recipe.augment.draw_stretched(&stretches, (64, 64), &mut rng).unwrap();
+            let windows: BTreeSet<[usize; 4]> = samples
+                .iter()
+                .filter_map(|sample| sample.window)
+                .map(|window| [window.top, window.left, window.height, window.width])
+                .collect();
+            assert!(windows.len() > 270, "{} windows: {text}", windows.len());
+        }
+    }
+
+    #[test]
+    fn small_squares_have_no_keys_of_photographs_and_large_ones_only_those_of_sharp_crops() {
+        let small = drafted(photographs(40, 40).path(), &[], &[]).0;
+        assert!(small.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{small}");
+        assert!(
+            small.contains("# pictures are resized to squares of so many pixels; yours have about 40\n"),
+            "{small}"
+        );
+        for key in ["fit =", "side =", "\nsize ="] {
+            assert!(!small.contains(key), "{key}: {small}");
+        }
+        let (large, recipe) = drafted(photographs(90, 90).path(), &[], &[]);
+        assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Middle, Some(42)), "{large}");
+        assert!(large.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{large}");
     }
 
     #[test]
@@ -333,6 +409,22 @@ mod tests {
             catalogue(&recipe.data, folder.path()).unwrap().of(Part::Test).len()
         };
         assert_eq!([4, 5, 6, 9, 20].map(tested), [2, 2, 2, 2, 4]);
+    }
+
+    #[test]
+    fn numbers_that_may_be_codes_are_doubted_where_they_are_used() {
+        let folder = pictures(&["0.png"]);
+        let row = |at: usize| format!("{at}.png,{},{},{}\n", at % 2, at % 12, at / 5);
+        let table = (0..60).map(row).fold("file,label,site,patient\n".to_owned(), |table, row| table + &row);
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        let doubted = |hide: &[&str]| {
+            let hide: Vec<String> = hide.iter().map(ToString::to_string).collect();
+            let wishes = Wishes { hide: &hide, ..Wishes::default() };
+            let notes = Draft::new(folder.path(), wishes, false).unwrap().notes().join("\n");
+            ["site", "patient"].map(|name| notes.contains(&format!("`{name}` is read as a quantity")))
+        };
+        assert_eq!(doubted(&["site"]), [true, false], "subjects are no attribute");
+        assert_eq!(doubted(&["patient"]), [true, true]);
     }
 
     #[test]

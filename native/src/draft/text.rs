@@ -6,6 +6,7 @@ use toml::Value;
 
 use super::Draft;
 use super::folder::{Layout, Table};
+use super::sizes::Kept;
 use super::variants::{self, PLAIN};
 use crate::columns::{Column, Kind, some};
 use crate::data::settings::JudgedBy;
@@ -16,9 +17,10 @@ const TEMPERATURE: &str = "0.5";
 
 /// The recipe of a draft; `file` is its path, for the commands in its comment.
 pub(super) fn text(draft: &Draft, file: &str) -> String {
+    let kept = draft.contents.sizes.kept(draft.budget.encoder.side);
     let mut text = head(draft, file);
-    text += &data(draft);
-    text += &network(draft);
+    text += &data(draft, &kept);
+    text += &network(draft, &kept);
     text += &probe(draft);
     text += &variant_sections(draft);
     text
@@ -55,13 +57,14 @@ fn head(draft: &Draft, file: &str) -> String {
     )
 }
 
-fn data(draft: &Draft) -> String {
+fn data(draft: &Draft, kept: &Kept) -> String {
     let held_out = draft.budget.held_out;
     let mut text = String::from("[data]\n");
     match &draft.contents.layout {
         Layout::Folders { split } => {
             text += "dataset = \"folders\"              # a folder for each class\n";
             text += BROKEN;
+            text += &pictures(kept);
             if !split {
                 let share = draft.budget.share;
                 let _ = writeln!(
@@ -73,6 +76,7 @@ fn data(draft: &Draft) -> String {
         Layout::Table(table) => {
             text += "dataset = \"table\"                # pictures with a CSV file\n";
             text += BROKEN;
+            text += &pictures(kept);
             match &table.split {
                 None => {
                     let whole = if table.subject.is_some() { "of whole subjects, " } else { "" };
@@ -93,6 +97,18 @@ fn data(draft: &Draft) -> String {
 const JUDGED_BY_VALIDATION: &str = "judged_by = \"validation\"         # no row is of the part `test`\n";
 const BROKEN: &str = "broken = \"skip\"                  # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
 
+/// What is kept of the pictures, where that is not the middle square with the pixels of a view.
+fn pictures(kept: &Kept) -> String {
+    let fit = if kept.is_whole { WHOLE } else { "" };
+    let side = kept.side.map_or_else(String::new, |side| {
+        format!("side = {side:<25} # pixels a side that are kept of a picture; of those of a view alone, crops would be blurred\n")
+    });
+    format!("{fit}{side}")
+}
+
+const WHOLE: &str = "fit = \"aspect\"                   # crops are taken of all of a picture, in its shape; evaluation sees its middle \
+                     square, or with \"crops\" all of it, squeezed\n";
+
 fn columns(draft: &Draft, table: &Table) -> String {
     let value = |text: &str| Value::from(text).to_string();
     let mut text = format!(
@@ -110,14 +126,12 @@ fn columns(draft: &Draft, table: &Table) -> String {
     if let Some(subject) = &table.subject {
         let subject = format!("subject = {}", value(subject));
         let why = match table.split {
-            None => "what is held out has other ones than the rest",
+            None => "held-out pictures have other ones than the rest",
             Some(_) => "p counts these; the split says in which parts they are",
         };
         let _ = writeln!(text, "{subject:<32} # {why}");
     }
-    let is_asked = |column: &Column| draft.hide.iter().chain(&draft.keep).any(|one| one.name == column.name);
-    let used: Vec<&Column> =
-        table.attributes.iter().filter(|column| table.offers(column) || is_asked(column)).collect();
+    let used = draft.used(table);
     if table.missing > 0 || used.iter().any(|column| column.missing > 0) {
         text += "missing = \"skip\"                 # rows without a value are left out, and said\n";
     }
@@ -158,15 +172,27 @@ fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn network(draft: &Draft) -> String {
+fn network(draft: &Draft, kept: &Kept) -> String {
     let budget = &draft.budget;
     let encoder = &budget.encoder;
     let stem = encoder.stem.map_or_else(String::new, |stem| format!("stem = \"{stem}\"\n"));
+    let size = kept.side.map_or_else(String::new, |_| {
+        format!("size = {:<25} # pixels a side of a view, those of `input_size`\n", encoder.side)
+    });
+    let mut crop = format!("crop = {{ scale = {:?} }}", kept.scale);
+    if kept.is_whole {
+        crop = format!(
+            "{crop:<32} # shares of all of a picture: from about 0.6 of its middle square to the largest that fits"
+        );
+    }
+    let seen = match kept.side {
+        Some(_) => "views, and pictures in evaluation, are squares",
+        None => "pictures are resized to squares",
+    };
     format!(
-        "[encoder]\nname = \"{}\"{}\n{stem}input_size = {}                  # pictures are resized to squares of so many \
-         pixels; yours have about {}\n\n\
+        "[encoder]\nname = \"{}\"{}\n{stem}input_size = {}                  # {seen} of so many pixels; yours have about {}\n\n\
          [augment]                        # two views of a picture differ in this, so that it is not learned\n\
-         crop = {{ scale = [0.6, 1.0] }}\n\
+         {size}{crop}\n\
          flip = 0.5                       # 0.0 where a mirrored picture is another thing: digits, text, left and right\n\n\
          [optimizer]\nname = \"adam\"\nlearning_rate = {}\n\n\
          [schedule]\nname = \"cosine\"\nwarm_up = 0.05\n\n\
@@ -174,7 +200,7 @@ fn network(draft: &Draft) -> String {
         encoder.name,
         encoder.remark,
         encoder.side,
-        draft.contents.side,
+        draft.contents.sizes.shorter,
         budget.learning_rate,
         budget.batch,
         budget.iterations

@@ -10,13 +10,14 @@ use crate::console::line;
 use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
-use crate::experiment::preflight::{metric_names, renew_for_length};
+use crate::experiment::preflight::{check_length, metric_names, print_never_begun, renew_for_length};
 use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::resumed_recipe::{PRIOR, Resumed, resumed_recipe};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
+use crate::experiment::train::check_states;
 use crate::experiment::write;
 use crate::interrupt;
 use crate::peers::ProcessGroup;
@@ -58,11 +59,12 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     };
     // Also of a finished run: its process may have been killed right after it wrote its last state.
     state.drop_outdated(&folder);
-    let Resumed { recipe, is_longer, is_moved } = resumed_recipe(&folder, &state, &written, options.set)?;
-    if is_longer {
+    let resumed = resumed_recipe(&folder, &state, &written, options.set)?;
+    let Resumed { recipe, is_longer, .. } = &resumed;
+    if *is_longer {
         let before = state.recipe(&folder)?;
-        renew_for_length(&mut state.warnings, &before, &recipe);
-        state.extend(&folder, &recipe)?;
+        renew_for_length(&mut state.warnings, &before, recipe);
+        state.extend(&folder, recipe)?;
     }
     // After that, because a longer run makes models and figures again.
     state.verify(&folder)?;
@@ -71,7 +73,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     }
     if state.current().is_none() {
         line(format_args!("{}: all variants are done; writing result and report", run.display()));
-        return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));
+        return Ok((folder.clone(), write::result_and_report(&folder, recipe, state)?));
     }
     state.data = options.data.map(absolute).or(state.data);
     let devices = same_devices(&state, &options)?;
@@ -79,32 +81,51 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),
         None => None,
     };
-    let splits = read_images(&recipe, state.data.as_deref(), &devices)
-        .with_context(|| stopped(run, state.data.as_deref(), &recipe))?;
+    let splits = read_images(recipe, state.data.as_deref(), &devices)
+        .with_context(|| stopped(run, state.data.as_deref(), recipe))?;
     same_data(&folder, &state, &splits, &recipe.data)?;
-    if let Some(check) = options.check {
-        check(&metric_names(&recipe, &splits)?)?;
+    if *is_longer {
+        check_length(recipe, &splits)?;
     }
-    state.prior = same_prior(&state, &recipe)?;
+    if let Some(check) = options.check {
+        check(&metric_names(recipe, &splits)?)?;
+    }
+    state.prior = same_prior(&state, recipe)?;
+    interrupt::listen()?;
+    let Resumed { recipe, is_longer, is_moved } = resumed;
+    let mut session = Session::new(folder.clone(), recipe, devices, splits, weights, state)?;
     if is_longer {
+        check_states(&session)?;
+    }
+    write_changes(&mut session, &written, is_longer, is_moved)?;
+    Ok((folder, complete(session)?))
+}
+
+/// Writes what changes when a run resumes, once nothing refuses it: `written` is the recipe in its folder.
+fn write_changes(session: &mut Session, written: &Recipe, is_longer: bool, is_moved: bool) -> Result<()> {
+    let Session { folder, recipe, state, .. } = session;
+    if is_longer {
+        line(format_args!(
+            "the run continues from {} to {} iterations; from here on it follows the schedule of the longer run",
+            state.extended_at.last().copied().unwrap_or_default(),
+            recipe.train.iterations
+        ));
+        print_never_begun(recipe);
         // That of the earlier end would be taken for that of the whole run.
         folder.remove(&[RESULT, REPORT])?;
     }
     if is_moved {
-        state.move_prior(&recipe)?;
+        state.move_prior(recipe)?;
     }
     // The state is written before the recipe: it alone determines the length of the run.
     if is_longer || is_moved {
-        state.write(&folder)?;
+        state.write(folder)?;
     }
-    if recipe != written {
+    if *recipe != *written {
         folder.write(RECIPE, recipe.to_toml()?)?;
     }
     // After the state, which no longer names those of a run that was made longer.
-    state.drop_models(&folder)?;
-    interrupt::listen()?;
-    let session = Session::new(folder.clone(), recipe, devices, splits, weights, state)?;
-    Ok((folder, complete(session)?))
+    state.drop_models(folder)
 }
 
 /// The state of a run whose images cannot be read, and the remedy if their folder, or the model of its prior, is not there.
@@ -247,7 +268,7 @@ fn end_of(folder: &RunFolder) -> String {
 ///
 /// # Errors
 /// If it is missing or damaged.
-pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
+pub(crate) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
     Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
 }
 
@@ -287,7 +308,7 @@ mod tests {
     use super::*;
     use crate::config::Changes;
     use crate::devices::DeviceName;
-    use crate::exit::Usage;
+    use crate::exit::{Usage, message_with_causes};
     use crate::peers::Status;
     use crate::peers::testing::Others;
     use crate::report::RunRecord;
@@ -313,6 +334,45 @@ mod tests {
             assert!(error.is::<Usage>() && error.to_string().contains("cannot be made longer"), "{error}");
             assert!(!error.to_string().contains("--set") && !place.path().join(STATE).exists(), "{error}");
         }
+    }
+
+    /// Its result, report and models were removed before the refusal, and the run could not go on.
+    #[test]
+    fn a_finished_run_whose_trainer_cannot_go_on_keeps_its_result() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let set = "data.train=64;data.test=32;train.batch=16;train.iterations=1;probe.steps=2";
+        let set: Vec<String> = set.split(';').map(str::to_owned).collect();
+        let variants = ["SimCLR".to_owned()];
+        let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
+        let recipe = Recipe::load("fair-digits", &changes).unwrap();
+        let devices = [DeviceChoice::from(DeviceName::Cpu)];
+        let opened = DeviceSet::open(&devices).unwrap();
+        drop(crate::experiment::run::run(recipe, Some(&run), None, opened, &|_| Ok(())).unwrap());
+
+        // As an earlier version wrote it, which took a last batch of one image.
+        let folder = RunFolder::open(&run).unwrap();
+        let mut state = RunState::read(&folder).unwrap().unwrap();
+        let trainer = state.variants[0].trainer.clone().unwrap();
+        let mut bytes = state.file(&folder, &trainer).unwrap();
+        let key = b"steps_per_epoch";
+        let at = bytes.windows(key.len()).position(|part| part == key).unwrap();
+        let digit = bytes[at..].iter_mut().find(|byte| byte.is_ascii_digit()).unwrap();
+        assert_eq!(*digit, b'4');
+        *digit = b'5';
+        state.keep(&folder, &trainer, &bytes).unwrap();
+        state.write(&folder).unwrap();
+
+        let names = [RESULT, REPORT, RECIPE, "model.safetensors", "state/state.json"];
+        let files = || names.map(|name| std::fs::read(run.join(name)).unwrap());
+        let (before, set) = (files(), ["train.iterations=2".to_owned()]);
+        let processes = ProcessGroup::alone();
+        let options =
+            ResumeOptions { data: None, devices: &devices, set: &set, processes: &processes, check: None };
+        let error = message_with_causes(&resume(&run, options).err().unwrap());
+        assert!(error.starts_with("`SimCLR` cannot go on, and the run stays as it is"), "{error}");
+        assert!(error.contains("`config.steps_per_epoch` in the header is 5, expected 4"), "{error}");
+        assert!(files() == before);
     }
 
     #[test]

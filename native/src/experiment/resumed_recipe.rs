@@ -7,11 +7,10 @@ use anyhow::Result;
 use crate::config::Recipe;
 use crate::config::difference::{Difference, decisive};
 use crate::config::set::key_of;
-use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::train::selection::ended_by;
 use crate::run_folder::folder::{RECIPE, RunFolder};
-use crate::run_folder::record::{Evaluation, Stopped};
+use crate::run_folder::record::{SelectionEvaluation, Stopped};
 use crate::run_folder::state::RunState;
 
 /// The only key whose value can be increased when a run resumes.
@@ -59,10 +58,6 @@ pub(super) fn resumed_recipe(
     }
     if is_longer {
         refuse_after_patience(&asked, state)?;
-        line(format_args!(
-            "the run continues from {} to {} iterations; from here on it follows the schedule of the longer run",
-            begun.train.iterations, asked.train.iterations
-        ));
     }
     Ok(Resumed { recipe: asked, is_longer, is_moved })
 }
@@ -70,7 +65,7 @@ pub(super) fn resumed_recipe(
 /// Refuses a longer run if `selection.patience` has ended every variant: it would end each again before its first step.
 fn refuse_after_patience(recipe: &Recipe, state: &RunState) -> Result<()> {
     let Some(selection) = &recipe.selection else { return Ok(()) };
-    let ended = |evaluations: &[Evaluation]| ended_by(selection, evaluations);
+    let ended = |evaluations: &[SelectionEvaluation]| ended_by(selection, evaluations);
     match state.variants.iter().map(|variant| ended(&variant.evaluations)).collect::<Option<Vec<_>>>() {
         Some(ended) => match ended.last() {
             Some(Stopped { message, .. }) => Err(usage(format_args!(
@@ -113,7 +108,7 @@ fn of_edit(difference: &Difference, file: &Path, longer: usize) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::config::Changes;
+    use crate::config::testing::with_iterations as of;
     use crate::exit::Usage;
 
     /// The refusal was that it had been begun with the new length.
@@ -121,11 +116,6 @@ mod tests {
     fn a_run_whose_process_ended_while_it_was_made_longer_has_its_new_length() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
-        let of = |iterations: usize| {
-            let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
-            recipe.train.iterations = iterations;
-            recipe
-        };
         let mut state = RunState::at_start(&of(20), "cpu".into(), None).unwrap();
         state.extend(&folder, &of(30)).unwrap();
         let resumed = |written: usize, set: &[String]| resumed_recipe(&folder, &state, &of(written), set);

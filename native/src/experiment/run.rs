@@ -20,7 +20,7 @@ use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::session::Session;
 use crate::experiment::train::selection::{self, Candidate};
-use crate::experiment::train::{Trained, train};
+use crate::experiment::train::{TrainingOutcome, train};
 use crate::experiment::write;
 use crate::interrupt;
 use crate::run_folder::figures::Figures;
@@ -133,14 +133,21 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     };
     while let Some(at) = session.state.current() {
         let result = run_variant(&mut session, (at, &variants[at]), &mut figures)?;
-        session.state.keep_figures(&session.folder, at + 1, &figures)?;
-        session.state.variants[at].result = Some(result);
-        session.save()?;
+        keep_result(&mut session, at, result, &figures)?;
         if interrupt::is_requested() && at + 1 < variants.len() {
             return Err(session.interrupted());
         }
     }
     write::result_and_report(&session.folder, &session.recipe, session.state)
+}
+
+/// Writes the result of the variant at `at`, and the figures with its own.
+fn keep_result(session: &mut Session, at: usize, result: VariantResult, figures: &Figures) -> Result<()> {
+    // A variant that diverged may have made a checkpoint of the network that is kept; its thread would remove the new figures.
+    session.wait_for_checkpoint()?;
+    session.state.keep_figures(&session.folder, at + 1, figures)?;
+    session.state.variants[at].result = Some(result);
+    session.save()
 }
 
 /// Trains one variant, evaluates its network, and writes the results.
@@ -150,9 +157,9 @@ fn run_variant(
     figures: &mut Figures,
 ) -> Result<VariantResult> {
     let mut events = EventLog::open(&session.folder, &variant.name)?;
-    let measure = |session: &Session, trainer: &Trainer| measured(session, (at, variant), trainer);
-    let Trained { measured, stopped } = train(session, (at, variant), &mut events, measure)?;
-    let Measured { last, best, evaluation, metrics_of_last } = measured;
+    let measure = |session: &Session, trainer: &Trainer| evaluated(session, (at, variant), trainer);
+    let TrainingOutcome { measured, stopped } = train(session, (at, variant), &mut events, measure)?;
+    let EvaluatedNetworks { last, best, evaluation, metrics_of_last } = measured;
     let chosen = best.as_ref().unwrap_or(&last);
 
     let untrained = untrained::measured(session)?;
@@ -186,8 +193,8 @@ fn run_variant(
     })
 }
 
-/// The networks of a variant, and what was measured of them.
-struct Measured {
+/// The networks of a variant, with their evaluations.
+struct EvaluatedNetworks {
     last: Candidate,
     /// The chosen network, if it is not the last one.
     best: Option<Candidate>,
@@ -197,12 +204,12 @@ struct Measured {
     metrics_of_last: Option<Metrics>,
 }
 
-/// Measures the chosen network of a variant, and the last one, which the trainer has.
-fn measured(
+/// Evaluates the chosen network of a variant, and the last one, which the trainer has.
+fn evaluated(
     session: &Session,
     (at, variant): (usize, &RecipeVariant),
     trainer: &Trainer,
-) -> Result<Measured> {
+) -> Result<EvaluatedNetworks> {
     line(format_args!("{}: probing", variant.name));
     let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
     let best = selection::best_before(session, at, last.iteration)?;
@@ -212,7 +219,7 @@ fn measured(
         Some(_) => Some(evaluate(session, variant, &last.model)?.metrics),
         None => None,
     };
-    Ok(Measured { last, best, evaluation, metrics_of_last })
+    Ok(EvaluatedNetworks { last, best, evaluation, metrics_of_last })
 }
 
 /// The p-values of McNemar's test of a variant and the first one, by metric: both are measured on the same images, of subjects if these
@@ -226,4 +233,32 @@ fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64
     let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
     let subjects = session.splits.test.subjects.as_deref();
     both.map(|(metric, own, first)| (metric.clone(), p_value(own, first, subjects))).collect()
+}
+
+#[cfg(all(test, feature = "flex"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::devices::{DeviceChoice, DeviceName};
+    use crate::report::testing::variant;
+    use crate::run_folder::state::CheckpointKind;
+
+    /// The thread that wrote the checkpoint removed the figures, which its state did not list: the run could not resume.
+    #[test]
+    fn figures_stay_where_a_checkpoint_is_still_being_written() {
+        let place = tempfile::tempdir().unwrap();
+        let text = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[train]\nbatch = 16\n\
+            iterations = 2\n\n[objective]\nname = \"nt-xent\"\n";
+        let recipe = Recipe::resolved(text, Path::new("mine.toml")).unwrap();
+        let devices = DeviceSet::open(&[DeviceChoice::from(DeviceName::Cpu)]).unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let mut session = begin(folder, prepare(recipe, None, devices).unwrap()).unwrap();
+        // So large that it is not written before the figures.
+        session.checkpoint_of(0, vec![7; 1 << 25], CheckpointKind::ByCount).unwrap();
+        keep_result(&mut session, 0, variant("nt-xent", 0.5), &Figures::default()).unwrap();
+        let written = RunState::read(&session.folder).unwrap().unwrap();
+        written.verify(&session.folder).unwrap();
+        assert_eq!(written.figures(&session.folder).unwrap(), Some(Figures::default()));
+        assert!(written.variants[0].result.is_some());
+    }
 }

@@ -38,6 +38,9 @@ pub(crate) struct Session {
     pub(super) log: MetricsLog,
     /// The checkpoint that is being written.
     writer: Option<CheckpointWriter>,
+    /// The name and the bytes of a new best network, which the next checkpoint writes. Written at once, it would keep training waiting
+    /// for the disk, and for the checkpoint that is being written, which removes files that it does not list.
+    best: Option<(String, Vec<u8>)>,
     /// The time at which this process began.
     started: Instant,
     /// Wall time of earlier processes, in seconds.
@@ -62,7 +65,7 @@ impl Session {
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.change_device(devices.to_string());
         let (started, seconds_before) = (Instant::now(), state.seconds);
-        let writer = None;
+        let (writer, best) = (None, None);
         Ok(Self {
             folder,
             recipe,
@@ -73,6 +76,7 @@ impl Session {
             state,
             log,
             writer,
+            best,
             started,
             seconds_before,
         })
@@ -110,8 +114,8 @@ impl Session {
         Ok(metadata)
     }
 
-    /// Takes the state of the trainer of the variant at `at`, and writes it while the run goes on, with the state of the run that
-    /// refers to it. An earlier checkpoint is waited for.
+    /// Takes the state of the trainer of the variant at `at`, and writes it while the run goes on, with a new best network and the
+    /// state of the run that refers to them. An earlier checkpoint is waited for.
     ///
     /// # Errors
     /// If its numbers are not finite, or the folder cannot be written to, which the next call may be the first to say.
@@ -124,11 +128,19 @@ impl Session {
     /// # Errors
     /// If the folder cannot be written to, which the next call may be the first to say.
     pub(super) fn checkpoint_of(&mut self, at: usize, bytes: Vec<u8>, kind: CheckpointKind) -> Result<()> {
-        self.wait_for_checkpoint()?;
+        self.end_writer()?;
         let name = self.state.register_trainer(at, &bytes, kind);
         self.update_log_and_time()?;
-        self.writer = Some(CheckpointWriter::begin(self.folder.clone(), self.state.clone(), name, bytes)?);
+        let files = self.best.take().into_iter().chain([(name, bytes)]).collect();
+        self.writer = Some(CheckpointWriter::begin(self.folder.clone(), self.state.clone(), files)?);
         Ok(())
+    }
+
+    /// Keeps the best network so far of the variant at `at`, from an iteration. The next checkpoint writes it, unless a better one comes
+    /// first. If the process is killed before that, the run resumes from the checkpoint before, and finds it again.
+    pub(super) fn keep_best(&mut self, at: usize, iteration: u64, bytes: Vec<u8>) {
+        let name = self.state.register_best(at, iteration, &bytes);
+        self.best = Some((name, bytes));
     }
 
     /// True while a checkpoint is being written, so that another one would wait for it.
@@ -136,11 +148,21 @@ impl Session {
         self.writer.as_ref().is_some_and(|writer| !writer.is_done())
     }
 
-    /// Waits for the checkpoint that is being written: before anything else is written to `state/` or read from it.
+    /// Waits for the checkpoint that is being written, and writes a new best network: before anything else is written to `state/` or
+    /// read from it.
+    ///
+    /// # Errors
+    /// If one of them could not be written.
+    pub(super) fn wait_for_checkpoint(&mut self) -> Result<()> {
+        self.end_writer()?;
+        self.best.take().map_or(Ok(()), |(name, bytes)| self.folder.write(name, bytes))
+    }
+
+    /// Waits for the checkpoint that is being written.
     ///
     /// # Errors
     /// If it could not be written.
-    pub(super) fn wait_for_checkpoint(&mut self) -> Result<()> {
+    fn end_writer(&mut self) -> Result<()> {
         self.writer.take().map_or(Ok(()), CheckpointWriter::end)
     }
 

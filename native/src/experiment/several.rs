@@ -20,6 +20,7 @@ use crate::experiment::run_outcome::{RunOutcome, read_outcome, read_outcome_of, 
 use crate::interrupt;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{self, RECIPE, process_at_work};
+use crate::run_folder::record::devices_of_all;
 
 /// The file that says that the runs of a folder are begun one by one.
 const BY_TASK: &str = "by-task.txt";
@@ -309,14 +310,14 @@ impl ListEntry<'_> {
 /// # Errors
 /// A device is not there.
 pub(crate) fn devices_of(outcomes: &[RunOutcome], asked: &[DeviceChoice]) -> Result<String> {
-    let ran = |outcome: &RunOutcome| match outcome {
-        RunOutcome::Done(run) => Some(run.device.clone()),
+    let ran = outcomes.iter().filter_map(|outcome| match outcome {
+        RunOutcome::Done(run) => Some(&**run),
         _ => None,
-    };
-    let ran: BTreeSet<String> = outcomes.iter().filter_map(ran).collect();
-    match ran.is_empty() {
+    });
+    let devices = devices_of_all(ran);
+    match devices.is_empty() {
         true => Ok(DeviceSet::open(asked)?.to_string()),
-        false => Ok(ran.into_iter().collect::<Vec<_>>().join(", ")),
+        false => Ok(devices),
     }
 }
 
@@ -357,9 +358,13 @@ fn ranges(numbers: impl Iterator<Item = usize>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::devices::DeviceName;
     use crate::exit::Usage;
+    use crate::report::testing::{run, variant};
+    use crate::run_folder::record::EarlierDevice;
 
     #[test]
     fn runs_at_the_same_time_have_a_device_each() {
@@ -407,6 +412,17 @@ mod tests {
             assert!(error.contains(reason), "{error}");
             assert_eq!(folder::entries(place.path()), [""; 0], "run {index}");
         }
+    }
+
+    #[test]
+    fn all_devices_of_runs_that_finished_are_named() {
+        let one = run("a", 0, "", vec![variant("x", 0.5)]).result;
+        let mut other = run("b", 1, "", vec![variant("x", 0.5)]).result;
+        let (device, variant, others) = ("gpu".into(), "x".into(), BTreeMap::new());
+        other.earlier_devices = vec![EarlierDevice { device, variant, iteration: 1, others }];
+        let outcomes = [one.clone(), other, one].map(|result| RunOutcome::Done(Box::new(result)));
+        let devices = devices_of(&outcomes, &[DeviceChoice::AUTO]).unwrap();
+        assert_eq!(devices, "cpu; gpu until iteration 1 of x, then cpu");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Metrics for people: a title with its unit, and the significant digits. Files use the plain names.
 
+use crate::metrics::leak::NONLINEAR;
 use crate::metrics::mean_std::{MeanStd, written};
-use crate::metrics::names::CONDITION;
+use crate::metrics::names::{CLASSIFIER, CONDITION};
 
 /// Name, title, factor to the unit of the title, digits.
 const PLAIN: [(&str, &str, f64, usize); 10] = [
@@ -55,11 +56,11 @@ impl MetricFormat {
     }
 
     fn known(name: &str, condition: &str) -> Option<Self> {
-        if let Some(linear) = name.strip_suffix("_nonlinear") {
+        if let Some(linear) = name.strip_suffix(NONLINEAR) {
             let format = Self::known(linear, condition)?;
             return Some(Self { title: format!("{}, non-linear probe", format.title), ..format });
         }
-        if let Some(of_probe) = name.strip_prefix("classifier_") {
+        if let Some(of_probe) = name.strip_prefix(CLASSIFIER) {
             let format = Self::known(of_probe, condition)?;
             return Some(Self { title: format!("{}, own classifier", format.title), ..format });
         }

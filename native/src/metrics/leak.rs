@@ -1,8 +1,8 @@
 //! The metrics of a leak: how much of a variable a probe finds in a representation.
 
-use super::names::{NAMED, R_SQUARED, R2, prefix_of, with_prefix};
+use super::names::{CLASSIFIER, NAMED, R_SQUARED, R2, prefix_of, with_prefix};
 
-/// What a linear probe finds of the condition: of a category, and of numbers.
+/// The metrics of a linear probe of the condition: of a category, and of numbers.
 pub(crate) const LINEAR: [&str; 2] = [NAMED, R2];
 /// The area under the ROC curve of a condition of two values.
 pub(crate) const AREA: &str = "condition_roc_auc";
@@ -12,8 +12,6 @@ pub(crate) const NONLINEAR: &str = "_nonlinear";
 const NAMED_ENDING: &str = "_top1";
 const AREA_ENDING: &str = "_roc_auc";
 const ERROR_ENDING: &str = "_mse";
-/// The start of the names of metrics of a network's own classifier of the class.
-const OF_CLASSIFIER: &str = "classifier_";
 
 /// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
 pub(crate) fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
@@ -28,7 +26,12 @@ pub(crate) fn linear(metric: &str) -> &str {
 /// True if a metric is a leak, of any variable and by any probe.
 pub(crate) fn is_leak(metric: &str) -> bool {
     let endings = [NAMED_ENDING, R_SQUARED, AREA_ENDING, ERROR_ENDING];
-    !metric.starts_with(OF_CLASSIFIER) && endings.iter().any(|ending| linear(metric).ends_with(ending))
+    !metric.starts_with(CLASSIFIER) && endings.iter().any(|ending| linear(metric).ends_with(ending))
+}
+
+/// True if a metric is what a linear probe finds of a variable: of a category, or of numbers.
+pub(crate) fn is_linear_leak(metric: &str) -> bool {
+    is_leak(metric) && [NAMED_ENDING, R_SQUARED].iter().any(|ending| metric.ends_with(ending))
 }
 
 /// True if a leak is the share of the images whose value is named.

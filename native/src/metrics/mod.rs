@@ -4,4 +4,5 @@ pub(crate) mod format;
 pub(crate) mod leak;
 pub(crate) mod mean_std;
 pub(crate) mod names;
+pub(crate) mod over_runs;
 pub(crate) mod two_sample;

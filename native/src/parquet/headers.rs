@@ -1,7 +1,7 @@
 //! The headers of a file, which are walked before the library reads them: it takes the length of a list for granted, and so it
 //! goes on for hours in a damaged file.
 //!
-//! Headers are in the compact protocol of Thrift. What is refused here has more entries than the file has bytes, ends too
+//! Headers are in the compact protocol of Thrift. One is refused here if it has more entries than the file has bytes, ends too
 //! early, or has another type than the library takes it for; the rest is left to the library.
 
 use std::fs::File;

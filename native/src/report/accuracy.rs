@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::charts::series_colour;
+use super::parts::wide;
 use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
 
 /// Most classes of a readable matrix.
@@ -10,15 +11,15 @@ const CLASSES: usize = 24;
 /// Number of listed entries, if there are more classes.
 const LISTED: usize = 12;
 
-/// The section of a run.
-pub(super) fn section(figures: &[ConfusionFigure]) -> Markup {
+/// The section of a run; `place` is that of the run where the page has several.
+pub(super) fn section(figures: &[ConfusionFigure], place: Option<&str>) -> Markup {
     html! {
         (bars(figures))
         @for figure in figures {
             h3 { (figure.variant) }
             div.pair {
-                @if figure.names.len() <= CLASSES { (matrix(figure)) } @else { (mistakes(figure)) }
-                @if let Some(groups) = &figure.groups { (cells(&figure.names, groups)) }
+                @if figure.names.len() <= CLASSES { (matrix(figure, place)) } @else { (mistakes(figure)) }
+                @if let Some(groups) = &figure.groups { (cells(figure, groups, place)) }
             }
         }
     }
@@ -62,16 +63,22 @@ fn accuracy(figure: &ConfusionFigure, class: usize) -> Option<f64> {
     (count > 0).then(|| *row.get(class).unwrap_or(&0) as f64 / count as f64)
 }
 
-fn matrix(figure: &ConfusionFigure) -> Markup {
+/// The name of a table of a variant, which no other variant and no other run of the page has.
+fn table_name(table: &str, figure: &ConfusionFigure, place: Option<&str>) -> String {
+    let run = place.map_or_else(String::new, |place| format!(", {place}"));
+    format!("{table} of {}{run}", figure.variant)
+}
+
+fn matrix(figure: &ConfusionFigure, place: Option<&str>) -> Markup {
     html! {
         figure {
-            div.scroll { table.cells {
+            (wide(&table_name("Confusion matrix", figure, place), &html! { table.cells {
                 thead { tr { th { "class" } @for name in &figure.names { th scope="col" { (name) } } } }
                 tbody { @for (class, row) in figure.counts.iter().enumerate() { tr {
                     th scope="row" { (figure.names.get(class).map_or("", String::as_str)) }
                     @for (guess, &count) in row.iter().enumerate() { (cell(count, row.iter().sum(), guess == class)) }
                 } } }
-            } }
+            } }))
             figcaption { b { "Confusion matrix" } ": test images by their class and by the linear probe's prediction." }
         }
     }
@@ -105,15 +112,15 @@ fn mistakes(figure: &ConfusionFigure) -> Markup {
 }
 
 /// Accuracy in the cells of class × attribute.
-fn cells(classes: &[String], groups: &GroupsFigure) -> Markup {
+fn cells(figure: &ConfusionFigure, groups: &GroupsFigure, place: Option<&str>) -> Markup {
     let all = || groups.accuracy.iter().flatten().flatten().copied();
     let worst = all().fold(f64::INFINITY, f64::min);
     html! {
         figure {
-            div.scroll { table.cells {
+            (wide(&table_name("Accuracy by group", figure, place), &html! { table.cells {
                 thead { tr { td {} @for name in &groups.names { th scope="col" { (name) } } } }
                 tbody { @for (class, row) in groups.accuracy.iter().enumerate() { tr {
-                    th scope="row" { (classes.get(class).map_or("", String::as_str)) }
+                    th scope="row" { (figure.names.get(class).map_or("", String::as_str)) }
                     @for cell in row { @match cell {
                         Some(share) => {
                             td.right.worst[*share <= worst] style=(format!("--share: {share:.3}")) { (percent(*share)) }
@@ -121,7 +128,7 @@ fn cells(classes: &[String], groups: &GroupsFigure) -> Markup {
                         None => { td { "–" } }
                     } }
                 } } }
-            } }
+            } }))
             figcaption { b { "Accuracy by group" } ": class and " (groups.attribute) ". The worst group is framed." }
         }
     }
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_count_stands_in_its_cell_and_every_class_has_a_bar() {
-        let html = section(&[figure(3), figure(3)]).into_string();
+        let html = section(&[figure(3), figure(3)], None).into_string();
         assert_eq!(html.matches("class=\"bar\"").count(), 6);
         assert_eq!((html.matches(">9</td>").count(), html.matches(">1</td>").count()), (6, 4));
         assert!(html.contains("90 %") && html.contains("100 %"));
@@ -160,7 +167,7 @@ mod tests {
 
     #[test]
     fn of_many_classes_the_worst_and_the_mistakes_are_listed() {
-        let html = section(&[figure(200)]).into_string();
+        let html = section(&[figure(200)], None).into_string();
         assert_eq!(html.matches("class=\"bar\"").count(), LISTED);
         assert_eq!(html.matches(" taken for ").count(), LISTED);
         assert!(html.len() < 20_000);
@@ -174,8 +181,13 @@ mod tests {
             names,
             accuracy: vec![vec![Some(0.9), Some(0.2)], vec![None, Some(0.8)]],
         };
-        let html = section(&[ConfusionFigure { groups: Some(groups), ..figure(2) }]).into_string();
+        let html = section(&[ConfusionFigure { groups: Some(groups), ..figure(2) }], None).into_string();
         assert_eq!(html.matches("right worst").count(), 1);
         assert!(html.contains("20 %") && html.contains("–") && html.contains("class and place"));
+        for name in ["Confusion matrix of Fair", "Accuracy by group of Fair"] {
+            let scrolls =
+                format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">");
+            assert!(html.contains(&scrolls), "{html}");
+        }
     }
 }

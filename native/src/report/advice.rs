@@ -2,6 +2,7 @@
 
 use simile_core::optim::OptimizerConfig;
 
+use super::chance::Samples;
 use crate::config::Recipe;
 use crate::config::objective::BatchRule;
 use crate::config::sections::RecipeVariant;
@@ -19,6 +20,8 @@ const BATCH: usize = 256;
 pub(super) enum Leak {
     /// Neither the variant nor the first one reveals more than hardly anything of the attribute.
     Little,
+    /// The variants reveal more than that, which may be chance on so few test images.
+    Doubtful { on: Samples },
     /// The first variant reveals neither the class nor the attribute, which the untrained network reveals.
     Unlearnt,
     /// The variant reveals as much as the first one.
@@ -73,6 +76,11 @@ pub(super) fn advice(
             return vec![format!(
                 "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
                  coloured by it, and the association of {condition} and class in `simile data check`."
+            )];
+        }
+        Leak::Doubtful { on } => {
+            return vec![format!(
+                "{name}: on {on} the leak of {condition} cannot be told from chance; test on more."
             )];
         }
         Leak::Unlearnt => {

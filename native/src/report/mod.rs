@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod advice;
+mod chance;
 pub(crate) mod charts;
 pub(crate) mod curves;
 pub(crate) mod gallery;
@@ -21,12 +22,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, with_code};
-pub(crate) use self::parts::{time, wide};
+pub(crate) use self::parts::{table, time};
 pub(crate) use self::smoke::smoke;
 pub(crate) use self::verdict::verdict;
 use crate::config::Recipe;
+use crate::run_folder::digest::REMEDY;
 use crate::run_folder::figures::Figures;
-use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder, STATE};
+use crate::run_folder::folder::{FIGURES, METRICS, RECIPE, RESULT, RunFolder, STATE};
 use crate::run_folder::record::{Measurement, RunResult};
 use crate::shell::resume_command;
 
@@ -69,12 +71,13 @@ impl RunRecord {
                 resume_command(place)
             );
         }
+        let lost = |file: &str| format!("cannot read {file} of {}; {REMEDY}", place.display());
         Ok(Self {
             place: place.display().to_string(),
             recipe: String::from_utf8_lossy(&folder.read(RECIPE)?).into_owned(),
             result: folder.read_json(RESULT).with_context(|| unreadable(place))?,
-            measurements: folder.measurements()?,
-            figures: folder.read_json(FIGURES)?,
+            measurements: folder.measurements().with_context(|| lost(METRICS))?,
+            figures: folder.read_json(FIGURES).with_context(|| lost(FIGURES))?,
         })
     }
 }

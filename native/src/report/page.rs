@@ -137,7 +137,7 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
             p.soft { "Representations of test images." }
             (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), variants))
         },
-        "accuracy" => accuracy::section(&run.figures.confusions),
+        "accuracy" => accuracy::section(&run.figures.confusions, several.then_some(run.place.as_str())),
         "neighbours" => gallery::section(&run.figures.galleries, variants),
         "kernel" => html! { @for figure in &run.figures.kernels { (kernel_figure(figure)) } },
         "samples" => html! { figure { div.samples { @for sheet in &run.figures.samples {
@@ -215,5 +215,46 @@ pub(crate) fn with_code(sentence: &str) -> Markup {
         @for (at, part) in sentence.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::report::testing::{run, variant};
+    use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
+
+    #[test]
+    fn no_two_tables_of_a_page_have_one_name() {
+        let of_seed = |place: &str, seed: u64| {
+            let groups = GroupsFigure {
+                attribute: "place".into(),
+                names: vec!["land".into(), "water".into()],
+                accuracy: vec![vec![Some(0.9), Some(0.2)], vec![None, Some(0.8)]],
+            };
+            let confusion = |variant: &str| ConfusionFigure {
+                variant: variant.into(),
+                names: vec!["a".into(), "b".into()],
+                counts: vec![vec![3, 1], vec![0, 4]],
+                groups: Some(groups.clone()),
+            };
+            let less = 0.01 * seed as f64;
+            let variants = vec![variant("SimCLR", 0.9 - less), variant("Fair", 0.8 - less)];
+            let mut record = run(place, seed, "", variants);
+            record.figures.confusions = vec![confusion("SimCLR"), confusion("Fair")];
+            record
+        };
+        let html = page(&[of_seed("runs/seed-0", 0), of_seed("runs/seed-1", 1)]).unwrap();
+        let names: Vec<&str> = html
+            .split("role=\"region\" aria-label=\"")
+            .skip(1)
+            .filter_map(|after| after.split('"').next())
+            .collect();
+        assert!(names.contains(&"Confusion matrix of SimCLR, runs/seed-1"), "{names:?}");
+        assert!(names.contains(&"Accuracy by group of Fair, runs/seed-0"), "{names:?}");
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
     }
 }

@@ -3,9 +3,14 @@
 use maud::{Markup, html};
 
 /// A table that may be wider than the page: it can be scrolled by key and by hand, and shows at its edge that there is
-/// more.
-pub(crate) fn wide(table: &Markup) -> Markup {
-    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
+/// more. A screen reader lists it by its name, which no other table of the page has.
+pub(super) fn wide(name: &str, table: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label=(name) { (table) } }
+}
+
+/// Such a table, of the cells of its head and the rows of its body.
+pub(crate) fn table(name: &str, head: &Markup, body: &Markup) -> Markup {
+    wide(name, &html! { table { thead { tr { (head) } } tbody { (body) } } })
 }
 
 /// Seconds as people say them.

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             picture.get_pixel(1, 1),
             picture.get_pixel(1, 0),
-            "what is not finite is drawn as the smallest"
+            "an entry that is not finite is drawn as the smallest"
         );
     }
 }

@@ -270,8 +270,12 @@ mod tests {
     #[test]
     fn a_run_that_changed_its_device_stands_beside_others() {
         let mut runs = [run("a", 0, "", vec![variant("x", 0.8)]), run("b", 1, "", vec![variant("x", 0.9)])];
-        runs[1].result.earlier_devices =
-            vec![EarlierDevice { device: "gpu".into(), variant: "x".into(), iteration: 1 }];
+        runs[1].result.earlier_devices = vec![EarlierDevice {
+            device: "gpu".into(),
+            variant: "x".into(),
+            iteration: 1,
+            others: BTreeMap::new(),
+        }];
         let pooled = pools(&runs);
         assert_eq!(
             pooled.iter().map(Pool::differences).collect::<Vec<_>>(),

@@ -8,12 +8,13 @@ use maud::{Markup, PreEscaped, html};
 use super::RunRecord;
 use super::charts::trade_off;
 use super::curves::{key, pool_curves};
-use super::parts::{time, wide};
+use super::parts::{self, time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::NONLINEAR;
+use crate::metrics::leak::{NONLINEAR, is_linear_leak};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{CONDITION, NAMED, OVER_RUNS, R2, TOP1, is_linear_leak, over_runs};
+use crate::metrics::names::{CONDITION, NAMED, R2, TOP1};
+use crate::metrics::over_runs::{over_runs, rank};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
 
@@ -34,10 +35,7 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
         }
     }
     // The most important metrics stand first.
-    columns.sort_by_key(|column| {
-        let rank = OVER_RUNS.iter().position(|one| *one == column.metric).unwrap_or(OVER_RUNS.len());
-        (rank, column.metric.clone(), column.format.title.clone())
-    });
+    columns.sort_by_key(|column| (rank(&column.metric), column.metric.clone(), column.format.title.clone()));
     columns
 }
 
@@ -136,7 +134,7 @@ fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
         ("Training", |variant| time(variant.training_seconds)),
     ];
     html! {
-        (wide(&html! { table.numbers style=(width) {
+        (wide("Results of the run", &html! { table.numbers style=(width) {
             thead { tr {
                 td {}
                 @for variant in variants { th.own scope="col" { (marked(variant)) } }
@@ -161,28 +159,27 @@ fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
 
 /// Every variant of every run, one row each.
 fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
-    wide(&html! { table {
-        thead { tr {
-            th { "Variant" } th { "Run" } th { "Seed" }
-            @for column in shown { th { (column.format.title) } }
-            th { "Final loss" } th { "Iterations" } th { "Training" }
+    let head = html! {
+        th { "Variant" } th { "Run" } th { "Seed" }
+        @for column in shown { th { (column.format.title) } }
+        th { "Final loss" } th { "Iterations" } th { "Training" }
+    };
+    let body = html! { @for run in runs {
+        @for variant in &run.result.variants { tr {
+            td { b { (marked(variant)) } " " span.soft { (variant.objective) } }
+            td { (run.place) } td { (run.result.seed) }
+            @for column in shown { td { (column.number(&run.result.condition, &variant.metrics)) } }
+            td { (number(variant.final_loss, 4)) }
+            td { (variant.iterations) }
+            td { (time(variant.training_seconds)) }
         } }
-        tbody { @for run in runs {
-            @for variant in &run.result.variants { tr {
-                td { b { (marked(variant)) } " " span.soft { (variant.objective) } }
-                td { (run.place) } td { (run.result.seed) }
-                @for column in shown { td { (column.number(&run.result.condition, &variant.metrics)) } }
-                td { (number(variant.final_loss, 4)) }
-                td { (variant.iterations) }
-                td { (time(variant.training_seconds)) }
-            } }
-            @for (name, metrics) in run.result.references() { tr.soft {
-                td { (name) } td { (run.place) } td { (run.result.seed) }
-                @for column in shown { td { (column.number(&run.result.condition, metrics)) } }
-                @for _ in 0..3 { td { "–" } }
-            } }
+        @for (name, metrics) in run.result.references() { tr.soft {
+            td { (name) } td { (run.place) } td { (run.result.seed) }
+            @for column in shown { td { (column.number(&run.result.condition, metrics)) } }
+            @for _ in 0..3 { td { "–" } }
         } }
-    } })
+    } };
+    parts::table("Results of every run", &head, &body)
 }
 
 /// The penalties of a variant's probes, in words.
@@ -293,26 +290,25 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
     };
     let compared = compared(&shown, pools)?;
     let differ = pools.iter().any(|pool| !pool.differs.is_empty());
+    let head = html! {
+        th { "Variant" } th { "Recipe" } th { "Runs" }
+        @for column in &shown { th { (column.format.title) } }
+        @if differ { th { "Differs in" } }
+    };
+    let body = html! {
+        @for pool in pools { tr {
+            td { b { (pool.variant) } } td { (pool.recipe) } td { (pool.runs.len()) }
+            @for column in &shown { td { (of_pool(column, pool)) } }
+            @if differ { td.words { (pool.differences()) } }
+        } }
+        @for reference in references(runs) { tr.soft {
+            td { (reference.name) } td { "–" } td { (reference.runs.len()) }
+            @for column in &shown { td { (mean_std(column, reference.condition, &reference.runs)) } }
+            @if differ { td {} }
+        } }
+    };
     Ok(html! {
-        (wide(&html! { table {
-            thead { tr {
-                th { "Variant" } th { "Recipe" } th { "Runs" }
-                @for column in &shown { th { (column.format.title) } }
-                @if differ { th { "Differs in" } }
-            } }
-            tbody {
-                @for pool in pools { tr {
-                    td { b { (pool.variant) } } td { (pool.recipe) } td { (pool.runs.len()) }
-                    @for column in &shown { td { (of_pool(column, pool)) } }
-                    @if differ { td.words { (pool.differences()) } }
-                } }
-                @for reference in references(runs) { tr.soft {
-                    td { (reference.name) } td { "–" } td { (reference.runs.len()) }
-                    @for column in &shown { td { (mean_std(column, reference.condition, &reference.runs)) } }
-                    @if differ { td {} }
-                } }
-            }
-        } }))
+        (parts::table("Results over the runs", &head, &body))
         p.soft { "Mean ± standard deviation over the runs (n − 1)." }
         (against_first(pools, &compared))
         (not_counted(pools, differ))
@@ -328,19 +324,16 @@ fn against_first(pools: &[Pool<'_>], compared: &[Compared<'_>]) -> Markup {
         let test = tests.get(at).and_then(Option::as_ref);
         test.map_or_else(|| "–".to_owned(), |test| test.text(column.format.digits()))
     };
+    let head = html! {
+        th { "Against the first" } th { "Recipe" }
+        @for (column, _) in compared { th { (column.format.title) } }
+    };
+    let body = html! { @for (at, pool) in pools.iter().enumerate().skip(1) { tr {
+        td { b { (pool.variant) } } td { (pool.recipe) }
+        @for one in compared { td { (text(one, at)) } }
+    } } };
     html! {
-        (wide(&html! { table {
-            thead { tr {
-                th { "Against the first" } th { "Recipe" }
-                @for (column, _) in compared { th { (column.format.title) } }
-            } }
-            tbody {
-                @for (at, pool) in pools.iter().enumerate().skip(1) { tr {
-                    td { b { (pool.variant) } } td { (pool.recipe) }
-                    @for one in compared { td { (text(one, at)) } }
-                } }
-            }
-        } }))
+        (parts::table("Comparison with the first variant", &head, &body))
         p.soft { "Against the first variant: " (words) "." }
     }
 }

@@ -6,19 +6,18 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use super::advice::{Leak, State, Unit, advice};
+use super::chance::{Chance, NOTICEABLE, Samples};
 use crate::config::Recipe;
+use crate::config::probe::ProbeSection;
 use crate::config::sections::RecipeVariant;
-use crate::metrics::leak::{AREA, LINEAR, NONLINEAR, amount, area_of, linear, of_variable, share_of};
+use crate::metrics::leak::{
+    AREA, LINEAR, NONLINEAR, amount, area_of, is_share, linear, of_variable, share_of,
+};
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::record::{RunResult, VariantResult};
 
-/// A difference of less is none: a part of the range of a metric.
-const NOTICEABLE: f64 = 0.02;
-/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate. A difference is noticeable as well if it
-/// is this part of the range above the base rate, which is small for the accuracy of a rare value.
-const MOVED: f64 = 0.1;
 /// The leaks by which a variant is judged, with the end of their names: the one in the sentence on it comes first.
 const LEAKS: [(&str, &str, Unit); 6] = [
     (NAMED, "", Unit::Images),
@@ -40,13 +39,15 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         return Ok(Vec::new());
     }
     let described = recipe.variants();
-    let variants: Vec<Variant<'_>> =
-        first.variants.iter().map(|variant| Variant::of(&variant.name, &described, runs)).collect();
+    let variants: Vec<Variant<'_>> = first
+        .variants
+        .iter()
+        .map(|variant| Variant::of(&variant.name, &described, &recipe.probe, runs))
+        .collect();
     let untrained: Vec<&BTreeMap<String, f64>> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
-    let samples = first.images.map(|images| images.test_subjects.unwrap_or(images.test));
-    let references = References { untrained, base, condition: &first.condition, samples };
+    let references = References { untrained, base, condition: &first.condition, samples: Samples::of(first) };
     let mut sentences = references.sentences(&variants)?;
     let counted = !sentences.is_empty();
     sentences.extend(diverged(runs));
@@ -67,7 +68,7 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
 /// A variant in the runs in which it did not diverge.
 struct Variant<'a> {
     name: &'a str,
-    /// The variable that its objective hides or keeps, if that was measured, or else the one whose leak the run measures.
+    /// The variable that its objective hides or keeps, if the recipe probes it, or else the one whose leak the run measures.
     attribute: String,
     /// True if its objective brings images together that are alike in the attribute.
     keeps: bool,
@@ -79,7 +80,7 @@ struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    fn of(name: &'a str, described: &[RecipeVariant], runs: &[&'a RunResult]) -> Self {
+    fn of(name: &'a str, described: &[RecipeVariant], probe: &ProbeSection, runs: &[&'a RunResult]) -> Self {
         let variants = runs.iter().filter_map(|run| run.variants.iter().find(|variant| variant.name == name));
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
@@ -88,11 +89,8 @@ impl<'a> Variant<'a> {
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
-        let is_measured = |own: &String| {
-            let names = LINEAR.map(|metric| of_variable(metric, own, probed));
-            metrics.iter().any(|metrics| names.iter().any(|name| metrics.contains_key(name)))
-        };
-        let own = objective.and_then(|objective| objective.condition()).filter(is_measured);
+        // Where its leak could not be measured, that of another attribute does not stand for it.
+        let own = objective.and_then(|objective| objective.condition()).filter(|own| probe.probes(own));
         let keeps = objective.is_some_and(|objective| objective.keeps_condition());
         let attribute = own.unwrap_or_else(|| probed.to_owned());
         Self { name, attribute, keeps, metrics, tells_all_apart, paired }
@@ -117,10 +115,7 @@ fn of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
     if !(has_first && variants.iter().any(is_paired)) {
         return "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into();
     }
-    let samples = match run.images.and_then(|images| images.test_subjects) {
-        Some(subjects) => format!("{subjects} subjects of the test images"),
-        None => "test images".into(),
-    };
+    let samples = Samples::of(run).map_or_else(|| "test images".into(), |samples| samples.to_string());
     format!(
         "One seed: p, of McNemar's test on the {samples}, compares these two networks alone, and other seeds may differ; \
          run more with `--seeds 5`."
@@ -149,24 +144,10 @@ struct References<'a> {
     untrained: Vec<&'a BTreeMap<String, f64>>,
     base: Vec<&'a BTreeMap<String, f64>>,
     condition: &'a str,
-    /// The test images, or their subjects where these are known, if a run says how many.
-    samples: Option<usize>,
+    samples: Option<Samples>,
 }
 
-/// What chance has of a metric of a leak.
-struct Chance {
-    base: f64,
-    /// The least difference from it, or between two variants, that counts.
-    noticeable: f64,
-}
-
-impl Chance {
-    fn is_little(&self, leak: f64) -> bool {
-        leak - self.base < 2.0 * self.noticeable
-    }
-}
-
-/// What a probe finds of the attribute of a variant.
+/// The finding of a probe for the attribute of a variant.
 struct Found {
     metric: String,
     unit: Unit,
@@ -174,6 +155,18 @@ struct Found {
     before: f64,
     after: f64,
     chance: Chance,
+}
+
+impl Found {
+    /// The kind of the leak, if it did not fall.
+    fn unfallen(&self) -> Option<Leak> {
+        let least = self.chance.least_change(self.before, self.after);
+        match self.after - self.before {
+            rose if rose >= least => Some(Leak::Rose { by: rose, unit: self.unit }),
+            rose if -rose < least => Some(Leak::Unmoved),
+            _ => None,
+        }
+    }
 }
 
 /// A number of a metric in several runs.
@@ -244,20 +237,20 @@ impl References<'_> {
         }
         for (metric, subject, chance) in self.metrics_of_sentence(attribute) {
             let metric = metric.as_str();
-            let is_share = !metric.ends_with(R_SQUARED);
+            let is_percent = !metric.ends_with(R_SQUARED);
             let of_variant = values(runs, metric);
             if of_variant.is_empty() {
                 continue;
             }
-            let write = |values: &[f64]| written(values, is_share);
+            let write = |values: &[f64]| written(values, is_percent);
             let before = plain.map(|plain| values(plain, metric)).filter(|before| !before.is_empty());
             let arrow = before.as_ref().map(|before| format!("{} → ", write(before))).unwrap_or_default();
-            let unit = if is_share { " %" } else { "" };
-            let often = if is_share && metric != TOP1 { " of the time" } else { "" };
+            let unit = if is_percent { " %" } else { "" };
+            let often = if is_percent && metric != TOP1 { " of the time" } else { "" };
             let mut beside = Vec::new();
             let of_reference = |name: &str, runs: &[&BTreeMap<String, f64>]| {
                 let reference = mean(&values(runs, metric))?;
-                Some(format!("{name} {}{unit}", written(&[reference], is_share)))
+                Some(format!("{name} {}{unit}", written(&[reference], is_percent)))
             };
             beside.extend(of_reference(chance, &self.base));
             beside.extend(of_reference("untrained network", &self.untrained));
@@ -281,8 +274,8 @@ impl References<'_> {
         Ok(parts.join("; ") + ".")
     }
 
-    /// The area under the ROC curve, where it alone says that an attribute leaks: the accuracy of a rare value can be that of chance
-    /// though the value is known.
+    /// The area under the ROC curve, where of one of the variants it alone says that an attribute leaks: the accuracy of a rare value can
+    /// be that of chance though the value is known.
     fn area(
         &self,
         plain: Option<&[&BTreeMap<String, f64>]>,
@@ -290,14 +283,13 @@ impl References<'_> {
         share: &str,
     ) -> Option<String> {
         let area = area_of(share)?;
-        let reveals = |metric: &str| {
-            let chance = self.chance(metric);
-            let mut leaks =
-                [plain, Some(runs)].into_iter().flatten().filter_map(|runs| mean_leak(runs, metric));
-            leaks.any(|leak| !chance.is_little(leak))
+        let chances = [share, area.as_str()].map(|metric| self.chance(metric));
+        let reveals_alone = |runs: &[&BTreeMap<String, f64>]| {
+            let found = mean_leak(runs, share).zip(mean_leak(runs, &area));
+            found.is_some_and(|(named, ranked)| chances[0].is_little(named) && !chances[1].is_little(ranked))
         };
         let after = values(runs, &area);
-        if after.is_empty() || reveals(share) || !reveals(&area) {
+        if after.is_empty() || ![plain, Some(runs)].into_iter().flatten().any(reveals_alone) {
             return None;
         }
         let before = plain.map(|plain| values(plain, &area)).filter(|before| !before.is_empty());
@@ -305,8 +297,8 @@ impl References<'_> {
         Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, true)))
     }
 
-    /// The state of the leak of a variant, if it did not fall beside that of another one. Of the metrics of the leak the first that finds
-    /// something decides: only if none does, there is little to hide.
+    /// The state of the leak of a variant, if it did not fall beside that of another one. It fell if it did by every probe that still
+    /// finds something. If none does, the attribute is hidden, or there was little to hide, or that cannot be told.
     fn leak_left(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Option<Leak> {
         let found = self.found(plain, variant);
         if found.is_empty() {
@@ -316,19 +308,24 @@ impl References<'_> {
         if nothing_before && self.learnt_nothing(plain, &found) {
             return Some(Leak::Unlearnt);
         }
-        let is_little = |one: &&Found| one.chance.is_little(one.before) && one.chance.is_little(one.after);
-        let Some(Found { unit, before, after, chance, .. }) = found.iter().find(|one| !is_little(one)) else {
-            return Some(Leak::Little);
+        let left: Vec<&Found> = found.iter().filter(|one| !one.chance.is_little(one.after)).collect();
+        if !left.is_empty() {
+            return left.into_iter().find_map(Found::unfallen);
+        }
+        let is_doubtful = |one: &Found| match one.chance.is_little(one.before) {
+            true => {
+                nothing_before && [one.before, one.after].iter().any(|leak| one.chance.is_doubtful(*leak))
+            }
+            // It passed for chance without a fall.
+            false => one.chance.is_doubtful(one.after) && one.unfallen().is_some(),
         };
-        let moved = chance.noticeable.max(MOVED * (before - chance.base));
-        match after - before {
-            rose if rose >= moved => Some(Leak::Rose { by: rose, unit: *unit }),
-            rose if -rose < moved => Some(Leak::Unmoved),
-            _ => None,
+        match self.samples.filter(|_| found.iter().any(is_doubtful)) {
+            Some(on) => Some(Leak::Doubtful { on }),
+            None => nothing_before.then_some(Leak::Little),
         }
     }
 
-    /// What each probe finds of the attribute of a variant, where it was measured in the variant and in the first one.
+    /// The findings of each probe for the attribute of a variant, where it was measured in the variant and in the first one.
     fn found(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Vec<Found> {
         let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
             let metric = of_variable(metric, &variant.attribute, self.condition) + ending;
@@ -339,23 +336,19 @@ impl References<'_> {
         LEAKS.into_iter().filter_map(of_metric).collect()
     }
 
-    /// What chance has of a metric. Of an area under the ROC curve its standard error is the least difference that counts, because
-    /// with few images of a value it is far from a half by chance.
+    /// The value of a metric by chance. Of a share and of an area under the ROC curve it is uncertain: with few images, or few of
+    /// a value, a probe that knows nothing is far from it.
     fn chance(&self, metric: &str) -> Chance {
-        let share = share_of(metric);
-        let without_base = if share.is_some() { 0.5 } else { 0.0 };
+        let beside_area = share_of(metric);
+        let without_base = if beside_area.is_some() { 0.5 } else { 0.0 };
         let base = [metric, linear(metric)].into_iter().find_map(|metric| mean_leak(&self.base, metric));
         let base = base.unwrap_or(without_base);
-        let error = share.and_then(|share| self.error_of_area(&share)).unwrap_or(0.0);
-        Chance { base, noticeable: NOTICEABLE.min(MOVED * (1.0 - base)).max(error) }
-    }
-
-    /// The standard error of an area under the ROC curve of scores that have nothing to do with the value: that of the rank sum. The
-    /// base rate of `share` is the part of the images that have the more frequent value.
-    fn error_of_area(&self, share: &str) -> Option<f64> {
-        let (images, frequent) = (self.samples? as f64, mean(&values(&self.base, share))?);
-        let pairs = images.powi(2) * frequent * (1.0 - frequent);
-        (pairs > 0.0).then(|| ((images + 1.0) / (12.0 * pairs)).sqrt())
+        match beside_area {
+            // The base rate of the share is the part of the images that have the more frequent value.
+            Some(share) => Chance::of_area(base, self.samples, mean(&values(&self.base, &share))),
+            None if is_share(metric) => Chance::of_share(base, self.samples),
+            None => Chance::of(base),
+        }
     }
 
     /// True if a variant names the class no better than chance, and the untrained network reveals something of the attribute.
@@ -488,26 +481,32 @@ mod tests {
         assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
     }
 
-    /// The verdict of a run with further leaks of the same amount in both variants: their names, values and base rates.
-    fn with_leaks(linear: [f64; 2], further: &[(&str, f64, f64)]) -> String {
-        let [leak, base] = linear;
-        let mut records = records(&[[leak, leak]], NAMED, base);
+    /// The verdict of a run with 160 test images: the name of each leak, its value in both variants, and its base rate.
+    fn with_leaks(leaks: &[(&str, [f64; 2], f64)]) -> String {
+        on(ImageCounts { train: 240, test: 160, test_subjects: None }, leaks)
+    }
+
+    /// The same of a run with other images.
+    fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
+        let mut records = records(&[[0.0, 0.0]], NAMED, 0.0);
         let result = &mut records[0].result;
-        result.images = Some(ImageCounts { train: 240, test: 160, test_subjects: None });
-        for (metric, leak, base) in further {
+        result.images = Some(images);
+        for (metric, of_variants, base) in leaks {
             result.base_rates.insert((*metric).to_owned(), *base);
-            for variant in &mut result.variants {
+            for (variant, leak) in result.variants.iter_mut().zip(of_variants) {
                 variant.metrics.insert((*metric).to_owned(), *leak);
             }
         }
         of(&records).join("\n")
     }
 
+    const NAMED_NONLINEAR: &str = "condition_top1_nonlinear";
+
     #[test]
     fn what_any_probe_finds_is_not_little() {
-        let rare = with_leaks([1.0, 0.98], &[(AREA, 1.0, 0.5)]);
-        let unseen_by_accuracy = with_leaks([0.9, 0.9], &[(AREA, 0.87, 0.5)]);
-        let bent = with_leaks([0.52, 0.5], &[("condition_top1_nonlinear", 0.97, 0.5)]);
+        let rare = with_leaks(&[(NAMED, [1.0; 2], 0.98), (AREA, [1.0; 2], 0.5)]);
+        let unseen_by_accuracy = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.87; 2], 0.5)]);
+        let bent = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.97; 2], 0.5)]);
         for said in [&rare, &unseen_by_accuracy, &bent] {
             assert!(!said.contains("little to hide") && said.contains("hospital leaks as before"), "{said}");
         }
@@ -515,15 +514,86 @@ mod tests {
             unseen_by_accuracy.contains("ROC-AUC 87 → 87 % where chance has 50 %"),
             "{unseen_by_accuracy}"
         );
-        assert!(!rare.contains("ROC-AUC") && bent.contains("a non-linear probe finds 97 %"), "{rare}{bent}");
+        assert!(bent.contains("a non-linear probe finds 97 %"), "{bent}");
+        // Only three images have the value, so that naming all of them may be chance, and ranking them all first is not.
+        assert!(rare.contains("ROC-AUC 100 → 100 %"), "{rare}");
+        let seen_by_both = with_leaks(&[(NAMED, [0.99; 2], 0.9), (AREA, [0.99; 2], 0.5)]);
+        assert!(
+            seen_by_both.contains("hospital leaks as before") && !seen_by_both.contains("ROC-AUC"),
+            "{seen_by_both}"
+        );
     }
 
     #[test]
-    fn an_area_that_may_be_chance_is_little() {
+    fn what_another_probe_still_finds_is_not_hidden() {
+        let ranked = |after: f64| with_leaks(&[(NAMED, [0.975, 0.9], 0.9), (AREA, [0.99, after], 0.5)]);
+        let known = ranked(0.97);
+        assert!(known.contains("ROC-AUC 99 → 97 % where chance has 50 %"), "{known}");
+        assert!(known.contains("hospital leaks as before"), "{known}");
+        let bent =
+            |after: f64| with_leaks(&[(NAMED, [0.97, 0.52], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+        let known = bent(0.97);
+        assert!(known.contains("a non-linear probe finds 97 %"), "{known}");
+        assert!(known.contains("hospital leaks as before"), "{known}");
+        for hidden in [ranked(0.55), bent(0.55)] {
+            assert!(!hidden.contains("leaks") && !hidden.contains("little to hide"), "{hidden}");
+        }
+        // The linear probe still finds the attribute, and less of it; it does not speak for the other one.
+        let both =
+            |after: f64| with_leaks(&[(NAMED, [0.97, 0.62], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+        assert!(both(0.97).contains("hospital leaks as before"), "{}", both(0.97));
+        assert!(!both(0.7).contains("leaks"), "{}", both(0.7));
+    }
+
+    #[test]
+    fn a_fall_is_judged_by_the_error_where_it_is() {
+        let images = |test: usize| ImageCounts { train: 240, test, test_subjects: None };
+        let fell = on(images(100), &[(NAMED, [0.97, 0.91], 0.5)]);
+        assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
+        let same = on(images(100), &[(NAMED, [0.97, 0.95], 0.5)]);
+        assert!(same.contains("hospital leaks as before"), "{same}");
+        // One of twenty images less is no fall, although what is left may be chance.
+        let doubtful = on(images(20), &[(NAMED, [0.85, 0.8], 0.5)]);
+        assert!(
+            doubtful.contains("on 20 test images the leak of hospital cannot be told from chance"),
+            "{doubtful}"
+        );
+    }
+
+    #[test]
+    fn what_a_few_images_name_is_neither_a_leak_nor_little() {
+        for (leaks, base) in
+            [([0.994, 1.0], 0.981), ([0.925; 2], 0.9), ([0.56, 0.59], 0.49), ([0.5, 0.58], 0.5)]
+        {
+            let said = with_leaks(&[(NAMED, leaks, base)]);
+            let doubt =
+                "hide: on 160 test images the leak of hospital cannot be told from chance; test on more.";
+            assert!(said.contains(doubt), "{said}");
+            assert!(!said.contains("hardly reveals") && !said.contains("leaks"), "{said}");
+        }
+        for (test_subjects, which) in
+            [(None, "on 7 test images"), (Some(5), "on 5 subjects of the test images")]
+        {
+            let few = ImageCounts { train: 20, test: 7, test_subjects };
+            let said = on(few, &[(NAMED, [1.0; 2], 0.5)]);
+            assert!(said.contains(which) && said.contains("cannot be told from chance"), "{said}");
+            assert!(!said.contains("little to hide"), "{said}");
+        }
+        let said = with_leaks(&[(NAMED, [0.53; 2], 0.5)]);
+        assert!(said.contains("hardly reveals hospital") && !said.contains("told from chance"), "{said}");
+        let said = with_leaks(&[(NAMED, [0.8, 0.82], 0.5)]);
+        assert!(said.contains("hospital leaks as before"), "{said}");
+        let said = with_leaks(&[(R2, [0.05; 2], 0.0)]);
+        assert!(said.contains("hospital leaks as before"), "an R² is no share of the images: {said}");
+    }
+
+    #[test]
+    fn an_area_that_may_be_chance_is_no_leak() {
         // Of 160 images 16 have the value: the standard error of the area is 0.076.
-        let said = with_leaks([0.9, 0.9], &[(AREA, 0.6, 0.5), ("condition_roc_auc_nonlinear", 0.62, 0.5)]);
-        assert!(said.contains("hardly reveals hospital") && !said.contains("ROC-AUC"), "{said}");
-        let said = with_leaks([0.52, 0.5], &[("condition_top1_nonlinear", 0.53, 0.5)]);
+        let of_nonlinear = ("condition_roc_auc_nonlinear", [0.62; 2], 0.5);
+        let said = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.6; 2], 0.5), of_nonlinear]);
+        assert!(said.contains("cannot be told from chance") && !said.contains("ROC-AUC"), "{said}");
+        let said = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.53; 2], 0.5)]);
         assert!(said.contains("hardly reveals hospital"), "{said}");
     }
 
@@ -583,6 +653,23 @@ mod tests {
             "{said:?}"
         );
         assert!(said.iter().all(|line| !line.contains("--set")), "{said:?}");
+    }
+
+    #[test]
+    fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
+        let said = |also: &str| {
+            let objective = "name = \"fair-cclk\", condition = \"rare\", kernel = { name = \"cosine\" }";
+            let set = format!("probe.condition=hospital;variant.hide.objective={{ {objective} }};{also}");
+            let variants = vec![with("plain", 0.63, (NAMED, 0.92)), with("hide", 0.6, (NAMED, 0.92))];
+            of(&[run("a", 0, &set, variants)])
+        };
+        let unmeasured = said("probe.also=[\"rare\"]");
+        let start =
+            "hide: how much of rare leaks could not be measured; hospital can be named 92 → 92 % of the time";
+        assert!(unmeasured[0].starts_with(start), "{unmeasured:?}");
+        assert!(unmeasured.iter().all(|line| !line.contains("--set")), "{unmeasured:?}");
+        let unprobed = said("");
+        assert!(unprobed.iter().any(|line| line.contains("hospital leaks as before")), "{unprobed:?}");
     }
 
     #[test]

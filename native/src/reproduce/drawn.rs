@@ -15,7 +15,7 @@ use crate::experiment::evaluate::draw::batch_kernel::{BatchKernel, Focus};
 use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
 use crate::report::picture::contact_sheet;
-use crate::report::{document, kernel_figure, sheet_figure, wide, with_code};
+use crate::report::{document, kernel_figure, sheet_figure, table, with_code};
 use crate::run_folder::figures::{KernelFigure, Sheet};
 
 /// Images in a row of samples.
@@ -201,10 +201,11 @@ impl Drawn<'_> {
             @for panel in &self.panels { h2 { (panel.name) } (panel.markup()) }
             @if self.shows_kernels() {
                 h2 { "Where the weight lies" }
-                (wide(&html! { table {
-                    thead { tr { @for head in HEADS { th { (head) } } } }
-                    tbody { @for panel in &self.panels { tr { @for cell in panel.cells() { td { (cell) } } } } }
-                } }))
+                (table(
+                    "Where the weight lies",
+                    &html! { @for head in HEADS { th { (head) } } },
+                    &html! { @for panel in &self.panels { tr { @for cell in panel.cells() { td { (cell) } } } } },
+                ))
             }
             @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };

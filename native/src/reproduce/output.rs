@@ -10,7 +10,7 @@ use super::table::{FigureSection, Metric, Scale, Table};
 use crate::experiment::several::Missing;
 use crate::markdown;
 use crate::metrics::two_sample::in_words;
-use crate::report::{document, wide, with_code};
+use crate::report::{document, table, with_code};
 
 /// The text of a cell without a number.
 const NOTHING: &str = "–";
@@ -104,13 +104,13 @@ impl<'t> Comparison<'t> {
             );
         }
         remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
-        let lacking = |row: &ComparedRow| {
+        let missing_of = |row: &ComparedRow| {
             let (runs, reason) = (row.seeds + row.diverged.len(), row.missing.as_ref()?);
             let of_all = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
             Some((runs > 0, format!("{}{of_all}: {reason}", row.name)))
         };
         for (head, has_runs) in [("Not run", false), ("Run with fewer seeds", true)] {
-            let of_head = self.rows.iter().filter_map(lacking).filter(|(has, _)| *has == has_runs);
+            let of_head = self.rows.iter().filter_map(missing_of).filter(|(has, _)| *has == has_runs);
             let missing: Vec<String> = of_head.map(|(_, words)| words).collect();
             if !missing.is_empty() {
                 remarks.push(format!("{head}: {}.", missing.join("; ")));
@@ -217,10 +217,11 @@ impl<'t> Comparison<'t> {
         let (heads, rows) = self.columns();
         let body = html! {
             (figures)
-            (wide(&html! { table {
-                thead { tr { @for head in &heads { th { (head) } } } }
-                tbody { @for row in &rows { tr { @for cell in row { td { (cell) } } } } }
-            } }))
+            (table(
+                "Results beside the published ones",
+                &html! { @for head in &heads { th { (head) } } },
+                &html! { @for row in &rows { tr { @for cell in row { td { (cell) } } } } },
+            ))
             @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };
         Ok(document(self.name, &html! { h1 { (self.title) } }, &body))

@@ -1,6 +1,7 @@
-//! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run
-//! with networks of their own kind on the CPU only. A GPU compiles each new kernel: there, or on the CPU where there is none,
-//! all recipes run with LeNet-5. One of each kind of network but transformers, of blurred views and of accumulated gradients runs there too.
+//! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run with
+//! networks of their own kind on the CPU only. A GPU compiles each new kernel: there, or on the CPU where there is none, all
+//! recipes run with LeNet-5. One of each kind of network but transformers, of blurred views and of accumulated gradients runs there
+//! too.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -142,7 +143,7 @@ fn reads(recipe: &Recipe, variant: &RecipeVariant, device: &Device) -> Vec<u64> 
     let mut counts = Vec::new();
     while !trainer.is_finished() {
         if trainer.awaits_scores() {
-            trainer.begin_stage(&Matrix::zeros(SAMPLES, 2)).unwrap();
+            trainer.begin_training_stage(&Matrix::zeros(SAMPLES, 2)).unwrap();
         }
         let before = read::count();
         loader.step(&mut trainer).unwrap();

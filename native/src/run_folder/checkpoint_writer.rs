@@ -1,6 +1,6 @@
-//! A checkpoint that a thread writes while the run goes on. The thread writes the trainer's file, then the state that refers to
-//! it, then removes the files of the previous state. Checkpoints without a thread have the same order, so that a process may be
-//! killed at any moment.
+//! A checkpoint that a thread writes while the run goes on. The thread writes the trainer's file and that of a new best network,
+//! then the state that refers to them, then removes the files of the previous state. Checkpoints without a thread have the same
+//! order, so that a process may be killed at any moment.
 
 use std::thread::{self, JoinHandle};
 
@@ -16,18 +16,17 @@ pub(crate) struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Begins to write a file of the state and the state itself, both as they are now.
+    /// Begins to write files of the state, by their names, and the state itself, all as they are now.
     ///
     /// # Errors
     /// If the system starts no thread.
     pub(crate) fn begin(
         folder: RunFolder,
         mut state: RunState,
-        name: String,
-        bytes: Vec<u8>,
+        files: Vec<(String, Vec<u8>)>,
     ) -> Result<Self> {
         let work = move || {
-            folder.write(name, bytes)?;
+            files.into_iter().try_for_each(|(name, bytes)| folder.write(name, bytes))?;
             state.write(&folder)
         };
         let thread = thread::Builder::new().name("checkpoint".into()).spawn(work);
@@ -68,7 +67,8 @@ mod tests {
             state.variants[0].iteration = iteration;
             let bytes = vec![iteration as u8; 100_000];
             let name = state.register_trainer(0, &bytes, CheckpointKind::ByTime);
-            let writing = CheckpointWriter::begin(folder.clone(), state.clone(), name, bytes).unwrap();
+            let writing =
+                CheckpointWriter::begin(folder.clone(), state.clone(), vec![(name, bytes)]).unwrap();
             // The run goes on while the thread writes.
             state.variants[0].iteration += 100;
             writing.end().unwrap();
@@ -93,10 +93,10 @@ mod tests {
         let mut state = RunState::at_start(&recipe, "cpu".into(), None).unwrap();
         state.write(&folder).unwrap();
         let before = RunState::read(&folder).unwrap();
-        let nowhere = "nowhere/arm-0.safetensors".to_owned();
         state.variants[0].iteration = 3;
-        let error =
-            CheckpointWriter::begin(folder.clone(), state, nowhere, vec![1]).unwrap().end().unwrap_err();
+        let best = state.register_best(0, 3, &[0]);
+        let files = vec![(best, vec![0]), ("nowhere/arm-0.safetensors".to_owned(), vec![1])];
+        let error = CheckpointWriter::begin(folder.clone(), state, files).unwrap().end().unwrap_err();
         assert!(error.to_string().contains("nowhere"), "{error}");
         assert_eq!(RunState::read(&folder).unwrap(), before);
     }

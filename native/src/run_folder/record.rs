@@ -1,6 +1,6 @@
 //! The records of a run: `metrics.jsonl` during training, `result.json` at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -81,11 +81,16 @@ pub(crate) struct EarlierDevice {
     pub(crate) variant: String,
     /// Iterations of that variant done by then.
     pub(crate) iteration: u64,
+    /// Those of the variants after it, which a run that was made longer has done some of.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) others: BTreeMap<String, u64>,
 }
 
 impl fmt::Display for EarlierDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} until iteration {} of {}", self.device, self.iteration, self.variant)
+        let Self { device, variant, iteration, others } = self;
+        write!(f, "{device} until iteration {iteration} of {variant}")?;
+        others.iter().try_for_each(|(variant, iteration)| write!(f, " and {iteration} of {variant}"))
     }
 }
 
@@ -93,6 +98,12 @@ impl fmt::Display for EarlierDevice {
 pub(crate) fn devices_in_words(earlier: &[EarlierDevice], last: &str) -> String {
     let earlier = earlier.iter().map(EarlierDevice::to_string);
     earlier.chain([last.to_owned()]).collect::<Vec<_>>().join(", then ")
+}
+
+/// The devices of several runs in words, each once. Between them stands a semicolon, because those of one run have commas.
+pub(crate) fn devices_of_all<'r>(runs: impl Iterator<Item = &'r RunResult>) -> String {
+    let devices: BTreeSet<String> = runs.map(RunResult::devices).collect();
+    devices.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// Numbers of images.
@@ -157,7 +168,7 @@ pub(crate) struct VariantResult {
     pub(crate) last: Option<BTreeMap<String, f64>>,
     /// The evaluations for the choice of the encoder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) evaluations: Vec<Evaluation>,
+    pub(crate) evaluations: Vec<SelectionEvaluation>,
     /// The reason why training ended before its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopped: Option<Stopped>,
@@ -189,7 +200,7 @@ fn is_zero(count: &usize) -> bool {
 
 /// An evaluation of the encoder during training, on held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Evaluation {
+pub(crate) struct SelectionEvaluation {
     pub(crate) iteration: u64,
     /// The value of the metric for the choice of the encoder.
     pub(crate) value: f64,
@@ -197,7 +208,7 @@ pub(crate) struct Evaluation {
 }
 
 /// The best evaluation; the first one among equals.
-pub(crate) fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
+pub(crate) fn best(evaluations: &[SelectionEvaluation]) -> Option<&SelectionEvaluation> {
     evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
 }
 

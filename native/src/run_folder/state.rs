@@ -183,17 +183,24 @@ impl RunState {
     pub(crate) fn change_device(&mut self, device: String) {
         let Some(at) = self.current().filter(|_| device != self.device) else { return };
         let VariantState { name: variant, iteration, .. } = &self.variants[at];
+        // They have done iterations if the run was made longer.
+        let others = self.variants.iter().skip(at + 1).filter(|other| other.iteration > 0);
         let left = EarlierDevice {
             device: mem::replace(&mut self.device, device),
             variant: variant.clone(),
             iteration: *iteration,
+            others: others.map(|other| (other.name.clone(), other.iteration)).collect(),
         };
+        // Nothing was done since the last change if all variants are where they were then.
+        let place = (&left.variant, left.iteration, &left.others);
         let last = self.earlier_devices.last();
-        let last = last.filter(|last| (&last.variant, last.iteration) == (&left.variant, left.iteration));
+        let last = last.filter(|last| (&last.variant, last.iteration, &last.others) == place);
         match last.map(|last| last.device == self.device) {
             // The run is back on the device before that.
             Some(true) => drop(self.earlier_devices.pop()),
-            None if at > 0 || left.iteration > 0 => self.earlier_devices.push(left),
+            None if at > 0 || left.iteration > 0 || !left.others.is_empty() => {
+                self.earlier_devices.push(left);
+            }
             _ => {}
         }
     }
@@ -250,8 +257,8 @@ impl RunState {
     /// Makes a file the state of the trainer of a variant, and returns its name. The caller writes that file before this state.
     #[must_use]
     pub(crate) fn register_trainer(&mut self, at: usize, bytes: &[u8], kind: CheckpointKind) -> String {
-        let (name, digest) = (self.unused_name(at, bytes), Digest::of(bytes));
-        self.files.insert(name.clone(), digest);
+        let stem = format!("{STATE}/arm-{at}-iteration-{}", self.variants[at].iteration);
+        let name = self.register(&stem, bytes);
         let variant = &mut self.variants[at];
         if kind == CheckpointKind::ByCount {
             variant.last_finite = Some(name.clone());
@@ -261,33 +268,27 @@ impl RunState {
         name
     }
 
-    /// The name of a state of the trainer of a variant. There are two of one iteration where training ends early right after a
-    /// checkpoint. A file that the state in the folder lists is not replaced: the process may be killed before it lists another.
-    fn unused_name(&self, at: usize, bytes: &[u8]) -> String {
-        let stem = format!("{STATE}/arm-{at}-iteration-{}", self.variants[at].iteration);
-        let (mut name, mut copy) = (format!("{stem}.safetensors"), 1);
-        while self.files.get(&name).is_some_and(|listed| *listed != Digest::of(bytes)) {
-            copy += 1;
-            name = format!("{stem}-{copy}.safetensors");
-        }
+    /// Makes a file the best network of a variant so far, and returns its name. The caller writes that file before this state. The file
+    /// of the best one before stays listed until then, because the state in the folder lists it.
+    #[must_use]
+    pub(crate) fn register_best(&mut self, at: usize, iteration: u64, bytes: &[u8]) -> String {
+        let name = self.register(&format!("{STATE}/arm-{at}-best-{iteration}"), bytes);
+        self.variants[at].best = Some(name.clone());
         name
     }
 
-    /// Stores the best network of a variant so far.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to.
-    pub(crate) fn keep_best(
-        &mut self,
-        folder: &RunFolder,
-        at: usize,
-        iteration: u64,
-        bytes: &[u8],
-    ) -> Result<()> {
-        let name = format!("{STATE}/arm-{at}-best-{iteration}.safetensors");
-        self.keep(folder, &name, bytes)?;
-        self.variants[at].best = Some(name);
-        Ok(())
+    /// Lists a file whose name begins with `stem`, and returns its name. There are two states of a trainer of one iteration where
+    /// training ends early right after a checkpoint. A file that the state in the folder lists is not replaced: the process may be killed
+    /// before it lists another.
+    fn register(&mut self, stem: &str, bytes: &[u8]) -> String {
+        let digest = Digest::of(bytes);
+        let (mut name, mut copy) = (format!("{stem}.safetensors"), 1);
+        while self.files.get(&name).is_some_and(|listed| *listed != digest) {
+            copy += 1;
+            name = format!("{stem}-{copy}.safetensors");
+        }
+        self.files.insert(name.clone(), digest);
+        name
     }
 
     /// Stores the figures of the `done` finished variants.
@@ -385,7 +386,7 @@ fn document(folder: &RunFolder) -> PathBuf {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::config::Changes;
+    use crate::config::testing::with_iterations;
     use crate::report::testing::variant;
     use crate::run_folder::record::devices_in_words;
 
@@ -424,10 +425,14 @@ mod tests {
         let variant = &state.variants[0];
         assert_eq!(state.file(&folder, variant.trainer.as_ref().unwrap()).unwrap(), [5]);
         assert_eq!(state.file(&folder, variant.last_finite.as_ref().unwrap()).unwrap(), [3]);
-        state.keep_best(&folder, 0, 2, &[2]).unwrap();
-        state.keep_best(&folder, 0, 4, &[4]).unwrap();
+        for best in [2, 4] {
+            let name = state.register_best(0, best, &[best as u8]);
+            folder.write(name, [best as u8]).unwrap();
+        }
         state.write(&folder).unwrap();
+        state.verify(&folder).unwrap();
         assert_eq!(checkpoints(&folder)[0], "arm-0-best-4.safetensors");
+        assert_eq!(checkpoints(&folder).len(), 3, "the best network before is not needed");
         // A file of a process that was killed between two states.
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
         state.drop_outdated(&folder);
@@ -453,6 +458,17 @@ mod tests {
         assert_eq!(keep(&[1]), ["arm-0-iteration-4.safetensors"]);
         assert_eq!(keep(&[2]), ["arm-0-iteration-4-2.safetensors"]);
         assert_eq!(keep(&[3]), ["arm-0-iteration-4.safetensors"]);
+
+        // On another device an evaluation that is made again finds another best network, also after a better one in between.
+        let best = state.register_best(0, 6, &[6]);
+        folder.write(best, [6]).unwrap();
+        state.write(&folder).unwrap();
+        let between = state.register_best(0, 5, &[5]);
+        let again = state.register_best(0, 6, &[7]);
+        for (name, bytes) in [(between, [5_u8]), (again, [7])] {
+            folder.write(name, bytes).unwrap();
+        }
+        RunState::read(&folder).unwrap().unwrap().verify(&folder).unwrap();
     }
 
     #[test]
@@ -469,21 +485,16 @@ mod tests {
             state.drop_models(&folder).unwrap();
             assert_eq!(of_a.map(|name| folder.path(name).exists()), [is_done; 2]);
             assert_eq!(of_b.map(|name| folder.path(name).exists()), [false; 3]);
-            assert!(folder.path(mine[0]).exists(), "what is the user's stays");
+            assert!(folder.path(mine[0]).exists(), "the user's file stays");
         }
     }
 
     #[test]
     fn a_run_that_is_made_longer_keeps_the_lengths_before() {
         let (_place, folder, _) = begun();
-        let of = |iterations: usize| {
-            let mut recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
-            recipe.train.iterations = iterations;
-            recipe
-        };
-        let mut state = RunState::at_start(&of(20), "cpu".into(), None).unwrap();
-        state.extend(&folder, &of(30)).unwrap();
-        state.extend(&folder, &of(40)).unwrap();
+        let mut state = RunState::at_start(&with_iterations(20), "cpu".into(), None).unwrap();
+        state.extend(&folder, &with_iterations(30)).unwrap();
+        state.extend(&folder, &with_iterations(40)).unwrap();
         state.write(&folder).unwrap();
         assert_eq!(RunState::read(&folder).unwrap().unwrap().extended_at, [20, 30]);
     }
@@ -507,6 +518,42 @@ mod tests {
         assert_eq!(moved(0, 3, "b"), "b");
         assert_eq!(moved(0, 4, "c"), "b until iteration 4 of a, then c");
         assert_eq!(moved(1, 0, "b"), "b until iteration 4 of a, then c until iteration 0 of b, then b");
+    }
+
+    /// The later variants seemed to have begun on the second device.
+    #[test]
+    fn the_device_before_a_run_is_made_longer_is_that_of_all_variants() {
+        let (_place, folder, RunState { variants, .. }) = begun();
+        let at_start = || {
+            let state = RunState::at_start(&with_iterations(20), "one".into(), None).unwrap();
+            RunState { variants: variants.clone(), ..state }
+        };
+        let make_longer = |state: &mut RunState| {
+            for state in &mut state.variants {
+                (state.iteration, state.result) = (20, Some(variant(&state.name, 0.5)));
+            }
+            state.extend(&folder, &with_iterations(30)).unwrap();
+        };
+        let mut state = at_start();
+        make_longer(&mut state);
+        state.change_device("two".into());
+        let all = "one until iteration 20 of a and 20 of b, then two";
+        assert_eq!(devices_in_words(&state.earlier_devices, &state.device), all);
+        state.write(&folder).unwrap();
+        assert_eq!(RunState::read(&folder).unwrap().unwrap(), state);
+        state.variants[0].result = Some(variant("a", 0.5));
+        state.change_device("three".into());
+        let last = format!("{all} until iteration 20 of b, then three");
+        assert_eq!(devices_in_words(&state.earlier_devices, &state.device), last);
+
+        // Moved before the result of the first variant, and back when the run was made longer: the second one was on `two` alone.
+        let mut state = at_start();
+        state.variants[0].iteration = 20;
+        state.change_device("two".into());
+        make_longer(&mut state);
+        state.change_device("one".into());
+        let back = "one until iteration 20 of a, then two until iteration 20 of a and 20 of b, then one";
+        assert_eq!(devices_in_words(&state.earlier_devices, &state.device), back);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run_folder::record::{Evaluation, VariantResult, best};
+use crate::run_folder::record::{SelectionEvaluation, VariantResult, best};
 
 /// The state of one variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub(crate) struct VariantState {
     /// File of the best network among the evaluated ones.
     pub(crate) best: Option<String>,
     /// Evaluations so far.
-    pub(crate) evaluations: Vec<Evaluation>,
+    pub(crate) evaluations: Vec<SelectionEvaluation>,
     /// Its result, once it is done.
     pub(crate) result: Option<VariantResult>,
 }
@@ -51,7 +51,8 @@ mod tests {
     fn a_variant_that_diverged_and_is_made_longer_evaluates_again() {
         let left = |values: [f64; 3]| {
             let evaluations = [4, 8, 16].into_iter().zip(values);
-            let evaluated = |(iteration, value)| Evaluation { iteration, value, metrics: BTreeMap::new() };
+            let evaluated =
+                |(iteration, value)| SelectionEvaluation { iteration, value, metrics: BTreeMap::new() };
             let evaluations = evaluations.map(evaluated).collect();
             let best = Some("best".into());
             let mut state = VariantState { iteration: 15, best, evaluations, ..VariantState::default() };

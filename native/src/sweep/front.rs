@@ -1,17 +1,31 @@
 //! The Pareto front of accuracy and leak: the points beside which none is as good in both and better in one.
 
+use serde::Serialize;
+
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
 use crate::metrics::leak::{is_error, is_leak};
 use crate::metrics::names::TOP1;
 
+/// The metrics of a front.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FrontOf {
+    pub(crate) accuracy: String,
+    pub(crate) leak: String,
+}
+
 /// Marks the points of the front, and those that are tied with one, by the metric of the aim and that of the leak. Where the aim is a
-/// leak, it is the one, and the accuracy is top-1.
-pub(crate) fn mark(outcomes: &mut [Outcome], aim: Aim<'_>, leak: Option<&str>, noise: Noise) {
+/// leak, it is the one, and the accuracy is top-1. Returns both metrics, if there is a leak.
+pub(crate) fn mark(
+    outcomes: &mut [Outcome],
+    aim: Aim<'_>,
+    leak: Option<&str>,
+    noise: Noise,
+) -> Option<FrontOf> {
     let (leak, by, lowest) = match leak {
         _ if is_leak(aim.by) => (aim.by, TOP1, false),
         Some(leak) => (leak, aim.by, aim.lowest),
-        None => return,
+        None => return None,
     };
     let place = |outcome: &Outcome| -> Option<[f64; 2]> {
         let sound = outcome.diverged.is_empty().then_some(outcome)?;
@@ -42,6 +56,7 @@ pub(crate) fn mark(outcomes: &mut [Outcome], aim: Aim<'_>, leak: Option<&str>, n
     for (outcome, mark) in outcomes.iter_mut().zip(marks) {
         outcome.front = mark;
     }
+    Some(FrontOf { accuracy: by.to_owned(), leak: leak.to_owned() })
 }
 
 #[cfg(test)]
@@ -61,12 +76,13 @@ mod tests {
         let mut outcomes =
             [point(0, 0.90, 0.80), point(1, 0.80, 0.40), point(2, 0.79, 0.42), point(3, 0.70, 0.60)];
         let aim = Aim { by: TOP1, lowest: false };
-        mark(&mut outcomes, aim, Some(NAMED), Noise { held_out: Some(500) });
+        let front = mark(&mut outcomes, aim, Some(NAMED), Noise { held_out: Some(500) });
+        assert_eq!(front, Some(FrontOf { accuracy: TOP1.into(), leak: NAMED.into() }));
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), Some(Front::Tied), None]);
         mark(&mut outcomes, Aim { by: NAMED, lowest: true }, Some(NAMED), Noise::default());
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), None, None]);
         let mut alone = [measured(0, &[(TOP1, &[0.5])])];
-        mark(&mut alone, aim, None, Noise::default());
+        assert_eq!(mark(&mut alone, aim, None, Noise::default()), None);
         assert_eq!(alone[0].front, None, "without a leak there is no front");
     }
 
@@ -77,7 +93,8 @@ mod tests {
             let point =
                 |at: usize, top1: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[0.9]), (by, &[leaks[at]])]);
             let mut outcomes = [point(0, 0.9), point(1, 0.8)];
-            mark(&mut outcomes, Aim { by, lowest }, Some(NAMED), Noise::default());
+            let front = mark(&mut outcomes, Aim { by, lowest }, Some(NAMED), Noise::default());
+            assert_eq!(front, Some(FrontOf { accuracy: TOP1.into(), leak: by.into() }));
             marks(&outcomes)
         };
         let (both, first) = ([Some(Front::On); 2], [Some(Front::On), None]);

@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::axis::{Axis, Point};
 use super::plan::Plan;
+use crate::config::probe::ProbeSection;
 use crate::metrics::leak::{LINEAR, of_variable};
 
 /// The variables whose leak the runs of a sweep may measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Attributes {
-    /// The one that the variant hides or keeps; none if it reads none, or the points differ in it.
+    /// The one that the variant hides or keeps, if the recipe probes it; none if it reads none, or the points differ in it.
     pub(crate) own: Option<String>,
     /// The one whose metrics are called those of the condition. It is that of all points, because no grid changes `probe`.
     pub(crate) probed: String,
@@ -35,27 +36,44 @@ impl Attributes {
     /// A usage error if a setting is not valid.
     pub(crate) fn of(plan: &Plan<'_>, axes: &[Axis], points: &[Point]) -> Result<Self> {
         let mut own: BTreeSet<Option<String>> = BTreeSet::new();
-        let mut probed = String::new();
+        let mut probe = ProbeSection::default();
         for at in 0..points.len() {
             let recipe = plan.recipe_at(axes, points, at)?;
             own.extend(recipe.variants().into_iter().map(|variant| variant.objective.condition()));
-            probed = recipe.probe.condition;
+            probe = recipe.probe;
         }
         let own = if own.len() == 1 { own.pop_first().flatten() } else { None };
-        Ok(Self { own, probed })
+        Ok(Self { own: own.filter(|own| probe.probes(own)), probed: probe.condition })
     }
 
-    /// The first leak that is measured: that of the variable which the variant hides, or else the one which the runs call that of the
-    /// condition.
+    /// The variable by whose leak the points are compared: the one that the variant hides, or else the one which the runs call the
+    /// condition. Where it cannot be measured, no other stands for it.
+    fn judged(&self) -> &String {
+        self.own.as_ref().unwrap_or(&self.probed)
+    }
+
+    /// The leak by which the points are compared, if it is measured.
     pub(crate) fn leak(&self, is_measured: impl Fn(&str) -> bool) -> Option<Leak> {
-        let variables = self.own.iter().chain([&self.probed]);
-        let mut leaks = variables.flat_map(|variable| {
-            LINEAR.map(|metric| Leak {
-                metric: of_variable(metric, variable, &self.probed),
-                variable: variable.clone(),
-            })
+        let variable = self.judged();
+        let mut leaks = LINEAR.into_iter().map(|metric| Leak {
+            metric: of_variable(metric, variable, &self.probed),
+            variable: variable.clone(),
         });
         leaks.find(|leak| is_measured(&leak.metric))
+    }
+
+    /// The remedy where no leak is measured, in words.
+    pub(crate) fn unmeasured(&self) -> String {
+        let variable = self.judged();
+        let whose = if variable.is_empty() { String::new() } else { format!(" of `{variable}`") };
+        let further = match *variable == self.probed {
+            true => String::new(),
+            false => format!(", and leave `{variable}` out of probe.also"),
+        };
+        format!(
+            "no run measures a leak{whose}, so --leak-at-most chooses nothing; name another attribute with --set \
+             probe.condition=NAME{further}"
+        )
     }
 }
 
@@ -67,7 +85,7 @@ mod tests {
     use super::super::axis::points;
     use super::*;
 
-    /// The variables of a sweep of a recipe that hides two of them.
+    /// The variables of a sweep of a recipe that hides two of them, and one that it does not probe.
     fn attributes(variant: &str, grid: &str) -> Attributes {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("both.toml");
@@ -82,8 +100,8 @@ mod tests {
         let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\nvalidation = 16\n[train]\nbatch = 16\niterations = 2\n";
         let probe = "[probe]\ncondition = \"hospital\"\nalso = [\"age\"]\n";
         let plain = variant_of("plain", "name = \"nt-xent\"");
-        let (hospital, age) = (hiding("hospital"), hiding("age"));
-        fs::write(&file, format!("{head}{probe}{plain}{hospital}{age}")).unwrap();
+        let hiding = ["hospital", "age", "site"].map(hiding).concat();
+        fs::write(&file, format!("{head}{probe}{plain}{hiding}")).unwrap();
         let recipe = file.display().to_string();
         let plan = Plan {
             recipe: &recipe,
@@ -111,7 +129,12 @@ mod tests {
         assert_eq!(leak(&attributes("hide hospital", rates)), of_hospital);
         assert_eq!(leak(&attributes("plain", rates)), of_hospital);
         let differing = attributes("hide age", "variant.hide age.objective.condition=age,hospital");
-        assert_eq!((leak(&differing), differing.own), (of_hospital, None));
+        assert_eq!((leak(&differing), differing.own), (of_hospital.clone(), None));
+        assert_eq!(leak(&attributes("hide site", rates)), of_hospital, "no run probes the site");
+        let age = attributes("hide age", rates);
+        assert_eq!(age.leak(|metric| metric == "condition_top1"), None, "that of another is not its leak");
+        assert!(age.unmeasured().contains("a leak of `age`"), "{}", age.unmeasured());
+        assert!(age.unmeasured().ends_with("leave `age` out of probe.also"), "{}", age.unmeasured());
         assert_eq!(attributes("plain", rates).leak(|metric| metric == "top1"), None);
     }
 }

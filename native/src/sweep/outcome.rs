@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     /// For each key the value that was tried.
     pub(crate) settings: BTreeMap<String, String>,
     /// Metrics on the held-out images, by name.
-    pub(crate) metrics: BTreeMap<String, Measured>,
+    pub(crate) metrics: BTreeMap<String, MetricOverSeeds>,
     /// The runs that diverged; no metric counts them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) diverged: Vec<Divergence>,
@@ -55,7 +55,7 @@ pub(crate) struct Divergence {
 
 /// A metric over the seeds.
 #[derive(Debug, Serialize)]
-pub(crate) struct Measured {
+pub(crate) struct MetricOverSeeds {
     /// One value a seed, of those that did not diverge.
     pub(crate) values: Vec<f64>,
     #[serde(skip)]
@@ -89,7 +89,7 @@ impl Outcome {
         let measured = |name: &String| {
             let measured = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
             let (seeds, values): (Vec<u64>, Vec<f64>) = measured.unzip();
-            MeanStd::of(&values).map(|mean_std| (name.clone(), Measured { values, seeds, mean_std }))
+            MeanStd::of(&values).map(|mean_std| (name.clone(), MetricOverSeeds { values, seeds, mean_std }))
         };
         Self {
             settings: axes.iter().zip(&point_runs.point).map(value).collect(),
@@ -202,7 +202,8 @@ pub(super) mod tests {
     pub(in crate::sweep) fn measured(at: usize, metrics: &[(&str, &[f64])]) -> Outcome {
         let one = |(name, values): &(&str, &[f64])| {
             let mean_std = MeanStd::of(values).unwrap();
-            let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], mean_std };
+            let measured =
+                MetricOverSeeds { values: values.to_vec(), seeds: vec![0; values.len()], mean_std };
             ((*name).to_owned(), measured)
         };
         Outcome {

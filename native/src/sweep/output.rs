@@ -5,6 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::axis::Axis;
+use super::front::FrontOf;
 use super::leak::Leak;
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
@@ -15,7 +16,7 @@ use crate::metrics::leak::LINEAR;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::SHOWN;
 use crate::report::charts::{Cell, Line, lines, surface};
-use crate::report::{document, wide, with_code};
+use crate::report::{document, table, with_code};
 
 /// A sweep with everything that is needed to read it.
 #[derive(Debug, Serialize)]
@@ -38,11 +39,17 @@ pub(crate) struct Sweep<'a> {
     #[serde(skip)]
     pub(crate) final_images: FinalImages,
     /// The variable whose metrics are called those of the condition.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) condition: String,
-    /// The leak by which points are compared beside the aim, if one is measured.
+    /// The variable by whose leak points are compared beside the aim; empty if the data have none.
+    #[serde(skip)]
+    pub(crate) attribute: String,
+    /// That leak, if it is measured.
     #[serde(skip)]
     pub(crate) leak: Option<Leak>,
+    /// The metrics of the front.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) front: Option<FrontOf>,
     /// The leak that the best point may have at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<Limit>,
@@ -210,17 +217,31 @@ impl Sweep<'_> {
         });
         let diverged: Vec<String> = diverged.collect();
         let diverged = (!diverged.is_empty()).then(|| format!("Diverged: {}.", diverged.join("; ")));
+        let title = |metric: &str| self.format(metric).title;
+        let front = self.front.as_ref().filter(|_| self.has_front());
+        let front =
+            front.map(|front| format!(" Front: {} and {}.", title(&front.accuracy), title(&front.leak)));
         let how = [format!(
             "Variant {variant}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
-                 the best has the {way} mean {}. {device}, simile {version}: `{command}`",
+                 the best has the {way} mean {}.{} {device}, simile {version}: `{command}`",
             match seeds {
                 1 => "one seed each".into(),
                 seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
             },
-            self.format(aim.by).title,
+            title(aim.by),
+            front.unwrap_or_default(),
         )];
         let below = self.below_nothing();
-        self.ties().into_iter().chain(below).chain(best).chain(diverged).chain(absent).chain(how).collect()
+        let without_front = self.without_front();
+        let first = self.ties().into_iter().chain(below).chain(without_front);
+        first.chain(best).chain(diverged).chain(absent).chain(how).collect()
+    }
+
+    /// The reason why points that were measured have no front, if it is their leak.
+    fn without_front(&self) -> Option<String> {
+        let is_measured = self.points.iter().any(|point| !point.metrics.is_empty());
+        (self.front.is_none() && is_measured && !self.attribute.is_empty())
+            .then(|| format!("No front: the leak of `{}` could not be measured.", self.attribute))
     }
 
     /// How an R² below 0 counts, if the table has one.
@@ -292,10 +313,11 @@ impl Sweep<'_> {
         let body = html! {
             p { b { (self.verdict()) } }
             div.pair style="margin-bottom: 1.2rem" { @for figures in &figures { (figures) } }
-            (wide(&html! { table {
-                thead { tr { @for head in self.heads() { th { (head) } } } }
-                tbody { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } }
-            } }))
+            (table(
+                "Points of the sweep",
+                &html! { @for head in self.heads() { th { (head) } } },
+                &html! { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } },
+            ))
             @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
         };
         let title = format!("Sweep of {}", self.recipe);
@@ -350,5 +372,78 @@ impl Sweep<'_> {
                 }
             } }
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::front;
+    use super::super::outcome::tests::measured;
+    use super::*;
+    use crate::metrics::names::{NAMED, TOP1};
+
+    /// A sweep of a variant that hides the age, in runs whose condition is the hospital.
+    fn sweep<'a>(axes: &'a [Axis], by: &'a str) -> Sweep<'a> {
+        let point =
+            |at: usize, top1: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[0.5]), ("age_r2", &[0.2])]);
+        let mut points = vec![point(0, 0.9), point(1, 0.8)];
+        let aim = Aim { by, lowest: by != TOP1 };
+        let leak = Leak { metric: "age_r2".into(), variable: "age".into() };
+        let front = front::mark(&mut points, aim, Some(&leak.metric), Noise::default());
+        Sweep {
+            recipe: "mine",
+            variant: "hide age".into(),
+            axes,
+            aim,
+            grid: 2,
+            seeds: 1,
+            device: "cpu".into(),
+            version: "0",
+            command: String::new(),
+            best: String::new(),
+            final_images: FinalImages::Test,
+            condition: "hospital".into(),
+            attribute: "age".into(),
+            leak: Some(leak),
+            front,
+            limit: None,
+            chosen: Some(0),
+            noise: Noise::default(),
+            points,
+            missing: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_front_says_of_which_leak_it_is() {
+        let axes = Axis::all(&["train.batch=16,32".to_owned()]).unwrap();
+        for (by, leak, title) in [(TOP1, "age_r2", "Leak of age, R²"), (NAMED, NAMED, "Leak of hospital %")]
+        {
+            let sweep = sweep(&axes, by);
+            let answer = serde_json::to_value(&sweep).unwrap();
+            assert_eq!(answer["front"], serde_json::json!({ "accuracy": "top1", "leak": leak }));
+            assert_eq!(answer["condition"], "hospital", "metrics of the condition are those of a variable");
+            let text = sweep.markdown();
+            assert!(text.contains(&format!("Front: Top-1 % and {title}.")), "{text}");
+        }
+        let mut without = sweep(&axes, TOP1);
+        without.points.iter_mut().for_each(|point| point.front = None);
+        assert!(!without.markdown().contains("Front"), "no point is on it");
+    }
+
+    #[test]
+    fn a_front_that_is_missing_is_said_where_there_is_an_attribute() {
+        let axes = Axis::all(&["train.batch=16,32".to_owned()]).unwrap();
+        let reason = "No front: the leak of `age` could not be measured.";
+        let mut sweep = sweep(&axes, TOP1);
+        assert!(!sweep.markdown().contains("No front"));
+        (sweep.leak, sweep.front) = (None, None);
+        assert!(sweep.markdown().contains(reason), "{}", sweep.markdown());
+        let attribute = std::mem::take(&mut sweep.attribute);
+        assert!(!sweep.markdown().contains("No front"), "these data have no attribute");
+        sweep.attribute = attribute;
+        sweep.points.iter_mut().for_each(|point| point.metrics.clear());
+        assert!(!sweep.markdown().contains("No front"), "no point was measured at all");
     }
 }

@@ -9,7 +9,7 @@ use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 
 use crate::cli::DataCheck;
-use crate::commands::named_data::{NamedData, section};
+use crate::commands::named_data::{NamedData, check_folder_of_drawn, section};
 use crate::commands::train::for_a_folder;
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
@@ -17,7 +17,7 @@ use crate::console::{Console, table};
 use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
 use crate::exit::message_with_causes;
-use crate::experiment::preflight::check_measured;
+use crate::experiment::preflight::{Words, check_measured, leak_warnings};
 use crate::experiment::prepare::splits::{Splits, no_folder};
 
 /// The contents of a data set.
@@ -75,6 +75,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         true if arguments.data.is_none() => Some(Path::new(name)),
         _ => arguments.data.as_deref(),
     };
+    check_folder_of_drawn(&data, folder)?;
     if data.dataset.is_own() {
         return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
@@ -118,7 +119,9 @@ fn check_own(
         survey.refused = check_measured(&probe, &splits, data.evaluation_split())
             .err()
             .map(|error| message_with_causes(&error));
-        splits.lack().into_iter().for_each(|lack| survey.note(lack));
+        let words = Words { things: "images", evaluation_split: data.evaluation_split(), key: None };
+        let of_leaks = leak_warnings(&probe, [&splits.train, &splits.test], words);
+        splits.lack().into_iter().chain(of_leaks).for_each(|note| survey.note(note));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();

@@ -6,6 +6,7 @@ use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::DataMeasure;
+use crate::commands::named_data::check_folder_of_drawn;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
@@ -14,6 +15,7 @@ use crate::experiment::measure::{Input, measure};
 pub(super) fn run(arguments: &DataMeasure, console: Console) -> Result<()> {
     let DataMeasure { recipe, data, device, set, epochs } = arguments;
     let recipe = Recipe::load(recipe, &Changes { set, ..Changes::default() })?;
+    check_folder_of_drawn(&recipe.data, data.as_deref())?;
     let devices = DeviceSet::open(&[device.device])?;
     let measured = measure(recipe, data.clone(), &devices, *epochs)?;
     console.answer(&measured, || text(&measured))

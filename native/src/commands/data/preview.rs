@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::DataPreview;
-use crate::commands::named_data::{NamedData, section};
+use crate::commands::named_data::{NamedData, check_folder_of_drawn, section};
 use crate::console::Console;
 use crate::data::preview as draw;
 use crate::data::source::Kind;
@@ -26,11 +26,12 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
         )));
     }
     let NamedData { mut data, encoder, .. } = section(&arguments.name)?;
+    check_folder_of_drawn(&data, arguments.data.as_deref())?;
     if let Kind::Pictures(set) = data.dataset.kind() {
         // Only as many images as can be shown are decoded; they are drawn from all classes.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
         data.validation = 0;
-        if !set.holds_out() {
+        if !set.holds_out(&data.options()) {
             data.test = Some(1);
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use simile_core::data::formats::features::FeatureTable;
+use simile_core::data::formats::features::ListedFeatures;
 use simile_core::data::formats::lines::Text;
 
 use crate::data::error::{DataError, Result};
@@ -18,12 +18,12 @@ const REMEDY: &str = "keep fewer columns in it, such as those of a principal com
 ///
 /// # Errors
 /// If one is missing, damaged or of another form, they do not belong together, or the features take more memory.
-pub(crate) fn read_features(section: &FeaturesSection, folder: &Path, free: u64) -> Result<FeatureTable> {
+pub(crate) fn read_features(section: &FeaturesSection, folder: &Path, free: u64) -> Result<ListedFeatures> {
     let (file, list) = (folder.join(&section.file), folder.join(&section.paths));
     check_memory(&file, free, REMEDY)?;
     let (bytes, paths) = (whole(&file)?, whole(&list)?);
     let (origin, name) = (file.display().to_string(), list.display().to_string());
-    Ok(FeatureTable::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
+    Ok(ListedFeatures::parse(&bytes, &origin, &Text::new(&String::from_utf8_lossy(&paths), &name))?)
 }
 
 /// The content of a file of any size, unless it is packed: features of many pictures are larger than any file of a known data set.

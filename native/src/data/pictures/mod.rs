@@ -2,6 +2,7 @@
 //! pictures.
 
 pub(in crate::data) mod annotations;
+mod batches;
 pub(in crate::data) mod cache;
 pub(in crate::data) mod decode;
 pub(in crate::data) mod features;
@@ -11,4 +12,7 @@ pub(in crate::data) mod read;
 mod records;
 pub(in crate::data) mod resize;
 mod space;
+#[cfg(test)]
+mod testing;
+pub(in crate::data) mod uncached;
 mod writer;

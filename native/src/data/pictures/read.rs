@@ -1,30 +1,26 @@
-//! Many picture files, decoded on all processors into the size that an encoder takes.
+//! Many picture files in the size that an encoder takes: from the cache, after those that it lacks are decoded into it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
-use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::{ImageFile, ImageSet, Images};
+use simile_core::data::ImageSet;
 
+use super::batches::{BATCH, Stop, decode, path_of};
 use super::cache::{Cache, keys_and_sizes};
-use super::decode::read_into;
 use super::index::{FileState, Index};
 use super::layout::{Key, Layout};
 use super::records::{RecordFile, Unread};
 use super::resize::ResizeSpec;
 use super::space;
+use super::uncached::{MOST_IN_MEMORY, in_memory};
 use super::writer::{Decoded, Fault, Writer};
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Broken;
 use crate::interrupt;
-
-/// True once decoding is to end.
-type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// The readable pictures.
 #[derive(Debug)]
@@ -39,13 +35,8 @@ pub(crate) struct Pictures {
 /// Fewest pictures that are looked up in the cache: decoding fewer is as quick.
 const FEWEST: usize = 256;
 /// Number of pictures that a run decodes into the cache before a waiting run may go on, and the pause that it then makes.
-const TURN: usize = 16 * PART;
+const TURN: usize = 16 * BATCH;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Most pictures, and about most bytes, that are decoded at a time.
-const PART: usize = 1024;
-const PART_BYTES: usize = 64 << 20;
-/// Most bytes of pictures that are kept in memory, where they cannot be kept on the disk.
-const MOST_IN_MEMORY: u64 = 4 << 30;
 
 /// The files below `root`, in their order: from the cache, where those that it lacks are decoded into it. Without a cache they
 /// are decoded into memory.
@@ -91,10 +82,6 @@ pub(crate) fn read_pictures(
     };
     let broken = broken.iter().map(unreadable).collect();
     Ok(Pictures { images, places, broken })
-}
-
-fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
-    root.join(files.get(at).map_or("", String::as_str))
 }
 
 /// The pictures in their file of the cache, after those that it lacks are decoded into it. A picture that the system does not
@@ -149,7 +136,7 @@ fn fill(
                     line(format_args!("{done} of {total} pictures are decoded already"));
                 }
                 progress =
-                    (missing.len() > PART).then(|| Progress::new("decoding", done as u64, total as u64));
+                    (missing.len() > BATCH).then(|| Progress::new("decoding", done as u64, total as u64));
             }
             Some(left) if missing.len() >= left => {
                 return Err(failed(io::Error::other(
@@ -196,182 +183,26 @@ fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
     }
 }
 
-/// All pictures in memory, zero where they cannot be read, and the unreadable ones with the reasons.
-fn in_memory(
-    (root, files): (&Path, &[String]),
-    resize: ResizeSpec,
-    total: u64,
-    stop: Stop<'_>,
-) -> Result<(ImageSet, Vec<(usize, String)>)> {
-    let mut pixels: Vec<u8> = Vec::new();
-    let reserved = usize::try_from(total).ok().filter(|_| total <= MOST_IN_MEMORY);
-    if reserved.is_none_or(|total| pixels.try_reserve_exact(total).is_err()) {
-        return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
-    }
-    let mut decoded = Vec::new();
-    let all: Vec<usize> = (0..files.len()).collect();
-    let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
-    decode((root, files), &all, resize, (&mut progress, 0), stop, |part, of_part| {
-        pixels.extend_from_slice(part);
-        decoded.extend(of_part);
-        Ok(())
-    })?;
-    if let Some(progress) = progress {
-        progress.finish();
-    }
-    let file =
-        |(file, (_, bytes)): (&String, _)| ImageFile { path: root.join(file).display().to_string(), bytes };
-    let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
-        .with_files(files.iter().zip(keys_and_sizes(root, files)).map(file).collect())?;
-    let images = if resize.fit.keeps_shape() {
-        images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
-    } else {
-        images
-    };
-    let broken =
-        decoded.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?.to_string())));
-    Ok((images, broken.collect()))
-}
-
-/// Decodes the files below `root` and keeps none: `take` gets the place of each picture in the list, in order, with its pixels.
-/// Returns the errors of those that cannot be read.
-///
-/// # Errors
-/// [`DataError::Stopped`] if a stop is requested.
-pub(in crate::data) fn each_picture(
-    (root, files): (&Path, &[String]),
-    resize: ResizeSpec,
-    mut take: impl FnMut(usize, &[u8]) + Send,
-) -> Result<Vec<DataError>> {
-    let all: Vec<usize> = (0..files.len()).collect();
-    let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
-    let (mut places, mut broken) = (0.., Vec::new());
-    let stop = &interrupt::is_requested;
-    decode((root, files), &all, resize, (&mut progress, 0), stop, |pixels, decoded| {
-        let pictures = pixels.chunks_exact(resize.bytes().max(1)).zip(decoded);
-        for ((pixels, decoded), at) in pictures.zip(places.by_ref()) {
-            match decoded {
-                Ok(_) => take(at, pixels),
-                Err(fault) => broken.push(DataError::Unreadable {
-                    path: path_of(root, files, at),
-                    reason: fault.to_string(),
-                }),
-            }
-        }
-        Ok(())
-    })?;
-    if let Some(progress) = progress {
-        progress.finish();
-    }
-    Ok(broken)
-}
-
-/// Decodes the pictures `numbers` of a list, part by part: `take` gets the pixels of each part, zero where a picture is broken.
-/// The progress says how many are done, with those that were before.
-///
-/// # Errors
-/// Those of `take`; [`DataError::Stopped`] if it is to end, after `take` got what is decoded.
-fn decode(
-    (root, files): (&Path, &[String]),
-    numbers: &[usize],
-    resize: ResizeSpec,
-    (progress, before): (&mut Option<Progress>, usize),
-    stop: Stop<'_>,
-    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<()> + Send,
-) -> Result<()> {
-    let part = (PART_BYTES / resize.bytes().max(1)).clamp(1, PART);
-    let mut done = before;
-    let mut whole = Part::default();
-    let mut next = Part::default();
-    for numbers in numbers.chunks(part) {
-        if stop() {
-            whole.give(&mut take)?;
-            return Err(DataError::Stopped);
-        }
-        // One thread takes a part while the others decode the next one.
-        let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
-        done += taken?;
-        if let Some(progress) = progress {
-            progress.at(done as u64, "");
-        }
-        std::mem::swap(&mut whole, &mut next);
-    }
-    whole.give(&mut take)?;
-    Ok(())
-}
-
-/// Some decoded pictures.
-#[derive(Default)]
-struct Part {
-    pixels: Vec<u8>,
-    decoded: Vec<Decoded>,
-}
-
-impl Part {
-    /// Replaces them by other pictures of a list.
-    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
-        let size = resize.bytes().max(1);
-        let bytes = numbers.len() * size;
-        if self.pixels.len() < bytes {
-            // Memory that is new to the program is zero, so that nothing is written here.
-            self.pixels = vec![0; bytes];
-        }
-        self.pixels.truncate(bytes);
-        let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        let read = |(&at, pixels): (&usize, &mut [u8])| {
-            let decoded = read_into(&path_of(root, files, at), resize, pixels);
-            if decoded.is_err() {
-                pixels.fill(0);
-            }
-            decoded
-        };
-        self.decoded = pictures.map(read).collect();
-    }
-
-    /// Hands the pictures over; returns their number.
-    fn give(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<()>) -> Result<usize> {
-        let decoded = std::mem::take(&mut self.decoded);
-        let pictures = decoded.len();
-        if pictures > 0 {
-            take(&self.pixels, decoded)?;
-        }
-        Ok(pictures)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
-    use crate::data::settings::Fit;
     use std::cell::Cell;
     use std::fs;
+    use std::path::PathBuf;
 
-    const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };
+    use simile_core::data::ImageFile;
 
-    /// 300 small pictures of different greys, of which some are broken.
-    fn folder() -> (tempfile::TempDir, Vec<String>) {
-        let folder = tempfile::tempdir().unwrap();
-        let files: Vec<String> = (0..300).map(|i| format!("{i}.png")).collect();
-        for (i, file) in files.iter().enumerate() {
-            let grey = image::Rgb([(i % 256) as u8; 3]);
-            image::RgbImage::from_pixel(6, 5, grey).save(folder.path().join(file)).unwrap();
-        }
-        (folder, files)
-    }
-
-    fn spoil(folder: &Path) {
-        fs::write(folder.join("3.png"), b"\x89PNG\r\n\x1a\nbroken").unwrap();
-        fs::remove_file(folder.join("299.png")).unwrap();
-    }
+    use super::*;
+    use crate::data::pictures::testing::{RESIZE, folder, spoil};
+    use crate::data::settings::Fit;
 
     /// A signal was obeyed after all pictures were decoded.
     #[test]
     fn a_stop_ends_decoding_and_the_next_run_goes_on_from_there() {
         let (folder, _) = folder();
         let cache = Cache::new(folder.path().join("cache"));
-        // One part, and one picture more.
-        let files: Vec<String> = (0..=PART).map(|at| format!("{at}.png")).collect();
+        // One batch, and one picture more.
+        let files: Vec<String> = (0..=BATCH).map(|at| format!("{at}.png")).collect();
         let picture = fs::read(folder.path().join("0.png")).unwrap();
         for file in &files {
             fs::write(folder.path().join(file), &picture).unwrap();
@@ -388,23 +219,11 @@ mod tests {
             (outcome.map(|records| records.broken().len()), kept)
         };
         let (outcome, kept) = read(1);
-        assert!(matches!(outcome, Err(DataError::Stopped)) && kept == PART, "{outcome:?} {kept}");
+        assert!(matches!(outcome, Err(DataError::Stopped)) && kept == BATCH, "{outcome:?} {kept}");
         let (outcome, kept) = read(1);
-        assert!(matches!(outcome, Ok(0)) && kept == PART + 1, "{outcome:?} {kept}");
+        assert!(matches!(outcome, Ok(0)) && kept == BATCH + 1, "{outcome:?} {kept}");
         let in_memory = in_memory((folder.path(), &files), RESIZE, 0, &|| true);
         assert!(matches!(in_memory, Err(DataError::Stopped)));
-    }
-
-    #[test]
-    fn a_broken_picture_has_no_pixels_of_an_earlier_part() {
-        let (folder, files) = folder();
-        spoil(folder.path());
-        let mut part = Part::default();
-        for (numbers, expected) in [(&[8, 9][..], &[8, 9][..]), (&[7, 3], &[7, 0]), (&[6], &[6])] {
-            part.decode(folder.path(), &files, numbers, RESIZE);
-            let pixels: Vec<u8> = expected.iter().flat_map(|&grey| vec![grey; RESIZE.bytes()]).collect();
-            assert_eq!(part.pixels, pixels, "{numbers:?}");
-        }
     }
 
     #[test]
@@ -598,36 +417,5 @@ mod tests {
         }
         let squeezed = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
         assert_eq!(squeezed.images.stretches(&[0]), None);
-    }
-
-    #[test]
-    fn pictures_of_which_none_is_kept_come_in_order_and_may_be_more_than_memory_holds() {
-        let (folder, files) = folder();
-        spoil(folder.path());
-        let mut seen = Vec::new();
-        let take = |at: usize, pixels: &[u8]| seen.push((at, pixels.to_vec()));
-        let broken = each_picture((folder.path(), &files), RESIZE, take).unwrap();
-        let expected: Vec<(usize, Vec<u8>)> =
-            (0..299).filter(|&at| at != 3).map(|at| (at, vec![(at % 256) as u8; 48])).collect();
-        assert_eq!(seen, expected);
-        let named: Vec<String> = broken.iter().map(ToString::to_string).collect();
-        assert!(named.len() == 2 && named[0].contains("3.png") && named[1].contains("299.png"), "{named:?}");
-        let large = ResizeSpec { side: 2300, ..RESIZE };
-        let nowhere = folder.path().join("none");
-        let kept = read_pictures(&nowhere, &files, large, Broken::Skip, None);
-        assert!(matches!(kept, Err(DataError::NeedsCache { .. })));
-        assert_eq!(each_picture((&nowhere, &files), large, |_, _| ()).unwrap().len(), 300);
-    }
-
-    #[test]
-    fn a_set_beyond_memory_needs_the_cache_and_says_so() {
-        let files: Vec<String> = (0..30_000).map(|i| format!("{i}.png")).collect();
-        let resize = ResizeSpec { side: 256, ..RESIZE };
-        let error =
-            read_pictures(Path::new("."), &files, resize, Broken::Refuse, None).unwrap_err().to_string();
-        assert!(error.contains("5.9 GB") && error.contains("SIMILE_CACHE"), "{error}");
-        let nowhere = Cache::new("/proc/none".into());
-        let error = read_pictures(Path::new("."), &files, resize, Broken::Refuse, Some(&nowhere));
-        assert!(error.unwrap_err().to_string().contains("/proc/none"));
     }
 }

@@ -29,7 +29,8 @@ pub(crate) struct Survey {
     pictures: usize,
     classes: Vec<String>,
     variables: Vec<Variable>,
-    /// Notes on rows and files that a run leaves out, on classes that a part lacks, and on pictures of which little is read.
+    /// Notes on rows and files that a run leaves out, on classes that a part lacks, on pictures of which little is read, and on
+    /// attributes whose leak a run could not measure, or would understate.
     notes: Vec<String>,
     /// Blank, equal and unreadable pictures, of a user's own.
     #[serde(skip_serializing_if = "Option::is_none")]

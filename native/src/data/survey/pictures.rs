@@ -9,8 +9,8 @@ use simile_core::data::Catalogue;
 
 use super::MOST_SHOWN;
 use crate::data::error::Result;
-use crate::data::pictures::read::each_picture;
 use crate::data::pictures::resize::ResizeSpec;
+use crate::data::pictures::uncached::each_picture;
 use crate::data::settings::Fit;
 
 /// Side of the pictures that are compared.

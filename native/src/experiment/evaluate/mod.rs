@@ -12,7 +12,7 @@ use simile_core::nn::{Encoder, Model};
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
-use self::probe::{Hits, LabelledFeatures, Measured, Metrics, class_metrics, measure_while};
+use self::probe::{Hits, LabelledFeatures, Metrics, ProbeResults, class_metrics, measure_while};
 use super::session::Session;
 use crate::config::probe::Probe;
 use crate::config::sections::RecipeVariant;
@@ -20,10 +20,8 @@ use crate::exit::usage;
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
 use crate::interrupt;
+use crate::metrics::names::CLASSIFIER;
 use crate::run_folder::record::ProbeFit;
-
-/// The first part of the names of metrics of a network's own classifier.
-pub(super) const CLASSIFIER: &str = "classifier_";
 
 /// The results of a network on the test images.
 pub(crate) struct Evaluation {
@@ -56,7 +54,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
     let (measured, features) = probed(session, &model.encoder)?;
-    let Measured { mut metrics, guesses, probes, hits } = measured;
+    let ProbeResults { mut metrics, guesses, probes, hits } = measured;
     session.go_on()?;
     let viewing = Viewing {
         augmentation: &session.recipe.augment,
@@ -82,7 +80,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
 ///
 /// # Errors
 /// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
-fn probed(session: &Session, encoder: &Encoder) -> Result<(Measured, Features)> {
+fn probed(session: &Session, encoder: &Encoder) -> Result<(ProbeResults, Features)> {
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
     let features = |dataset: &Dataset| {

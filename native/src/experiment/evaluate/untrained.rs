@@ -2,7 +2,7 @@
 //! without any encoder.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, DifficultyEncoder, DifficultySettings, Networks};
+use simile_core::algorithm::{AlgorithmConfig, DifficultyEncoder, DifficultySettings, ModelConfig};
 use simile_core::eval::mcnemar::p_value;
 use simile_core::train::{Purpose, stream};
 
@@ -10,7 +10,7 @@ use super::probed;
 use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{Hits, Measured, Metrics, base_rates};
+use crate::experiment::evaluate::probe::{Hits, Metrics, ProbeResults, base_rates};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::metrics::format::MetricFormat;
@@ -33,7 +33,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
         return Ok(untrained.clone());
     }
     let Splits { train, test, .. } = &session.splits;
-    let networks = Networks {
+    let network = ModelConfig {
         encoder: session.recipe.encoder.config.clone(),
         head: session.recipe.head.of(None),
         weights: session.weights.clone(),
@@ -48,10 +48,10 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     let mut rng = stream(session.recipe.train.seed, Purpose::Initialisation, 0);
     let device = &session.devices.first.device;
     if is_second {
-        networks.init(device, &mut rng).map_err(usage)?;
+        network.init(device, &mut rng).map_err(usage)?;
     }
-    let encoder = networks.init(device, &mut rng).map_err(usage)?.encoder;
-    let (Measured { metrics, probes, hits, .. }, _) = probed(session, &encoder)?;
+    let encoder = network.init(device, &mut rng).map_err(usage)?.encoder;
+    let (ProbeResults { metrics, probes, hits, .. }, _) = probed(session, &encoder)?;
     let untrained = Untrained { name: name.into(), metrics, probes };
     session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
     session.state.untrained_hits = KeptHits::of(&hits);

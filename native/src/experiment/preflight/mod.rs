@@ -1,6 +1,7 @@
 //! Checks before a run has a folder: all stages after training are run once, with random features of some images
 //! instead of those of a network, so that a run which would fail at its end fails at once.
 
+mod batches;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -11,8 +12,9 @@ use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::FeatureTable;
 use simile_core::numeric::split::split_indices;
-use simile_core::train::{Sampler, Sampling, Trainer};
+use simile_core::train::Trainer;
 
+use self::batches::check_batches;
 use crate::config::objective::BatchRule;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::config::sections::RecipeVariant;
@@ -21,9 +23,9 @@ use crate::config::{Recipe, VARIANTS};
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::exit::{message_with_causes, usage};
-use crate::experiment::evaluate::CLASSIFIER;
 use crate::experiment::evaluate::draw::Drawing;
-use crate::experiment::evaluate::probe::{LabelledFeatures, class_metrics, measure, measure_classes};
+use crate::experiment::evaluate::probe::watched::unchecked;
+use crate::experiment::evaluate::probe::{LabelledFeatures, class_metrics, measure, measure_classes_while};
 use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
 use crate::experiment::memory::step::check_step;
@@ -32,11 +34,13 @@ use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::step_settings::side_of_pictures;
 use crate::experiment::train::trainer::{share, trainer_config};
+use crate::metrics::names::CLASSIFIER;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::record::Warnings;
 
-pub(super) use self::warnings::renew_for_length;
+pub(super) use self::batches::check_length;
 pub(crate) use self::warnings::{Words, class_warning, leak_warnings};
+pub(super) use self::warnings::{print_never_begun, renew_for_length};
 
 /// Checks that every device computes in the recipe's precision.
 ///
@@ -122,9 +126,9 @@ fn check_variant(
     let context = Context::new(&variant.objective, train, seed)?;
     match variant.objective.batch_rule().map_err(usage)? {
         BatchRule::Shuffled => {}
-        BatchRule::Neighbourhoods(groups) => drop(context.neighbourhoods(groups, batch, seed)?),
+        BatchRule::ConditionGroups(groups) => drop(context.condition_groups(groups, batch, seed)?),
         BatchRule::Oversampled(most) => drop(context.weighted(most, batch, seed)?),
-        BatchRule::OneCluster => drop(context.of_one_cluster(batch, seed)?),
+        BatchRule::OneCluster => drop(context.cluster_batches(batch, seed)?),
     }
     check_batches(variant, recipe, &context, train)?;
     let config = trainer_config(variant, recipe, &context, (train, 1), None)?;
@@ -138,28 +142,6 @@ fn check_variant(
     share(&mut trainer.map_err(usage)?, batch, devices)?;
     check_figures(variant, recipe, splits)?;
     warnings::variant_warnings(variant, recipe, &context, train)
-}
-
-/// Checks that the batches of an epoch, the last one included, make the ridge that the objective expects.
-fn check_batches(variant: &RecipeVariant, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<()> {
-    let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
-    let Some(weights) = objective.ahead() else { return Ok(()) };
-    weights.ridge(warnings::first_batch(variant, recipe, context, train)?.len()).map_err(usage)?;
-    let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
-    let drop_last = recipe.train.drops_last(batch, samples);
-    let mut sampler = Sampler::new(Sampling { samples, batch, drop_last, seed }).map_err(usage)?;
-    let batches = sampler.batches_per_epoch();
-    let is_shuffled = variant.objective.batch_rule().map_err(usage)? == BatchRule::Shuffled;
-    if !is_shuffled || (recipe.train.iterations as u64) < batches {
-        return Ok(());
-    }
-    let last = sampler.batch(batches - 1).len();
-    match weights.ridge(last) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(usage(format_args!(
-            "{error}; the last batch of an epoch has {last} images, leave it out with train.drop_last = true"
-        ))),
-    }
 }
 
 /// Number of images that stand for a whole part, and most features of each.
@@ -178,7 +160,7 @@ fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
     let fitted = StandIn::of(train, 0)?;
     let held_out = StandIn::of(validation, 2)?;
     let way = if selection.probe == Readout::Knn { Probe::Knn } else { Probe::Linear };
-    let metrics = measure_classes(&probe, way, fitted.labelled(), held_out.labelled())
+    let metrics = measure_classes_while(&probe, way, [fitted.labelled(), held_out.labelled()], unchecked)
         .context(format!("on {} images to choose by", validation.len()))
         .map_err(refused)?;
     match metrics.contains_key(&selection.metric) {

@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use simile_core::algorithm::Onset;
 use simile_core::data::{Condition, Dataset};
-use simile_core::kernel::Kernel;
+use simile_core::kernel::{Kernel, Remedy, Undecided};
 use simile_core::loss::Conditioning;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use crate::config::Recipe;
 use crate::config::objective::{BatchRule, ObjectiveSection};
 use crate::config::probe::ProbeSection;
 use crate::config::sections::RecipeVariant;
+use crate::console::line;
 use crate::data::tie_to_class;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
@@ -22,8 +24,6 @@ use crate::run_folder::record::Warnings;
 
 /// Views drawn for the check that two views of an image differ.
 const DRAWN: usize = 1024;
-/// Most images of the batch in the check of a kernel.
-const COMPARED: usize = 1024;
 /// An attribute that is tied to the class by at least this much all but tells it.
 const TIED: f64 = 0.9;
 
@@ -59,9 +59,9 @@ pub(crate) fn variant_warnings(
         )),
         (Some(condition), None) => {
             let mut batch = first_batch(variant, recipe, context, train)?;
-            batch.truncate(COMPARED);
+            batch.truncate(Kernel::MOST_COMPARED);
             let z = condition.select(&batch).to_matrix();
-            warnings.extend(kernel(section).and_then(|kernel| kernel.warning_of_first_batch(&name, &z)));
+            warnings.extend(kernel(section).and_then(|kernel| undecided(&kernel, &name, &z)));
             if !section.keeps_condition() {
                 warnings.extend(tied(&name, condition, train));
             }
@@ -89,6 +89,14 @@ pub(crate) fn renew_for_length(warnings: &mut Warnings, before: &Recipe, recipe:
     }
 }
 
+/// Prints the warnings that depend on the length of a run.
+pub(crate) fn print_never_begun(recipe: &Recipe) {
+    for variant in recipe.variants() {
+        never_begun(&variant, recipe)
+            .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
+    }
+}
+
 /// The warning that an attribute which is to be hidden all but tells the class.
 fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     let tie = tie_to_class(condition, (&train.labels, train.classes.len())).filter(|tie| *tie >= TIED)?;
@@ -105,8 +113,8 @@ pub(crate) struct Words<'a> {
     pub(crate) things: &'a str,
     /// The part that probes are measured on.
     pub(crate) evaluation_split: &'a str,
-    /// The key or option that names the attribute whose leak is measured.
-    pub(crate) key: &'a str,
+    /// The key or option that names the attribute whose leak is measured; none where the user chooses no attribute.
+    pub(crate) key: Option<&'a str>,
 }
 
 impl Words<'_> {
@@ -135,7 +143,7 @@ pub(super) fn probe_warnings(
         };
         return (!named.is_empty()).then(warning).into_iter().collect();
     }
-    let words = Words { things: "images", evaluation_split, key: "probe.condition" };
+    let words = Words { things: "images", evaluation_split, key: Some("probe.condition") };
     leak_warnings(&recipe.probe, [train, test], words)
 }
 
@@ -146,6 +154,11 @@ pub(crate) fn leak_warnings(
     words: Words<'_>,
 ) -> Vec<String> {
     let Words { things, key, .. } = words;
+    // A further attribute has another key, or stands there because a table has it.
+    let remedy = |name: &String| {
+        let key = key.filter(|_| *name == probe.condition);
+        key.map(|key| format!(", name another with {key}")).unwrap_or_default()
+    };
     let warning = |name: &String| {
         let one =
             one_value(name, train).map(|value| format!("{value} in all {} training {things}", train.len()));
@@ -154,7 +167,7 @@ pub(crate) fn leak_warnings(
         let reason = one
             .or_else(|| all_unseen(&what, &unseen, test, words))
             .or_else(|| one_of_test(name, test, words))
-            .map(|reason| format!("{reason}; its leak cannot be measured, name another with {key}"));
+            .map(|reason| format!("{reason}; its leak cannot be measured{}", remedy(name)));
         let some = || some_unseen(&what, &unseen, test, words);
         reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
     };
@@ -214,9 +227,10 @@ pub(super) fn first_batch(
 ) -> Result<Vec<usize>> {
     let (batch, seed) = (recipe.train.batch, recipe.train.seed);
     match variant.objective.batch_rule().map_err(usage)? {
-        BatchRule::Neighbourhoods(groups) => Ok(context.neighbourhoods(groups, batch, seed)?.batch(0)),
-        BatchRule::OneCluster => Ok(context.of_one_cluster(batch, seed)?.batch(0)),
-        BatchRule::Shuffled | BatchRule::Oversampled(_) => {
+        BatchRule::ConditionGroups(groups) => Ok(context.condition_groups(groups, batch, seed)?.batch(0)),
+        BatchRule::OneCluster => Ok(context.cluster_batches(batch, seed)?.batch(0)),
+        BatchRule::Oversampled(most) => Ok(context.weighted(most, batch, seed)?.batch(0)),
+        BatchRule::Shuffled => {
             let sampling = Sampling { samples: train.len(), batch, drop_last: false, seed };
             Ok(Sampler::new(sampling)?.batch(0).to_vec())
         }
@@ -225,7 +239,7 @@ pub(super) fn first_batch(
 
 /// The warning that both views of an image are the same.
 fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
-    if !variant.method().compares_views(&variant.objective.name) {
+    if !variant.method().sees_two_views(&variant.objective.name) {
         return Ok(None);
     }
     let (height, width) = (train.images.height(), train.images.width());
@@ -262,6 +276,24 @@ fn weighs(section: &ObjectiveSection) -> bool {
     section.conditioning() == Conditioning::Given || section.groups_by_condition()
 }
 
+/// The warning about a kernel that decides nothing in the first batch, whose values of a condition are `z`, with its remedy in a
+/// recipe.
+fn undecided(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
+    let Undecided { fact, remedy } = kernel.warning_of_first_batch(name, z)?;
+    let key = match kernel {
+        Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
+            "kernel.sigma = \"median\""
+        }
+        _ => "kernel = { name = \"rbf\", sigma = \"median\" }",
+    };
+    let remedy = match remedy {
+        Remedy::Wider(median) => format!("take a wider one, such as {key}, which is {median:.4} here"),
+        Remedy::Narrower(median) => format!("take a narrower one, such as {key}, which is {median:.4} here"),
+        Remedy::OtherCondition => "name another attribute with objective.condition".to_owned(),
+    };
+    Some(format!("{fact}; {remedy}"))
+}
+
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
 fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
     if section.conditioning() != Conditioning::Given {
@@ -276,7 +308,6 @@ fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
 mod tests {
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
-    use simile_core::numeric::matrix::Matrix;
 
     use super::*;
     use crate::config::Changes;
@@ -430,7 +461,10 @@ mod tests {
         assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
         let same = of(&recipe, &images(|_| 1, 1.0));
         assert!(same.contains("`hospital` is north in all 60 validation images; its leak cannot"), "{same}");
-        recipe.probe.condition = "age".into();
+        assert!(same.ends_with("name another with probe.condition"), "{same}");
+        recipe.probe.ask_for("age");
+        let further = of(&recipe, &images(|_| 1, 1.0));
+        assert!(further.ends_with("its leak cannot be measured"), "{further}");
         let constant = of(&recipe, &images(|i| i % 2, 0.0));
         assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");
     }
@@ -442,7 +476,7 @@ mod tests {
             let labels = (0..60).map(|at| classes[at % classes.len()]).collect();
             Dataset { labels, ..digits }
         };
-        let words = Words { things: "vectors", evaluation_split: "test", key: "--condition" };
+        let words = Words { things: "vectors", evaluation_split: "test", key: Some("--condition") };
         let warning = |test: &[usize]| class_warning([&of(&[0, 1]), &of(test)], words);
         assert_eq!(warning(&[1, 0]), None);
         let all = warning(&[7]).unwrap();

@@ -17,7 +17,7 @@ use crate::exit::usage;
 
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
-    /// The variable for clusters and neighbourhoods.
+    /// The variable for clusters and condition groups.
     variable: Option<Arc<Matrix>>,
     /// True if the objective gets it as `z`.
     is_condition: bool,
@@ -106,7 +106,7 @@ impl Context {
     ///
     /// # Errors
     /// A usage error if there is no condition, or the batch cannot be divided into that number of groups.
-    pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
+    pub(crate) fn condition_groups(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
         let variable = self.variable.as_deref().cloned();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
@@ -116,7 +116,7 @@ impl Context {
     ///
     /// # Errors
     /// A usage error if no cluster has two images.
-    pub(crate) fn of_one_cluster(&self, batch: usize, seed: u64) -> Result<ClusterBatches> {
+    pub(crate) fn cluster_batches(&self, batch: usize, seed: u64) -> Result<ClusterBatches> {
         let batches = ClusterBatches::new(&self.labels, batch, seed);
         batches.map_err(|error| usage(format_args!("`one_cluster`: {error}")))
     }
@@ -254,7 +254,7 @@ mod tests {
         let z = |objective: &str| {
             let section: ObjectiveSection = toml::from_str(objective).unwrap();
             let context = Context::new(&section, &train, 0).unwrap();
-            context.neighbourhoods(2, 2, 0).unwrap();
+            context.condition_groups(2, 2, 0).unwrap();
             let batch = context.of(&[0, 2]);
             batch.condition("any", "z", 2).ok().cloned()
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::Device;
-use simile_core::kernel::conditional::Solved;
+use simile_core::kernel::conditional::ConditionSolution;
 use simile_core::loss::Objective;
 use simile_core::numeric::matrix::Matrix;
 use tracing::trace_span;
@@ -22,7 +22,7 @@ pub(crate) struct Solves {
     condition: Arc<Matrix>,
     device: Device,
     /// The next step, and the thread that solves for it.
-    ahead: Option<(u64, Worker<Option<Solved>>)>,
+    ahead: Option<(u64, Worker<Option<ConditionSolution>>)>,
 }
 
 impl Solves {
@@ -45,18 +45,18 @@ impl Solves {
         &mut self,
         step: u64,
         plan: impl FnOnce() -> Box<dyn Iterator<Item = Vec<usize>> + Send>,
-    ) -> Result<Option<Solved>> {
+    ) -> Result<Option<ConditionSolution>> {
         let (_, mut worker) = match self.ahead.take().filter(|(next, _)| *next == step) {
             Some(ahead) => ahead,
             None => (step, self.worker(plan())?),
         };
-        let solved = worker.next().flatten();
+        let solution = worker.next().flatten();
         self.ahead = Some((step + 1, worker));
-        Ok(solved)
+        Ok(solution)
     }
 
     /// The solution for some samples, by this thread.
-    pub(crate) fn at_once(&self, samples: &[usize]) -> Option<Solved> {
+    pub(crate) fn at_once(&self, samples: &[usize]) -> Option<ConditionSolution> {
         solve(&*self.objective, &self.condition, samples, &self.device)
     }
 
@@ -68,7 +68,7 @@ impl Solves {
     fn worker(
         &self,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-    ) -> Result<Worker<Option<Solved>>> {
+    ) -> Result<Worker<Option<ConditionSolution>>> {
         let (objective, condition) = (Arc::clone(&self.objective), Arc::clone(&self.condition));
         let device = self.device.clone();
         let of = move |samples: Vec<usize>| solve(&*objective, &condition, &samples, &device);
@@ -81,7 +81,7 @@ fn solve(
     condition: &Matrix,
     samples: &[usize],
     device: &Device,
-) -> Option<Solved> {
+) -> Option<ConditionSolution> {
     let _solving = trace_span!("solve").entered();
     objective.ahead()?.solve(&condition.select(samples), device).ok()
 }

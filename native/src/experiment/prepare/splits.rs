@@ -134,8 +134,7 @@ impl Splits {
         limits::check_drawn(section)?;
         let (train, test, official) = read(request, folder)?;
         let train = first(train, section.train, "data.train")?;
-        // Where whole subjects were held out, they may be fewer images, as the reader of the table has said.
-        let asked = section.test.filter(|&count| test.subjects.is_none() || count < test.len());
+        let asked = asked_to_test_on(section, &test);
         let test = first(test, asked, "data.test")?;
         // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
@@ -196,6 +195,14 @@ impl Splits {
         let test_subjects = subjects.map(|subjects| subjects.iter().collect::<BTreeSet<_>>().len());
         ImageCounts { train: self.train.len(), test: self.test.len(), test_subjects }
     }
+}
+
+/// The number of test images that is asked for, of those that were read. Where whole subjects were held out, they may be fewer, as the
+/// reader of the table has said.
+fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
+    let holds_out =
+        || matches!(section.dataset.kind(), Kind::Pictures(set) if set.holds_out(&section.options()));
+    section.test.filter(|&count| test.subjects.is_none() || count < test.len() || !holds_out())
 }
 
 /// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
@@ -315,6 +322,20 @@ mod tests {
         let images = Images::new(1, 1, 1, vec![0; labels.len()]).unwrap();
         let classes = (0..12).map(|class| format!("c{class}")).collect();
         Dataset::new(images, labels.to_vec(), classes).unwrap()
+    }
+
+    /// A table with a column of parts holds out no subjects, and nothing was said of too few.
+    #[test]
+    fn too_few_images_to_test_on_are_said_unless_whole_subjects_are_held_out() {
+        let asked = |more: &str, count: usize| {
+            let text = format!(
+                "dataset = \"table\"\ntest = {count}\n[table]\ncsv = \"a.csv\"\nsubject = \"who\"\n{more}"
+            );
+            let section: DataSection = toml::from_str(&text).unwrap();
+            asked_to_test_on(&section, &Dataset { subjects: Some(vec![0, 0, 1]), ..of(&[0, 1, 2]) })
+        };
+        assert_eq!((asked("", 9), asked("", 2)), (None, Some(2)));
+        assert_eq!((asked("split = \"part\"", 9), asked("split = \"part\"", 2)), (Some(9), Some(2)));
     }
 
     #[test]

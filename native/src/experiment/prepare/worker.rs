@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use simile_core::stage::Stage;
+use simile_core::step_stage::StepStage;
 use tracing::dispatcher;
 
 /// Results in order, made by a thread: while one is used, others are ready and one more is made. Dropped before its end, it
@@ -47,7 +47,7 @@ impl<T: Send + 'static> Worker<T> {
 
     /// The next result; `None` if there is none, or the thread panicked.
     pub(super) fn next(&mut self) -> Option<T> {
-        let _waiting = Stage::Waiting.enter();
+        let _waiting = StepStage::Waiting.enter();
         let asked = Instant::now();
         let received = self.results.as_ref().and_then(|results| results.recv().ok());
         self.waited += asked.elapsed();

@@ -17,7 +17,7 @@ use simile_core::train::Trainer;
 use simile_kernels::Launches;
 
 use self::cost::Cost;
-use self::spans::{Recorded, Spans, Stages};
+use self::spans::{Recorded, RecordedStages, Spans};
 use self::trace::TraceFile;
 use crate::config::Recipe;
 use crate::config::sections::RecipeVariant;
@@ -140,7 +140,7 @@ fn profile_variant(
     variant: &RecipeVariant,
     weights: Option<Arc<Weights>>,
     steps: usize,
-) -> Result<(VariantProfile, Stages)> {
+) -> Result<(VariantProfile, RecordedStages)> {
     let Prepared { recipe, devices, splits, .. } = prepared;
     let device = &devices.first.device;
     let loader = DataLoader::new(variant, recipe, &splits.train, device)?;
@@ -231,7 +231,7 @@ impl Training {
 }
 
 /// The mean time of every stage in a step.
-fn times(stages: &Stages, steps: usize) -> Vec<StageTime> {
+fn times(stages: &RecordedStages, steps: usize) -> Vec<StageTime> {
     let by_name = stages.own_seconds();
     let all: f64 = by_name.iter().map(|(_, seconds)| seconds).sum();
     let time = |(name, seconds): (&'static str, f64)| StageTime {

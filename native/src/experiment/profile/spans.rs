@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use simile_core::stage::Stage;
+use simile_core::step_stage::StepStage;
 use tracing::span::Id;
 use tracing::{Subscriber, trace_span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -29,7 +29,7 @@ pub(super) fn step<R>(work: impl FnOnce() -> R) -> R {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) name: &'static str,
-    /// The place of its thread in [`Stages::threads`].
+    /// The place of its thread in [`RecordedStages::threads`].
     pub(super) thread: usize,
     /// Time from the beginning of the measurement.
     pub(super) start: Duration,
@@ -40,13 +40,13 @@ pub(super) struct Event {
 
 /// The stages of some steps, in the order in which they ended.
 #[derive(Debug, Default)]
-pub(super) struct Stages {
+pub(super) struct RecordedStages {
     pub(super) events: Vec<Event>,
     /// The names of the threads, the first of which takes the steps.
     pub(super) threads: Vec<String>,
 }
 
-impl Stages {
+impl RecordedStages {
     /// The seconds of each stage without those of the stages inside it, in the order of a step.
     pub(super) fn own_seconds(&self) -> Vec<(&'static str, f64)> {
         let of = |name: &str| -> f64 {
@@ -54,7 +54,7 @@ impl Stages {
             // The sum of no numbers is -0.
             events.fold(0.0, |sum, event| sum + event.length.saturating_sub(event.within).as_secs_f64())
         };
-        let stages = Stage::ALL.iter().map(|stage| (stage.name(), of(stage.name())));
+        let stages = StepStage::ALL.iter().map(|stage| (stage.name(), of(stage.name())));
         stages.chain([(OTHER, of(STEP))]).collect()
     }
 }
@@ -68,8 +68,8 @@ struct Record {
 
 #[derive(Debug)]
 struct Written {
-    stages: Stages,
-    /// The threads of which there are events, in the order of [`Stages::threads`].
+    stages: RecordedStages,
+    /// The threads of which there are events, in the order of [`RecordedStages::threads`].
     threads: Vec<ThreadId>,
 }
 
@@ -104,7 +104,7 @@ impl Recorded {
     }
 
     /// Ends the record. A stage in progress is no part of it.
-    pub(super) fn finish(self) -> Stages {
+    pub(super) fn finish(self) -> RecordedStages {
         self.0.is_recording.store(false, Ordering::Relaxed);
         std::mem::take(&mut self.0.written().stages)
     }
@@ -130,7 +130,7 @@ impl Spans {
     /// to begin.
     pub(super) fn listen(device: Device) -> (impl Subscriber + Send + Sync, Recorded) {
         let training = thread::current().id();
-        let stages = Stages { threads: vec![TRAINING_NAME.to_owned()], ..Stages::default() };
+        let stages = RecordedStages { threads: vec![TRAINING_NAME.to_owned()], ..RecordedStages::default() };
         let written = Mutex::new(Written { stages, threads: vec![training] });
         let record = Arc::new(Record { is_recording: AtomicBool::new(false), written });
         let spans = Self { device, started: Instant::now(), training, record: Arc::clone(&record) };
@@ -190,9 +190,9 @@ mod tests {
             step(|| pause(1));
             stages.begin();
             step(|| {
-                let _data = Stage::Data.enter();
+                let _data = StepStage::Data.enter();
                 pause(5);
-                let _views = Stage::Views.enter();
+                let _views = StepStage::Views.enter();
                 pause(20);
             });
         });
@@ -216,12 +216,12 @@ mod tests {
             let listener = tracing::dispatcher::get_default(Clone::clone);
             let reader = thread::Builder::new().name("images".into()).spawn(move || {
                 tracing::dispatcher::with_default(&listener, || {
-                    let _update = Stage::Update.enter();
+                    let _update = StepStage::Update.enter();
                     pause(5);
                 });
             });
             step(|| {
-                let _waiting = Stage::Waiting.enter();
+                let _waiting = StepStage::Waiting.enter();
                 reader.unwrap().join().unwrap();
             });
         });

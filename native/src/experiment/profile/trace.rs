@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use super::spans::Stages;
+use super::spans::RecordedStages;
 use crate::run_folder::atomic_file::AtomicFile;
 
 /// A file in the making, which leaves an earlier one as it is until it is whole.
@@ -66,7 +66,7 @@ impl TraceFile {
     }
 
     /// Adds the stages of a variant, as a process of its own with its threads.
-    pub(super) fn add(&mut self, variant: &str, stages: &Stages) {
+    pub(super) fn add(&mut self, variant: &str, stages: &RecordedStages) {
         self.variants += 1;
         let pid = self.variants;
         self.events.push(TraceEvent::naming("process_name", (pid, 1), variant));

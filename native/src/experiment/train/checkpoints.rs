@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use simile_core::train::Trainer;
 
 use super::trainer::{self, is_divergence};
-use super::{Trained, VariantTraining};
+use super::{TrainingOutcome, VariantTraining};
 use crate::console::line;
 use crate::exit::message_with_causes;
 use crate::experiment::session::Session;
@@ -81,7 +81,7 @@ impl VariantTraining<'_> {
             // Names the first tensor that is not.
             pollster::block_on(self.trainer.to_bytes())?;
         }
-        self.clock.spend(began.elapsed());
+        self.clock.spend_on_check(began.elapsed());
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl VariantTraining<'_> {
         mut self,
         mut stopped: Option<Stopped>,
         measure: impl Fn(&Session, &Trainer) -> Result<T>,
-    ) -> Result<Trained<T>> {
+    ) -> Result<TrainingOutcome<T>> {
         let mut measured = measure(self.session, &self.trainer);
         for restore in [Self::restore_last_finite, Self::restore_first] {
             let iteration = self.trainer.step_number();
@@ -110,7 +110,7 @@ impl VariantTraining<'_> {
         let measured = measured?;
         let state = &mut self.session.state.variants[self.at];
         state.last_finite.clone_from(&state.trainer);
-        Ok(Trained { measured, stopped })
+        Ok(TrainingOutcome { measured, stopped })
     }
 
     /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
@@ -156,7 +156,7 @@ impl VariantTraining<'_> {
         line(format_args!("{}: repeating iterations {first} to {last}", self.variant.name));
         while self.trainer.step_number() < last {
             if self.trainer.awaits_scores() {
-                self.begin_stage()?;
+                self.begin_training_stage()?;
             }
             self.loader.step(&mut self.trainer)?;
             // The state has the losses that no line has had yet.
@@ -192,7 +192,7 @@ mod tests {
     use crate::peers::testing::Others;
     use crate::peers::{ProcessGroup, Status};
     use crate::run_folder::folder::RunFolder;
-    use crate::run_folder::record::Evaluation;
+    use crate::run_folder::record::SelectionEvaluation;
     use crate::run_folder::state::RunState;
     use crate::run_folder::tensorboard::EventLog;
 
@@ -300,6 +300,98 @@ mod tests {
         assert!(straight == ended("stopped at the end", Some(6)));
     }
 
+    /// It was written by the thread that trains, which waited for the checkpoint before, and its time was not counted.
+    #[test]
+    fn the_best_network_is_written_by_the_checkpoint_of_its_iteration() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session_of(&place.path().join("run"), SELECTING);
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        for completed in 0..2 {
+            assert_eq!(training.clock.checkpoint_share(), 0.0);
+            let result = training.step().and_then(|()| training.evaluate_if_due());
+            if completed == 1 {
+                let best = training.session.state.variants[0].best.clone().unwrap();
+                assert!(!training.session.folder.path(best).exists());
+                assert!(training.clock.checkpoint_share() > 0.0);
+            }
+            assert!(training.end_iteration(result, completed).unwrap().is_none());
+        }
+        training.session.wait_for_checkpoint().unwrap();
+        let written = RunState::read(&session.folder).unwrap().unwrap();
+        written.verify(&session.folder).unwrap();
+        let state = &written.variants[0];
+        assert_eq!((state.iteration, state.evaluations.len()), (2, 1));
+        assert!(state.best.is_some() && state.best == session.state.variants[0].best);
+    }
+
+    #[test]
+    fn a_best_network_that_waits_is_written_with_the_next_checkpoint_or_once_one_is_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = session_of(&place.path().join("run"), SELECTING);
+        let variant = session.recipe.variants().remove(0);
+        let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+        let training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        let best = |state: &RunState, folder: &RunFolder| {
+            state.verify(folder).unwrap();
+            let name = state.variants[0].best.clone().unwrap();
+            (state.file(folder, &name).unwrap(), name)
+        };
+        // Perhaps still being written when the next one is begun.
+        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.keep_best(0, 1, vec![1]);
+        training.session.keep_best(0, 2, vec![2]);
+        training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
+        training.session.wait_for_checkpoint().unwrap();
+        let folder = session.folder.clone();
+        let written = RunState::read(&folder).unwrap().unwrap();
+        assert_eq!(best(&written, &folder), (vec![2], "state/arm-0-best-2.safetensors".to_owned()));
+        assert!(!folder.path("state/arm-0-best-1.safetensors").exists());
+
+        session.keep_best(0, 3, vec![3]);
+        session.wait_for_checkpoint().unwrap();
+        // Killed here, the run goes on from the state before.
+        assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [2]);
+        let name = session.state.variants[0].best.clone().unwrap();
+        assert_eq!(session.state.file(&folder, &name).unwrap(), [3]);
+        session.save().unwrap();
+        assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [3]);
+    }
+
+    #[test]
+    fn a_run_that_is_killed_before_its_best_network_is_written_finds_it_again() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, is_killed: bool| {
+            let mut session = session_of(&place.path().join(name), SELECTING);
+            let variant = session.recipe.variants().remove(0);
+            let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
+            if is_killed {
+                let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+                (0..2).for_each(|_| training.step().unwrap());
+                training.evaluate_if_due().unwrap();
+                training.checkpoint().unwrap();
+                training.session.wait_for_checkpoint().unwrap();
+                let earlier = training.session.state.variants[0].best.clone();
+                training.session.keep_best(0, 4, vec![4]);
+                assert!(earlier.is_some() && training.session.state.variants[0].best != earlier);
+                // What the process had in memory is gone.
+                let Session { folder, recipe, devices, splits, weights, .. } = session;
+                let written = RunState::read(&folder).unwrap().unwrap();
+                written.verify(&folder).unwrap();
+                assert_eq!(written.variants[0].best, earlier);
+                session = Session::new(folder, recipe, devices, splits, weights, written).unwrap();
+            }
+            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            assert!(training.iterate().unwrap().is_none());
+            training.session.wait_for_checkpoint().unwrap();
+            let state = &session.state.variants[0];
+            let best = session.state.file(&session.folder, state.best.as_ref().unwrap()).unwrap();
+            (best, state.evaluations.clone())
+        };
+        assert!(ended("straight", false) == ended("killed", true));
+    }
+
     /// The line had the rate of a step that was never taken.
     #[test]
     fn a_resumed_variant_that_patience_ends_logs_the_rate_of_its_last_step() {
@@ -311,7 +403,8 @@ mod tests {
             let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
             let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
             (0..4).for_each(|_| training.step().unwrap());
-            let evaluated = |(iteration, value)| Evaluation { iteration, value, metrics: BTreeMap::new() };
+            let evaluated =
+                |(iteration, value)| SelectionEvaluation { iteration, value, metrics: BTreeMap::new() };
             training.session.state.variants[0].evaluations = [(2, 0.9), (4, 0.1)].map(evaluated).to_vec();
             training.checkpoint().unwrap();
             training.session.wait_for_checkpoint().unwrap();
@@ -343,7 +436,7 @@ mod tests {
                 step if step <= finite => Ok(step),
                 _ => Err(Error::NotFinite { input: "embedding".into(), row: 0 }.into()),
             };
-            let Trained { measured, stopped } =
+            let TrainingOutcome { measured, stopped } =
                 train(&mut session, (0, &variant), &mut events, measure).unwrap();
             let state = &session.state.variants[0];
             assert_eq!((measured, state.iteration), (kept, kept));

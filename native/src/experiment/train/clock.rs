@@ -1,4 +1,4 @@
-//! The times of a variant's training: since its start, since its last checkpoint, and spent on checkpoints.
+//! The times of a variant's training: since its start, since its last checkpoint, and spent on checkpoints and best networks.
 
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,16 @@ pub(super) struct Clock {
     costs: Costs,
 }
 
-/// The delays of the run by checkpoints of this process.
+/// The delays of the run by checkpoints and best networks of this process.
 #[derive(Debug, Clone, Copy, Default)]
 struct Costs {
     last: Duration,
     all: Duration,
-    /// Those of checks that took the place of checkpoints. They do not count against the next one, which would never be made.
+    /// Those of checks that took the place of checkpoints. Neither these nor `best` count against the next checkpoint, which would
+    /// never be made.
     checks: Duration,
+    /// Those of taking the best networks of `[selection]`, which checkpoints write: one each time that an evaluation is the best.
+    best: Duration,
 }
 
 impl Costs {
@@ -36,16 +39,34 @@ impl Costs {
         all <= NOTICED || all.as_secs_f64() <= SHARE * elapsed.as_secs_f64()
     }
 
-    /// The share of `elapsed` that checkpoints and checks took.
-    fn share(self, elapsed: Duration) -> f64 {
-        (self.all + self.checks).as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
+    /// All delays together.
+    fn total(self) -> Duration {
+        self.all + self.checks + self.best
     }
 
-    /// The same at the end of a run, if it is too large without the last checkpoint, which every run makes: fewer would help.
+    /// The share of `elapsed` that they took.
+    fn share(self, elapsed: Duration) -> f64 {
+        self.total().as_secs_f64() / elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// The same at the end of a run without the last checkpoint, which every run makes, if that is too large: fewer would help.
     fn excess(self, elapsed: Duration) -> Option<f64> {
         let others = Self { all: self.all.saturating_sub(self.last), ..self };
-        let is_too_large = others.all + others.checks > NOTICED && others.share(elapsed) > SHARE;
-        is_too_large.then(|| self.share(elapsed))
+        let share = others.share(elapsed);
+        (others.total() > NOTICED && share > SHARE).then_some(share)
+    }
+
+    /// The complaint about an [excess](Self::excess), with its remedy.
+    fn complaint(self, elapsed: Duration) -> Option<String> {
+        let share = 100.0 * self.excess(elapsed)?;
+        let (of_best, every) = match self.best.is_zero() {
+            true => ("", ""),
+            false => (", or into best networks", ", or selection.every"),
+        };
+        Some(format!(
+            "{share:.0} % of the time went into checkpoints before the last one, or into checks in their place{of_best}; raise \
+             train.checkpoint_every{every}"
+        ))
     }
 
     fn add(&mut self, cost: Duration) {
@@ -75,7 +96,7 @@ impl Clock {
         self.costs.allow_one_more(self.started.elapsed())
     }
 
-    /// The share of the time since the start of this process's training that checkpoints held it up.
+    /// The share of the time since the start of this process's training in which checkpoints and best networks held it up.
     pub(super) fn checkpoint_share(&self) -> f64 {
         self.costs.share(self.started.elapsed())
     }
@@ -87,18 +108,19 @@ impl Clock {
     }
 
     /// Counts a delay of the run by `cost`, from a check that took the place of a checkpoint.
-    pub(super) fn spend(&mut self, cost: Duration) {
+    pub(super) fn spend_on_check(&mut self, cost: Duration) {
         self.costs.checks += cost;
     }
 
-    /// Reports it if checkpoints took more than their share nevertheless.
+    /// Counts a delay of the run by `cost`, from taking a best network.
+    pub(super) fn spend_on_best(&mut self, cost: Duration) {
+        self.costs.best += cost;
+    }
+
+    /// Reports it if checkpoints and best networks took more than their share nevertheless.
     pub(super) fn warn_of_checkpoints(&self, variant: &str) {
-        if let Some(share) = self.costs.excess(self.started.elapsed()) {
-            let share = 100.0 * share;
-            line(format_args!(
-                "{variant}: {share:.0} % of the time went into checkpoints, or into checks in their place; raise \
-                 train.checkpoint_every"
-            ));
+        if let Some(complaint) = self.costs.complaint(self.started.elapsed()) {
+            line(format_args!("{variant}: {complaint}"));
         }
     }
 }
@@ -142,7 +164,7 @@ mod tests {
         assert!(!costs.allow_one_more(Duration::from_secs(999)));
         assert!(costs.allow_one_more(Duration::from_secs(1000)));
         costs.add(Duration::from_secs(5));
-        assert_eq!(costs.excess(Duration::from_secs(100)), Some(0.1));
+        assert_eq!(costs.excess(Duration::from_secs(100)), Some(0.05));
         assert_eq!(costs.excess(Duration::from_secs(501)), None);
     }
 
@@ -162,7 +184,23 @@ mod tests {
         costs.checks += Duration::from_secs(50);
         let elapsed = Duration::from_secs(400);
         assert!(costs.allow_one_more(elapsed));
-        assert_eq!(costs.excess(elapsed), Some(0.13));
+        assert_eq!(costs.excess(elapsed), Some(0.125));
+    }
+
+    /// They were written in the training thread, and not counted.
+    #[test]
+    fn best_networks_are_counted_and_their_key_is_named() {
+        let (mut costs, elapsed) = (Costs::default(), Duration::from_secs(400));
+        costs.checks = Duration::from_secs(52);
+        let of_checks = costs.complaint(elapsed).unwrap_or_default();
+        assert!(
+            of_checks.starts_with("13 %") && of_checks.ends_with("train.checkpoint_every"),
+            "{of_checks}"
+        );
+        costs.best = Duration::from_secs(8);
+        assert!(costs.allow_one_more(elapsed), "they do not end checkpoints");
+        let of_both = costs.complaint(elapsed).unwrap_or_default();
+        assert!(of_both.starts_with("15 %") && of_both.ends_with("or selection.every"), "{of_both}");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use rand::Rng;
 use simile_core::algorithm::{BatchShard, Views};
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
+use simile_core::kernel::conditional::ConditionSolution;
 use simile_core::loss::batch::Batch;
-use simile_core::stage::Stage;
+use simile_core::step_stage::StepStage;
 use simile_core::train::{CLASSIFIED_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
 use super::image_loader::{ImageLoader, Order, Place, StepImages};
@@ -34,6 +35,8 @@ pub(crate) struct DataLoader {
     classified: Option<ClassifiedImages>,
     /// The solves of the objective, if it has a condition to solve for.
     solves: Option<Solves>,
+    /// The largest bound that a solve has stated of its error since the last call of `take_approximation_error`.
+    approximation_error: Option<f64>,
     batches_per_epoch: u64,
 }
 
@@ -101,11 +104,11 @@ impl DataLoader {
         let own = shuffled(batch, seed)?;
         let mut batches_per_epoch = own.batches_per_epoch();
         let order = match variant.objective.batch_rule().map_err(usage)? {
-            BatchRule::Neighbourhoods(groups) => {
-                Order::ConditionGroups(Arc::new(context.neighbourhoods(groups, batch, seed)?))
+            BatchRule::ConditionGroups(groups) => {
+                Order::ConditionGroups(Arc::new(context.condition_groups(groups, batch, seed)?))
             }
             BatchRule::Oversampled(most) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
-            BatchRule::OneCluster => Order::OneCluster(Arc::new(context.of_one_cluster(batch, seed)?)),
+            BatchRule::OneCluster => Order::OneCluster(Arc::new(context.cluster_batches(batch, seed)?)),
             BatchRule::Shuffled => Order::Shuffled(own),
         };
         let place = Place::of(&train.images, resident, device)?;
@@ -129,6 +132,7 @@ impl DataLoader {
             plain: method.takes_plain(&variant.objective.name).then(|| views(as_they_are)),
             classified,
             solves,
+            approximation_error: None,
             batches_per_epoch,
         })
     }
@@ -170,13 +174,16 @@ impl DataLoader {
     /// # Errors
     /// If an image cannot be read, or the images do not support the views.
     pub(crate) fn batch(&mut self, (step, end): (u64, u64), rng: &mut impl Rng) -> Result<StepBatch> {
-        let _data = Stage::Data.enter();
+        let _data = StepStage::Data.enter();
         let StepImages { indices, images, rows, stretches } = self.image_loader.batch(step, end)?;
         let (stretches, count) = (stretches.as_deref(), indices.len());
         let (view_a, view_b) = self.views.pair_of(images.clone(), (count, &rows), stretches, rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?.out_of(count), self.context.of(&indices));
         if let Some(solves) = &mut self.solves {
-            context = context.with_solved(solves.of(step, || Box::new(self.image_loader.plan(step, end)))?);
+            let solution = solves.of(step, || Box::new(self.image_loader.plan(step, end)))?;
+            let error = solution.as_ref().and_then(ConditionSolution::approximation_error);
+            self.approximation_error = self.approximation_error.into_iter().chain(error).reduce(f64::max);
+            context = context.with_solution(solution);
         }
         if let Some(plain) = &self.plain {
             views = views.with_plain(plain.single(images, stretches, rng)?)?;
@@ -198,6 +205,12 @@ impl DataLoader {
             images: self.image_loader.take_waited().map(|waited| waited + classified.unwrap_or_default()),
             solves: self.solves.as_mut().map(Solves::take_waited),
         }
+    }
+
+    /// The largest bound that a solve has stated of the error of its weights since the last call of this function; `None` if all were
+    /// exact, or if nothing was solved.
+    pub(crate) fn take_approximation_error(&mut self) -> Option<f64> {
+        self.approximation_error.take()
     }
 }
 
@@ -239,6 +252,8 @@ mod million;
 mod tests {
     use std::path::Path;
 
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
     use simile_core::data::Condition;
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
@@ -270,6 +285,16 @@ mod tests {
         let variant = recipe.variants().remove(0);
         let loader = DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
         (variant, recipe, loader)
+    }
+
+    /// An objective with weights of the colour, and a further line of its section.
+    fn conditional(objective: &str, line: &str) -> (RecipeVariant, Recipe) {
+        let text = format!(
+            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 5\n\n\
+             [objective]\nname = \"{objective}\"\nkernel = {{ name = \"rbf\", sigma = 20.0 }}\n{line}\n"
+        );
+        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        (recipe.variants().remove(0), recipe)
     }
 
     #[test]
@@ -328,12 +353,7 @@ mod tests {
     #[test]
     fn solves_ahead_train_the_same_network_as_solves_within_the_step() {
         for objective in ["fair-cclk", "kernel-decoupled-uniformity"] {
-            let text = format!(
-                "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 5\n\n\
-                 [objective]\nname = \"{objective}\"\nkernel = {{ name = \"rbf\", sigma = 20.0 }}\n"
-            );
-            let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
-            let variant = recipe.variants().remove(0);
+            let (variant, recipe) = conditional(objective, "");
             let loader = || DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
             let set = loader().context().training_set();
             let settings =
@@ -358,6 +378,29 @@ mod tests {
             assert!(trained(true, None) == within, "{objective}");
             assert!(trained(true, Some(3)) == within, "{objective}, resumed");
         }
+    }
+
+    #[test]
+    fn the_largest_error_that_solves_state_is_kept_until_it_is_taken() {
+        // After each group of so many steps.
+        let taken = |line: &str, groups: &[usize]| -> Vec<Option<f64>> {
+            let (variant, recipe) = conditional("fair-cclk", line);
+            let mut loader = DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
+            let (mut rng, mut steps) = (ChaCha8Rng::seed_from_u64(1), 0..5_u64);
+            let of_group = |&count: &usize| {
+                for step in steps.by_ref().take(count) {
+                    loader.batch((step, 5), &mut rng).unwrap();
+                }
+                loader.take_approximation_error()
+            };
+            groups.iter().map(of_group).collect()
+        };
+        let approximated = "approximation = { rank = 2, tolerance = 0.0 }";
+        let each = taken(approximated, &[1, 1, 1]);
+        assert!(each.iter().all(|error| error.is_some_and(|error| error > 0.0)), "{each:?}");
+        let largest = each.iter().copied().flatten().reduce(f64::max);
+        assert_eq!(taken(approximated, &[3, 0]), [largest, None]);
+        assert_eq!(taken("", &[3]), [None]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::run_folder::state::CheckpointKind;
 use crate::run_folder::tensorboard::EventLog;
 
 /// The measurements of a trained network, with the reason for an early end if there was one.
-pub(crate) struct Trained<T> {
+pub(crate) struct TrainingOutcome<T> {
     pub(crate) measured: T,
     pub(crate) stopped: Option<Stopped>,
 }
@@ -48,7 +48,7 @@ pub(crate) fn train<T>(
     at: (usize, &RecipeVariant),
     events: &mut EventLog,
     measure: impl Fn(&Session, &Trainer) -> Result<T>,
-) -> Result<Trained<T>> {
+) -> Result<TrainingOutcome<T>> {
     let mut training = VariantTraining::open(session, at, events)?;
     let outcome = training.iterate();
     let outcome = training.leave_group(outcome);
@@ -60,6 +60,23 @@ pub(crate) fn train<T>(
         line(format_args!("{}: {}", training.variant.name, stopped.message));
     }
     training.measured(stopped, measure)
+}
+
+/// Checks that every variant of a run that is made longer can go on from its state.
+///
+/// # Errors
+/// A usage error if the devices cannot share its steps; a failure if its state is damaged or of other settings.
+pub(crate) fn check_states(session: &Session) -> Result<()> {
+    let Session { recipe, devices, splits, state, .. } = session;
+    for (variant, state) in recipe.variants().iter().zip(&state.variants) {
+        let Some(name) = &state.trainer else { continue };
+        // No image is read here, so that none has to lie on the device.
+        let loader =
+            DataLoader::with_resident_limit(0, variant, recipe, &splits.train, &devices.first.device)?;
+        trainer::open(session, variant, &loader, Some(name))
+            .with_context(|| format!("`{}` cannot go on, and the run stays as it is", variant.name))?;
+    }
+    Ok(())
 }
 
 /// A variant in training.
@@ -93,7 +110,7 @@ impl<'a> VariantTraining<'a> {
         let device = &session.devices.first.device;
         let mut loader = DataLoader::new(variant, &session.recipe, &session.splits.train, device)?;
         let first_steps = variant.method().first_steps().unwrap_or_default();
-        selection::drop_others(&mut session.state.variants[at], first_steps);
+        selection::keep_candidates(&mut session.state.variants[at], first_steps);
         let newest = session.state.variants[at].trainer.clone();
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;
         if newest.is_none() {
@@ -182,7 +199,7 @@ impl<'a> VariantTraining<'a> {
     /// One step, with its log lines.
     fn step(&mut self) -> Result<()> {
         if self.trainer.awaits_scores() {
-            self.interruptible(Self::begin_stage)?;
+            self.interruptible(Self::begin_training_stage)?;
         }
         self.learning_rate = self.trainer.learning_rate();
         let began = Instant::now();
@@ -214,7 +231,9 @@ impl<'a> VariantTraining<'a> {
         }
         self.interruptible(|training| {
             let variant = (training.at, training.variant);
-            selection::evaluate(training.session, variant, &training.trainer, training.events)
+            let held_up = selection::evaluate(training.session, variant, &training.trainer, training.events)?;
+            training.clock.spend_on_best(held_up);
+            Ok(())
         })
     }
 
@@ -224,11 +243,12 @@ impl<'a> VariantTraining<'a> {
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
         let last = self.session.state.variants[self.at].evaluations.last();
         let is_made = last.is_some_and(|last| last.iteration == self.trainer.step_number());
-        every > 0 && self.is_due(every) && self.trainer.is_in_last_stage() && !is_made
+        every > 0 && self.is_due(every) && self.trainer.is_in_last_training_stage() && !is_made
     }
 
     /// Does work between two steps that a signal may stop. A checkpoint of the steps before is then made, from which the run does the
-    /// whole work when it resumes. It is none by count: that is made after the work, which may find divergence.
+    /// whole work when it resumes. It is not the checkpoint that a divergence restores: the work may still find that the network
+    /// diverged.
     fn interruptible(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let result = work(self);
         if result.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
@@ -254,8 +274,9 @@ impl<'a> VariantTraining<'a> {
         let memory = Used::now(&self.session.devices.first.device);
         let note = self.pace.note(self.loader.take_waited().sum(), left, memory);
         let share = self.clock.checkpoint_share();
+        let error = self.loader.take_approximation_error().map(|error| ("solve/approximation_error", error));
         let scalars = [("loss", loss), ("learning_rate", learning_rate), ("pace/checkpoints", share)];
-        self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
+        self.events.scalars(count, scalars.into_iter().chain(note.scalars()).chain(error))?;
         self.session.log.append(&Measurement { variant, iteration: count, loss, learning_rate })?;
         self.events.show()?;
         self.session.log.show()?;
@@ -269,13 +290,13 @@ impl<'a> VariantTraining<'a> {
     }
 
     /// Finds the training images on which the first network fails; the second network gives them more weight.
-    fn begin_stage(&mut self) -> Result<()> {
+    fn begin_training_stage(&mut self) -> Result<()> {
         let normalisation = self.session.normalisation()?;
         let train = &self.session.splits.train;
         let go_on = || self.session.go_on();
         let scores =
             self.session.prepared(train, &normalisation).scores_while(self.trainer.model(), &go_on)?;
-        let failures = self.trainer.begin_stage(&scores)?;
+        let failures = self.trainer.begin_training_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",
             self.variant.name,

@@ -1,5 +1,7 @@
 //! The choice of the final encoder of a run: the last one, or the best on held-out images.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
 use simile_core::nn::Model;
@@ -15,7 +17,7 @@ use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metric
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::session::Session;
 use crate::interrupt;
-use crate::run_folder::record::{Evaluation, Stopped, Why, best};
+use crate::run_folder::record::{SelectionEvaluation, Stopped, Why, best};
 use crate::run_folder::state::VariantState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -32,16 +34,17 @@ pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 
     session.recipe.selection.as_ref().map_or(0, every)
 }
 
-/// Evaluates the current network on the held-out images, and stores it if it is the best. A signal stops it before it changes
-/// anything.
+/// Evaluates the current network on the held-out images, and keeps it if it is the best. Returns for how long the latter held training
+/// up. A signal stops it before it changes anything.
 pub(crate) fn evaluate(
     session: &mut Session,
     (at, variant): (usize, &RecipeVariant),
     trainer: &Trainer,
     events: &mut EventLog,
-) -> Result<()> {
+) -> Result<Duration> {
+    let mut held_up = Duration::ZERO;
     let (Some(section), Some(validation)) = (&session.recipe.selection, &session.splits.validation) else {
-        return Ok(());
+        return Ok(held_up);
     };
     let metrics = validation_metrics(session, variant, section, validation, trainer)?;
     let value = metrics.get(&section.metric).copied().ok_or_else(|| {
@@ -60,14 +63,15 @@ pub(crate) fn evaluate(
     let mark = if is_best { ", the best so far" } else { "" };
     line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", variant.name, section.metric));
     if is_best {
+        let began = Instant::now();
         let mut metadata = session.metadata(at)?;
         metadata.head = Some(trainer.config().head.clone());
         let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
-        session.wait_for_checkpoint()?;
-        session.state.keep_best(&session.folder, at, iteration, &bytes)?;
+        session.keep_best(at, iteration, bytes);
+        held_up = began.elapsed();
     }
-    session.state.variants[at].evaluations.push(Evaluation { iteration, value, metrics });
-    Ok(())
+    session.state.variants[at].evaluations.push(SelectionEvaluation { iteration, value, metrics });
+    Ok(held_up)
 }
 
 fn validation_metrics(
@@ -100,11 +104,12 @@ fn validation_metrics(
         .map_err(|error| session.error_of(error))
 }
 
-/// Drops evaluations of networks that are no candidates: those of the first of two stages, which earlier versions made, and those
-/// after the last iteration, which a variant that diverged repeats if its process was killed then.
-pub(super) fn drop_others(state: &mut VariantState, first_steps: u64) {
+/// Keeps the evaluations of candidates alone. Others are those of the first of two stages, which earlier versions made, and those after
+/// the last iteration, which a variant that diverged repeats if its process was killed then.
+pub(super) fn keep_candidates(state: &mut VariantState, first_steps: u64) {
     let last = state.iteration;
-    let is_other = |evaluation: &Evaluation| !(first_steps + 1..=last).contains(&evaluation.iteration);
+    let is_other =
+        |evaluation: &SelectionEvaluation| !(first_steps + 1..=last).contains(&evaluation.iteration);
     if best(&state.evaluations).is_some_and(is_other) {
         state.best = None;
     }
@@ -117,7 +122,7 @@ pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
 }
 
 /// The end of a variant by `selection.patience`, if its evaluations have not improved for as many.
-pub(crate) fn ended_by(selection: &SelectionSection, evaluations: &[Evaluation]) -> Option<Stopped> {
+pub(crate) fn ended_by(selection: &SelectionSection, evaluations: &[SelectionEvaluation]) -> Option<Stopped> {
     let SelectionSection { patience, metric, .. } = selection;
     let (best, last) = (best(evaluations)?, evaluations.last()?);
     let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
@@ -158,7 +163,7 @@ mod tests {
     #[test]
     fn networks_of_a_first_stage_and_those_that_are_made_again_are_no_candidates() {
         let evaluated = |values: &[f64]| {
-            let of = |(at, value): (usize, &f64)| Evaluation {
+            let of = |(at, value): (usize, &f64)| SelectionEvaluation {
                 iteration: at as u64 + 1,
                 value: *value,
                 metrics: Metrics::new(),
@@ -166,7 +171,7 @@ mod tests {
             let evaluations = values.iter().enumerate().map(of).collect();
             let best = Some("best".into());
             let mut state = VariantState { iteration: 5, best, evaluations, ..VariantState::default() };
-            drop_others(&mut state, 2);
+            keep_candidates(&mut state, 2);
             (state.evaluations.iter().map(|left| left.iteration).collect::<Vec<_>>(), state.best.is_some())
         };
         assert_eq!(evaluated(&[0.5, 0.5]), (vec![], false));

@@ -80,7 +80,7 @@ pub(crate) fn trainer_config(
         schedule,
         steps: train.iterations as u64,
         steps_per_epoch,
-        per_view_batch_norm: train.views_apart,
+        per_view_batch_norm: train.per_view_batch_norm,
         seed: train.seed,
         ema: train.ema,
         accumulate: train.accumulate as u64,

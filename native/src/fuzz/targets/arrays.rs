@@ -4,7 +4,7 @@ use std::io::{Seek as _, Write as _};
 
 use simile_core::data::formats::cifar;
 use simile_core::data::formats::cifar::Cifar;
-use simile_core::data::formats::features::FeatureTable;
+use simile_core::data::formats::features::ListedFeatures;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::formats::{idx, npy, stl10};
 
@@ -120,7 +120,7 @@ fn run_npy(bytes: &[u8]) {
     said(npy::parse(array, "array"));
     let paths = String::from_utf8_lossy(paths);
     let files = ["n01/a.jpg", "n02/b.jpg"].map(String::from);
-    let listed = said(FeatureTable::parse(array, "features", &Text::new(&paths, "paths")));
+    let listed = said(ListedFeatures::parse(array, "features", &Text::new(&paths, "paths")));
     if let Some(features) = listed.and_then(|listed| said(listed.among(&files))) {
         said(features.of(&files));
     }

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
-use simile_core::data::formats::features::FeatureTable;
+use simile_core::data::formats::features::ListedFeatures;
 use simile_core::data::formats::lines::Text;
 use simile_core::nn::checkpoint::{Checkpoint, Metadata, Weights};
 use simile_core::nn::head::{HeadConfig, HeadKind};
@@ -73,7 +73,7 @@ fn run_safetensors(bytes: &[u8]) {
     if let Some(weights) = said(Weights::from_safetensors(bytes)) {
         into_encoder(weights);
     }
-    said(FeatureTable::parse(bytes, "features", &Text::new("a/b.jpg\nb/c.jpg\n", "paths")));
+    said(ListedFeatures::parse(bytes, "features", &Text::new("a/b.jpg\nb/c.jpg\n", "paths")));
 }
 
 fn into_encoder(weights: Weights) {

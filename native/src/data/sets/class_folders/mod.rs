@@ -333,8 +333,8 @@ impl<'a> ClassList<'a> {
         Ok(Self { origin: text.origin, classes, trained, counts_folders })
     }
 
-    /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of `train`, unless
-    /// the list counts more classes than there are folders.
+    /// The class of the file at a path, with or without its ending; a class that is a number and no folder is that folder of
+    /// `train`, unless the list counts more classes than there are folders.
     fn class_of(&self, path: &str, file: &str) -> Result<&'a str, DatasetError> {
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let Some(&class) = self.classes.get(file).or_else(|| self.classes.get(stem)) else {

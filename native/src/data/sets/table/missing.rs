@@ -78,7 +78,7 @@ pub(super) fn complete(
         Broken::Refuse => Gaps::default(),
         Broken::Skip => Gaps::of(section, header, &records),
     };
-    let mut lacking: Vec<String> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
     for (at, name) in &used {
         let mut rows = records.iter().filter(|record| gaps.has(record, *at));
         if let Some(first) = rows.next() {
@@ -91,24 +91,24 @@ pub(super) fn complete(
                 0 => String::new(),
                 others => format!(" (and in {others} other rows)"),
             };
-            lacking.push(format!("line {line}: column `{name}` is {is}{others}"));
+            missing.push(format!("line {line}: column `{name}` is {is}{others}"));
         }
     }
-    lacking.dedup();
-    if lacking.is_empty() {
+    missing.dedup();
+    if missing.is_empty() {
         return Ok((records, None));
     }
-    let (all, lacking) = (records.len(), lacking.join("; "));
+    let (all, missing) = (records.len(), missing.join("; "));
     if section.missing == Broken::Refuse {
         return Err(format!(
-            "{lacking}; fill these cells, or take such rows out, as a recipe does with `missing = \"skip\"` in [data.table]"
+            "{missing}; fill these cells, or take such rows out, as a recipe does with `missing = \"skip\"` in [data.table]"
         ));
     }
     let complete: Vec<StringRecord> =
         records.into_iter().filter(|record| !used.iter().any(|(at, _)| gaps.has(record, *at))).collect();
     if complete.is_empty() {
-        return Err(format!("{lacking}; no row has all of its values"));
+        return Err(format!("{missing}; no row has all of its values"));
     }
-    let note = format!("{} of {all} rows are left out; {lacking}", all - complete.len());
+    let note = format!("{} of {all} rows are left out; {missing}", all - complete.len());
     Ok((complete, Some(note)))
 }

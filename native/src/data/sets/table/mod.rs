@@ -96,8 +96,8 @@ impl PictureFiles for Table {
         Ok(Annotations { root: folder.into(), catalogue, notes })
     }
 
-    fn holds_out(&self) -> bool {
-        true
+    fn holds_out(&self, options: &Options) -> bool {
+        options.get::<TableSection>().is_some_and(|table| table.split.is_none())
     }
 }
 

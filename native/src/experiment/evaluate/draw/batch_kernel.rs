@@ -3,7 +3,6 @@
 use anyhow::Result;
 use serde::Serialize;
 use simile_core::data::Dataset;
-use simile_core::kernel::conditional::ConditionalEmbedding;
 use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
@@ -25,7 +24,7 @@ pub(crate) struct BatchKernel {
     colours: Option<Vec<[u8; 3]>>,
     /// `K`
     pub(crate) gram: Matrix,
-    /// `(K + λI)⁻¹ K`
+    /// `(K + λI)⁻¹ K`, with the approximation of the objective, if it has one.
     pub(crate) weights: Matrix,
 }
 
@@ -49,7 +48,7 @@ impl BatchKernel {
         let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
         let objective = section.config().and_then(|config| config.build().map_err(|error| error.to_string()));
         let objective = objective.map_err(usage)?;
-        let Some(weights) = objective.ahead() else { return Ok(None) };
+        let Some(ahead) = objective.ahead() else { return Ok(None) };
         let values = condition.to_matrix();
         let mut order: Vec<usize> = (0..batch.min(values.rows())).collect();
         let colours = colours(condition);
@@ -61,15 +60,12 @@ impl BatchKernel {
         }
         let z = values.select(&order);
         // One that is checked for the batches of training is not that of this number of images.
-        let Ok(ridge) = weights.ridge(z.rows()) else { return Ok(None) };
-        let kernel = weights.kernel();
+        let Ok(ridge) = ahead.ridge(z.rows()) else { return Ok(None) };
+        let kernel = ahead.kernel();
         let mut gram = kernel.gram(&z);
-        let operator = if weights.has_unit_diagonal() {
+        if ahead.sets_unit_diagonal() {
             (0..gram.rows()).for_each(|i| gram[(i, i)] = 1.0);
-            ConditionalEmbedding::with_unit_diagonal(kernel, &z, ridge)?
-        } else {
-            ConditionalEmbedding::new(kernel, &z, ridge)?
-        };
+        }
         let written = match section.parameters.get("kernel") {
             Some(kernel) => serde_json::to_value(kernel)?,
             None => serde_json::to_value(kernel)?,
@@ -80,7 +76,7 @@ impl BatchKernel {
             order: format!("The first {} training images, sorted by {by}.", order.len()),
             colours: colours.map(|colours| order.iter().map(|&i| colours[i]).collect()),
             gram,
-            weights: operator.to_matrix(),
+            weights: ahead.weights(&z)?.to_matrix(),
         }))
     }
 
@@ -149,16 +145,33 @@ mod tests {
         assert_eq!(Focus::of(&signs), Focus { own: 0.5, others: 1.0 });
     }
 
+    /// The figure of 20 images with an objective.
+    fn of(objective: &str) -> Option<BatchKernel> {
+        let train = draw_digits(40, Colours::Palette, 0).unwrap();
+        let set = [format!("variant.Fair-CCLK.objective={{ {objective} }}")];
+        let variants = ["Fair-CCLK".to_owned()];
+        let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
+        let recipe = Recipe::load("fair-digits", &changes).unwrap();
+        BatchKernel::of(&recipe.variants()[0], &train, 20).unwrap()
+    }
+
+    #[test]
+    fn the_weights_have_the_approximation_of_the_objective() {
+        let rbf = "name = \"fair-cclk\", condition = \"colour\", kernel = { name = \"rbf\", sigma = 50.0 }, lambda = 0.1";
+        let exact = of(rbf).unwrap();
+        let close = of(&format!("{rbf}, approximation = {{ rank = 1, tolerance = 0.0 }}")).unwrap();
+        assert_eq!((&close.gram, &close.caption), (&exact.gram, &exact.caption));
+        assert_ne!(close.weights, exact.weights);
+        // Of rank 1, every two rows are multiples of each other.
+        let w = &close.weights;
+        for i in 1..w.rows() {
+            let off = w[(0, 0)] * w[(i, i)] - w[(0, i)] * w[(i, 0)];
+            assert!(off.abs() < 1e-9, "{i}: {off}");
+        }
+    }
+
     #[test]
     fn every_objective_with_a_kernel_of_a_condition_has_the_figure() {
-        let train = draw_digits(40, Colours::Palette, 0).unwrap();
-        let of = |objective: &str| {
-            let set = [format!("variant.Fair-CCLK.objective={{ {objective} }}")];
-            let variants = ["Fair-CCLK".to_owned()];
-            let changes = Changes { set: &set, variants: &variants, ..Changes::default() };
-            let recipe = Recipe::load("fair-digits", &changes).unwrap();
-            BatchKernel::of(&recipe.variants()[0], &train, 20).unwrap()
-        };
         let rbf = "condition = \"colour\", kernel = { name = \"rbf\", sigma = 50.0 }, lambda = 0.1";
         let released = of(&format!("name = \"kernel-decoupled-uniformity\", {rbf}")).unwrap();
         let printed =

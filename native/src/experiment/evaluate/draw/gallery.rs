@@ -5,6 +5,7 @@ use simile_core::data::Dataset;
 use simile_core::data::resize::{Interpolation, resize};
 use simile_core::eval::knn::unit_rows;
 use simile_core::numeric::matrix::Matrix;
+use simile_kernels::cpu::vectors::dot;
 
 use super::Drawing;
 use crate::report::picture::small_sheet;
@@ -40,7 +41,7 @@ fn anchors(labels: &[usize]) -> Vec<usize> {
 }
 
 fn row(anchor: usize, unit: &Matrix, test: &Dataset) -> Result<GalleryRow> {
-    let cosine = |i: usize| unit.row(anchor).iter().zip(unit.row(i)).map(|(a, b)| a * b).sum::<f64>();
+    let cosine = |i: usize| dot(unit.row(anchor), unit.row(i));
     let mut others: Vec<(usize, f64)> =
         (0..test.len()).filter(|&i| i != anchor).map(|i| (i, cosine(i))).collect();
     others.sort_by(|a, b| b.1.total_cmp(&a.1));

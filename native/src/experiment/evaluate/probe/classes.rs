@@ -11,7 +11,7 @@ use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
-use super::{Hits, Measured, Metrics, Split};
+use super::{Hits, Metrics, ProbeResults, Split};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::{TOP1, prefix_of};
 use crate::run_folder::record::ProbeFit;
@@ -24,10 +24,10 @@ pub(super) fn measure(
     probe: Probe,
     train: &Split<'_>,
     test: &Split<'_>,
-) -> Result<Measured> {
+) -> Result<ProbeResults> {
     let (scores, fit) = scores(section, probe, train, test)?;
     let guesses = predictions(&scores)?;
-    Ok(Measured {
+    Ok(ProbeResults {
         metrics: class_metrics(section, &scores, test.dataset)?,
         hits: Hits::from([(TOP1.to_owned(), right(&guesses, &test.dataset.labels))]),
         guesses,

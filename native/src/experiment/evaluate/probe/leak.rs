@@ -14,7 +14,7 @@ use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
 use super::{Hits, Metrics, Split};
 use crate::config::probe::ProbeSection;
-use crate::metrics::leak::NONLINEAR;
+use crate::metrics::leak::{AREA, NONLINEAR};
 use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
 use crate::run_folder::record::ProbeFit;
 
@@ -163,7 +163,7 @@ fn variable_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
             let right = right(&predictions(scores)?, values).into_iter().filter(|right| *right).count();
             metrics.insert(NAMED.into(), right as f64 / values.len().max(1) as f64);
             let area = roc_auc_of_two(scores, values)?;
-            metrics.extend(area.map(|area| ("condition_roc_auc".to_owned(), area)));
+            metrics.extend(area.map(|area| (AREA.to_owned(), area)));
         }
     }
     Ok(metrics)
@@ -258,7 +258,7 @@ mod tests {
         section: &ProbeSection,
         width: usize,
         value: impl Fn(&[f64], f64) -> f64,
-    ) -> super::super::Measured {
+    ) -> super::super::ProbeResults {
         let (train, test) = (set([400, width], 1, &value), set([1000, width], 2, &value));
         let of = |(features, dataset)| LabelledFeatures { features, dataset };
         measure(section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap()

@@ -26,7 +26,7 @@ mod nonlinear;
 pub(crate) mod objective;
 mod shape;
 mod span;
-mod watched;
+pub(crate) mod watched;
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// The results on the test images.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct ProbeResults {
     pub(crate) metrics: Metrics,
     /// The predicted class of each test image.
     pub(crate) guesses: Vec<usize>,
@@ -111,7 +111,7 @@ pub(crate) fn measure(
     probe: Probe,
     train: LabelledFeatures<'_>,
     test: LabelledFeatures<'_>,
-) -> Result<Measured> {
+) -> Result<ProbeResults> {
     measure_while(section, probe, [train, test], unchecked)
 }
 
@@ -124,20 +124,20 @@ pub(crate) fn measure_while(
     probe: Probe,
     [train, test]: [LabelledFeatures<'_>; 2],
     check: Check,
-) -> Result<Measured> {
+) -> Result<ProbeResults> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let watch = Watch::new(check);
     let _meanwhile = watch.report(train.dataset.len());
     let (train, test) = (Split::new(train, &scale, &watch)?, Split::new(test, &scale, &watch)?);
     let shape = shape::measure(&test)?;
     let (train, test) = projected_onto_span(train, test)?;
-    let Measured { mut metrics, guesses, mut probes, mut hits } =
+    let ProbeResults { mut metrics, guesses, mut probes, mut hits } =
         classes::measure(section, probe, &train, &test)?;
     let leaks = leak::measure(section, &train, &test)?;
     metrics.extend(leaks.metrics.into_iter().chain(shape));
     probes.extend(leaks.fits);
     hits.extend(leaks.hits);
-    Ok(Measured { metrics: finite(metrics), guesses, probes, hits })
+    Ok(ProbeResults { metrics: finite(metrics), guesses, probes, hits })
 }
 
 /// The same metrics of class and condition for a constant prediction: the class, or the value, that is most frequent
@@ -165,23 +165,10 @@ fn finite(metrics: Metrics) -> Metrics {
     metrics.into_iter().filter(is_finite).collect()
 }
 
-/// As [`measure`], but of the class alone.
+/// As [`measure_while`], but of the class alone.
 ///
 /// # Errors
-/// If features are not finite.
-pub(crate) fn measure_classes(
-    section: &ProbeSection,
-    probe: Probe,
-    train: LabelledFeatures<'_>,
-    test: LabelledFeatures<'_>,
-) -> Result<Metrics> {
-    measure_classes_while(section, probe, [train, test], unchecked)
-}
-
-/// As [`measure_classes`], for as long as a check before each block of features finds no error.
-///
-/// # Errors
-/// As [`measure_classes`], and as the check.
+/// If features are not finite, and as the check.
 pub(crate) fn measure_classes_while(
     section: &ProbeSection,
     probe: Probe,
@@ -256,7 +243,8 @@ mod tests {
         let (train, test) = (set(30), set(12));
         let train = LabelledFeatures { features: &train.0, dataset: &train.1 };
         let test = LabelledFeatures { features: &test.0, dataset: &test.1 };
-        let Measured { metrics, .. } = measure(&ProbeSection::default(), Probe::Linear, train, test).unwrap();
+        let ProbeResults { metrics, .. } =
+            measure(&ProbeSection::default(), Probe::Linear, train, test).unwrap();
         assert!((metrics["top1"] - 8.0 / 12.0).abs() < 1e-12, "that of the most frequent class: {metrics:?}");
         assert!(metrics.contains_key("uniformity") && !metrics.contains_key("effective_rank"));
     }

@@ -1,0 +1,145 @@
+//! A fault of a recipe is refused, with its line and what to write instead.
+
+use std::path::Path;
+
+use super::{SMALL, load, usage_error};
+use crate::config::{Changes, Recipe};
+
+#[test]
+fn an_unknown_key_names_its_line_and_the_nearest() {
+    let text = usage_error(load(&SMALL.replace("iterations", "iteratons"), &[]));
+    assert!(text.contains("line 9") && text.contains("did you mean `iterations`?"), "{text}");
+    let text = usage_error(load(&SMALL.replace("temperature", "temprature"), &[]));
+    assert!(text.contains("line 13"), "{text}");
+    assert!(text.contains("did you mean `temperature`?"), "{text}");
+    let text = usage_error(load(&format!("{SMALL}\n[optimizer]\nname = \"adam\"\nlearning_rte = 1\n"), &[]));
+    assert!(text.contains("line 17") && text.contains("did you mean `learning_rate`?"), "{text}");
+    let text = usage_error(load(&SMALL.replace("[train]", "[trian]"), &[]));
+    assert!(text.contains("did you mean `train`?"), "{text}");
+}
+
+/// A word of the message does not tell the section: it may be part of a name.
+#[test]
+fn a_fault_of_an_objective_is_placed_there_although_there_is_a_method() {
+    let with_method = SMALL.replace("\n[data]", "\n[method]\nname = \"single\"\n\n[data]");
+    let message = |before: &str, after: &str| {
+        let text = usage_error(load(&with_method.replace(before, after), &[]));
+        assert_eq!(text.matches(", line ").count(), 1, "{text}");
+        text
+    };
+    for name in ["max-margin", "nt-method", "nt-xnt"] {
+        let text = message("\"fair-cclk\"\ntemperature = 0.5", &format!("\"{name}\""));
+        assert!(text.contains("line 15") && text.contains(name), "{text}");
+    }
+    let text = message("temperature = 0.5", "variant = \"method-x\"");
+    assert!(text.contains("line 16") && text.contains("method-x"), "{text}");
+    let text = message("\"single\"", "\"byol\"");
+    assert!(text.contains("line 3") && text.contains("byol"), "{text}");
+    let second = "[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n\n[[variant]]\nname = \"b\"\n\
+                  objective = { name = \"max-margin\" }\n";
+    let text = message("[objective]\nname = \"fair-cclk\"\ntemperature = 0.5\n", second);
+    assert!(text.contains("line 20") && text.contains("variant `b`"), "{text}");
+}
+
+/// They became infinite in `f32`, so that the run ended with a loss that is no number, and without a line.
+#[test]
+fn a_rate_and_a_decay_that_no_f32_is_as_large_as_name_their_line() {
+    let of_optimizer = |name: &str, line: &str| {
+        usage_error(load(&format!("{SMALL}\n[optimizer]\nname = \"{name}\"\n{line}\n"), &[]))
+    };
+    for (name, key) in [
+        ("adam", "learning_rate"),
+        ("adamw", "weight_decay"),
+        ("adam", "epsilon"),
+        ("sgd", "weight_decay"),
+        ("lars", "weight_decay"),
+        ("lars", "eta"),
+    ] {
+        let text = of_optimizer(name, &format!("{key} = 1e99"));
+        let expected = format!("line 17: `optimizer.{key}` is 1e99, expected a number from 0 to 3.4e38");
+        assert!(text.contains(&expected), "{name}: {text}");
+    }
+    let text = usage_error(load(&format!("{SMALL}\n[probe.sgd]\nweight_decay = 1e99\n"), &[]));
+    assert!(text.contains("line 16: `probe.sgd.weight_decay` is 1e99"), "{text}");
+    assert!(load(&format!("{SMALL}\n[optimizer]\nname = \"sgd\"\nlearning_rate = 1e30\n"), &[]).is_ok());
+}
+
+#[test]
+fn an_unknown_key_is_not_taken_for_that_of_another_section() {
+    let optimizer = "[optimizer]\nname = \"adam\"\n\n[schedule]\nname = \"cosine\"\nbatch = 3\n";
+    let text = usage_error(load(&format!("{SMALL}\n{optimizer}"), &[]));
+    assert!(text.contains("line 20: unknown key `batch`"), "{text}");
+    let variant = |name: &str, line: &str| {
+        format!("[[variant]]\nname = \"{name}\"\n[variant.objective]\nname = \"nt-xent\"\n{line}\n")
+    };
+    let (rest, _) = SMALL.split_once("[objective]").unwrap();
+    let of = |line: &str| {
+        let variants = [variant("a", "temperature = 0.5"), variant("b", line)].concat();
+        usage_error(load(&format!("{rest}{variants}"), &[]))
+    };
+    let text = of("iterations = 3");
+    assert!(text.contains("line 20") && text.contains("unknown key `iterations`"), "{text}");
+    let text = of("temperature = nan");
+    assert!(text.contains("line 20: `variant.b.objective.temperature` is NaN"), "{text}");
+    let constant = "[schedule]\nname = \"constant\"\nwarm_up = 0.05\n";
+    let text = usage_error(load(&format!("{SMALL}\n{constant}"), &[]));
+    assert!(text.contains("line 17: unknown key `warm_up`"), "{text}");
+}
+
+#[test]
+fn what_a_form_or_a_view_cannot_take_is_refused() {
+    let fair = ["objective.name=fair-cclk", "objective.kernel={ name = \"rbf\", sigma = 1 }"];
+    let with = |more: &[&'static str]| load(SMALL, &[&fair[..], more].concat());
+    let text = usage_error(with(&["objective.clip_threshold=0.1"]));
+    assert!(text.contains("`objective.clip_threshold` has no effect: the form `released`"), "{text}");
+    assert!(with(&["objective.clip_threshold=0.1", "objective.variant=released"]).is_ok());
+    let text = usage_error(load(SMALL, &["augment.blur={ kernel = 99 }"]));
+    assert!(text.contains("blur.kernel is 99") || text.contains("`blur.kernel` is 99"), "{text}");
+}
+
+#[test]
+fn a_key_that_no_part_of_an_objective_reads_is_refused() {
+    let set = |objective: &str| load(SMALL, &[&format!("objective={{ {objective} }}")]);
+    for (objective, key) in [
+        ("name = \"nt-xent\", condition = \"nonsense\"", "condition"),
+        ("name = \"nt-xent\", condition = \"colour\", one_cluster = true", "condition"),
+        ("name = \"supcon\", condition = \"colour\"", "condition"),
+        ("name = \"nt-xent\", clusters = 5", "clusters"),
+        ("name = \"fair-cclk\", clusters = 5", "clusters"),
+        ("name = \"dcl\", top_attributes = 5", "top_attributes"),
+        ("name = \"nt-xent\", bias = \"palette\"", "bias"),
+    ] {
+        let text = usage_error(set(objective));
+        assert!(text.contains(&format!("`objective.{key}` has no effect")), "{objective}: {text}");
+    }
+    for objective in [
+        "name = \"nt-xent\", condition = \"colour\", neighbourhoods = 4",
+        "name = \"nt-xent\", condition = \"colour\", clusters = 5, one_cluster = true",
+        "name = \"hardneg-cclk\", condition = \"colour\"",
+        "name = \"fair-info-nce\", condition = \"colour\", clusters = 5",
+        "name = \"supcon\", top_attributes = 5",
+        "name = \"nt-xent\", bias = \"palette\", oversample = 10.0",
+        "name = \"contex\", bias = \"palette\"",
+        "name = \"cross-entropy\", bias = \"palette\"",
+    ] {
+        assert!(set(objective).is_ok(), "{objective}: {:?}", set(objective).err());
+    }
+    let classifier = "method={ name = \"with-classifier\" }";
+    assert!(load(SMALL, &["objective={ name = \"nt-xent\", clusters = 5 }", classifier]).is_ok());
+    // A run of a program before this one.
+    let text =
+        SMALL.replace("fair-cclk", "nt-xent").replace("temperature", "condition = \"colour\"\ntemperature");
+    assert!(Recipe::resolved(&format!("name = \"mine\"\n{text}"), Path::new("recipe.toml")).is_ok());
+}
+
+#[test]
+fn an_unknown_objective_names_the_nearest() {
+    let text = usage_error(load(&SMALL.replace("fair-cclk", "fair-clk"), &[]));
+    assert!(text.contains("did you mean `fair-cclk`?"), "{text}");
+}
+
+#[test]
+fn a_recipe_that_is_not_there_names_the_nearest() {
+    let text = usage_error(Recipe::load("fair-digit", &Changes::default()));
+    assert!(text.contains("did you mean `fair-digits`?"), "{text}");
+}

@@ -1,0 +1,151 @@
+//! Chance beside a leak: what a probe that knows nothing finds of an attribute, and how much of a leak the test images can tell from it.
+
+use std::fmt;
+
+use crate::run_folder::record::{ImageCounts, RunResult};
+
+/// A difference of less is none: a part of the range of a metric.
+pub(super) const NOTICEABLE: f64 = 0.02;
+/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate. A difference is noticeable as well if it
+/// is this part of the range above the base rate, which is small for the accuracy of a rare value.
+const MOVED: f64 = 0.1;
+
+/// The test images, or their subjects where these are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Samples {
+    count: usize,
+    are_subjects: bool,
+}
+
+impl Samples {
+    /// Those of a run, if it says how many there are.
+    pub(super) fn of(run: &RunResult) -> Option<Self> {
+        let ImageCounts { test, test_subjects, .. } = run.images?;
+        let (count, are_subjects) = (test_subjects.unwrap_or(test), test_subjects.is_some());
+        (count > 0).then_some(Self { count, are_subjects })
+    }
+}
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let things = if self.are_subjects { "subjects of the test images" } else { "test images" };
+        write!(f, "{} {things}", self.count)
+    }
+}
+
+/// What chance has of a metric of a leak, and how far the metric may be off on the test images.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chance {
+    base: f64,
+    /// The least difference that counts on any number of images.
+    noticeable: f64,
+    /// The standard error of the difference of a probe that knows nothing from chance. No number of seeds makes it smaller, since all
+    /// see the same images.
+    error: f64,
+    /// The images on which a value of the metric rests, if they bound its error.
+    images: Option<f64>,
+}
+
+impl Chance {
+    /// Of a metric whose error is not known, such as an R².
+    pub(super) fn of(base: f64) -> Self {
+        Self { base, noticeable: NOTICEABLE.min(MOVED * (1.0 - base)), error: 0.0, images: None }
+    }
+
+    /// Of the share of the images whose value is named: chance is a share of the same images.
+    pub(super) fn of_share(base: f64, samples: Option<Samples>) -> Self {
+        let chance = Self { images: samples.map(|samples| samples.count as f64), ..Self::of(base) };
+        Self { error: chance.error_of_difference(base, base), ..chance }
+    }
+
+    /// Of an area under the ROC curve, where the part `of_one` of the images has one of the two values. The error of scores that have
+    /// nothing to do with the value is that of the rank sum. That of others is at most the error of a share of the rarer value's images.
+    pub(super) fn of_area(base: f64, samples: Option<Samples>, of_one: Option<f64>) -> Self {
+        let counts = samples.zip(of_one).map(|(samples, of_one)| {
+            let all = samples.count as f64;
+            [all * of_one, all * (1.0 - of_one)]
+        });
+        let Some([one, other]) = counts.filter(|counts| counts.iter().all(|count| *count > 0.0)) else {
+            return Self::of(base);
+        };
+        let error = ((one + other + 1.0) / (12.0 * one * other)).sqrt();
+        Self { error, images: Some(one.min(other)), ..Self::of(base) }
+    }
+
+    /// True if a leak is hardly more than chance has, or may be chance.
+    pub(super) fn is_little(&self, leak: f64) -> bool {
+        leak - self.base < 2.0 * self.noticeable.max(self.error)
+    }
+
+    /// True if a leak is little for the error alone: on more images it may be one.
+    pub(super) fn is_doubtful(&self, leak: f64) -> bool {
+        self.is_little(leak) && leak - self.base >= 2.0 * self.noticeable
+    }
+
+    /// The least change of a leak that counts. Far from chance the error is another one than near it.
+    pub(super) fn least_change(&self, before: f64, after: f64) -> f64 {
+        let error = self.error_of_difference(before, after);
+        self.noticeable.max(MOVED * (before - self.base)).max(error)
+    }
+
+    /// The standard error of the difference of two values, as of two shares of as many images each.
+    fn error_of_difference(&self, one: f64, other: f64) -> f64 {
+        let variance = [one, other].map(|share| (share * (1.0 - share)).max(0.0)).iter().sum::<f64>();
+        self.images.map_or(0.0, |images| (variance / images).sqrt())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::report::testing::{run, variant};
+
+    fn images(count: usize) -> Option<Samples> {
+        Some(Samples { count, are_subjects: false })
+    }
+
+    #[test]
+    fn a_leak_is_in_doubt_between_what_is_noticeable_and_what_is_no_error() {
+        // Of 160 images twice the error of a difference from a half is 0.112.
+        let chance = Chance::of_share(0.5, images(160));
+        let kinds = [0.53, 0.55, 0.61, 0.62].map(|leak| (chance.is_little(leak), chance.is_doubtful(leak)));
+        assert_eq!(kinds, [(true, false), (true, true), (true, true), (false, false)]);
+        for certain in [Chance::of_share(0.5, None), Chance::of(0.5), Chance::of_area(0.5, images(160), None)]
+        {
+            assert!(certain.is_little(0.53) && !certain.is_little(0.55) && !certain.is_doubtful(0.55));
+        }
+        assert!(Chance::of_share(0.5, images(7)).is_doubtful(1.0), "seven coins");
+        // Of 160 images 16 have one value: the standard error of the area is 0.076, whichever value that is.
+        for of_one in [0.1, 0.9] {
+            let area = Chance::of_area(0.5, images(160), Some(of_one));
+            assert!(area.is_doubtful(0.65) && !area.is_little(0.66), "{area:?}");
+        }
+        assert!(!Chance::of_area(0.5, images(160), Some(1.0)).is_doubtful(0.55), "none has the other value");
+    }
+
+    #[test]
+    fn the_error_of_a_change_is_that_at_both_values() {
+        let least = |base: f64, count: usize, before: f64, after: f64| {
+            Chance::of_share(base, images(count)).least_change(before, after)
+        };
+        // A tenth of the excess over chance counts: of 100 images the error is 0.033 there, and 0.071 near chance.
+        assert!((least(0.5, 100, 0.97, 0.91) - 0.047).abs() < 1e-9);
+        assert!((least(0.5, 20, 0.85, 0.8) - 0.1199).abs() < 1e-4);
+        assert!((Chance::of(0.0).least_change(0.1, 0.2) - 0.02).abs() < 1e-9);
+        let area = Chance::of_area(0.5, images(160), Some(0.9)).least_change(0.75, 0.8);
+        assert!((area - 0.1474).abs() < 1e-4, "{area}");
+    }
+
+    #[test]
+    fn subjects_stand_for_their_images() {
+        let of = |test: usize, test_subjects: Option<usize>| {
+            let mut run = run("a", 0, "", vec![variant("plain", 0.5)]).result;
+            run.images = Some(ImageCounts { train: 9, test, test_subjects });
+            Samples::of(&run).map(|samples| samples.to_string())
+        };
+        assert_eq!(of(40, Some(5)).unwrap(), "5 subjects of the test images");
+        assert_eq!(of(40, None).unwrap(), "40 test images");
+        assert_eq!(of(0, None), None);
+    }
+}
