@@ -6,14 +6,14 @@ import type { HtmlTagDescriptor, Plugin } from "vite";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
-/** What a page says where none of its programs runs. */
+/** The message of a page where none of its programs runs. */
 const WITHOUT_SCRIPTS: HtmlTagDescriptor = {
   tag: "noscript",
   children: '<p class="status" data-kind="error">This page computes in the browser, and needs JavaScript.</p>',
   injectTo: "body-prepend",
 };
 
-/** What all pages have in their heads before their own lines. */
+/** The heads of all pages, before their own lines. */
 const HEAD: HtmlTagDescriptor[] = [
   { tag: "meta", attrs: { charset: "utf-8" } },
   { tag: "meta", attrs: { name: "viewport", content: "width=device-width, initial-scale=1" } },

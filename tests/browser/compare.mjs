@@ -1,6 +1,6 @@
 // Trains two networks in the page as a visitor would; screenshots go to `screenshots`.
-// A job: { site, webgpu, device, settings, level, lead, patience, own, folder, screenshots }; `own` is a folder with a
-// folder of images for each class, `folder` takes the downloads.
+// A job: { site, webgpu, device, settings, level, lead, patience, own, plain, folder, screenshots }; `own` is a folder with a
+// folder of images for each class, `plain` has such folders of plain colours by name, `folder` takes the downloads.
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
@@ -77,6 +77,7 @@ export default async function (job, page, serve) {
   await shot("light");
   result.violations.push(...(await audit(page, "train")));
   await shot("dark");
+  const desktop = page.viewportSize();
   await page.setViewportSize({ width: 390, height: 844 });
   await page.waitForTimeout(300);
   await shot("phone-dark");
@@ -85,6 +86,7 @@ export default async function (job, page, serve) {
   await shot("phone");
   result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.violations.push(...(await audit(page, "train on a phone")));
+  await page.setViewportSize(desktop);
 
   await drop(page, [job.own]);
   result.late = await page.locator("#status[data-kind=error]").textContent();
@@ -120,8 +122,10 @@ export default async function (job, page, serve) {
   result.own = { accuracy: await both("Class"), step: await both("Step") };
   await saved("right", "own.safetensors");
   await page.locator("#reset").click();
+  result.plain = await learnFromPlain();
   await writeFile(join(job.own, "0", "broken.png"), "not a picture");
   for (const name of ["a.txt", "b.txt"]) await writeFile(join(job.own, "1", name), "not a picture either");
+  await page.fill("#iterations", "5000");
   await page.fill("#batch", "1024");
   await page.setInputFiles("#folder", job.own);
   await page.locator("#run").click();
@@ -138,14 +142,14 @@ export default async function (job, page, serve) {
   await enters("idle");
   result.unprepared = await workersLeft(page);
 
-  // A page that is left while it trains asks first. A step of one network fails: what both have learnt so far is kept.
+  // A page that is left while it trains asks first. A step of one network fails: the networks of both so far are kept.
   const asks = () => page.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
   await page.fill("#batch", "16");
   await page.fill("#iterations", "5000");
   await page.locator("#run").click();
   for (const side of ["left", "right"]) await figure(side, "Step").filter({ hasText: "of 5000" }).waitFor();
   result.asks = [await asks()];
-  await page.evaluate(failStep);
+  await page.evaluate(failNext, "train");
   await enters("failed");
   result.asks.push(await asks());
   result.failed = { status: await status("error").textContent(), step: await both("Step") };
@@ -153,13 +157,51 @@ export default async function (job, page, serve) {
   await page.locator("#reset").click();
   await enters("idle");
   return result;
+
+  /** Plain colours leave nothing to set aside, or nothing to compare: the page says so, whatever else it says of the run. */
+  async function learnFromPlain() {
+    const warning = (beside = "") => status("error").filter({ hasText: beside }).textContent();
+    const top = () => page.locator("#run").evaluate((button) => button.offsetTop);
+    // Longer than this test looks at it.
+    await page.fill("#iterations", "5000");
+    await page.setInputFiles("#folder", job.plain.grey);
+    const before = await top();
+    await page.locator("#run").click();
+    await enters("running");
+    const standing = [await warning()];
+    const moved = (await top()) - before;
+    await page.locator("#run").click();
+    await enters("paused");
+    standing.push(await warning());
+    await drop(page, [job.own]);
+    standing.push(await warning("press Reset"));
+    await page.evaluate(failNext, "writeCheckpoint");
+    await page.locator("[data-side=right] button").click();
+    standing.push(await warning("the device broke"));
+    await page.evaluate(failNext, "train");
+    await page.locator("#run").click();
+    await enters("failed");
+    standing.push(await warning("the device broke. The curves"));
+    await page.locator("#reset").click();
+
+    await page.fill("#iterations", "20");
+    const finished = {};
+    for (const [name, folder] of Object.entries(job.plain)) {
+      await page.setInputFiles("#folder", folder);
+      await page.locator("#run").click();
+      await enters("finished");
+      finished[name] = await warning();
+      await page.locator("#reset").click();
+    }
+    return { standing, moved, finished };
+  }
 }
 
-/** Has the next call for steps fail, of whichever network makes it. Runs in the page. */
-function failStep() {
+/** Has the next call of a method fail, of whichever network makes it. Runs in the page. */
+function failNext(method) {
   const { postMessage } = Worker.prototype;
   Worker.prototype.postMessage = function (message, ...more) {
-    if (message.method !== "train") {
+    if (message.method !== method) {
       postMessage.call(this, message, ...more);
       return;
     }

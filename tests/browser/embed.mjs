@@ -35,6 +35,12 @@ export default async function (job, page, serve) {
   await says("2 images were embedded");
   result.photograph = await page.locator("#nearest canvas").evaluate(({ width, height }) => [width, height]);
 
+  // Large photographs are decoded two at a time, for the map as for the encoder.
+  const large = { mimeType: "image/png", buffer: Buffer.from(await page.evaluate(countDecoded)) };
+  await page.setInputFiles("#images", ["a.png", "b.png", "c.png", "d.png"].map((name) => ({ name, ...large })));
+  await says("4 images were embedded");
+  result.decoded = await page.evaluate(() => window.decoded);
+
   // One image alone lies in the middle of the map, and is like no other.
   await page.setInputFiles("#images", join(job.data, job.images[0]));
   await says("1 image was embedded");
@@ -144,4 +150,29 @@ export default async function (job, page, serve) {
   result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
   result.violations.push(...(await audit(page, "embed on a phone")));
   return result;
+}
+
+/**
+ * Notes the most files that are decoded at the same time in `window.decoded`, and gives a file of 30 million pixels. Runs in
+ * the page.
+ */
+async function countDecoded() {
+  const photograph = new OffscreenCanvas(6000, 5000);
+  photograph.getContext("2d").fillRect(0, 0, 6000, 5000);
+  const file = await photograph.convertToBlob();
+
+  const [decode, bitmaps] = [window.createImageBitmap, []];
+  let begun = 0;
+  window.decoded = 0;
+  window.createImageBitmap = async (source, ...options) => {
+    if (!(source instanceof Blob)) return decode(source, ...options);
+    begun++;
+    // Those that were closed, or sent to the worker, have no width any more.
+    const open = bitmaps.filter(({ width }) => width > 0);
+    window.decoded = Math.max(window.decoded, begun + open.length);
+    const bitmap = await decode(source, ...options).finally(() => begun--);
+    bitmaps.push(bitmap);
+    return bitmap;
+  };
+  return [...new Uint8Array(await file.arrayBuffer())];
 }

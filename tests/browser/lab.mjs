@@ -1,43 +1,17 @@
 // Uses the loss lab as a visitor would; screenshots go to `screenshots`.
 // A job: { site, webgpu, device, screenshots }.
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { countFrames } from "./frames.mjs";
+import { chooseEach } from "./lab-objectives.mjs";
+import { farthest, labIn, saveAhead } from "./lab-page.mjs";
 
 export default async function (job, page, serve) {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   page.setDefaultTimeout(60_000);
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `lab-${name}.png`), fullPage: true });
-  const open = async (address) => {
-    // Another hash alone would not load the page again.
-    await page.goto("about:blank");
-    await page.goto(address);
-    await page.locator("#lab:not([aria-busy])").waitFor();
-    await page.locator("dl.numbers dd").nth(13).waitFor();
-  };
   const address = `${await serve({ site: job.site })}/site/lab.html`;
-  const saved = async (id) => {
-    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
-    return readFile(await download.path(), "utf8");
-  };
-  const state = async () => JSON.parse(await saved("save-json"));
-  const figure = (side, name) =>
-    page.locator(`[data-side=${side}] dl.numbers div`, { has: page.locator("dt", { hasText: name }) }).locator("dd");
-  const numberOf = async (side, name) => Number((await figure(side, name).textContent()).replace("−", "-"));
-  const both = async (name) => [await numberOf("left", name), await numberOf("right", name)];
-  const preset = (title) => page.locator("#presets button", { hasText: title }).click();
-  const settled = () => page.locator("body[data-lab=settled]").waitFor();
-  const descend = async (isDone) => {
-    await page.locator("#run").click();
-    const deadline = Date.now() + 60_000;
-    while (!(await isDone())) {
-      if (Date.now() > deadline) throw new Error("descent did not get there in a minute");
-      await page.waitForTimeout(50);
-    }
-    await page.locator("#run").press("Enter");
-    await settled();
-  };
+  const { open, saved, state, numberOf, both, preset, settled, descend } = labIn(page);
   const result = { violations: [] };
 
   // A preset, and descent: the losses fall, and one objective mixes the colours where the other does not.
@@ -96,12 +70,16 @@ export default async function (job, page, serve) {
   await page.locator("#run").press("Enter");
   result.spoken.after = await live();
 
-  // What is saved while the samples move belongs together.
+  // Everything saved while the samples move belongs together, and its address shows it again.
   await preset("Set a colour aside");
   await settled();
+  await page.evaluate(saveAhead);
   await page.locator("#run").click();
   result.running = await state();
   await page.locator("#run").press("Enter");
+  await open(result.running.address);
+  await settled();
+  result.reopened = farthest(result.running, await state());
 
   // Stopped and started at once it is one descent still, which asks for one frame at a time.
   await settled();
@@ -184,13 +162,10 @@ export default async function (job, page, serve) {
   const left = await state();
   await open(result.address);
   const restored = await state();
-  const far = (a, b) => Math.max(...a.flat(3).map((value, at) => Math.abs(value - b.flat(3)[at])));
   result.restored = {
     state: JSON.stringify(restored.state) === JSON.stringify(left.state),
     kernel: restored.state.kernel,
-    farthest: Math.max(
-      ...[0, 1].map((side) => far(left.sides[side].samples.views, restored.sides[side].samples.views)),
-    ),
+    farthest: farthest(left, restored),
     loss: [left, restored].map(({ sides }) => sides.map(({ loss }) => loss)),
     hues: restored.sides[0].samples.hues,
   };
@@ -201,11 +176,26 @@ export default async function (job, page, serve) {
     await settled();
     return page.locator("#status").textContent();
   };
-  result.told = [await told("left=zzz&right=fair-cclk.zzz&temperature=NaN&points=9&a=!"), await told("left=dcl&tau_plus=0.4")];
+  result.told = [];
+  for (const hash of ["left=zzz&right=fair-cclk.zzz&temperature=NaN&points=9&a=!", "left=dcl&tau_plus=0.4"]) {
+    result.told.push(await told(hash));
+  }
   result.told.push(await told("seed=-1"));
   await page.selectOption("#count", "8");
   await settled();
   result.told.push(await page.locator("#status").textContent());
+  // Numbers that mean nothing are told of too, on whichever side they stand.
+  const narrow = "seed=8&points=8&kernel=rbf&bandwidth=0.03";
+  result.warned = [await told(`${narrow}&left=fair-cclk.paper&right=fair-cclk.released`)];
+  result.warned.push(await told(`${narrow}&left=nt-xent&right=fair-cclk.paper`));
+  await told("seed=8&points=8&left=nt-xent&right=fair-cclk.paper");
+  await page.mouse.move(0, 0);
+  await canvas.focus();
+  for (let sample = 0; sample < 8; sample++) {
+    for (const key of ["ArrowRight", "Enter"]) await page.keyboard.press(key);
+  }
+  await settled();
+  result.warned.push(await page.locator("#status").textContent());
   await open(result.address);
 
   // After descent the start is what the address brought, and from there the samples of the seed.
@@ -258,10 +248,11 @@ export default async function (job, page, serve) {
     };
   }
 
-  // Loaded again, the page still tells of the last of them; its address is written a quarter of a second after the change.
+  // Loaded again, the page still tells of the last of them; its address is written a quarter of a second after the
+  // change.
   await page.waitForTimeout(400);
   await open(page.url());
-  const texts = [page.locator("#story"), page.locator("#presets [aria-pressed=true]")].map((each) => each.textContent());
+  const texts = ["#story", "#presets [aria-pressed=true]"].map((each) => page.locator(each).textContent());
   result.reloaded = await Promise.all(texts);
 
   // The page says the pull of a pair before the pair is drawn apart, and names the side that takes the weights shown.
@@ -289,56 +280,8 @@ export default async function (job, page, serve) {
   await descend(async () => (await numberOf("right", "Loss")) < rested[1] - 0.5);
   result.rested = [rested, await both("Loss")];
 
-  result.failures = [];
-  result.snippets = [];
-  const select = page.locator("[data-side=left] select").first();
-  const variants = page.locator("[data-side=left] select").nth(1);
-  // Both sides alike, so that a text is that of one setting.
-  const choose = async (nth, value) => {
-    for (const side of ["left", "right"]) await page.locator(`[data-side=${side}] select`).nth(nth).selectOption(value);
-  };
-  // Within the page, because there are hundreds of texts; above, they are clicked for as a visitor does.
-  const collect = async () => {
-    const texts = await page.evaluate(() => {
-      const code = document.querySelector("#code");
-      const offered = (language) => {
-        document.querySelector(`#copy-${language}`).click();
-        return code.checkVisibility() ? code.textContent : null;
-      };
-      return Object.fromEntries(["rust", "recipe", "torch"].map((language) => [language, offered(language)]));
-    });
-    result.snippets.push(texts);
-  };
   await open(address);
-  const valuesOf = (list) => list.locator("option").evaluateAll((options) => options.map((option) => option.value));
-  const names = await valuesOf(select);
-  for (const name of names) {
-    await choose(0, name);
-    for (const variant of ["", ...(await valuesOf(variants))]) {
-      if (variant) await choose(1, variant);
-      await settled();
-      await collect();
-      const [status, formula, values] = await page.evaluate(() =>
-        ["#status", "[data-side=left] .formula math", "[data-side=left] .formula .values"].map(
-          (selector) => document.querySelector(selector).textContent,
-        ),
-      );
-      const isShown = formula.includes("=") && /^L = .*\d$/.test(values);
-      if (status || !isShown) result.failures.push(`${name} ${variant}: ${status || formula + values}`);
-    }
-  }
-  await choose(0, "kernel-decoupled-uniformity");
-  await settled();
-  result.weights = await page.inputValue("#weight-scheme");
-  await choose(0, "fair-cclk");
-  result.variants = await variants.locator("option").allTextContents();
-  for (const kernel of await valuesOf(page.locator("#kernel"))) {
-    await page.selectOption("#kernel", kernel);
-    await settled();
-    await collect();
-    const texts = await Promise.all(["status", "kernel-note"].map((id) => page.locator(`#${id}`).textContent()));
-    if (texts[0] || !texts[1].includes("condition number")) result.failures.push(`${kernel}: ${texts}`);
-  }
+  Object.assign(result, await chooseEach(page, settled));
   // The kernel of an objective without a condition compares the points, and follows them.
   const ofKernel = async () => {
     const texts = ["kernel-note", "gram-title", "weights-title"].map((id) => page.locator(`#${id}`).textContent());
@@ -361,12 +304,11 @@ export default async function (job, page, serve) {
   };
   await open(`${address}#left=kernel-decoupled-uniformity&${setting}`);
   result.forms = { released: await ofForm() };
-  await variants.selectOption("paper");
+  await page.locator("[data-side=left] select").nth(1).selectOption("paper");
   await settled();
   result.forms.paper = await ofForm();
   const labels = page.locator("#sliders label");
   result.labels = await labels.evaluateAll((each) => each.map((label) => label.firstChild.textContent));
-  result.objectives = names;
   result.refused = await page.locator("#refused li").allTextContents();
 
   // A sphere, more dimensions, dark, a phone, a frame; and what an audit says of them.

@@ -217,7 +217,7 @@ async function lose({ device, checkpoint, image, run: { lostAfter, ...run } }) {
 
   const far = (a, b) => Math.max(...a.map((value, at) => Math.abs(value - b[at])));
 
-  /** What `ask` gives of one of them before, while and after its device is lost, and the devices it was on. */
+  /** The answers of `ask` of one of them before, while and after its device is lost, and the devices it was on. */
   const through = async (create, ask) => {
     const devices = [];
     const onDevice = ({ kind, reason }) => devices.push(reason ? `${kind}: ${reason}` : kind);

@@ -62,19 +62,27 @@ async function showElements({ checkpoint, images, foreign }) {
   const photograph = new OffscreenCanvas(5000, 4000);
   photograph.getContext("2d").fillRect(0, 0, 5000, 4000);
   const file = await photograph.convertToBlob();
-  const [decode, bitmaps] = [window.createImageBitmap, []];
-  let decoded = 0;
+  const small = await new OffscreenCanvas(28, 28).getContext("2d").canvas.convertToBlob();
+  const [decode, bitmaps, decoded, lengths] = [window.createImageBitmap, [], [], []];
+  let most = 0;
   window.createImageBitmap = async (...input) => {
     const bitmap = await decode(...input);
     bitmaps.push(bitmap);
-    decoded = Math.max(decoded, bitmaps.filter(({ width }) => width > 0).length);
+    most = Math.max(most, bitmaps.reduce((sum, { width, height }) => sum + width * height, 0) / 1e6);
     return bitmap;
   };
-  const { dims } = await encoder.embedBatch(Array.from({ length: 7 }, () => file));
+  // A small one says nothing of the size of the next.
+  for (const first of [file, small]) {
+    most = 0;
+    const { dims } = await encoder.embedBatch([first, ...Array.from({ length: 7 }, () => file)]);
+    lengths.push(dims[0]);
+    decoded.push(most);
+  }
   window.createImageBitmap = decode;
   encoder.dispose();
   const isSame = ofBitmap.every((value, at) => value === ofBytes[at]);
-  return { wasThere, length, isSame, decoded, photographs: dims[0], messages: { stalled, unallowed, broken, large } };
+  const messages = { stalled, unallowed, broken, large };
+  return { wasThere, length, isSame, decoded, photographs: lengths, messages };
 }
 
 /** Runs in the page. */
@@ -206,7 +214,7 @@ async function use({ device, checkpoint, images, cases, example }) {
   const place = await messageOf(lab.evaluate([[1, 0], [0, Number.NaN], [0, 1]], b, { z }));
   const matrix = (dims, length = 6) => ({ data: new Float32Array(length).fill(0.5), dims });
   const differing = await messageOf(lab.differentiate(matrix([2, 3]), matrix([3, 2]), { z }));
-  const lacking = await messageOf(lab.differentiate(matrix([99, 2]), matrix([99, 2]), { z }));
+  const short = await messageOf(lab.differentiate(matrix([99, 2]), matrix([99, 2]), { z }));
   const unread = await messageOf(lab.differentiate(matrix([3, 2]), matrix([3, 2]), { z, others: { lables: [0, 1, 0] } }));
   const chosen = await messageOf(LossLab.create({ objective: "info-nce", device: "gpu" }));
   // Typed arrays are rows and labels too. An error names an input of another form, and a name that a call does not know.
@@ -222,8 +230,12 @@ async function use({ device, checkpoint, images, cases, example }) {
   );
   lab.configure({ objective: "fair-cclk", kernel: "rbf", params: new Map([["lambda", 0.1]]) });
   const map = await messageOf(lab.evaluate(a, b, { z }));
+  lab.configure({ objective: "fair-cclk", kernel: "rbf" });
+  const mapOfOptions = await messageOf(lab.evaluate(a, b, { z }, new Map([["signal", 3]])));
+  const mapOfInputs = await messageOf(lab.evaluate(a, b, new Map([["z", z]])));
+  const bigints = await messageOf(lab.evaluate(a, b, { z: new BigInt64Array(3) }));
   const controller = await messageOf(encoder.embed(blobs[0], { signal: new AbortController() }));
-  // What the command line warns of.
+  // The warnings of the command line.
   const distant = [[10], [120], [250]];
   const warnings = [];
   for (const sigma of [1, 100]) {
@@ -274,6 +286,9 @@ async function use({ device, checkpoint, images, cases, example }) {
       asNull,
       deep,
       map,
+      mapOfOptions,
+      mapOfInputs,
+      bigints,
       controller,
       input,
       misplaced,
@@ -302,7 +317,7 @@ async function use({ device, checkpoint, images, cases, example }) {
       most,
       place,
       differing,
-      lacking,
+      short,
       unread,
       chosen,
       alone,

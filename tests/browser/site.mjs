@@ -92,7 +92,8 @@ export default async function (job, page, serve) {
     plain.style.background = "Canvas";
     const isChosen = backgroundOf(document.querySelector("#switch label:has(:checked)")) !== backgroundOf(plain);
     plain.remove();
-    return { isChosen, backgrounds: new Set([...document.querySelectorAll("#backgrounds input")].map(backgroundOf)).size };
+    const backgrounds = [...document.querySelectorAll("#backgrounds input")].map(backgroundOf);
+    return { isChosen, backgrounds: new Set(backgrounds).size };
   });
   await page.emulateMedia({ forcedColors: "none" });
 

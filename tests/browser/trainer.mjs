@@ -38,7 +38,7 @@ async function use({ device, options }) {
     const apart = await Trainer.create({ ...options, ...far });
     const { accuracy } = await apart.probe();
     apart.dispose();
-    // Of pictures as files few are decoded at a time: those that were sent to the worker have no width any more.
+    // Of pictures as files few are held at a time: those that were sent to the worker have no width any more.
     const file = await new OffscreenCanvas(1, 1).getContext("2d").canvas.convertToBlob();
     const files = Array.from({ length: 200 }, (_, at) => ({ image: file, label: at % 2 }));
     const [decode, bitmaps] = [window.createImageBitmap, []];

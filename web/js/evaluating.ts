@@ -68,7 +68,7 @@ interface Bundle<Device> {
     viewB: Float32Array,
     columns: number,
     device: Device,
-  ): Promise<cpu.Differentiated | webgpu.Differentiated>;
+  ): Promise<cpu.LossAndGradients | webgpu.LossAndGradients>;
 }
 
 /** The evaluator of a bundle on one of its devices. */

@@ -21,25 +21,28 @@ export function kindOf(value: object): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
 
-/** True for an array of numbers of one type. */
+/** True for an array of numbers of one type; one of `bigint` holds none. */
 export function isTyped(value: unknown): value is ArrayLike<number> {
-  return ArrayBuffer.isView(value) && kindOf(value) !== "DataView";
+  return ArrayBuffer.isView(value) && !/^(DataView|Big)/.test(kindOf(value));
+}
+
+/** True for values by name: the entries of a `Map` are none of its keys, and would be ignored. */
+function isNamed(value: unknown): value is object {
+  return typeof value === "object" && value !== null && kindOf(value) === "Object";
 }
 
 /** Throws unless options are an object whose keys are known. */
 export function checkKeys(what: string, given: unknown, known: Readonly<Record<string, true>>): void {
-  if (typeof given !== "object" || given === null) {
-    throw new TypeError(`${what} are ${inWords(given)}, expected an object`);
-  }
+  if (!isNamed(given)) throw new TypeError(`${what} are ${inWords(given)}, expected an object with values by name`);
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(known, key));
   if (unknown !== undefined) {
     throw new TypeError(`${what} have an unknown \`${unknown}\`; known: ${Object.keys(known).join(", ")}`);
   }
 }
 
-/** Throws unless values by name are an object: the entries of a `Map` are none of its keys, and would be ignored. */
+/** Throws unless values by name are an object, or are left out. */
 export function checkNamed(what: string, given: unknown): void {
-  if (given === undefined || given === null || kindOf(Object(given)) === "Object") return;
+  if (given === undefined || given === null || isNamed(given)) return;
   throw new TypeError(`\`${what}\` is ${inWords(given)}, expected an object with values by name`);
 }
 

@@ -23,7 +23,7 @@ export type ImageSource =
   | URL
   | string;
 
-/** Most images that are decoded, sent and embedded at once: a cancelled call stops within so many. */
+/** Most images that are sent and embedded at once: a cancelled call stops within so many. */
 export const AT_ONCE = 16;
 
 /** Images for the worker, with the buffers that are transferred and not copied. */
@@ -33,10 +33,14 @@ export interface Parcel {
 }
 
 /**
- * Pixels of the largest picture that is decoded, 8192 x 8192, as by the command line: a small file can announce many more. Of
- * several pictures about as many pixels are decoded at once, four bytes each.
+ * Pixels of the largest picture that is decoded, 8192 x 8192, as by the command line: a small file can announce many
+ * more. A parcel of several pictures has no more together, four bytes each, but for up to three larger than
+ * `ASSUMED_PIXELS` that follow smaller ones.
  */
 const MOST_PIXELS = 2 ** 26;
+
+/** Least pixels that a picture is taken to have until it is decoded: at most three are decoded at the same time. */
+const ASSUMED_PIXELS = MOST_PIXELS / 4;
 
 /** Side of the largest square that is drawn at once: a larger canvas is blank in some browsers, and none says so. */
 const TILE = 4096;
@@ -48,8 +52,8 @@ const LONGEST_ADDRESS = 200;
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
 /**
- * Packs images for an encoder, at most `AT_ONCE` in a parcel, or all floats in one; throws if floats are not of the size that it
- * takes.
+ * Packs images for an encoder, at most `AT_ONCE` in a parcel, or all floats in one; throws if floats are not of the size
+ * that it takes.
  */
 export async function* pack(
   images: readonly ImageSource[] | FloatImages,
@@ -65,42 +69,74 @@ export async function* pack(
   }
   // Plain JavaScript may give a single image, or a set.
   if (!Array.isArray(images)) throw new TypeError("images are neither a list nor numbers with dims; write [image]");
-  for (let at = 0; at < images.length; ) {
-    signal?.throwIfAborted();
-    const { pictures, transfer } = await packPictures(images, at, AT_ONCE, signal);
-    at += pictures.length;
-    yield { images: { pictures }, transfer };
-  }
+  for await (const { pictures, transfer } of packPictures(images, signal)) yield { images: { pictures }, transfer };
 }
 
 /**
- * Packs pictures from `start` on for the worker, with the buffers that are transferred: at most `count`, fewer where they are
+ * Packs pictures for the worker, with the buffers that are transferred: at most `AT_ONCE` in a parcel, fewer where they are
  * large. An error names its place among several pictures.
  */
-export async function packPictures(images: readonly ImageSource[], start: number, count: number, signal?: AbortSignal) {
-  const decodeOne = async (image: ImageSource, offset: number) => {
+export async function* packPictures(images: readonly ImageSource[], signal?: AbortSignal) {
+  let at = 0;
+  // The files of a parcel come together; that of a picture that does not fit waits for the next parcel.
+  const files = new Map<number, Promise<FetchedFile>>();
+  const fetchUpTo = (end: number) => {
+    for (let place = at; place < end; place++) {
+      const image = images[place];
+      if (!isAddress(image) || files.has(place)) continue;
+      const file = fetchFile(image, signal);
+      // The failure is reported where the picture is decoded, unless the call ends before.
+      file.catch(() => {});
+      files.set(place, file);
+    }
+  };
+  const decodeOne = async (image: ImageSource, place: number) => {
     try {
-      return await decode(image, signal);
+      if (!isAddress(image)) return await decode(image, signal);
+      const { name, content } = await (files.get(place) ?? fetchFile(image, signal));
+      files.delete(place);
+      return await decodeAs(name, content);
     } catch (cause) {
       // A call that was taken back rejects with the reason for that.
       if (images.length === 1 || signal?.aborted) throw cause;
-      throw new Error(`image ${start + offset}: ${messageOf(cause)}`, { cause });
+      throw new Error(`image ${place}: ${messageOf(cause)}`, { cause });
     }
   };
-  const pictures: (ImageBitmap | RgbaPixels)[] = [];
-  const wanted = images.slice(start, start + count);
-  while (pictures.length < wanted.length) {
-    // The size of a picture is known once it is decoded: the next ones are taken to be as large as the largest so far.
-    const sizes = pictures.map(({ width, height }) => width * height);
-    const left = MOST_PIXELS - sizes.reduce((sum, size) => sum + size, 0);
-    const fitting = pictures.length === 0 ? 1 : Math.floor(left / Math.max(...sizes));
-    if (fitting < 1) break;
-    const [from, to] = [pictures.length, pictures.length + fitting];
-    const next = wanted.slice(from, to).map((image, at) => decodeOne(image, from + at));
-    pictures.push(...(await Promise.all(next)));
+  while (at < images.length) {
+    signal?.throwIfAborted();
+    const end = Math.min(at + AT_ONCE, images.length);
+    fetchUpTo(end);
+    const pictures: (ImageBitmap | RgbaPixels)[] = [];
+    while (at < end) {
+      // The size of a picture is known once it is decoded. The next ones are taken to be as large as the largest so far; a
+      // small one says nothing of them.
+      const sizes = pictures.map(({ width, height }) => width * height);
+      const left = MOST_PIXELS - sizes.reduce((sum, size) => sum + size, 0);
+      const fitting = pictures.length === 0 ? 1 : Math.floor(left / Math.max(...sizes, ASSUMED_PIXELS));
+      if (fitting < 1) break;
+      const next = images.slice(at, Math.min(at + fitting, end));
+      pictures.push(...(await Promise.all(next.map((image, offset) => decodeOne(image, at + offset)))));
+      at += next.length;
+    }
+    const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
+    yield { pictures, transfer };
   }
-  const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
-  return { pictures, transfer };
+}
+
+/** A file from an address, with its name for errors. */
+interface FetchedFile {
+  readonly name: string;
+  readonly content: Blob;
+}
+
+function isAddress(image: unknown): image is URL | string {
+  return typeof image === "string" || image instanceof URL;
+}
+
+async function fetchFile(address: URL | string, signal?: AbortSignal): Promise<FetchedFile> {
+  const response = await fetched("image", address, signal ? { signal } : {});
+  if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
+  return { name: `the image ${response.url}`, content: await response.blob() };
 }
 
 function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {
@@ -157,12 +193,10 @@ function checked(name: string, bitmap: ImageBitmap): ImageBitmap {
   throw new RangeError(`${name} has ${width}x${height} pixels, and at most ${most} million are decoded; make it smaller first`);
 }
 
-async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBitmap | RgbaPixels> {
-  if (typeof image === "string" || image instanceof URL) {
-    const response = await fetched("image", image, signal ? { signal } : {});
-    if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
-    return decodeAs(`the image ${response.url}`, await response.blob());
-  }
+async function decode(
+  image: Exclude<ImageSource, string | URL>,
+  signal?: AbortSignal,
+): Promise<ImageBitmap | RgbaPixels> {
   if (image instanceof Blob) return decodeImage(image);
   if (isPixels(image)) return bytesOf(image);
   // A worker has no such class.

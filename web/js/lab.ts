@@ -4,12 +4,12 @@ import { checkKeys, inWords, isTyped, signalOf } from "./given.js";
 import { checkDevice, checkInteger } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
 import {
-  caseOf,
   checkObjective,
   type Conditioning,
   type GivenRows,
   type Inputs,
   type Numbers,
+  requestOf,
   type Rows,
   SETTING,
   type Setting,
@@ -44,7 +44,9 @@ export interface Evaluation {
   readonly weights?: Rows;
   /** Further outputs, by name. */
   readonly aux: Readonly<Record<string, unknown>>;
-  /** What makes the result meaningless though it is finite, such as a kernel that is too narrow for `z`; mostly none. */
+  /**
+   * Reasons why the result is meaningless though it is finite, such as a kernel that is too narrow for `z`; mostly none.
+   */
   readonly warnings: readonly string[];
 }
 
@@ -263,7 +265,7 @@ export class LossLab {
     inputs: Inputs = {},
     options: CallOptions = {},
   ): Promise<Evaluation> {
-    const document = caseOf(this.#setting, [viewA, viewB], inputs);
+    const document = requestOf(this.#setting, [viewA, viewB], inputs);
     const answer = await this.#ask<Document>("evaluate", document, signalOf(options));
     const { loss, grads: gradients, aux = {}, warnings } = answer;
     const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
@@ -279,7 +281,7 @@ export class LossLab {
     options: CallOptions = {},
   ): Promise<Differentiation> {
     checkShapes(viewA, viewB);
-    const call = { document: caseOf(this.#setting, undefined, inputs), viewA, viewB };
+    const call = { document: requestOf(this.#setting, undefined, inputs), viewA, viewB };
     const differentiated = await this.#connection.call("differentiate", call, { signal: signalOf(options) });
     const { loss, gradA, gradB } = differentiated;
     return { loss, gradA: { data: gradA, dims: viewA.dims }, gradB: { data: gradB, dims: viewB.dims } };
@@ -290,7 +292,7 @@ export class LossLab {
    * `[2 b, 2 b]`: below 0 a pair attracts, above 0 it repels. Rejects for objectives that are not functions of cosines.
    */
   async forces(viewA: GivenRows, viewB: GivenRows, inputs: Inputs = {}, options: CallOptions = {}): Promise<Rows> {
-    return this.#ask<Rows>("forces", caseOf(this.#setting, [viewA, viewB], inputs), signalOf(options));
+    return this.#ask<Rows>("forces", requestOf(this.#setting, [viewA, viewB], inputs), signalOf(options));
   }
 
   /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */

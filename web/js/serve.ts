@@ -34,8 +34,8 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
 }
 
 /**
- * The buffers of the arrays of an output, which are transferred to the page and not copied: each once, also where two names are of
- * one array.
+ * The buffers of the arrays of an output, which are transferred to the page and not copied: each once, also where two names
+ * are of one array.
  */
 function buffersOf(output: object): Transferable[] {
   const arrays = Object.values(output).filter((value) => ArrayBuffer.isView(value));

@@ -106,8 +106,8 @@ export function checkObjective({ objective }: Setting): void {
   }
 }
 
-/** The JSON document of a case, with the views or without. */
-export function caseOf(setting: Setting, views: readonly GivenRows[] | undefined, given: Inputs): string {
+/** The JSON document of a request, with the views or without. */
+export function requestOf(setting: Setting, views: readonly GivenRows[] | undefined, given: Inputs): string {
   checkKeys("the inputs", given, INPUTS);
   const { z, labels, bias, others, normalised = false } = given;
   const [view_a, view_b] = views ?? [];

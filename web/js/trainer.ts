@@ -6,9 +6,6 @@ import { checkDevice, checkFinite, checkInteger, MOST_DIGITS } from "./numbers.j
 import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
 import { checkObjective, parametersOf, SETTING, type Setting } from "./setting.js";
 
-/** Most images that are decoded at once: a photograph of 12 million pixels takes more than 100 MB on its way. */
-const CHUNK = 4;
-
 /** Largest number of a class: 16 bits hold it. */
 const MAX_LABEL = 0xffff;
 
@@ -125,8 +122,8 @@ export class Trainer {
   /** The run as a recipe of the command line; `null` for images of your own, which the command line does not have. */
   readonly recipe: Readonly<Record<string, unknown>> | null;
   /**
-   * What makes the run meaningless though its settings are valid, such as a kernel that is too narrow for the colours; mostly
-   * none.
+   * Reasons why the run is meaningless though its settings are valid, such as a kernel that is too narrow for the colours;
+   * mostly none.
    */
   readonly warnings: readonly string[];
   readonly mapped: MappedImages;
@@ -274,7 +271,7 @@ function countsOfOwn(images: readonly LabelledImage[], testImages: number | unde
   return { images: count, testImages: held };
 }
 
-/** Images scaled to the size that a trainer takes; the number decoded at once is bounded. */
+/** Images scaled to the size that a trainer takes. */
 async function fitted(
   images: readonly LabelledImage[],
   connection: Connection,
@@ -282,9 +279,7 @@ async function fitted(
 ): Promise<OwnImages> {
   const parts: Uint8Array[] = [];
   const sources = images.map(({ image }) => image);
-  for (let at = 0; at < images.length; ) {
-    const { pictures, transfer } = await packPictures(sources, at, CHUNK, signal);
-    at += pictures.length;
+  for await (const { pictures, transfer } of packPictures(sources, signal)) {
     parts.push((await connection.call("fitToTrain", { pictures }, { signal, transfer })).pixels);
   }
   return { pixels: joined(parts), labels: Uint16Array.from(images, ({ label }) => label) };

@@ -8,10 +8,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::mathml;
 
-/// Writes a list of objectives: `{ name, title, formula, equations, symbols, networks, parameters, parameterDetails, variants, variant,
-/// forms, inputs, inputDetails, pytorch, hasClusters }`, where `inputs` are the required ones beside the views, and `variant` is the default;
-/// or `{ name, title, formula, equations, symbols, networks, refusal }` for an objective that needs more than two views with `z`,
-/// `labels` and `bias`.
+/// Writes a list of objectives: `{ name, title, formula, equations, symbols, networks, parameters, parameterDetails, variants,
+/// variant, forms, inputs, inputDetails, pytorch, hasClusters }`, where `inputs` are the required ones beside the views, and
+/// `variant` is the default; or `{ name, title, formula, equations, symbols, networks, refusal }` for an objective that needs more
+/// than two views with `z`, `labels` and `bias`.
 #[wasm_bindgen]
 pub fn catalogue() -> String {
     loss::specs().map(entry).collect::<Value>().to_string()

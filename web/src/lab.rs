@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::device::Device;
 
-/// Runs a case, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux, warnings }`.
+/// Runs a request, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux, warnings }`.
 ///
 /// # Errors
 /// Core rejects the document.
@@ -38,7 +38,7 @@ pub async fn forces(document: String, device: &Device) -> Result<String, JsError
 /// A loss and its gradients by both views, row after row.
 #[wasm_bindgen]
 #[derive(Debug, Clone)]
-pub struct Differentiated {
+pub struct LossAndGradients {
     /// The loss.
     pub loss: f64,
     by_a: Vec<f32>,
@@ -46,7 +46,7 @@ pub struct Differentiated {
 }
 
 #[wasm_bindgen]
-impl Differentiated {
+impl LossAndGradients {
     /// The gradient by the first view.
     #[wasm_bindgen(getter)]
     pub fn by_a(&self) -> Vec<f32> {
@@ -61,7 +61,7 @@ impl Differentiated {
 }
 
 /// Computes only the loss of two views, rows of `columns` numbers, and its gradients, for use in a loop.
-/// `document` is a case without the views.
+/// `document` is a request without the views.
 ///
 /// # Errors
 /// Core rejects the document or the views, or a result is not a finite number, or the device failed.
@@ -72,7 +72,7 @@ pub async fn differentiate(
     view_b: Vec<f32>,
     columns: usize,
     device: &Device,
-) -> Result<Differentiated, JsError> {
+) -> Result<LossAndGradients, JsError> {
     let device = device.inner.clone();
     let mut request = LossRequest::of(&Request::parse(&document)?)?;
     for (name, view) in [("view_a", view_a), ("view_b", view_b)] {
@@ -86,7 +86,7 @@ pub async fn differentiate(
         let gradient = differentiated.gradients.remove(name).ok_or_else(missing)?;
         Ok::<Vec<f32>, JsError>(gradient.data().iter().map(|&value| value as f32).collect())
     };
-    Ok(Differentiated { by_a: by("view_a")?, by_b: by("view_b")?, loss: differentiated.loss })
+    Ok(LossAndGradients { by_a: by("view_a")?, by_b: by("view_b")?, loss: differentiated.loss })
 }
 
 #[cfg(test)]
@@ -99,19 +99,27 @@ mod tests {
 
     #[test]
     fn an_evaluation_has_the_warnings_of_the_command_line() {
-        let warnings = |variant: &str, params: Value| {
+        let warnings_of = |z: Value, variant: &str, params: Value| {
             let rows = json!([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
-            let inputs = json!({ "view_a": rows, "view_b": rows, "z": [[10.0], [120.0], [250.0]] });
+            let inputs = json!({ "view_a": rows, "view_b": rows, "z": z });
             let case =
                 json!({ "objective": "fair-cclk", "variant": variant, "params": params, "inputs": inputs });
             let answer = try_read_sync(evaluate(case.to_string(), &Device::cpu())).unwrap().unwrap();
             let answer: Value = serde_json::from_str(&answer).unwrap();
             answer["warnings"].clone()
         };
+        let warnings =
+            |variant: &str, params| warnings_of(json!([[10.0], [120.0], [250.0]]), variant, params);
         let wide = json!({ "name": "rbf", "sigma": 100.0 });
         assert_eq!(warnings("normalised", json!({ "kernel": wide })), json!([]));
         let narrow = warnings("normalised", json!({ "kernel": { "name": "rbf", "sigma": 1.0 } }));
-        assert!(narrow[0].as_str().unwrap().contains("every kernel value"), "{narrow}");
+        assert!(narrow[0].as_str().unwrap().starts_with("`z`: every kernel value"), "{narrow}");
+        let exact = warnings("normalised", json!({ "kernel": { "name": "exact-match" } }));
+        let remedy = r#"{ "name": "rbf", "sigma": "median" }"#;
+        assert!(exact[0].as_str().unwrap().contains(remedy), "{exact}");
+        // The lab knows this warning, and that of a narrow kernel, by their beginnings.
+        let one = warnings_of(json!([[10.0], [10.0], [10.0]]), "normalised", json!({ "kernel": wide }));
+        assert!(one[0].as_str().unwrap().starts_with("`z`: all samples have one value"), "{one}");
         let unread = warnings("paper", json!({ "kernel": wide, "clip_threshold": 0.5 }));
         assert!(unread[0].as_str().unwrap().contains("`clip_threshold` has no effect"), "{unread}");
     }

@@ -8,7 +8,7 @@ export function titleOf(address: string): string {
   return (address.split("/").at(-1) ?? address).replace(/\.safetensors$/i, "");
 }
 
-/** What makes a checkpoint of a file of PyTorch; `undefined` for other files. */
+/** The command that makes a checkpoint of a file of PyTorch; `undefined` for other files. */
 export function remedyOf({ name }: File): string | undefined {
   if (!/\.(pth|pt|ckpt|bin)$/i.test(name)) return undefined;
   // Browsers save copies as `model (1).pth`, which a shell would take apart.

@@ -28,7 +28,7 @@ export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
     event.preventDefault();
     mark(0);
     filesOf(event.dataTransfer).then(onFiles, (error: unknown) => {
-      say(`What was dropped cannot be read: ${messageOf(error)}`, "error");
+      say(`The dropped files cannot be read: ${messageOf(error)}`, "error");
     });
   });
   addEventListener("paste", (event) => onFiles([...(event.clipboardData?.files ?? [])]));

@@ -17,6 +17,9 @@ use crate::{Where, is_ready, run, screenshots, succeed, workspace};
 const LEVEL: f64 = 60.0;
 const LEAD: f64 = 45.0;
 
+/// The end of the message about a run that failed.
+const KEPT: &str = "The curves, and each network whose worker still answers, are kept until you press Reset.";
+
 /// Steps of each network: the level is reached in about 50.
 const STEPS: u32 = 80;
 
@@ -36,6 +39,7 @@ fn a_visitor_can_train_two_networks() {
             "lead": LEAD,
             "patience": 900,
             "own": own_images(folder.path()),
+            "plain": plain_images(folder.path()),
             "folder": folder.path(),
             "screenshots": screenshots(),
         }),
@@ -68,16 +72,15 @@ fn a_visitor_can_train_two_networks() {
 
     let failed = &result["failed"];
     let status = failed["status"].as_str().unwrap();
-    assert!(
-        status.contains(" failed after step ") && status.contains(": the device broke. The curves"),
-        "{status}"
-    );
+    let end = format!(": the device broke. {KEPT}");
+    assert!(status.contains(" failed after step ") && status.contains(&end), "{status}");
     let steps = numbers(&failed["step"]);
     assert!(steps.iter().all(|&step| step > 0.0), "a run that failed keeps its figures: {failed}");
     assert_eq!(failed["saved"], result["saved"], "a run that failed keeps its networks");
     assert_eq!(result["asks"], json!([true, false]), "a page that trains asks before it is left");
 
     files_give_the_metrics_of_the_page(&result["final"], folder.path());
+    plain_colours_are_warned_of(&result["plain"]);
     images_of_ones_own_are_trained_on(&result, folder.path());
 }
 
@@ -123,6 +126,48 @@ fn images_of_ones_own_are_trained_on(result: &Value, folder: &Path) {
     let vectors = folder.join("own.npy");
     command.arg("embed").arg(folder.join("own.safetensors"));
     succeed(command.arg(folder.join("own/1/00.png")).arg("--out").arg(vectors));
+}
+
+/// Asserts that the page says of images of plain colours that they tell nothing, whatever else it says of the run.
+fn plain_colours_are_warned_of(plain: &Value) {
+    let note = "A step takes all 9 images. Fair-CCLK:";
+    let one = "the images of this run hardly differ in mean colour, so there is no colour to set aside.";
+    let apart = "almost no two images of a step have a similar colour, so each has few to be compared with; \
+                 take a folder with more images.";
+    for (folder, said) in [("grey", one), ("alike", one), ("apart", apart)] {
+        assert_eq!(plain["finished"][folder], format!("Both networks have learnt. {note} {said}"));
+    }
+    let (failed, standing) = plain["standing"].as_array().unwrap().split_last().unwrap();
+    let refusal = "There is a run on other images; press Reset to learn from these. This run: ";
+    let beginnings = ["CPU: ", "Paused. ", refusal, "the device broke. "];
+    assert_eq!(standing.len(), beginnings.len());
+    for (text, beginning) in standing.iter().zip(beginnings) {
+        let text = text.as_str().unwrap();
+        assert!(text.starts_with(beginning) && text.ends_with(&format!("{note} {one}")), "{text}");
+    }
+    let failed = failed.as_str().unwrap();
+    let end = format!(": the device broke. {KEPT} {note} {one}");
+    assert!(failed.contains(" failed after step ") && failed.ends_with(&end), "{failed}");
+    assert_eq!(plain["moved"], 0, "a warning moves the buttons");
+}
+
+/// Folders of pictures of one colour each: one grey, two shades of it, and colours far apart.
+fn plain_images(folder: &Path) -> Value {
+    let colours: [(&str, fn(u8) -> [u8; 3]); 3] = [
+        ("grey", |_| [100; 3]),
+        ("alike", |at| [100 + at % 2; 3]),
+        ("apart", |at| [at % 3, at / 3 % 3, at / 9].map(|level| 40 + 80 * level)),
+    ];
+    let write = |(name, colour): (&str, fn(u8) -> [u8; 3])| {
+        for at in 0..12 {
+            let class = folder.join(name).join((at % 2).to_string());
+            fs::create_dir_all(&class).unwrap();
+            let image = image::RgbImage::from_pixel(8, 8, image::Rgb(colour(at)));
+            image.save(class.join(format!("{at:02}.png"))).unwrap();
+        }
+        (name.to_owned(), json!(folder.join(name)))
+    };
+    colours.into_iter().map(write).collect()
 }
 
 /// A folder with a folder of drawn digits for each class.

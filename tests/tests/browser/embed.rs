@@ -32,6 +32,8 @@ fn a_visitor_can_embed_a_folder() {
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
     assert_eq!(result["photograph"], json!([48, 32]), "a photograph is shown turned, and embedded as stored");
+    let decoded = result["decoded"].as_u64().unwrap();
+    assert!((1..=2).contains(&decoded), "{decoded} pictures of 30 million pixels are decoded at once");
     assert_eq!(result["single"], json!(["1 vector of 84 numbers.", "to 00.png: there is no other image"]));
     assert!(result["middle"].as_u64().unwrap() > 0, "one image lies in a corner of the map");
     let together = &result["together"];

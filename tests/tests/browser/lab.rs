@@ -24,6 +24,8 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(result["embedded"], json!({ "header": false, "overflow": false }));
     a_run_lowers_the_loss(&result);
     a_saved_loss_is_that_of_the_saved_points(&result["running"]);
+    let reopened = result["reopened"].as_f64().unwrap();
+    assert!(reopened < 1e-3, "the address of a saved state has other points: {reopened}");
     assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
     assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
     let loss = numbers(&result["drag"]["loss"]);
@@ -43,6 +45,13 @@ fn a_visitor_can_use_the_loss_lab() {
                     it keeps its own.";
     let of_seed = "The lab cannot take seed=-1 of the address; it keeps its own.";
     assert_eq!(result["told"], json!([expected, "", of_seed, ""]), "what an address asks for in vain");
+    let apart = "no two colours are alike under this kernel, so colour has no effect";
+    let narrow = |side: &str| format!("{side}: {apart}; raise the bandwidth σ.");
+    let one = "right: all samples have one colour, so colour has no effect; paint some in another one.";
+    let warned = json!([narrow("both sides"), narrow("right"), one]);
+    assert_eq!(result["warned"], warned, "numbers that mean nothing");
+    let exact = format!("both sides: {apart}; choose another kernel.");
+    assert_eq!(result["apart"], json!({ "exact-match": exact }), "kernels that tell all samples apart");
     an_address_restores_the_state(&result);
     exports_are_whole(&result);
     crate::snippets::are_kept(&result["snippets"]);

@@ -1,4 +1,4 @@
-//! What a page is told of a run that cannot go on, in the words of its settings: it has no recipe.
+//! The message of a run that cannot go on, in the words of the page's settings: it has no recipe.
 
 use simile_core::error::Error;
 use simile_core::train::TrainError;
@@ -16,12 +16,13 @@ pub(super) fn refused(error: TrainError, objective: &str) -> JsError {
 fn in_words(error: TrainError, objective: &str) -> String {
     match error {
         TrainError::Diverged { from, to } => format!(
-            "the loss is not a finite number between steps {from} and {to}; lower `learningRate`, or raise `temperature`"
+            "the loss is not a finite number between steps {from} and {to}; lower `learningRate`, or raise `temperature` \
+             if the objective has one"
         ),
-        TrainError::Input(Error::Parameter { name, .. }) if name == "method.name" => format!(
-            "`objective` is {objective}, which a Trainer does not train: it has one network, which embeds both views; \
-             `simile train` has the methods of the others"
-        ),
+        // Another method trains it.
+        TrainError::Input(Error::Parameter { name, .. }) if name == "method.name" => {
+            format!("`objective` is {objective}, which a Trainer cannot train; `simile train` trains it")
+        }
         TrainError::Input(Error::Parameter { name, value, reason }) => {
             let own = NAMES.into_iter().find(|(of_recipe, _)| *of_recipe == name);
             Error::Parameter { name: own.map_or(name, |(_, own)| own.to_owned()), value, reason }.to_string()
@@ -49,11 +50,18 @@ mod tests {
             let settings: Settings = serde_json::from_value(settings).unwrap();
             in_words(start(&settings, &Device::cpu().inner).unwrap_err(), objective)
         };
-        let diverged = in_words(TrainError::Diverged { from: 3, to: 4 }, "nt-xent");
+        let diverged = in_words(TrainError::Diverged { from: 3, to: 4 }, "decoupled-uniformity");
         for (text, own) in [
-            (refusal("byol", 4e-3), "`objective` is byol, which a Trainer does not train"),
+            (
+                refusal("byol", 4e-3),
+                "`objective` is byol, which a Trainer cannot train; `simile train` trains it",
+            ),
+            (refusal("max-margin", 4e-3), "`objective` is max-margin, but no method trains it"),
             (refusal("nt-xent", 0.0), "`learningRate` is 0, expected"),
-            (diverged, "between steps 3 and 4; lower `learningRate`"),
+            (
+                diverged,
+                "between steps 3 and 4; lower `learningRate`, or raise `temperature` if the objective has one",
+            ),
         ] {
             assert!(text.contains(own), "{text}");
             assert!(!text.contains("method.name") && !text.contains("optimizer."), "{text}");

@@ -13,6 +13,7 @@ use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 use simile_core::data::{Dataset, Images};
 use simile_core::error::Error;
+use simile_core::kernel::{Kernel, Remedy, Undecided};
 use simile_core::loss::ObjectiveConfig;
 use simile_core::nn::checkpoint::Metadata;
 use simile_core::requests::Request;
@@ -25,9 +26,6 @@ use self::image_split::ImageSplit;
 pub use self::probe::Probe;
 use self::settings::{CONDITION, Settings};
 use crate::device::Device;
-
-/// Most images of the batch in the check of a kernel.
-const COMPARED: usize = 1024;
 
 /// A training run: the state of the trainer and its images.
 #[wasm_bindgen]
@@ -91,8 +89,8 @@ impl Trainer {
         self.recipe.to_string()
     }
 
-    /// What makes the run meaningless though its settings are valid: a kernel that tells all images of the first step
-    /// apart, or none, and parameters that the form of the objective does not read.
+    /// The reasons why the run is meaningless though its settings are valid: images of one colour in the first step, a kernel that
+    /// tells all of them apart, or none, and parameters that the form of the objective does not read.
     #[wasm_bindgen(getter)]
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
@@ -207,10 +205,22 @@ fn warnings(settings: &Settings, train: &ImageSplit, first: &[usize]) -> Vec<Str
         && let Ok(objective) = settings.objective.build()
         && let Some(weights) = objective.ahead()
     {
-        let z = train.colours.select(first.get(..COMPARED).unwrap_or(first));
-        warnings.extend(weights.kernel().warning_of_first_batch(CONDITION, &z));
+        let z = train.colours.select(first.get(..Kernel::MOST_COMPARED).unwrap_or(first));
+        warnings.extend(weights.kernel().warning_of_first_batch(CONDITION, &z).map(with_remedy));
     }
     warnings
+}
+
+/// A warning with what helps, in the settings of a page.
+fn with_remedy(Undecided { fact, remedy }: Undecided) -> String {
+    let kernel = "`kernel: { name: \"rbf\", sigma: \"median\" }`, whose sigma is";
+    match remedy {
+        Remedy::Wider(median) => format!("{fact}; take a wider one, such as {kernel} {median:.4} here"),
+        Remedy::Narrower(median) => format!("{fact}; take a narrower one, such as {kernel} {median:.4} here"),
+        Remedy::OtherCondition => {
+            format!("{fact}; take images of several colours, or an objective without a condition")
+        }
+    }
 }
 
 /// Converts an RGBA picture of any size to the input of a trainer: `[side, side, 3]`.
@@ -247,6 +257,8 @@ async fn advance(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::iter;
+
     use burn::tensor::try_read_sync;
     use serde_json::json;
     use simile_core::nn::checkpoint::Checkpoint;
@@ -313,6 +325,8 @@ mod tests {
         };
         let exact = warnings(json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } }));
         assert!(exact.contains("apart by `colour`"), "{exact}");
+        assert!(exact.contains("such as `kernel: { name: \"rbf\", sigma: \"median\" }`"), "{exact}");
+        assert!(!exact.contains("kernel.sigma") && !exact.contains("kernel ="), "{exact}");
         let kernel = json!({ "name": "rbf", "sigma": "median" });
         let unread =
             json!({ "name": "fair-cclk", "variant": "paper", "kernel": kernel, "clip_threshold": 0.5 });
@@ -334,6 +348,25 @@ mod tests {
             "images": 24, "testImages": 6,
         });
         Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap()
+    }
+
+    /// The training page knows a warning by such a part of it.
+    #[test]
+    fn images_of_one_colour_or_of_two_shades_are_warned_of() {
+        let warnings = |shades: [u8; 2], sigma: Value| {
+            let settings = json!({
+                "objective": { "name": "fair-cclk", "kernel": { "name": "rbf", "sigma": sigma } },
+                "seed": 1, "batch": 8, "iterations": 2, "learningRate": 4e-3, "images": 24, "testImages": 6,
+            });
+            let pixels = (0..24).flat_map(|at| iter::repeat_n(shades[at % 2], SIDE * SIDE * 3)).collect();
+            let labels = (0..24).map(|at| at % 2).collect();
+            Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap().warnings()
+        };
+        let grey = warnings([100, 100], json!("median"));
+        assert!(grey.len() == 1 && grey[0].contains(" one value of `colour`"), "{grey:?}");
+        assert!(!grey[0].contains("sigma"), "another kernel would not help: {grey:?}");
+        let alike = warnings([100, 101], json!(20.0));
+        assert!(alike.len() == 1 && alike[0].contains(" alike in `colour`"), "{alike:?}");
     }
 
     #[test]

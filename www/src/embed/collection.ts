@@ -1,10 +1,9 @@
 // Images with their names and with the vectors computed so far.
-import { decodeImage, type Encoder, type ImageSource } from "simile-web";
+import type { Encoder, ImageSource } from "simile-web";
+import { decodeEach } from "../decoding.js";
 
 /** Images that are embedded at once: the progress is updated after each chunk. */
 const CHUNK = 16;
-/** Whole pictures that are decoded at once for their thumbnails: a photograph takes a hundred MB. */
-const DECODED = 4;
 /** Longest side of a picture of the map. */
 const THUMBNAIL = 96;
 
@@ -39,12 +38,8 @@ export class Collection {
   }
 
   async #add(images: readonly Named[], encoder: Encoder, signal: AbortSignal): Promise<void> {
-    const read: (ImageBitmap | undefined)[] = [];
-    while (read.length < images.length) {
-      const next = images.slice(read.length, read.length + DECODED);
-      read.push(...(await Promise.all(next.map(thumbnailOf))));
-      signal.throwIfAborted();
-    }
+    const pictures = images.map(({ source }) => source);
+    const read = await decodeEach(pictures, thumbnailOf, signal);
     const readable = images.filter((_, at) => read[at]);
     this.unreadable.push(...images.filter((_, at) => !read[at]).map(({ name }) => name));
     if (readable.length === 0) return;
@@ -59,18 +54,13 @@ export class Collection {
   }
 }
 
-/** A small picture, as the encoder sees it, or `undefined` if the file has no image, or too large a one. */
-export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | undefined> {
-  try {
-    const whole = await (source instanceof Blob ? decodeImage(source) : createImageBitmap(source));
-    const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
-    if (scale === 1) return whole;
-    const side = (pixels: number) => Math.max(1, Math.round(pixels * scale));
-    const size = { resizeWidth: side(whole.width), resizeHeight: side(whole.height) };
-    const small = await createImageBitmap(whole, { ...size, resizeQuality: "medium" });
-    whole.close();
-    return small;
-  } catch {
-    return undefined;
-  }
+/** A small picture of a whole one, which is closed unless it is small itself. */
+async function thumbnailOf(whole: ImageBitmap): Promise<ImageBitmap> {
+  const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
+  if (scale === 1) return whole;
+  const side = (pixels: number) => Math.max(1, Math.round(pixels * scale));
+  const size = { resizeWidth: side(whole.width), resizeHeight: side(whole.height) };
+  const small = await createImageBitmap(whole, { ...size, resizeQuality: "medium" });
+  whole.close();
+  return small;
 }

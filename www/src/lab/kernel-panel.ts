@@ -7,7 +7,7 @@ import { type Cell, Heatmap, rangeOf } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
 import { makingOf, WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
 
-/** What the matrices are made of. */
+/** The inputs of the matrices. */
 export interface Weighing {
   /** The side with its objective, in words. */
   readonly title: string;

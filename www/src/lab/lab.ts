@@ -6,6 +6,7 @@ import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, ParameterControls } from "./controls.js";
+import { describeFocus } from "./focus.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -13,11 +14,11 @@ import { PairPanel } from "./pair-panel.js";
 import { Panel } from "./panel.js";
 import type { Preset } from "./presets.js";
 import { copy, draw, type Samples } from "./samples.js";
-import { Side } from "./side.js";
+import { NAMES, Side } from "./side.js";
 import { fromHash, type Snapshot, type State, toHash } from "./state.js";
+import { warningsOf } from "./warnings.js";
 import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
 
-const NAMES = ["left", "right"] as const;
 type Both<T> = readonly [T, T];
 const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
 
@@ -53,7 +54,7 @@ export class Lab {
   /** Number of works that are not done. */
   #pending = 0;
   #drawnWeights = "";
-  /** What the page says of an address until something else is chosen. */
+  /** The message about an address until something else is chosen. */
   #notice = "";
   #timer: number | undefined;
 
@@ -153,8 +154,17 @@ export class Lab {
   }
 
   get snapshot(): Snapshot {
+    return this.#snapshotOf((side) => side.samples);
+  }
+
+  /** As `snapshot`, with the samples that the results are of: those of a run have moved on. */
+  get evaluated(): Snapshot {
+    return this.#snapshotOf((side) => side.evaluated);
+  }
+
+  #snapshotOf(samplesOf: (side: Side) => Samples): Snapshot {
     const [left, right] = this.sides;
-    return { state: this.state, ...(this.#haveMoved && { moved: [left.samples, right.samples] as const }) };
+    return { state: this.state, ...(this.#haveMoved && { moved: [samplesOf(left), samplesOf(right)] as const }) };
   }
 
   /** The pictures of both arenas and of their paths. */
@@ -191,7 +201,7 @@ export class Lab {
         await this.#weigh();
         await inSlices(this.#showing());
       }
-      const warnings = this.sides.flatMap(({ verdict }, at) => verdict?.warnings.map((each) => `${NAMES[at]}: ${each}.`));
+      const warnings = warningsOf(this.sides, this.catalogue.hasBandwidth(this.state.kernel));
       setText("status", [this.#notice, ...warnings].filter(Boolean).join(" "));
     } catch (error) {
       this.stop();
@@ -212,7 +222,7 @@ export class Lab {
       yield;
     }
     this.#pairs.show(this.sides);
-    setText("focus", this.#describeFocus());
+    setText("focus", describeFocus(this.sides, this.#focus, this.state.draw.count));
   }
 
   /** Whether a screen reader speaks what changes: not each step of a run. */
@@ -347,7 +357,8 @@ export class Lab {
     if (!side) return;
     const { lab, choice, samples } = side;
     const comparesPoints = this.catalogue.comparesPoints(choice);
-    const title = `${this.catalogue.offered.get(choice.objective)?.title ?? choice.objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
+    const objective = this.catalogue.offered.get(choice.objective)?.title ?? choice.objective;
+    const title = `${objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
     const weighing = {
       title: user ? title : `${title}, which takes other weights`,
       kernel,
@@ -368,22 +379,6 @@ export class Lab {
 
   async #restartHistory(): Promise<void> {
     await inSlices(this.history.restart(this.#figures()));
-  }
-
-  #describeFocus(): string {
-    const [row, count] = [this.#focus, this.state.draw.count];
-    if (row === undefined) return "Point at a sample to see what pulls and what pushes it.";
-    const partner = (row + count) % (2 * count);
-    const described = this.sides.map(({ verdict }, side) => {
-      const forces = verdict?.forces?.[row];
-      if (!forces) return `${NAMES[side]}: no forces between pairs`;
-      const others = forces.filter((_, at) => at !== row && at !== partner);
-      const [pull, push] = [-1, 1].map((sign) => others.reduce((sum, force) => sum + Math.max(0, sign * force), 0));
-      const own = forces[partner] ?? 0;
-      const pair = `${own > 0 ? "push" : "pull"} of its other view ${Math.abs(own).toFixed(3)}`;
-      return `${NAMES[side]}: ${pair}, pulls of the others ${pull?.toFixed(3)}, pushes ${push?.toFixed(3)}`;
-    });
-    return `Sample ${(row % count) + 1}, ${row < count ? "first" : "second"} view. ${described.join("; ")}.`;
   }
 
   /** Writes the state to the address, so that it can be shared; changes in quick succession count as one. */

@@ -5,12 +5,15 @@ import { add, length, unit } from "./rows.js";
 import { copy, type Samples } from "./samples.js";
 import type { Settings } from "./settings.js";
 
+/** Both sides in texts, in their order. */
+export const NAMES = ["left", "right"] as const;
+
 /** The evaluation of samples by core. */
 export interface Verdict {
   /** The samples that were evaluated: those of the side may have moved on. */
   readonly samples: Samples;
   readonly loss: number;
-  /** What makes it meaningless though it is a number. */
+  /** Reasons why it is meaningless though it is a number. */
   readonly warnings: readonly string[];
   /** The contributions of the positive pairs and of the rest, where the objective has both. */
   readonly parts?: { readonly positive: number; readonly negative: number };

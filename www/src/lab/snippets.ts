@@ -120,7 +120,10 @@ function python(value: unknown): string {
   return `{${entries.join(", ")}}`;
 }
 
-/** A variant of a recipe; its data set has to have the variables that are named here. Two forms of an objective have two names. */
+/**
+ * A variant of a recipe; its data set has to have the variables that are named here. Two forms of an objective have two
+ * names.
+ */
 function recipe({ setting, entry }: Chosen): string {
   const { inputs, hasClusters } = entry;
   const name = setting.variant ? `${entry.title}, ${setting.variant}` : entry.title;

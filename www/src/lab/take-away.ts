@@ -13,7 +13,7 @@ export class TakeAway {
     const onClick = (id: string, action: () => void) =>
       element(id, HTMLButtonElement).addEventListener("click", action);
     onClick("save-json", () =>
-      saveFile("simile-lab.json", "application/json", toJson(lab.state, lab.sides, this.#address())),
+      saveFile("simile-lab.json", "application/json", toJson(lab.state, lab.sides, this.#address(lab.evaluated))),
     );
     onClick("save-csv", () => saveFile("simile-lab.csv", "text/csv", toCsv(lab.sides)));
     onClick("save-svg", () => saveFile("simile-lab.svg", "image/svg+xml", toFigure(lab.pictures)));
@@ -24,8 +24,8 @@ export class TakeAway {
     }
   }
 
-  #address(): string {
-    return new URL(toHash(this.lab.snapshot), location.href).href;
+  #address(snapshot = this.lab.snapshot): string {
+    return new URL(toHash(snapshot), location.href).href;
   }
 
   #frame(): string {

@@ -34,7 +34,7 @@ export class Learner {
     return this.trainer.device;
   }
 
-  /** What makes the run meaningless though its settings are valid. */
+  /** Reasons why the run is meaningless though its settings are valid. */
   get warnings(): readonly string[] {
     return this.trainer.warnings;
   }

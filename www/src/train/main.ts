@@ -10,6 +10,7 @@ import { Learner } from "./learner.js";
 import { Panel } from "./panel.js";
 import { checkFractions, follow, numberOf, shared } from "./settings.js";
 import { DRAWN, ofFolder, type Source, withoutUnreadable } from "./source.js";
+import { warningsOf } from "./warnings.js";
 
 /** The kernel of Fair-CCLK on colours from 0 to 255, as in the recipe. */
 const KERNEL = { name: "rbf", sigma: 20 };
@@ -75,7 +76,9 @@ element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }
 function take(files: readonly File[]): void {
   if (files.length === 0) return;
   if (state !== "idle") {
-    say("There is a run on other images; press Reset to learn from these.", "error");
+    const notes = notesOfRun();
+    // The notes are not of the images that were dropped.
+    say(`There is a run on other images; press Reset to learn from these.${notes && ` This run:${notes}`}`, "error");
     return;
   }
   try {
@@ -186,7 +189,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number, mine: number)
     ...source.options,
     device: device.value as DeviceChoice,
     // A device may be lost in the middle of a run.
-    onDevice: () => mine === generation && state === "running" && say(place()),
+    onDevice: () => mine === generation && state === "running" && sayOfRun(place()),
     signal: preparation.signal,
   };
 }
@@ -194,10 +197,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number, mine: number)
 async function goOn(): Promise<void> {
   const mine = generation;
   enter("running");
-  const all = batchSize() < numberOf("batch") ? ` A step takes all ${counted(source.trained, "image")}.` : "";
-  const warnings = learners.flatMap((learner, side) => learner.warnings.map((warning) => ` ${SIDES[side]}: ${warning}.`));
-  const notes = [all, source.omission, ...warnings].join("");
-  say(`${place()}${notes && `.${notes}`}`, warnings.length > 0 ? "error" : "info");
+  sayOfRun(place());
   try {
     await Promise.all(learners.map(runOne));
   } catch (error) {
@@ -207,7 +207,19 @@ async function goOn(): Promise<void> {
   // A pause also ends up here.
   if (mine !== generation || state !== "running" || !learners.every((learner) => learner.isFinished)) return;
   enter("finished");
-  say("Both networks have learnt.");
+  sayOfRun("Both networks have learnt");
+}
+
+/** Says something of a run, with the notes that hold for all of it; warnings among these make it an error. */
+function sayOfRun(text: string, kind: "info" | "error" = "info"): void {
+  const isWarned = learners.some(({ warnings }) => warnings.length > 0);
+  say(`${text}.${notesOfRun()}`, isWarned ? "error" : kind);
+}
+
+/** Sentences on the images of a run, and on why its numbers tell nothing if so. */
+function notesOfRun(): string {
+  const all = batchSize() < numberOf("batch") ? ` A step takes all ${counted(source.trained, "image")}.` : "";
+  return `${all}${source.omission}${warningsOf(learners, batchSize() === source.trained)}`;
 }
 
 /** Runs the network of one side; an error names the side and the step. */
@@ -227,7 +239,7 @@ async function pause(): Promise<void> {
   if (mine !== generation || state !== "pausing") return;
   const isOver = learners.every((learner) => learner.isFinished);
   enter(isOver ? "finished" : "paused");
-  say(isOver ? "Both networks have learnt." : "Paused.");
+  sayOfRun(isOver ? "Both networks have learnt" : "Paused");
 }
 
 function reset(): void {
@@ -248,7 +260,8 @@ function fail(error: unknown): void {
   enter("failed");
   // The other network stops after its step. Why one failed is reported here.
   void Promise.allSettled(learners.map((learner) => learner.pause()));
-  say(`${messageOf(error)}. The curves, and each network whose worker still answers, are kept until you press Reset.`, "error");
+  const kept = "The curves, and each network whose worker still answers, are kept until you press Reset";
+  sayOfRun(`${messageOf(error)}. ${kept}`, "error");
 }
 
 async function save(side: 0 | 1): Promise<void> {
@@ -258,7 +271,7 @@ async function save(side: 0 | 1): Promise<void> {
     if (file) saveFile(`${SIDES[side].toLowerCase()}.safetensors`, "application/octet-stream", file);
   } catch (error) {
     // A reset disposes of the network.
-    if (mine === generation) say(messageOf(error), "error");
+    if (mine === generation) sayOfRun(messageOf(error), "error");
   }
 }
 

@@ -1,5 +1,6 @@
 // The training images: digits that the page draws, or a folder of the visitor with a subfolder for each class.
-import { decodeImage, type TrainerOptions } from "simile-web";
+import type { TrainerOptions } from "simile-web";
+import { decodeEach } from "../decoding.js";
 import { isImage, leftOut } from "../omissions.js";
 import { pathOf, sorted } from "../paths.js";
 import { counted } from "../words.js";
@@ -25,9 +26,6 @@ const TEST_DIGITS = 1000;
 const HELD_OUT_OF = 5;
 const FEWEST = 2;
 
-/** Images that are decoded at once: a photograph takes a hundred MB. */
-const CHUNK = 4;
-
 /** Names of the parts of a data set. */
 const SPLITS = /^(train|training|val|valid|validation|dev|test|testing)$/i;
 
@@ -38,7 +36,7 @@ export const DRAWN: Source = {
   subject: "Digit",
   description:
     `Learns from ${counted(DIGITS, "digit")} that this page draws, and is judged by ${TEST_DIGITS.toLocaleString("en")} ` +
-    "others. A folder of yours can be chosen, or dropped on this page: each class is a folder in it, and what is set " +
+    "others. A folder of yours can be chosen, or dropped on this page: each class is a folder in it, and the attribute set " +
     "aside is the mean colour of an image.",
   omission: "",
   files: [],
@@ -65,8 +63,8 @@ export function ofFolder(files: readonly File[], unreadable: readonly File[] = [
     subject: "Class",
     description:
       `Learns from four fifths of ${counted(images.length, "image")} of ${classes.length} classes ` +
-      `(${classes.map((name, at) => `${at}: ${name}`).join(", ")}), and is judged by the rest; what Fair-CCLK is told ` +
-      `is the mean colour of each.${omission}`,
+      `(${classes.map((name, at) => `${at}: ${name}`).join(", ")}), and is judged by the rest; Fair-CCLK is told ` +
+      `the mean colour of each.${omission}`,
     omission,
     files,
   };
@@ -74,24 +72,16 @@ export function ofFolder(files: readonly File[], unreadable: readonly File[] = [
 
 /** The same source without the files that hold no image; `undefined` if there are none of these. */
 export async function withoutUnreadable({ files }: Source, signal: AbortSignal): Promise<Source | undefined> {
-  const unreadable: File[] = [];
   const images = sorted(files).filter(isImage);
-  for (let at = 0; at < images.length; at += CHUNK) {
-    signal.throwIfAborted();
-    const chunk = images.slice(at, at + CHUNK);
-    const read = await Promise.all(chunk.map(isReadable));
-    unreadable.push(...chunk.filter((_, index) => !read[index]));
-  }
+  const read = await decodeEach(images, closed, signal);
+  const unreadable = images.filter((_, at) => !read[at]);
   return unreadable.length === 0 ? undefined : ofFolder(files, unreadable);
 }
 
-async function isReadable(file: File): Promise<boolean> {
-  try {
-    (await decodeImage(file)).close();
-    return true;
-  } catch {
-    return false;
-  }
+/** Closes a picture that could be decoded. */
+async function closed(picture: ImageBitmap): Promise<true> {
+  picture.close();
+  return true;
 }
 
 /** The folder of an image below the chosen one. */

@@ -1,0 +1,18 @@
+// The text on what moves a sample.
+import { NAMES, type Side } from "./side.js";
+
+/** What pulls and what pushes a row, of `count` first views and as many second ones, on both sides. */
+export function describeFocus(sides: readonly Side[], row: number | undefined, count: number): string {
+  if (row === undefined) return "Point at a sample to see what pulls and what pushes it.";
+  const partner = (row + count) % (2 * count);
+  const described = sides.map(({ verdict }, side) => {
+    const forces = verdict?.forces?.[row];
+    if (!forces) return `${NAMES[side]}: no forces between pairs`;
+    const others = forces.filter((_, at) => at !== row && at !== partner);
+    const [pull, push] = [-1, 1].map((sign) => others.reduce((sum, force) => sum + Math.max(0, sign * force), 0));
+    const own = forces[partner] ?? 0;
+    const pair = `${own > 0 ? "push" : "pull"} of its other view ${Math.abs(own).toFixed(3)}`;
+    return `${NAMES[side]}: ${pair}, pulls of the others ${pull?.toFixed(3)}, pushes ${push?.toFixed(3)}`;
+  });
+  return `Sample ${(row % count) + 1}, ${row < count ? "first" : "second"} view. ${described.join("; ")}.`;
+}
