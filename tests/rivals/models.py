@@ -13,7 +13,7 @@ from torch import nn
 
 
 class Means(nn.Module):
-    """What nn.AvgPool2d(2) finds, as a mean."""
+    """nn.AvgPool2d(2) as a mean."""
 
     def forward(self, x):
         _, channels, height, width = x.shape
@@ -21,7 +21,7 @@ class Means(nn.Module):
 
 
 class WholeMean(nn.Module):
-    """What nn.AdaptiveAvgPool2d(1) finds, as a mean."""
+    """nn.AdaptiveAvgPool2d(1) as a mean."""
 
     def forward(self, x):
         return x.mean((2, 3), keepdim=True)

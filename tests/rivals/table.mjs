@@ -57,7 +57,7 @@ try {
   server.close();
 }
 
-/** All rows of one contender. */
+/** All rows of one runtime. */
 async function measure(name) {
   const cannot = CANNOT[name];
   const rows = {};

@@ -1,6 +1,8 @@
 //! A validator for the part of JSON Schema that our schemas use: a validator crate would change the features that Burn
 //! is built with.
 
+use std::slice;
+
 use serde_json::{Map, Value};
 
 /// The parts of `value` that a schema does not allow, each with its place; empty if `value` is valid.
@@ -43,10 +45,11 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, violations: &
         let pointer = target.as_str().unwrap().strip_prefix('#').unwrap();
         check(root, root.pointer(pointer).unwrap(), value, place, violations);
     }
-    if let Some(name) = words.get("type")
-        && !is(name.as_str().unwrap(), value)
-    {
-        return violations.push(format!("{place} is {value}, expected {name}"));
+    if let Some(named) = words.get("type") {
+        let types = named.as_array().map_or(slice::from_ref(named), Vec::as_slice);
+        if !types.iter().any(|name| is(name.as_str().unwrap(), value)) {
+            return violations.push(format!("{place} is {value}, expected {named}"));
+        }
     }
     if let Some(allowed) = words.get("enum")
         && !allowed.as_array().unwrap().contains(value)

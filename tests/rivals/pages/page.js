@@ -1,4 +1,4 @@
-// Shared by every contender's page: it answers the driver, and embeds a first image on its own if the address asks for it.
+// Shared by the page of every runtime: it answers the driver, and embeds a first image on its own if the address asks for it.
 
 /** Images as numbers in 0..1, the same for all. */
 export function images(count, side) {
@@ -31,7 +31,7 @@ async function median(call, count) {
   return taken.sort((a, b) => a - b)[count >> 1];
 }
 
-/** Offers the driver what a contender can do. */
+/** Offers the driver what a runtime can do. */
 export function expose({ open, objective, train }) {
   const opened = {};
   const embedder = async (network, device) => (opened[network + device] ??= await open(network, device));

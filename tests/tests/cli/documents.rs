@@ -231,7 +231,7 @@ fn every_command_of_the_readme_and_the_book_runs_or_has_a_reason() {
 #[test]
 fn the_readme_is_short() {
     let lines = fs::read_to_string(root().join("README.md")).unwrap().lines().count();
-    assert!(lines <= 110, "README.md has {lines} lines; what is longer than 110 belongs into docs/src");
+    assert!(lines <= 110, "README.md has {lines} lines; move those over 110 into docs/src");
 }
 
 #[test]

@@ -49,6 +49,16 @@ pub(crate) fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     std::fs::write(path, bytes).unwrap();
 }
 
+/// Writes the data section of a recipe into the file of an encoder.
+pub(crate) fn set_data(file: &Path, data: Value) {
+    let mut checkpoint = Checkpoint::from_bytes(&std::fs::read(file).unwrap(), &Device::flex()).unwrap();
+    checkpoint.metadata.recipe = json!({ "data": data });
+    std::fs::write(file, pollster::block_on(checkpoint.to_bytes()).unwrap()).unwrap();
+}
+
+/// The encoder whose pictures are stored as squares of 50 pixels, of their middle, and resized again.
+pub(crate) const STORED: &str = "lenet-stored";
+
 /// Every kind of network, and the options that change the layers of some. Those that are left out differ from one of these by
 /// the number or the width of their layers.
 pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
@@ -59,6 +69,7 @@ pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
     let wide = |width, config| EncoderConfig { width: Some(width), ..config };
     let changed = [
         ("lenet", config(LeNet5), Some(40)),
+        (STORED, config(LeNet5), Some(40)),
         ("lenet-grey", EncoderConfig { channels: 1, ..config(LeNet5) }, None),
         ("resnet18", EncoderConfig { input_size: 64, ..config(ResNet18) }, Some(72)),
         ("resnet18-cifar", stem(ResNet18, Stem::Cifar, None), None),
@@ -128,6 +139,9 @@ fn an_exported_module_has_the_layers_and_the_features_of_the_encoder() {
     for (name, config, resize) in encoders() {
         let file = format!("{name}.safetensors");
         write(&at(&file), config, resize);
+        if name == STORED {
+            set_data(&at(&file), json!({ "side": 50 }));
+        }
         let answer = json(place.path(), &["export", &file, "--to", "pytorch", "--json"]);
         assert_eq!(answer["files"], json!(["model.py", "weights.safetensors"]));
         assert_eq!(answer["folder"], format!("{name}-pytorch"));

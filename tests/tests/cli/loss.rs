@@ -53,7 +53,7 @@ fn a_case_without_an_answer_does_not_take_the_others_along() {
     assert_eq!(answers.lines().count(), 2, "{answers}");
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
-        text.contains("wrong.json: unknown objective `nt-xnt`") && text.contains("1 of 3 cases"),
+        text.contains("wrong.json: unknown objective `nt-xnt`") && text.contains("1 of 3 requests"),
         "{text}"
     );
 }

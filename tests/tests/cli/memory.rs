@@ -175,10 +175,11 @@ fn scalars(events: &[u8], name: &str) -> Vec<f32> {
 }
 
 #[test]
-fn a_run_tells_its_pace_its_memory_and_the_time_left() {
+fn a_run_tells_its_pace_its_memory_the_time_left_and_the_error_of_its_solves() {
     let place = place();
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
-                  [train]\nbatch = 16\niterations = 8\nlog_every = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
+                  [train]\nbatch = 16\niterations = 8\nlog_every = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"fair-cclk\"\n\
+                  kernel = { name = \"rbf\", sigma = 150.0 }\napproximation = { rank = 8, tolerance = 0.0 }\n";
     fs::write(place.path().join("mine.toml"), recipe).unwrap();
     let mut command = simile(place.path(), &["train", "mine.toml", "--out", "run"]);
     let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().clone();
@@ -188,7 +189,7 @@ fn a_run_tells_its_pace_its_memory_and_the_time_left() {
         assert!(line.contains(part), "no `{part}` in {line}");
     }
 
-    let folder = place.path().join("run/tensorboard/nt-xent");
+    let folder = place.path().join("run/tensorboard/fair-cclk");
     let file = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let events = fs::read(file).unwrap();
     let of = |name: &str| scalars(&events, name);
@@ -199,6 +200,8 @@ fn a_run_tells_its_pace_its_memory_and_the_time_left() {
     assert!(of("pace/waiting_for_data").iter().all(|share| (0.0..=1.0).contains(share)));
     let held_up = of("pace/checkpoints");
     assert!(held_up.len() == 4 && held_up.iter().all(|share| (0.0..1.0).contains(share)), "{held_up:?}");
+    let errors = of("solve/approximation_error");
+    assert!(errors.len() == 4 && errors.iter().all(|&error| error > 0.0), "{errors:?}");
     let left = of("pace/seconds_left");
     assert!(left.len() == 4 && left[0] > 0.0 && left[3] == 0.0, "{left:?}");
     let memory = of("memory/host_gb");

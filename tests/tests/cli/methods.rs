@@ -221,10 +221,79 @@ fn a_ridge_that_the_last_batch_does_not_make_is_refused_before_the_run() {
     let train = ["train", "short.toml", "--device", "cpu"];
     let text = complaint(place.path(), &train, 2);
     assert!(text.contains("`lambda_effective` is 0.8") && text.contains("train.drop_last = true"), "{text}");
-    assert!(text.contains("the last batch of an epoch has 2 images"), "{text}");
+    assert!(text.contains("2 samples make a ridge of 0.1; the last batch of an epoch is so short"), "{text}");
     assert!(!place.path().join("runs").exists());
     for rest in ["train.drop_last=true", "train.iterations=4"] {
         let out = ["--set", rest, "--out", rest];
         simile(place.path(), &[&train[..], &out].concat()).assert().success();
     }
+    // A longer run comes to that batch. It ended there, and the result of the shorter one was gone.
+    let longer = ["train", "--resume", "train.iterations=4", "--set", "train.iterations=8"];
+    let text = complaint(place.path(), &longer, 2);
+    assert!(text.contains("`Short` cannot be made so long") && text.contains("is so short"), "{text}");
+    assert!(text.contains("begin another run with train.drop_last = true"), "{text}");
+    assert!(!text.contains("the run continues"), "{text}");
+    for file in ["result.json", "report.html", "model.safetensors"] {
+        assert!(place.path().join("train.iterations=4").join(file).exists(), "{file}");
+    }
+}
+
+/// Such a run ended in its middle.
+#[test]
+fn a_ridge_that_a_small_cluster_does_not_make_is_refused_before_the_run() {
+    let place = place();
+    // Seven images of some classes and six of others; the first batches are of the former.
+    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", condition = "colour", one_cluster = true, lambda = 0.05, lambda_effective = 0.35 }"#;
+    let text = recipe(&[("Small", r#"{ name = "single" }"#, objective)])
+        .replace("train = 64", "train = 66")
+        .replace("batch = 16", "batch = 7");
+    fs::write(place.path().join("small.toml"), text).unwrap();
+    let train = ["train", "small.toml", "--device", "cpu", "--seed", "2", "--out", "run"];
+    let text = complaint(place.path(), &train, 2);
+    assert!(text.contains("6 samples make a ridge of 0.3"), "{text}");
+    assert!(text.contains("a cluster is smaller than a batch, take fewer clusters"), "{text}");
+    assert!(!place.path().join("run").exists());
+    simile(place.path(), &[&train[..], &["--set", "train.iterations=4"]].concat()).assert().success();
+    let longer = ["train", "--resume", "run", "--set", "train.iterations=6"];
+    let text = complaint(place.path(), &longer, 2);
+    assert!(text.contains("begin another run with fewer clusters or without lambda_effective"), "{text}");
+    assert!(place.path().join("run/result.json").exists());
+}
+
+/// The smaller batches of a smoke test make another ridge, for which it was refused.
+#[test]
+fn a_ridge_of_the_whole_batch_is_left_out_of_a_smoke_test() {
+    let place = place();
+    let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 8.0 }"#;
+    let text = recipe(&[("Whole", r#"{ name = "single" }"#, objective)])
+        .replace("train = 64\ntest = 32", "train = 160\ntest = 160")
+        .replace("batch = 16", "batch = 160");
+    let measured = objective.trim_matches(['{', '}', ' ']).replace(", ", "\n");
+    let text = format!("{text}\n[[probe.objectives]]\n{measured}\n");
+    assert!(text.contains("test = 160") && text.contains("batch = 160"), "{text}");
+    fs::write(place.path().join("whole.toml"), text).unwrap();
+    let answer = json(place.path(), &["train", "whole.toml", "--device", "cpu", "--smoke", "--json"]);
+    let variant = &answer["arms"][0];
+    assert!(variant["final_loss"].is_number(), "{variant}");
+    assert!(variant["metrics"]["kernel_decoupled_uniformity_test"].is_number(), "{variant}");
+}
+
+#[test]
+fn what_a_longer_run_still_ends_before_is_said_when_it_resumes() {
+    let place = place();
+    let method = r#"{ name = "swav", prototypes = 10, frozen_steps = 9, queue = 32 }"#;
+    fs::write(place.path().join("frozen.toml"), recipe(&[("SwAV", method, r#"{ name = "swav" }"#)])).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = simile(place.path(), arguments).assert().success().get_output().clone();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warning = |iterations: usize| {
+        format!("warning: SwAV: the prototypes are not trained in its {iterations} iterations, because")
+    };
+    let text = said(&["train", "frozen.toml", "--out", "run"]);
+    assert!(text.contains(&warning(6)), "{text}");
+    let longer = |set| ["train", "--resume", "run", "--set", set];
+    let text = said(&longer("train.iterations=8"));
+    assert!(text.contains(&warning(8)), "{text}");
+    assert!(!said(&longer("train.iterations=12")).contains("warning: SwAV: the prototypes"));
 }

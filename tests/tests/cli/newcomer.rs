@@ -389,10 +389,31 @@ fn options_without_effect_are_refused() {
     let place = place();
     // A folder of one's own may be named as a recipe or a data set that ships.
     fs::create_dir(place.path().join("celeba")).unwrap();
-    let refused: [(&[&str], &str); 6] = [
+    fs::create_dir(place.path().join("run")).unwrap();
+    let recipe = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n\
+                  [objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("run/recipe.toml"), recipe).unwrap();
+    let refused: [(&[&str], &str); 9] = [
         (&["completions", "bash", "--json"], "leave out --json"),
         (&["data", "preview", "digits", "--out", "a.jpg"], "let its name end with .png"),
         (&["train", "fair-digits", "--data", "nope"], "--data names nope, which is not there"),
+        (&["train", "--resume", "run", "--data", "nope"], "--data names nope, which is not there"),
+        (
+            &[
+                "sweep",
+                "fair-digits",
+                "--variant",
+                "SimCLR",
+                "--grid",
+                "train.batch=16,32",
+                "--set",
+                "data.validation=64",
+                "--data",
+                "nope",
+            ],
+            "--data names nope, which is not there",
+        ),
+        (&["data", "check", "digits", "--data", "nope"], "--data names nope, which is not there"),
         (
             &["train", "fair-digits", "--seed", "3", "--set", "train.seed=4"],
             "--seed 3 and --set train.seed=4 differ",
@@ -465,7 +486,7 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
     assert!(of("/properties/probe/properties/objectives/items/properties/batch").is_object());
     let wrong = "nmae = \"a\"\n[train]\nbatch = 4\niteratons = 3\n[probe]\nridgge = 1.0\n";
     let faults = violations(&schema, &recipe(wrong));
-    assert_eq!(faults.len(), 3, "what a run refuses, an editor underlines: {faults:?}");
+    assert_eq!(faults.len(), 3, "an editor underlines what a run refuses: {faults:?}");
 }
 
 /// `cargo test --workspace --test cli -- --ignored newcomer`, on a machine that does nothing else.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use burn::tensor::Device;
 use serde_json::{Value, json};
-use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::nn::{Architecture, EncoderConfig};
 
-use crate::export::{encoders, write};
+use crate::export::{STORED, encoders, set_data, write};
 use crate::{complaint, json, place, simile};
 
 /// Runs every file on every picture: bytes `[1, height, width, channels]`.
@@ -59,13 +57,6 @@ fn networks() -> Vec<(String, EncoderConfig, Option<usize>)> {
     encoders().into_iter().chain(whole).collect()
 }
 
-/// Has the encoder of a file see whole pictures, not their middle; if `kept`, made of squares of 50 pixels.
-fn see_whole_pictures(file: &Path, kept: bool) {
-    let mut checkpoint = Checkpoint::from_bytes(&std::fs::read(file).unwrap(), &Device::flex()).unwrap();
-    checkpoint.metadata.recipe = json!({ "data": { "fit": "whole", "side": kept.then_some(50) } });
-    std::fs::write(file, pollster::block_on(checkpoint.to_bytes()).unwrap()).unwrap();
-}
-
 #[test]
 fn an_onnx_file_gives_the_vectors_of_the_program() {
     // The contents of a file are tested beside the code that writes it, for all networks.
@@ -75,8 +66,11 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
     for (name, config, resize) in networks() {
         let file = place.path().join(format!("{name}.safetensors"));
         write(&file, config, resize);
-        if name.starts_with("whole") {
-            see_whole_pictures(&file, resize.is_some());
+        match name.as_str() {
+            "whole" => set_data(&file, json!({ "fit": "whole" })),
+            "whole-middle" => set_data(&file, json!({ "fit": "whole", "side": 50 })),
+            STORED => set_data(&file, json!({ "side": 50 })),
+            _ => {}
         }
         let answer =
             json(place.path(), &["export", &format!("{name}.safetensors"), "--to", "onnx", "--json"]);

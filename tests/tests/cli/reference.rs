@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::Value;
+use simile_core::nn::resnet::Stem;
+use simile_core::nn::{Architecture, EncoderConfig};
 use simile_tests::tables::{cell, repository, writes_tables};
 
 use crate::{json, place, stdout};
@@ -121,6 +123,78 @@ fn keys_are_those_of_the_program() {
         let _ = writeln!(page, "| `{name}`<br>{} | {} |", text(key, "type"), below.join("<br>"));
     }
     is_kept("keys.md", &page);
+}
+
+/// More than the side of a picture that any encoder takes.
+const LARGEST_SIDE: usize = 1 << 13;
+
+/// The encoder with pictures of each side that it takes.
+fn encoders_by_side(name: Architecture) -> Vec<EncoderConfig> {
+    let of_side = |input_size| EncoderConfig { name, input_size, ..EncoderConfig::default() };
+    let taken: Vec<EncoderConfig> =
+        (1..=LARGEST_SIDE).map(of_side).filter(|encoder| encoder.validate().is_ok()).collect();
+    let most = taken.last().map_or(0, |encoder| encoder.input_size);
+    assert!((1..LARGEST_SIDE).contains(&most), "{} takes {most} pixels", name.name());
+    taken
+}
+
+/// The sides of the pictures of an encoder, those of equal distances by their ends.
+fn sides(by_side: &[EncoderConfig]) -> String {
+    let sides: Vec<usize> = by_side.iter().map(|encoder| encoder.input_size).collect();
+    let step = sides.windows(2).map(|pair| pair[1] - pair[0]).reduce(|a, b| if a == b { a } else { 0 });
+    match (sides.as_slice(), step) {
+        ([first, _, .., last], Some(1)) => format!("{first} to {last}"),
+        ([first, _, .., last], Some(step @ 2..)) => format!("{first} to {last} in steps of {step}"),
+        _ => sides.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The number of features of an encoder, with the sides of the pictures that decide it.
+fn features(by_side: &[EncoderConfig]) -> String {
+    let [first, last] = [&by_side[0], &by_side[by_side.len() - 1]];
+    let [fewest, most] = [first, last].map(EncoderConfig::embedding_size);
+    match fewest == most {
+        true => most.to_string(),
+        false => format!("{fewest} of {} pixels to {most} of {}", first.input_size, last.input_size),
+    }
+}
+
+/// The keys of `[encoder]` that some encoders alone have.
+fn keys_of_its_own(encoder: &EncoderConfig) -> String {
+    let with = [
+        ("stem", EncoderConfig { stem: Some(Stem::default()), ..encoder.clone() }),
+        ("width", EncoderConfig { width: Some(1), ..encoder.clone() }),
+        ("output", EncoderConfig { output: Some(1), ..encoder.clone() }),
+    ];
+    codes(with.iter().filter(|(_, encoder)| encoder.validate().is_ok()).map(|(key, _)| *key))
+}
+
+#[test]
+fn encoders_are_those_of_the_library() {
+    let mut page = "# Encoders\n\nThe networks for `encoder.name`, each with the sides of the square pictures that it takes \
+                    (`encoder.input_size`, in pixels), the length of its vectors where no key changes it, the keys of `[encoder]` \
+                    that others do not have, whether it can compute in 16 bits (`precision = \"bf16\"` of `[train]`), and whether \
+                    `cached` can train it with batch norm's mean and variance of the whole batch (`statistics = \"batch\"` of \
+                    `[method]`). [Write a recipe](../how-to/recipe.md) explains these keys; some take \
+                    [weights of PyTorch](../how-to/weights.md).\n\n\
+                    | name | | sides | vector | keys | `bf16` | `batch` |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for &name in Architecture::ALL {
+        let by_side = encoders_by_side(name);
+        let default = if name == Architecture::default() { " (default)" } else { "" };
+        let [half, batch] =
+            [name.computes_in_half(), name.divides_into_steps()].map(|can| if can { "yes" } else { "no" });
+        let _ = writeln!(
+            page,
+            "| `{}`{default} | {} | {} | {} | {} | {half} | {batch} |",
+            name.name(),
+            cell(name.title()),
+            sides(&by_side),
+            features(&by_side),
+            keys_of_its_own(&by_side[0]),
+        );
+    }
+    is_kept("encoders.md", &page);
 }
 
 #[test]

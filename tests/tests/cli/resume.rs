@@ -215,6 +215,13 @@ fn a_run_without_its_result_is_finished() {
     assert!(before == files.map(|file| fs::read(run.join(file)).unwrap()));
     let text = complaint(place.path(), &["train", "--resume", "run"], 2);
     assert!(text.contains("has finished") && text.contains("train.iterations"), "{text}");
+    // The state knows the figures by their digest alone.
+    fs::write(run.join("figures.json"), "{").unwrap();
+    let text = complaint(place.path(), &["report", "run"], 1);
+    assert!(text.contains("cannot read figures.json of run; put it back from a copy"), "{text}");
+    let text = complaint(place.path(), &["train", "--resume", "run"], 1);
+    assert!(text.contains("figures.json is damaged") && text.contains("put it back from a copy"), "{text}");
+    fs::write(run.join("figures.json"), &before[2]).unwrap();
     // Without its state it still counts as a finished run.
     fs::remove_dir_all(run.join("state")).unwrap();
     assert!(complaint(place.path(), &["train", "--resume", "run"], 2).contains("has finished"));
@@ -255,6 +262,27 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     let two = result(&place.path().join("two"));
     assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
     assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
+}
+
+/// Its result, report and models were removed before the refusal.
+#[test]
+fn a_run_that_cannot_be_made_longer_keeps_its_result() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--out", "run"]);
+    let run = place.path().join("run");
+    let files = ["result.json", "report.html", "model.safetensors", "recipe.toml", "state/state.json"];
+    let before = files.map(|file| fs::read(run.join(file)).unwrap());
+    let log = fs::read(run.join("metrics.jsonl")).unwrap();
+    fs::write(run.join("metrics.jsonl"), &log[1..]).unwrap();
+    let longer = ["train", "--resume", "run", "--set", "train.iterations=12"];
+    let text = complaint(place.path(), &longer, 1);
+    assert!(text.contains("metrics.jsonl is damaged") && !text.contains("the run continues"), "{text}");
+    for (file, before) in files.iter().zip(before) {
+        assert!(fs::read(run.join(file)).is_ok_and(|now| now == before), "{file}");
+    }
+    fs::write(run.join("metrics.jsonl"), log).unwrap();
+    train(place.path(), &longer[1..]);
+    assert_eq!(result(&run)["arms"][0]["iterations"], 12);
 }
 
 /// Otherwise the result of its earlier end would be taken for that of the longer run.
@@ -335,7 +363,7 @@ fn what_a_killed_process_left_is_cleared_away() {
     let leave = || left.iter().chain(&notes).for_each(|name| fs::write(run.join(name), "left").unwrap());
     let are_cleared = || {
         assert_eq!(left.map(|name| run.join(name).exists()), [false; 4]);
-        assert_eq!(notes.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
+        assert_eq!(notes.map(|name| run.join(name).exists()), [true; 2], "the user's files stay");
     };
 
     // Killed after its last state, before it removed the files of the one before.

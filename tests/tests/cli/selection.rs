@@ -6,6 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::runs::{assert_same_end, interrupt, result};
+#[cfg(unix)]
+use crate::runs::{end, standing, start, wait_until};
 use crate::{complaint, json, place, simile, stdout};
 
 /// Evaluated at every fourth iteration; at this rate the encoder soon gets worse.
@@ -112,6 +114,37 @@ fn an_interrupted_selection_continues_to_the_same_end() {
     let of = |run: &str| result(&place.path().join(run))["arms"][0].clone();
     for key in ["evaluations", "last", "protocol"] {
         assert_eq!(of("whole")[key], of("cut")[key], "{key}");
+    }
+}
+
+/// A signal waited for the end of work between two steps, which takes minutes of a large data set.
+#[cfg(unix)]
+#[test]
+fn a_signal_stops_evaluations_and_scores_of_all_images() {
+    let evaluated = CHOSEN.replace("train = 160", "train = 3000").replace("held_out = 64", "held_out = 1500");
+    let scored = CHOSEN.replace("train = 160", "train = 3000").replace(
+        r#"{ name = "nt-xent", temperature = 0.5 }"#,
+        "{ name = \"jtt\" }\nmethod = { name = \"jtt\", first_steps = 1 }",
+    );
+    let scored = scored.replace("[selection]\nheld_out = 64\nevery = 4\n", "");
+    for recipe in [evaluated.replace("every = 4", "every = 1"), scored] {
+        let place = with(&recipe.replace("iterations = 24", "iterations = 2"));
+        let run = place.path().join("cut");
+        let mut child = start(place.path(), &["train", "mine.toml", "--out", "cut"]);
+        let is_logged = || fs::metadata(run.join("metrics.jsonl")).is_ok_and(|log| log.len() > 0);
+        wait_until(&mut child, "the first step", is_logged);
+        let (code, text) = end(child, "-TERM");
+        assert_eq!(code, Some(143), "{text}");
+        let variant = standing(&run).unwrap()["arms"][0].clone();
+        // After the work there would be an evaluation, or a second step.
+        assert_eq!(
+            (&variant["iteration"], &variant["evaluations"]),
+            (&1.into(), &Value::Array(vec![])),
+            "{text}"
+        );
+        simile(place.path(), &["train", "--resume", "cut"]).assert().success();
+        simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
+        assert_same_end(place.path(), "whole", "cut");
     }
 }
 

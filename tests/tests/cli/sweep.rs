@@ -62,7 +62,7 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
     let before = written();
     let wider = [&arguments[..], &["--seeds", "2"]].concat();
     let again = json(place.path(), &wider);
-    assert_eq!(written(), before, "what was done is kept");
+    assert_eq!(written(), before, "finished runs are kept");
     assert_eq!(again["points"][0]["metrics"]["top1"]["values"].as_array().unwrap().len(), 2);
 }
 

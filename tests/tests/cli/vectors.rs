@@ -72,6 +72,15 @@ fn a_run_as_parquet_is_what_evaluate_probes() {
     }
     let text = complaint(place.path(), &["embed", "runs/small", "--out", "vectors.npy"], 2);
     assert!(text.contains("--out FILE.parquet"), "{text}");
+    // Its images are drawn, so that a mistyped folder would go unsaid.
+    for command in [
+        &["evaluate", "runs/small"][..],
+        &["evaluate", "runs/small", "--on", "digits"],
+        &["embed", "runs/small", "--out", "b.parquet"],
+    ] {
+        let text = complaint(place.path(), &[command, &["--data", "nope"]].concat(), 2);
+        assert!(text.contains("--data names nope, which is not there"), "{text}");
+    }
 }
 
 #[test]

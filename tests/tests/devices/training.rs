@@ -91,6 +91,26 @@ fn with_a_rest() -> String {
     RECIPE.replace("train = 64", "train = 80")
 }
 
+/// Otherwise it would be pooled with runs of its last device.
+#[test]
+fn a_run_that_changes_its_device_names_both() {
+    if !has_device("ndarray") {
+        return;
+    }
+    let place = simile_tests::place();
+    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    train(place.path(), "run", "cpu", &FEW);
+    let longer = ["train", "--resume", "run", "--device", "ndarray", "--set", "train.iterations=3"];
+    let (answer, _) = simile(place.path(), &[&longer[..], &["--json"]].concat());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let kept = fs::read_to_string(place.path().join("run/result.json")).unwrap();
+    for result in [answer, serde_json::from_str(&kept).unwrap()] {
+        let before = serde_json::json!([{ "device": "cpu (CPU)", "arm": "fair-cclk", "iteration": 2 }]);
+        assert_eq!(result["earlier_devices"], before);
+        assert!(result["device"].as_str().unwrap().starts_with("ndarray"), "{result}");
+    }
+}
+
 /// A GPU compiles and chooses kernels for every shape, so that the rest of an epoch is left out there; the first step is announced.
 #[test]
 fn they_train_and_embed_as_the_cpu_does() {

@@ -1,6 +1,7 @@
 //! Objectives behave as their descriptions state, and the tables of the documentation agree with the descriptions.
 //! `SIMILE_WRITE_TABLES=1` writes the tables anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -177,13 +178,17 @@ fn without_targets(text: &str) -> String {
     plain.replace("[`", "`").replace("`]", "`")
 }
 
+/// True for a word that is written as Rust types are.
+fn is_type(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+        && word.contains(|letter: char| letter.is_ascii_lowercase())
+}
+
 /// A text with the names of objectives in place of those of their Rust types, which a recipe does not know.
 fn with_registered_names(text: &str) -> String {
     let name = |word: &str| {
-        let is_type = word.starts_with(|first: char| first.is_ascii_uppercase())
-            && word.contains(|letter: char| letter.is_ascii_lowercase());
         let plain = word.to_lowercase();
-        specs().find(|spec| is_type && spec.name.replace('-', "") == plain).map(|spec| spec.name)
+        specs().find(|spec| is_type(word) && spec.name.replace('-', "") == plain).map(|spec| spec.name)
     };
     let words: Vec<&str> = text.split('`').map(|word| name(word).unwrap_or(word)).collect();
     words.join("`")
@@ -252,13 +257,38 @@ fn is_kept(path: &Path, wanted: &str) {
     }
 }
 
+/// The names in the `pub use` lines of a source.
+fn exported(source: &str) -> BTreeSet<&str> {
+    let uses = source.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
+    uses.flat_map(|list| list.split(|letter: char| !letter.is_alphanumeric() && letter != '_')).collect()
+}
+
+#[test]
+fn types_in_the_braces_of_an_export_are_known() {
+    let names = exported("mod b;\npub use a::{One, Two};\npub use b::Three;\nuse c::Four;\n");
+    for (name, is_exported) in [("One", true), ("Two", true), ("Three", true), ("Four", false)] {
+        assert_eq!(names.contains(name), is_exported, "{name}");
+    }
+}
+
 #[test]
 fn the_tables_of_the_documentation_are_those_of_the_objectives() {
     is_kept(&repository().join("core/src/loss/objectives.md"), &by_module());
     let reference = repository().join("docs/src/reference");
     is_kept(&reference.join("objectives.md"), &by_family());
+    let source = fs::read_to_string(repository().join("core/src/loss/mod.rs")).unwrap();
+    let exported = exported(&source);
     for family in Family::ALL {
-        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page_of(family));
+        let page = page_of(family);
+        // A recipe knows an objective by its registered name; a queue of keys has none.
+        let words = page.split('`').skip(1).step_by(2).filter(|word| *word != "KeyQueue");
+        let is_named = |word: &&str| word.split("::").any(|name| is_type(name) && exported.contains(name));
+        let named: Vec<&str> = words.filter(is_named).collect();
+        assert_eq!(
+            named, [""; 0],
+            "{family:?}: label the link with the name, such as [`contex-p`](ConTeXClipped)"
+        );
+        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page);
     }
 }
 
