@@ -1,10 +1,10 @@
-//! Conditional contrastive representation learning over [Burn](burn): objectives, kernel estimators, encoders,
-//! optimisers and evaluation.
+#![doc = include_str!("../README.md")]
 //!
-//! The crate opens no file, reads no clock and prints nothing, so that the same code runs in the command-line trainer and,
-//! compiled for wasm32, in a page. It starts no thread but one, which sums the gradients of several processes. (With the feature
-//! `rayon` its loops on the host use the thread pool of Burn's CPU backend.) It names no backend either: every
-//! function works on the device of the tensors that it is given.
+//! # Modules
+//!
+//! The crate reads no clock and prints nothing, so that the same code runs in the command-line trainer and, compiled for wasm32,
+//! in a page. With the feature `rayon` its loops on the host use the thread pool of Burn's CPU backend. Every function works on the
+//! device of the tensors that it is given.
 //!
 //! | module | contents |
 //! |---|---|

@@ -109,16 +109,23 @@ pub trait Algorithm: Debug {
     /// The network that is evaluated and saved.
     fn model(&self) -> &Model;
 
-    /// The loss of two views of the same samples, with a graph back to everything that this algorithm trains.
+    /// The loss of two views of the same samples, for [`descend`](Self::descend): with a graph back to everything that this
+    /// algorithm trains, or without one if the algorithm keeps the gradients of the step itself, as [`GradCache`] does.
     ///
     /// `context` holds the other inputs of the objective, such as `labels`, `z`, or the indices `samples` of the
     /// batch in the training set.
     ///
     /// # Errors
     /// An input is missing or has the wrong shape, or the objective is not defined on this batch.
+    ///
+    /// # Panics
+    /// On images of another size than the network takes: [`EncoderConfig::check_images`] tells, and
+    /// [`Trainer`](crate::train::Trainer) asks it before each step.
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>>;
 
-    /// Descends a loss of [`loss`](Self::loss) and updates the state: averages, queue, prototypes.
+    /// Takes the step for the last [`loss`](Self::loss), exactly as that was returned, and updates the state: averages, queue,
+    /// prototypes. A loss that the caller has scaled or added to takes the same step where the algorithm keeps the gradients
+    /// itself.
     ///
     /// # Errors
     /// The loss depends on no network, or the state does not fit the batch.

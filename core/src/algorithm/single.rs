@@ -9,7 +9,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, Parts, class_scores};
+use super::method::{Method, Parts};
 use super::passes;
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
@@ -57,7 +57,7 @@ impl Algorithm for Single {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        if class_scores(self.objective.name(), 1, 1).is_some() {
+        if self.objective.spec().head.scores(1, 1).is_some() {
             let features = self.model.encoder.forward(views.a.clone());
             let scores = self.model.head.forward(features.clone());
             let batch = context.with_tensor("logits", scores).with_tensor("view_a", features);
@@ -116,7 +116,8 @@ mod tests {
     use super::super::GradCache;
     use super::super::testing::{Recorder, falls, network, rng, train, views};
     use super::*;
-    use crate::loss::{CrossEntropy, End, NtXent};
+    use crate::loss::spec::{Described, Spec};
+    use crate::loss::{CrossEntropy, End, Evaluation, NtXent};
     use crate::numeric::matrix::Matrix;
 
     #[test]
@@ -163,6 +164,34 @@ mod tests {
             assert_eq!(seen[1].condition("recorder", "z", 6).unwrap(), &given);
             assert!(!seen[1].has_condition("z_a"));
         }
+    }
+
+    /// An objective on class scores that the registry does not have.
+    #[derive(Debug, Serialize)]
+    struct Unregistered {}
+
+    impl Described for Unregistered {
+        const SPEC: Spec = Spec { name: "unregistered", ..CrossEntropy::SPEC };
+    }
+
+    impl Objective for Unregistered {
+        fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+            assert_eq!(
+                batch.tensor(self.name(), "view_a")?.dims(),
+                [6, 84],
+                "view_a is the embedding of LeNet-5"
+            );
+            assert!(batch.tracked("view_b").is_none());
+            CrossEntropy::default().evaluate(batch)
+        }
+    }
+
+    #[test]
+    fn an_objective_of_ones_own_gets_the_class_scores_that_it_reads() {
+        let labels = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
+        let mut algorithm =
+            Single::new(&network(3), Box::new(Unregistered {}), &Device::flex(), &mut rng(1)).unwrap();
+        algorithm.loss(&views(6, 2), labels).unwrap();
     }
 
     #[test]

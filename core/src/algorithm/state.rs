@@ -33,7 +33,7 @@ impl StateWriter {
         self.tensors.push(Flat { name: name.into(), shape, values });
     }
 
-    /// Any other value. Floats lose bits in JSON; write them with [`f64::to_bits`].
+    /// Any other value. A float that is NaN or infinite becomes `null` in JSON: hand over the [`f64::to_bits`] of one that may be.
     ///
     /// # Errors
     /// The value has no JSON form.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels};
 use crate::numeric::split::{select, split_indices, split_subjects};
 
-/// The part of a data set that a picture belongs to.
+/// The split of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum Split {
     /// For training.
     Train,
     /// For the choice of settings.
@@ -16,7 +16,7 @@ pub enum Part {
     Test,
 }
 
-impl Part {
+impl Split {
     /// The word for it in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Part {
         }
     }
 
-    /// The part of a word in a table: `train`, `validation` or `val`, `test`.
+    /// The split of a word in a table: `train`, `validation` or `val`, `test`.
     ///
     /// # Errors
     /// Says the words that are expected.
@@ -40,20 +40,20 @@ impl Part {
     }
 }
 
-/// Picture files with the class, the part and the variables of each.
+/// Picture files with the class, the split and the variables of each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     /// The path of each picture below the folder of the data set, with `/` between folders.
     pub files: Vec<String>,
-    /// The part that each belongs to.
-    pub parts: Vec<Part>,
+    /// The split that each belongs to.
+    pub splits: Vec<Split>,
     /// The class of each, an index into `classes`.
     pub labels: Vec<usize>,
     /// The names of the classes.
     pub classes: Vec<String>,
     /// Variables known for each picture, by name.
     pub conditions: BTreeMap<String, Condition>,
-    /// The number of the subject of each picture, such as the patient, where pictures of one subject stay in one part.
+    /// The number of the subject of each picture, such as the patient, where pictures of one subject stay in one split.
     pub subjects: Option<Vec<usize>>,
 }
 
@@ -61,12 +61,12 @@ impl Catalogue {
     /// A catalogue without conditions. `origin` names the source in messages.
     ///
     /// # Errors
-    /// [`DatasetError::Empty`] without a picture or a class, [`DatasetError::Count`] if parts or labels are missing,
+    /// [`DatasetError::Empty`] without a picture or a class, [`DatasetError::Count`] if splits or labels are missing,
     /// [`DatasetError::Label`] for a label outside the classes.
     pub fn new(
         origin: &str,
         files: Vec<String>,
-        parts: Vec<Part>,
+        splits: Vec<Split>,
         labels: Vec<usize>,
         classes: Vec<String>,
     ) -> Result<Self> {
@@ -76,7 +76,7 @@ impl Catalogue {
             }
         }
         let expected = files.len();
-        for (what, count) in [("parts", parts.len()), ("labels", labels.len())] {
+        for (what, count) in [("splits", splits.len()), ("labels", labels.len())] {
             if count != expected {
                 return Err(DatasetError::Count {
                     what: format!("{origin}: {what}"),
@@ -86,7 +86,7 @@ impl Catalogue {
             }
         }
         check_labels(origin, &labels, classes.len())?;
-        Ok(Self { files, parts, labels, classes, ..Self::default() })
+        Ok(Self { files, splits, labels, classes, ..Self::default() })
     }
 
     /// Adds a variable.
@@ -127,9 +127,9 @@ impl Catalogue {
         self.files.is_empty()
     }
 
-    /// The pictures of a part, ascending.
-    pub fn of(&self, part: Part) -> Vec<usize> {
-        (0..self.len()).filter(|&i| self.parts.get(i) == Some(&part)).collect()
+    /// The pictures of a split, ascending.
+    pub fn of(&self, split: Split) -> Vec<usize> {
+        (0..self.len()).filter(|&i| self.splits.get(i) == Some(&split)).collect()
     }
 
     /// The pictures named by `indices`, in that order; indices past the end are left out.
@@ -138,7 +138,7 @@ impl Catalogue {
         let known: Vec<usize> = indices.iter().copied().filter(|&i| i < self.len()).collect();
         Self {
             files: known.iter().filter_map(|&i| self.files.get(i).cloned()).collect(),
-            parts: known.iter().filter_map(|&i| self.parts.get(i).copied()).collect(),
+            splits: known.iter().filter_map(|&i| self.splits.get(i).copied()).collect(),
             labels: known.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
             classes: self.classes.clone(),
             conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&known))).collect(),
@@ -146,20 +146,20 @@ impl Catalogue {
         }
     }
 
-    /// The classes that have no picture in the training part.
+    /// The classes that have no picture in the training split.
     pub fn untrained(&self) -> Vec<&str> {
         let trained: BTreeSet<usize> =
-            self.of(Part::Train).into_iter().filter_map(|at| self.labels.get(at).copied()).collect();
+            self.of(Split::Train).into_iter().filter_map(|at| self.labels.get(at).copied()).collect();
         let classes = self.classes.iter().enumerate();
         classes.filter(|(label, _)| !trained.contains(label)).map(|(_, class)| class.as_str()).collect()
     }
 
-    /// Moves `count` pictures of one part to another, drawn with a seed; where pictures have subjects, whole ones, as in
+    /// Moves `count` pictures of one split to another, drawn with a seed; where pictures have subjects, whole ones, as in
     /// [`split_subjects`].
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if none would be left, or none moved.
-    pub fn hold_out(mut self, from: Part, to: Part, count: usize, seed: u64) -> Result<Self> {
+    pub fn hold_out(mut self, from: Split, to: Split, count: usize, seed: u64) -> Result<Self> {
         let members = self.of(from);
         if count == 0 || count >= members.len() {
             let reason =
@@ -174,21 +174,21 @@ impl Catalogue {
             None => split_indices(members.len(), count, seed),
         };
         for at in moved.into_iter().filter_map(|at| members.get(at)) {
-            if let Some(part) = self.parts.get_mut(*at) {
-                *part = to;
+            if let Some(split) = self.splits.get_mut(*at) {
+                *split = to;
             }
         }
         Ok(self)
     }
 
-    /// Keeps `per_class` training pictures of each class, drawn with a seed, and moves the others to the test part:
-    /// the usual split of Caltech-101 and -256.
+    /// Keeps `per_class` training pictures of each class, drawn with a seed, and moves the others to the test split:
+    /// the usual division of Caltech-101 and -256.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if a class has no more than `per_class` pictures.
     pub fn keep_per_class(mut self, per_class: usize, seed: u64) -> Result<Self> {
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.classes.len()];
-        for i in self.of(Part::Train) {
+        for i in self.of(Split::Train) {
             if let Some(class) = self.labels.get(i).and_then(|&label| members.get_mut(label)) {
                 class.push(i);
             }
@@ -203,8 +203,8 @@ impl Catalogue {
             };
             let (_, moved) = split_indices(members.len(), rest, seed.wrapping_add(class as u64));
             for at in moved.into_iter().filter_map(|at| members.get(at)) {
-                if let Some(part) = self.parts.get_mut(*at) {
-                    *part = Part::Test;
+                if let Some(split) = self.splits.get_mut(*at) {
+                    *split = Split::Test;
                 }
             }
         }
@@ -259,7 +259,7 @@ mod tests {
             values: (0..n).map(|i| i % 2).collect(),
             names: vec!["north".into(), "south".into()],
         };
-        Catalogue::new("list", files, vec![Part::Train; n], labels, vec!["a".into(), "b".into(), "c".into()])
+        Catalogue::new("list", files, vec![Split::Train; n], labels, vec!["a".into(), "b".into(), "c".into()])
             .and_then(|catalogue| catalogue.with_condition("site", site))
             .unwrap()
     }
@@ -276,24 +276,23 @@ mod tests {
     #[test]
     fn seven_to_three_of_zappos_is_as_published() {
         assert_eq!((kept(50_025, 0.3), 50_025 - kept(50_025, 0.3)), (35_017, 15_008));
-        let split = pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap();
-        assert_eq!((split.of(Part::Train).len(), split.of(Part::Test).len()), (70, 30));
-        assert_eq!(pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap(), split);
-        assert_ne!(pictures(100).hold_out(Part::Train, Part::Test, 30, 5).unwrap(), split);
-        assert!(pictures(9).hold_out(Part::Train, Part::Test, 9, 0).is_err());
+        let divided = pictures(100).hold_out(Split::Train, Split::Test, 30, 4).unwrap();
+        assert_eq!((divided.of(Split::Train).len(), divided.of(Split::Test).len()), (70, 30));
+        assert_eq!(pictures(100).hold_out(Split::Train, Split::Test, 30, 4).unwrap(), divided);
+        assert_ne!(pictures(100).hold_out(Split::Train, Split::Test, 30, 5).unwrap(), divided);
+        assert!(pictures(9).hold_out(Split::Train, Split::Test, 9, 0).is_err());
     }
 
     #[test]
-    fn a_subject_stays_in_one_part_and_goes_into_the_data_set() {
+    fn a_subject_stays_in_one_split_and_goes_into_the_data_set() {
         let of_four = pictures(100).with_subjects((0..100).map(|i| i / 4).collect()).unwrap();
-        let split = of_four.hold_out(Part::Train, Part::Test, 30, 4).unwrap();
-        assert_eq!(split.of(Part::Test).len(), 28);
-        assert!(
-            (0..25).all(|subject| (1..4).all(|i| split.parts[4 * subject] == split.parts[4 * subject + i]))
-        );
+        let divided = of_four.hold_out(Split::Train, Split::Test, 30, 4).unwrap();
+        assert_eq!(divided.of(Split::Test).len(), 28);
+        let mut of_subjects = divided.splits.chunks(4);
+        assert!(of_subjects.all(|of_one| of_one.iter().all(|split| *split == of_one[0])));
         // Pictures held out of the rest have other subjects, too.
-        let split = split.hold_out(Part::Train, Part::Validation, 10, 4).unwrap();
-        let test = split.select(&split.of(Part::Test));
+        let divided = divided.hold_out(Split::Train, Split::Validation, 10, 4).unwrap();
+        let test = divided.select(&divided.of(Split::Test));
         let dataset = test.into_dataset(Images::new(1, 1, 1, vec![0; 28]).unwrap()).unwrap();
         assert_eq!(dataset.subjects.unwrap().chunks(4).filter(|of_one| of_one[0] == of_one[3]).count(), 7);
         assert!(pictures(3).with_subjects(vec![0; 2]).is_err());
@@ -301,10 +300,10 @@ mod tests {
 
     #[test]
     fn each_class_keeps_as_many() {
-        let split = pictures(50).keep_per_class(5, 1).unwrap();
-        let train = split.select(&split.of(Part::Train));
+        let divided = pictures(50).keep_per_class(5, 1).unwrap();
+        let train = divided.select(&divided.of(Split::Train));
         assert_eq!([0, 1, 2].map(|c| train.labels.iter().filter(|&&l| l == c).count()), [5; 3]);
-        assert_eq!(split.of(Part::Test).len(), 35);
+        assert_eq!(divided.of(Split::Test).len(), 35);
         let error = pictures(12).keep_per_class(4, 1).unwrap_err().to_string();
         assert!(error.contains("`a` has 4 pictures"), "{error}");
     }

@@ -16,6 +16,7 @@
 //! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
 //! | [`lines`](formats::lines) | annotation files, with errors that name the line |
 //! | [`ImageSet`] | the images of a data set, in memory or read when they are needed |
+//! | `formats::picture` | PNG, JPEG and WebP; needs the feature `pictures` |
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
 pub mod catalogue;
@@ -28,7 +29,7 @@ mod transformed;
 
 use std::collections::BTreeMap;
 
-pub use catalogue::{Catalogue, Part};
+pub use catalogue::{Catalogue, Split};
 pub use error::{DatasetError, Result};
 pub use image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
 
@@ -168,7 +169,7 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// Variables known for each image, by name: `colour`, `palette`, `bias`, ...
     pub conditions: BTreeMap<String, Condition>,
-    /// The number of the subject of each image, such as the patient, where images of one subject stay in one part of a split.
+    /// The number of the subject of each image, such as the patient, where images of one subject stay in one split.
     pub subjects: Option<Vec<usize>>,
 }
 

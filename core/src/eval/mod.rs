@@ -4,6 +4,39 @@
 //! read them in blocks and give results in `f64`. The rest takes a [`Matrix`]. Nothing here depends on the device of the
 //! encoder, and the code runs in a page.
 //!
+//! A linear probe and the nearest neighbours on embeddings, such as those of [`embed`](crate::train::embed):
+//!
+//! ```
+//! # fn main() -> simile_core::error::Result<()> {
+//! use simile_core::eval::knn::{KnnConfig, Unit};
+//! use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
+//! use simile_core::eval::metrics::ConfusionMatrix;
+//! use simile_core::eval::standardise::Standardise;
+//! use simile_core::numeric::rows::FeatureTable;
+//!
+//! // Samples of two classes in turn, which the first feature tells apart.
+//! let drawn = |count: usize, salt: f32| {
+//!     let row = |i: usize| [if i % 2 == 0 { -1.0 } else { 1.0 }, (i as f32 + salt).sin()];
+//!     FeatureTable::new(count, 2, (0..count).flat_map(row).collect())
+//! };
+//! let (train, test) = (drawn(60, 0.0)?, drawn(20, 0.5)?);
+//! let labels = |count: usize| (0..count).map(|i| i % 2).collect::<Vec<usize>>();
+//! let (train_labels, test_labels) = (labels(60), labels(20));
+//!
+//! let scale = Standardise::fit(&train)?;
+//! let target = Target::Classes { labels: &train_labels, classes: 2 };
+//! let probe = LinearProbeConfig::default().fit(&scale.of(&train)?, target)?;
+//! let predictions = probe.predictions(&scale.of(&test)?)?;
+//! assert_eq!(ConfusionMatrix::new(&predictions, &test_labels, 2)?.accuracy(), 1.0);
+//!
+//! // Rows of length 1, so that the nearest are those of the largest cosine.
+//! let knn = KnnConfig { k: 5, ..KnnConfig::default() };
+//! let votes = knn.vote(&Unit(&train), &train_labels, 2, &Unit(&test))?;
+//! assert_eq!(votes.predictions()?, test_labels);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |

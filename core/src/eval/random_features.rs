@@ -63,13 +63,21 @@ impl RandomFeatures {
         let of_block = |first: usize| {
             let mut block = Matrix::zeros(step.min(count - first), inputs);
             rows.read(first, Buffer::Double(block.data_mut()))?;
-            let lifted = self.apply(&block)?;
+            let lifted = self.apply(&block).map_err(|error| in_all_rows(error, first))?;
             let pairs = block.iter_rows().zip(lifted.iter_rows());
             Ok(pairs.flat_map(|(row, phi)| row.iter().chain(phi)).map(|&value| value as f32).collect())
         };
         let blocks = parallel::map((0..count).step_by(step), of_block);
         let values = blocks.into_iter().collect::<Result<Vec<Vec<f32>>>>()?.concat();
         FeatureTable::new(count, inputs + self.offsets.len(), values)
+    }
+}
+
+/// An error of a block as one of all rows, of which `first` is the first in the block.
+fn in_all_rows(error: Error, first: usize) -> Error {
+    match error {
+        Error::NotFinite { input, row } => Error::NotFinite { input, row: first + row },
+        other => other,
     }
 }
 
@@ -98,6 +106,17 @@ mod tests {
         };
         let lifted = RandomFeatures::draw(4, 256, &mut rng).apply(&rows).unwrap();
         assert!(r2(&rows) < 0.1 && r2(&lifted) > 0.9, "{} {}", r2(&rows), r2(&lifted));
+    }
+
+    /// It was named by its place in a block.
+    #[test]
+    fn a_value_that_is_not_finite_is_named_by_its_row_of_all() {
+        let lift = RandomFeatures::draw(4, 256, &mut ChaCha8Rng::seed_from_u64(0));
+        let bad = 2 * rows_of_block(4 + 256) + 3;
+        let mut rows = Matrix::zeros(bad + 5, 4);
+        rows[(bad, 2)] = f64::NAN;
+        let error = lift.beside(&rows).unwrap_err();
+        assert_eq!(error, Error::NotFinite { input: "features".into(), row: bad });
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Kernels that separate all samples of a batch, or none, so that the condition decides nothing.
 
-use super::{Kernel, MEDIAN_ROWS, median_distance};
+use std::fmt;
+
+use super::{Kernel, MEDIAN_ROWS, median_distance, rounded};
 use crate::numeric::matrix::Matrix;
 
 /// A kernel whose off-diagonal row sums are below this separates all samples.
@@ -27,6 +29,22 @@ pub enum Remedy {
     Narrower(f64),
     /// Another condition: most samples have one value of this one.
     OtherCondition,
+}
+
+/// A condition that has no effect on a loss, and what helps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoEffect {
+    /// Both in words, without a number of the samples: it is the same for each batch of a loop.
+    pub text: String,
+    /// The median distance of the samples, if the text ends with it.
+    pub median: Option<f64>,
+}
+
+impl fmt::Display for NoEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.median.map_or(Ok(()), |median| write!(f, ", {}", rounded(median)))
+    }
 }
 
 impl Kernel {

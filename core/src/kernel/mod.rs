@@ -32,7 +32,7 @@ use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{dot, squared_distance};
 
 pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
-pub use extremes::{Remedy, Undecided};
+pub use extremes::{NoEffect, Remedy, Undecided};
 pub use low_rank::{Approximation, LowRank};
 
 /// A kernel with a numeric bandwidth.
@@ -44,7 +44,7 @@ const COSINE_EPSILON: f64 = 1e-8;
 /// A kernel value below this adds nothing to the weights of a pair beside those of 1, for any ridge.
 const ALIKE: f64 = 1e-12;
 
-/// The kernel that a warning advises, as documents of `simile loss` and programs of a page write it.
+/// The kernel that a warning advises, as documents of `simile loss`, programs of a page and Python write it.
 const BY_MEDIAN: &str = r#"{ "name": "rbf", "sigma": "median" }"#;
 
 /// Most rows whose distances give a median.
@@ -187,15 +187,16 @@ impl Kernel {
         }
     }
 
-    /// A warning if `z` decides nothing: all its rows are equal, or no two of them have anything in common, as with a bandwidth
-    /// that is too small for them, where `W` is the identity. A loss of shares divides the weights of other samples by their
-    /// sum, so that they count as long as they are numbers above 0.
-    pub fn warning(&self, z: &Matrix, of_shares: bool) -> Option<String> {
+    /// A warning if `z` decides nothing: all its rows are equal, or alike because the cosine of two numbers of one sign is 1; or no
+    /// two of them have anything in common, as with a bandwidth that is too small for them, where `W` is the identity. A loss of
+    /// shares divides the weights of other samples by their sum, so that they count as long as they are numbers above 0.
+    pub fn warning(&self, z: &Matrix, of_shares: bool) -> Option<NoEffect> {
         if z.rows() < 2 {
             return None;
         }
         if (1..z.rows()).all(|row| z.row(row) == z.row(0)) {
-            return Some("all samples have one value of it, so there is nothing to condition on".to_owned());
+            let text = "all samples have one value of it, so there is nothing to condition on".to_owned();
+            return Some(NoEffect { text, median: None });
         }
         let raise =
             |bandwidth: &str, value: f64| format!("raise {bandwidth}, which is {}, towards", rounded(value));
@@ -209,6 +210,11 @@ impl Kernel {
                 )
             }
             Self::Product { factors } if self.has_unit_diagonal() => remedy_of_factors(factors),
+            Self::Cosine if is_column_of_one_sign(z) => {
+                let text = "under the kernel `cosine` numbers of one sign are all alike, so the condition has no effect; take \
+                            `rbf` for numbers, or `exact-match` for categories";
+                return Some(NoEffect { text: text.to_owned(), median: None });
+            }
             _ => return None,
         };
         let kernel = self.function(z);
@@ -217,13 +223,14 @@ impl Kernel {
         if pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > least) {
             return None;
         }
-        let remedy = match self {
-            Self::Product { .. } => remedy,
-            _ => format!("{remedy} the samples' median distance, {}", rounded(median_distance(z).ok()?)),
+        let (remedy, median) = match self {
+            Self::Product { .. } => (remedy, None),
+            _ => (format!("{remedy} the samples' median distance"), Some(median_distance(z).ok()?)),
         };
-        Some(format!(
+        let text = format!(
             "every kernel value between two samples is about 0, so the condition has no effect; {remedy}"
-        ))
+        );
+        Some(NoEffect { text, median })
     }
 
     /// Checks that the factors of a product read columns that `z` has.
@@ -260,6 +267,12 @@ impl Factor {
         let start = self.start.min(end);
         Matrix::from_fn(z.rows(), end - start, |i, j| z[(i, start + j)])
     }
+}
+
+/// True for one number for each sample, all above 0 or all below it: any two have the cosine 1.
+fn is_column_of_one_sign(z: &Matrix) -> bool {
+    let have = |is: fn(&f64) -> bool| z.data().iter().all(is);
+    z.columns() == 1 && (have(|value| *value >= COSINE_EPSILON) || have(|value| *value <= -COSINE_EPSILON))
 }
 
 /// The remedy for a product of kernels under which no two samples are alike.
@@ -424,7 +437,7 @@ mod tests {
                 r#"take the kernel { "name": "rbf", "sigma": "median" }, whose sigma is the samples' median distance, "#,
             ),
         ] {
-            let warning = warning(&kernel).unwrap();
+            let warning = warning(&kernel).unwrap().to_string();
             assert!(warning.starts_with("every kernel value") && warning.contains(remedy), "{warning}");
         }
         for kernel in [Kernel::MedianRbf, Kernel::Cosine, product(Kernel::MedianLaplacian)] {
@@ -438,9 +451,27 @@ mod tests {
     fn a_condition_with_one_value_warns_under_any_kernel() {
         for kernel in [Kernel::ExactMatch, Kernel::MedianRbf, Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
             let warning = |rows: usize| kernel.warning(&Matrix::from_fn(rows, 2, |_, _| 0.5), false);
-            let warned = warning(3).unwrap();
+            let warned = warning(3).unwrap().to_string();
             assert!(warned.starts_with("all samples have one value"), "{kernel:?}: {warned}");
             assert_eq!(warning(1), None, "{kernel:?}: one sample has nothing to compare");
+        }
+    }
+
+    #[test]
+    fn numbers_of_one_sign_warn_under_the_cosine() {
+        let warning = |kernel: &Kernel, z: [f64; 3], columns: usize| {
+            kernel.warning(&Matrix::from_fn(3, columns, |i, j| z[i] + j as f64), true)
+        };
+        for z in [[20.0, 40.0, 60.0], [-1.0, -2.0, -3.0]] {
+            let warned = warning(&Kernel::Cosine, z, 1).unwrap().to_string();
+            assert!(warned.contains("numbers of one sign are all alike"), "{warned}");
+            assert!(warned.contains("take `rbf`") && warned.contains("`exact-match`"), "{warned}");
+            assert_eq!(warning(&Kernel::Linear { scale: 1.0 }, z, 1), None, "{z:?}");
+            assert_eq!(warning(&Kernel::Cosine, z, 2), None, "{z:?}");
+        }
+        // The cosine of 0 with every number is 0.
+        for z in [[-1.0, 2.0, 3.0], [0.0, 1.0, 2.0]] {
+            assert_eq!(warning(&Kernel::Cosine, z, 1), None, "{z:?}");
         }
     }
 
@@ -459,7 +490,7 @@ mod tests {
             (of_two(narrow(), exact), format!("{widen}, or {replace}")),
             (vec![factor(0, Kernel::MedianRbf); 100], "leave some out".to_owned()),
         ] {
-            let warning = Kernel::Product { factors }.warning(&z, false).unwrap();
+            let warning = Kernel::Product { factors }.warning(&z, false).unwrap().to_string();
             assert!(warning.ends_with(&format!("all of kernel.factors; {remedy}")), "{warning}");
         }
     }

@@ -29,16 +29,81 @@
 //! # }
 //! ```
 //!
+//! # An objective of your own
+//!
+//! An objective is a type with a description, a [`Spec`](spec::Spec), and the loss of a batch with its gradient.
+//! [`differentiate`] takes the gradient from Burn's autodiff, [`pairwise::PairwiseLoss`] by the formula of most objectives.
+//! [`build`] knows the objectives of this crate alone; everything that takes a `&dyn Objective` or a `Box<dyn Objective>` takes
+//! yours too.
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use serde::Serialize;
+//! use simile_core::algorithm::{ModelConfig, Single};
+//! use simile_core::error::{Error, Result};
+//! use simile_core::loss::batch::Batch;
+//! use simile_core::loss::spec::{Described, Parameter, Range, Spec, VIEW_A, VIEW_B};
+//! use simile_core::loss::{Evaluation, Objective, differentiate};
+//! # use rand::SeedableRng;
+//!
+//! /// A factor times 1 less the mean cosine of the two views of a sample.
+//! #[derive(Debug, Serialize)]
+//! struct Alignment {
+//!     factor: f64,
+//! }
+//!
+//! impl Described for Alignment {
+//!     const SPEC: Spec = Spec {
+//!         name: "alignment",
+//!         inputs: &[VIEW_A, VIEW_B],
+//!         parameters: &[Parameter::number("factor", Range::Factor, 1.0, "factor of the loss")],
+//!         ..Spec::BASE
+//!     };
+//! }
+//!
+//! impl Objective for Alignment {
+//!     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+//!         let a = batch.unit_rows(self.name(), "view_a")?;
+//!         let b = batch.unit_rows(self.name(), "view_b")?;
+//!         let (shape, of_b) = (a.rows().dims(), b.rows().dims());
+//!         if of_b != shape {
+//!             return Err(Error::shape("view_b", format!("{shape:?}"), format!("{of_b:?}")));
+//!         }
+//!         let share = self.factor / shape[0] as f64;
+//!         let loss = |[a, b]: [Tensor<2>; 2]| (a * b).sum() * -share + self.factor;
+//!         let (loss, [to_a, to_b]) = differentiate([a.rows(), b.rows()], loss);
+//!         Ok(Evaluation::new(loss)
+//!             .with_gradient("view_a", a.pull_back(to_a))
+//!             .with_gradient("view_b", b.pull_back(to_b)))
+//!     }
+//! }
+//!
+//! # fn main() -> Result<()> {
+//! let device = Device::flex();
+//! let rows = || Tensor::<2>::from_data([[3.0, 4.0], [1.0, 0.0]], &device);
+//! let objective = Alignment { factor: 2.0 };
+//! objective.check()?;
+//! let of_equal_views = objective.evaluate(&Batch::views(rows(), rows()))?.loss.into_scalar::<f32>();
+//! assert!(of_equal_views.abs() < 1e-5);
+//! assert!(Alignment { factor: -1.0 }.check().is_err());
+//!
+//! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+//! let algorithm = Single::new(&ModelConfig::default(), Box::new(objective), &device, &mut rng)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Pages
 //!
 #![doc = include_str!("objectives.md")]
 //!
 //! # Degenerate input
 //!
-//! All objectives follow one rule: finite input never gives a NaN. Input that is not finite, or of the wrong shape,
-//! is an error that names the input. A zero embedding has cosine 0 with every row and gradient 0. An anchor for
-//! which the formula is not defined (no positive, no negative) contributes the value stated on the objective's
-//! page, with gradient 0.
+//! All objectives follow one rule: finite input never gives a NaN. Input of the wrong shape, and host input that is not
+//! finite, is an error that names the input. NaN in a tensor passes through to the loss, because a step reads nothing
+//! from its device; [`Trainer::mean_loss`](crate::train::Trainer::mean_loss) reports it. A zero embedding has cosine 0
+//! with every row and gradient 0. An anchor for which the formula is not defined (no positive, no negative) contributes
+//! the value stated on the objective's page, with gradient 0.
 
 pub mod batch;
 pub mod cclk;
@@ -81,8 +146,9 @@ pub use infonce::moco::{KeyQueue, MoCo};
 pub use infonce::nt_xent::NtXent;
 pub use infonce::weaksup_info_nce::WeakSupInfoNce;
 pub(crate) use logits::cross_entropies;
-pub(crate) use objective::differentiate;
-pub use objective::{Aux, Evaluation, Objective, SolveAhead, Variant, loss, with_representations};
+pub use objective::{
+    Aux, Evaluation, Objective, SolveAhead, Variant, differentiate, loss, with_representations,
+};
 pub use reduction::Reduction;
 pub use registry::{ObjectiveConfig, build, input_kind, names, spec, specs};
 pub use selfsup::barlow_twins::BarlowTwins;

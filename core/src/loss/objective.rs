@@ -219,11 +219,11 @@ pub fn with_representations(
 }
 
 /// Evaluates a scalar function of tensors by autodiff, for objectives that are not a
-/// [`PairwiseLoss`](crate::loss::pairwise).
+/// [`PairwiseLoss`](crate::loss::pairwise::PairwiseLoss).
 ///
 /// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
 /// `value` must multiply by a reciprocal instead of dividing by a number, which Burn 0.22 differentiates in `f32`.
-pub(crate) fn differentiate<const N: usize>(
+pub fn differentiate<const N: usize>(
     inputs: [Tensor<2>; N],
     value: impl FnOnce([Tensor<2>; N]) -> Tensor<1>,
 ) -> (Tensor<1>, [Tensor<2>; N]) {

@@ -150,6 +150,10 @@ macro_rules! networks {
             /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
             /// [`BatchNorm`](crate::nn::layers::BatchNorm). The network computes in half precision for images in half precision;
             /// embeddings are always `f32`.
+            ///
+            /// # Panics
+            /// Most networks panic on images of another size; see
+            /// [`EncoderConfig::check_images`](super::EncoderConfig::check_images).
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
                 let _span = StepStage::Forward.enter();
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };

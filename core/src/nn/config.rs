@@ -110,6 +110,19 @@ impl EncoderConfig {
         }
     }
 
+    /// Checks that images, `[n, channels, height, width]`, are of the size that the network takes. `name` is that of the input in
+    /// the message.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] with both shapes.
+    pub fn check_images(&self, name: &str, shape: [usize; 4]) -> Result<()> {
+        let expected = [shape[0], self.channels, self.input_size, self.input_size];
+        if shape == expected {
+            return Ok(());
+        }
+        Err(Error::shape(name, format!("shape {expected:?}"), format!("shape {shape:?}")))
+    }
+
     fn settings(&self) -> Settings {
         let Self { input_size: side, channels, stem, width, output, .. } = *self;
         Settings { side, channels, stem, width, output }
@@ -187,6 +200,17 @@ fn only(has: fn(Architecture) -> bool) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_of_another_size_are_refused_by_their_name() {
+        let config = EncoderConfig::default();
+        assert_eq!(config.check_images("view_a", [7, 3, 32, 32]), Ok(()));
+        for shape in [[7, 3, 28, 28], [7, 3, 32, 28], [7, 1, 32, 32]] {
+            let error = config.check_images("view_a", shape).unwrap_err().to_string();
+            assert!(error.contains("`view_a`") && error.contains("[7, 3, 32, 32]"), "{error}");
+            assert!(error.contains(&format!("{shape:?}")), "{error}");
+        }
+    }
 
     #[test]
     fn a_width_belongs_to_a_residual_network_and_decides_its_features() {

@@ -31,8 +31,8 @@ pub(super) fn has_views(value: &Value) -> bool {
     value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array)
 }
 
-/// Checks that an input for each of several views, such as the queues of `swav`, is one, and that there are no more views than the
-/// objective compares: it would be left out.
+/// Checks that an input for each of several views, such as the queues of `swav`, is one, that the queue of one view, such as that of
+/// `moco`, is none, and that there are no more views than the objective compares: each would be left out.
 ///
 /// # Errors
 /// Names the input.
@@ -44,9 +44,15 @@ pub(super) fn check_views(spec: &Spec, name: &str, has_views: bool) -> Result<()
             "another one",
         ));
     }
-    match !has_views && spec.input(name).is_none() && spec.input(&view_name(name, 0)).is_some() {
-        true => Err(Error::shape(name, "a matrix for each view", "one matrix")),
-        false => Ok(()),
+    match spec.input(name) {
+        None if !has_views && spec.input(&view_name(name, 0)).is_some() => {
+            Err(Error::shape(name, "a matrix for each view", "one matrix"))
+        }
+        // Another objective takes one of this name for each view.
+        Some(input) if has_views && loss::input_kind(&view_name(name, 0)).is_some() => {
+            Err(Error::shape(name, format!("one matrix, {}", input.shape), "several matrices"))
+        }
+        _ => Ok(()),
     }
 }
 

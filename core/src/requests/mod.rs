@@ -15,19 +15,18 @@ mod lff;
 mod loss_request;
 mod optim;
 mod outcome;
+mod warnings;
 
 use burn::tensor::{DType, Device};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, read_by_name};
-use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
 
-use self::input::parse_condition;
 pub use self::input_values::InputValues;
 use self::input_values::{check_views, has_views};
 pub use self::loss_request::{LossAndGradients, LossRequest};
@@ -116,40 +115,6 @@ impl Request {
             }
             None => Err(Error::unknown("objective", &self.objective, names())),
         }
-    }
-
-    /// Warnings about a finite result: parameters that the form does not read, and a condition with one value, or under whose
-    /// kernel no two samples are similar.
-    pub fn warnings(&self) -> Vec<String> {
-        self.without_effect().chain(self.of_kernel()).collect()
-    }
-
-    fn without_effect(&self) -> impl Iterator<Item = String> {
-        let variant = self.variant.as_deref().or_else(|| self.params.get("variant")?.as_str());
-        let ignored = loss::spec(&self.objective).map(|spec| spec.without_effect(variant));
-        let given =
-            ignored.into_iter().flatten().filter(|parameter| self.params.get(parameter.name).is_some());
-        given.map(|parameter| {
-            let form = parameter.form.unwrap_or_default();
-            format!("`{}` has no effect: the form `{form}` alone reads it", parameter.name)
-        })
-    }
-
-    fn of_kernel(&self) -> Vec<String> {
-        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone()).ok();
-        let kernel = match &objective {
-            Some(objective) => objective.ahead().map(|weights| weights.kernel().clone()),
-            // A request for weights alone is no objective.
-            None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
-        };
-        let Some(kernel) = kernel else { return Vec::new() };
-        let of_shares = objective.is_some_and(|objective| objective.counts_shares());
-        let warn = |name: &str| {
-            let z = parse_condition(name, self.inputs.get(name)?).ok()?;
-            kernel.fits(&z).ok()?;
-            kernel.warning(&z, of_shares).map(|warning| format!("`{name}`: {warning}"))
-        };
-        ["z", "z_a", "z_b"].into_iter().filter_map(warn).collect()
     }
 
     /// Evaluates an objective on a device in the given float type, `tile` anchors at once.
@@ -363,6 +328,11 @@ mod tests {
         assert!(error.contains("queue_1"), "{error}");
         let error = case(r#""queue": [[1, 0], [0, 1]],"#).unwrap_err().to_string();
         assert!(error.contains("`queue` has one matrix, expected a matrix for each view"), "{error}");
+        let views = r#""view_a": [[1, 0], [0, 1]], "view_b": [[1, 1], [0, 1]]"#;
+        let case =
+            format!(r#"{{"objective": "moco", "inputs": {{{views}, "queue": [[[1, 0]], [[0, 1]]]}}}}"#);
+        let error = run(&case).unwrap_err().to_string();
+        assert!(error.contains("`queue` has several matrices, expected one matrix, [K, d]"), "{error}");
     }
 
     #[test]
@@ -370,80 +340,6 @@ mod tests {
         let case = r#"{"objective": "fair-cclk", "params": {"kernel": {"name": "rbf"}}, "inputs":
             {"view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 0], [0, 1], [1, 1]], "z": [0.1, 0.2, 0.9]}}"#;
         assert!(run(case).unwrap().loss.unwrap().is_finite());
-    }
-
-    #[test]
-    fn a_kernel_under_which_no_two_samples_are_alike_is_said() {
-        let warnings = |kernel: &str| {
-            let case = format!(
-                r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
-            );
-            Request::parse(&case).unwrap().warnings()
-        };
-        for kernel in [
-            r#"{"name": "rbf", "sigma": 1e-30}"#,
-            r#"{"name": "laplacian", "sigma": 1e-30}"#,
-            r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
-            r#"{"name": "exact-match"}"#,
-        ] {
-            let warnings = warnings(kernel);
-            assert!(
-                warnings[0].contains("`z`") && warnings[0].contains("median distance"),
-                "{kernel}: {warnings:?}"
-            );
-        }
-        for kernel in [r#"{"name": "rbf", "sigma": 1}"#, r#"{"name": "rbf", "sigma": "median"}"#] {
-            assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
-        }
-        // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
-        let small = r#""params": {"kernel": {"name": "rbf", "sigma": 0.05}}, "inputs": {"z": [0, 1, 2]}"#;
-        let said = |head: &str| Request::parse(&format!("{{{head}, {small}}}")).unwrap().warnings().len();
-        assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
-        assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
-        assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
-    }
-
-    #[test]
-    fn a_condition_of_one_value_is_said_whether_the_kernel_is_given_or_the_default() {
-        let said = |objective: &str, params: &str| {
-            let case = format!(
-                r#"{{"objective": "{objective}", {params} "inputs": {{"z": [[2, 1], [2, 1], [2, 1]]}}}}"#
-            );
-            Request::parse(&case).unwrap().warnings()
-        };
-        let given = r#""params": {"kernel": {"name": "cosine"}},"#;
-        for (objective, params) in [
-            ("fair-cclk", ""),
-            ("fair-cclk", r#""params": {"lambda": 0.1},"#),
-            ("fair-cclk", given),
-            ("kernel-decoupled-uniformity", ""),
-            ("kceo-weights", given),
-        ] {
-            let warnings = said(objective, params);
-            let expected = "`z`: all samples have one value of it, so there is nothing to condition on";
-            assert_eq!(warnings, [expected], "{objective} {params}");
-        }
-        assert_eq!(said("nt-xent", ""), Vec::<String>::new());
-    }
-
-    #[test]
-    fn parameters_that_a_form_does_not_read_are_named() {
-        let said = |head: &str, params: &str| {
-            let case =
-                format!(r#"{{"objective": "fair-cclk", {head} "params": {{{params}}}, "inputs": {{}}}}"#);
-            Request::parse(&case).unwrap().warnings()
-        };
-        let clip = r#""clip_threshold": 0.5"#;
-        let expected = "`clip_threshold` has no effect: the form `released` alone reads it";
-        assert_eq!(said("", clip), [expected]);
-        assert_eq!(said(r#""variant": "released","#, r#""symmetric": true"#).len(), 1);
-        for (head, params) in [
-            (r#""variant": "released","#, clip.to_owned()),
-            ("", format!(r#""variant": "released", {clip}"#)),
-            (r#""variant": "paper","#, r#""symmetric": true"#.to_owned()),
-        ] {
-            assert_eq!(said(head, &params), Vec::<String>::new(), "{head} {params}");
-        }
     }
 
     #[test]

@@ -150,7 +150,8 @@ impl TrainerConfig {
         Ok(Optimizer::new(self.optimizer.clone())?.accumulating(self.accumulate))
     }
 
-    pub(super) fn check(&self) -> Result<(), Error> {
+    /// Checks the settings beside those of the algorithm, for a device.
+    pub(super) fn check(&self, device: &Device) -> Result<(), Error> {
         self.schedule.validate()?;
         if let Some(ema) = self.ema {
             within("train.ema", ema, 0.0, 1.0)?;
@@ -158,6 +159,6 @@ impl TrainerConfig {
         if self.accumulate == 0 {
             return Err(Error::parameter("train.accumulate", 0, "expected 1 or more"));
         }
-        Ok(())
+        self.precision.check(&self.encoder, device)
     }
 }

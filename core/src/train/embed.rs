@@ -20,6 +20,10 @@ use crate::numeric::rows::FeatureTable;
 /// # Errors
 /// A batch of 0, a wrong number of images for a range, a value that is not finite, or the device failed; or an error of
 /// `images`.
+///
+/// # Panics
+/// On images of another size than the encoder takes, which its settings can tell beforehand:
+/// [`EncoderConfig::check_images`](crate::nn::EncoderConfig::check_images).
 pub async fn embed<E: From<Error>>(
     encoder: &Encoder,
     count: usize,
@@ -41,6 +45,9 @@ pub async fn embed<E: From<Error>>(
 ///
 /// # Errors
 /// As [`embed`], and those of `keep`.
+///
+/// # Panics
+/// As [`embed`].
 pub async fn embed_each<E: From<Error>>(
     encoder: &Encoder,
     sizes: (usize, usize),
@@ -55,6 +62,9 @@ pub async fn embed_each<E: From<Error>>(
 /// As [`embed`], through the head: projections or class scores, `[count, head.output]`.
 ///
 /// # Errors
+/// As [`embed`].
+///
+/// # Panics
 /// As [`embed`].
 pub async fn score<E: From<Error>>(
     model: &Model,

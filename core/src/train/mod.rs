@@ -63,10 +63,9 @@ use self::average::Average;
 use crate::algorithm::{Algorithm, BatchShard, ModelConfig, TrainingSet, Views};
 use crate::error::Error;
 use crate::loss::batch::Batch;
-use crate::nn::Model;
 use crate::nn::checkpoint::{Checkpoint, CheckpointError, Metadata};
 use crate::nn::head::ProjectionHead;
-use crate::nn::{Encoder, EncoderConfig};
+use crate::nn::{Encoder, Model};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::read;
 use crate::optim::Optimizer;
@@ -119,13 +118,28 @@ impl Trainer {
     /// # Errors
     /// A parameter is out of range, or the training set lacks a property that the algorithm needs.
     pub fn new(config: TrainerConfig, training: &TrainingSet, device: &Device) -> Result<Self, TrainError> {
-        config.check()?;
-        config.precision.check(&config.encoder, device)?;
+        // Before a network is made.
+        config.check(device)?;
         let TrainerConfig { encoder, head, weights, .. } = config.clone();
         let network = ModelConfig { encoder, head, weights };
         let mut rng = stream(config.seed, Purpose::Initialisation, 0);
         let training = (training, config.steps);
         let algorithm = config.algorithm.init(&network, &config.objective, training, device, &mut rng)?;
+        Self::with_algorithm(config, algorithm, device)
+    }
+
+    /// A run of an algorithm in its initial state, which may be of a type of your own. `config.encoder` and `config.head` describe
+    /// its network; `config.objective`, `config.algorithm` and `config.weights` are not read. [`restore`](Self::restore)
+    /// continues such a run.
+    ///
+    /// # Errors
+    /// A parameter is out of range.
+    pub fn with_algorithm(
+        config: TrainerConfig,
+        algorithm: Box<dyn Algorithm>,
+        device: &Device,
+    ) -> Result<Self, TrainError> {
+        config.check(device)?;
         let optimizer = config.optimizer()?;
         let average = config.ema.map(|momentum| Average::new(momentum, algorithm.model()));
         Ok(Self { config, algorithm, optimizer, average, loss: PendingLoss::default(), step: 0 })
@@ -266,7 +280,7 @@ impl Trainer {
             }
             .into());
         }
-        self.check(&views.a, &views.b)?;
+        self.check_images(&views)?;
         let precision = self.config.precision;
         let views = views
             .map(|images| precision.of(images))
@@ -289,18 +303,12 @@ impl Trainer {
         Ok(value)
     }
 
-    fn check(&self, view_a: &Tensor<4>, view_b: &Tensor<4>) -> Result<(), Error> {
-        let EncoderConfig { channels, input_size, .. } = self.config.encoder;
-        let [samples, ..] = view_a.dims();
-        let expected = [samples, channels, input_size, input_size];
-        let unfit =
-            [("view_a", view_a), ("view_b", view_b)].into_iter().find(|(_, view)| view.dims() != expected);
-        match unfit {
-            Some((name, view)) => {
-                Err(Error::shape(name, format!("shape {expected:?}"), format!("{:?}", view.dims())))
-            }
-            None => Ok(()),
-        }
+    fn check_images(&self, views: &Views) -> Result<(), Error> {
+        let Views { a, b, plain, classified, .. } = views;
+        let further = [("plain", plain), ("classified", classified)];
+        let further = further.into_iter().filter_map(|(name, images)| Some((name, images.as_ref()?)));
+        let mut all = [("view_a", a), ("view_b", b)].into_iter().chain(further);
+        all.try_for_each(|(name, images)| self.config.encoder.check_images(name, images.dims()))
     }
 
     /// The mean loss of the steps since the last call; `None` if there were none.
@@ -322,11 +330,18 @@ impl Trainer {
         }
     }
 
-    /// The network as a checkpoint. `metadata` gives the normalisation of images and the recipe. The projection
-    /// head is kept if `metadata.head` is present; its settings are filled in here.
-    pub fn checkpoint(&self, mut metadata: Metadata) -> Checkpoint {
+    /// The network as a checkpoint. `metadata` gives the normalisation of images and the recipe; the settings of the
+    /// network are filled in here. The projection head is kept if `metadata.head` is present.
+    pub fn checkpoint(&self, metadata: Metadata) -> Checkpoint {
+        let TrainerConfig { encoder, head, .. } = &self.config;
         let keep = metadata.head.is_some();
-        metadata.head = keep.then(|| self.config.head.clone());
+        let metadata = Metadata {
+            encoder: encoder.clone(),
+            input_size: encoder.input_size,
+            embedding_size: encoder.embedding_size(),
+            head: keep.then(|| head.clone()),
+            ..metadata
+        };
         let model = self.model().valid();
         Checkpoint { metadata, encoder: model.encoder, head: keep.then_some(model.head) }
     }

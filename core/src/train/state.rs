@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{TrainError, Trainer, TrainerConfig};
+use super::{PendingLoss, TrainError, Trainer, TrainerConfig};
 use crate::algorithm::{StateReader, StateWriter, TrainingSet};
 use crate::nn::checkpoint::{Archive, CheckpointError, Flat, STATE_KEY, metadata};
 use crate::numeric::read;
@@ -104,7 +104,15 @@ impl Trainer {
         device: &Device,
         bytes: &[u8],
     ) -> Result<Self, TrainError> {
-        let mut trainer = Self::new(config, training, device)?;
+        Self::new(config, training, device)?.restore(device, bytes)
+    }
+
+    /// Continues a run from the bytes of its state, as [`resume`](Self::resume) does, also one of
+    /// [`with_algorithm`](Self::with_algorithm). `self` has the same settings and computes on `device`; its own state is replaced.
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume).
+    pub fn restore(mut self, device: &Device, bytes: &[u8]) -> Result<Self, TrainError> {
         let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
             key: STATE_KEY,
             reason: format!("is not readable: {e}"),
@@ -113,19 +121,19 @@ impl Trainer {
         if state.version != STATE_VERSION {
             return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION }.into());
         }
-        same_settings(&state.config, &written(&trainer.config)?)?;
-        if state.step > trainer.config.steps {
-            let (found, expected) = (state.step.to_string(), format!("at most {}", trainer.config.steps));
+        same_settings(&state.config, &written(&self.config)?)?;
+        if state.step > self.config.steps {
+            let (found, expected) = (state.step.to_string(), format!("at most {}", self.config.steps));
             return Err(CheckpointError::Field { field: "step".into(), found, expected }.into());
         }
 
         let mut reader = StateReader::new(Archive::parse(bytes)?, state.algorithm);
-        trainer.algorithm.restore(&mut reader)?;
-        if let Some(average) = &mut trainer.average {
+        self.algorithm.restore(&mut reader)?;
+        if let Some(average) = &mut self.average {
             average.restore(&mut reader)?;
         }
         let size_of = |slot: &str| {
-            let tensor = trainer.optimizer.tensor_of(slot)?;
+            let tensor = self.optimizer.tensor_of(slot)?;
             reader.trained_size(tensor)
         };
         let unknown = |slot: &String| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") };
@@ -148,15 +156,15 @@ impl Trainer {
             let slot = take(format!("{OPTIMIZER}.{name}"), Some(count))?;
             slots.insert(name, slot);
         }
-        if state.losses > 0 {
-            trainer.loss.sum = Some(take(LOSS.into(), Some(1))?);
-            trainer.loss.count = state.losses;
-        }
+        self.loss = match state.losses {
+            0 => PendingLoss::default(),
+            count => PendingLoss { sum: Some(take(LOSS.into(), Some(1))?), count },
+        };
         archive.finish()?;
         let (steps, waiting) = (state.optimizer_steps, state.waiting_gradients);
-        trainer.optimizer.resume(Count { steps, waiting, by_tensor: state.tensor_steps }, slots);
-        trainer.step = state.step;
-        Ok(trainer)
+        self.optimizer.resume(Count { steps, waiting, by_tensor: state.tensor_steps }, slots);
+        self.step = state.step;
+        Ok(self)
     }
 }
 

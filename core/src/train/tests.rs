@@ -6,11 +6,11 @@ use burn::tensor::{DType, TensorData};
 use rand::RngExt;
 
 use super::*;
-use crate::algorithm::{AlgorithmConfig, JttSettings, VaeSettings};
-use crate::loss::ObjectiveConfig;
-use crate::nn::Architecture;
+use crate::algorithm::{AlgorithmConfig, JttSettings, Single, StateReader, StateWriter, VaeSettings};
+use crate::loss::{NtXent, ObjectiveConfig};
 use crate::nn::checkpoint::Weights;
 use crate::nn::head::HeadConfig;
+use crate::nn::{Architecture, EncoderConfig};
 use crate::numeric::rows::Rows as _;
 use crate::optim::OptimizerConfig;
 use crate::optim::lars::Lars;
@@ -154,6 +154,75 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
     }
 }
 
+/// [`Single`] with a number of its own in the state.
+#[derive(Debug)]
+struct Counted {
+    single: Single,
+    steps: u64,
+}
+
+impl Algorithm for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+
+    fn model(&self) -> &Model {
+        self.single.model()
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>, Error> {
+        self.single.loss(views, context)
+    }
+
+    fn descend(
+        &mut self,
+        loss: Tensor<1>,
+        optimizer: &mut Optimizer,
+        learning_rate: f64,
+    ) -> Result<(), Error> {
+        self.steps += 1;
+        self.single.descend(loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.value("counted", &self.steps)?;
+        self.single.save(state)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.steps = state.value("counted")?;
+        self.single.restore(state)
+    }
+}
+
+#[test]
+fn an_algorithm_of_ones_own_trains_and_resumes() {
+    let config = config(OptimizerConfig::default());
+    let begun = || {
+        let network = ModelConfig { head: config.head.clone(), ..ModelConfig::default() };
+        let mut rng = stream(config.seed, Purpose::Initialisation, 0);
+        let single = Single::new(&network, Box::new(NtXent::default()), &Device::flex(), &mut rng).unwrap();
+        let counted = Box::new(Counted { single, steps: 0 });
+        Trainer::with_algorithm(config.clone(), counted, &Device::flex()).unwrap()
+    };
+    let (mut own, mut registered) = (begun(), new(config.clone()));
+    advance(&mut own, 2);
+    advance(&mut registered, 2);
+    let state = pollster::block_on(own.to_bytes()).unwrap();
+    assert_eq!(mean_loss(&mut own), mean_loss(&mut registered));
+
+    // Restored into a run that has gone on: nothing of its own state stays.
+    let mut resumed = begun();
+    advance(&mut resumed, 1);
+    let mut resumed = resumed.restore(&Device::flex(), &state).unwrap();
+    assert_eq!(resumed.step_number(), 2);
+    assert!(pollster::block_on(resumed.to_bytes()).unwrap() == state);
+    advance(&mut resumed, 1);
+    let after_reading = pollster::block_on(own.to_bytes()).unwrap();
+    let resumed = resumed.restore(&Device::flex(), &after_reading).unwrap();
+    assert!(pollster::block_on(resumed.to_bytes()).unwrap() == after_reading);
+}
+
 #[test]
 fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
     let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
@@ -243,6 +312,20 @@ fn a_run_starts_from_given_weights() {
     let unfit = TrainerConfig { encoder: wide, ..started };
     let error = Trainer::new(unfit, &training_set(), &Device::flex()).unwrap_err();
     assert!(error.to_string().contains("conv1.weight"), "{error}");
+}
+
+/// The file had the settings that the caller named, and could not be read.
+#[test]
+fn a_checkpoint_has_the_settings_of_the_run() {
+    let trainer = trainer(OptimizerConfig::default());
+    let other = EncoderConfig { name: Architecture::Mlp, input_size: 28, ..EncoderConfig::default() };
+    let mut metadata = Metadata::new(other, vec![0.0; 3], vec![1.0; 3]);
+    metadata.head = Some(HeadConfig { output: 7, ..HeadConfig::default() });
+    let file = pollster::block_on(trainer.checkpoint(metadata).to_bytes()).unwrap();
+    let read = Checkpoint::from_bytes(&file, &Device::flex()).unwrap().metadata;
+    let TrainerConfig { encoder, head, .. } = trainer.config();
+    assert_eq!((read.embedding_size, read.input_size), (84, 32));
+    assert_eq!((&read.encoder, read.head.as_ref()), (encoder, Some(head)));
 }
 
 #[test]

@@ -53,6 +53,9 @@ use crate::step_stage::StepStage;
 pub use self::settings::{BatchStatistics, CachedSettings};
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
+///
+/// Its [`loss`](Algorithm::loss) has no graph: that of the whole batch never exists. The gradients of the step are kept here, and
+/// [`descend`](Algorithm::descend) takes them, whatever loss it is given.
 #[derive(Debug)]
 pub struct GradCache {
     model: Model,

@@ -9,7 +9,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use super::lines::Text;
 use super::npy::{self, chunks};
-use crate::data::{DatasetError, Part, Result};
+use crate::data::{DatasetError, Result, Split};
 use crate::error::shown;
 use crate::numeric::matrix::Matrix;
 
@@ -55,7 +55,7 @@ impl ListedFeatures {
 
     /// The features of the pictures of a data set. A path of the list is that of a picture if one of the two ends with all of
     /// the other, or else if no other path without a picture has the same last folder and name, unless the two are of different
-    /// parts, such as `train` and `val`. No picture gets the row of another one that has the same name.
+    /// splits, such as `train` and `val`. No picture gets the row of another one that has the same name.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] names a picture that could have two rows, or a row that two pictures could have.
@@ -146,7 +146,7 @@ fn with_whole_end<'r>(rows: &'r [Row], path: &str) -> Vec<&'r Row> {
     }
 }
 
-/// The free rows whose path has the same last folder and name as a picture's path, and no folder of another part: at most two.
+/// The free rows whose path has the same last folder and name as a picture's path, and no folder of another split: at most two.
 fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
     let name = last_two(path);
     let mut alike = Vec::new();
@@ -154,8 +154,8 @@ fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
     while alike.len() < 2
         && let Some(&row) = free.get(at).filter(|(listed, _)| listed.starts_with(name))
     {
-        match of_another_part(&row.0, path) {
-            // Rows with this end are of that part too, and may be as many as there are pictures.
+        match of_another_split(&row.0, path) {
+            // Rows with this end are of that split too, and may be as many as there are pictures.
             Some(end) => at += free[at..].partition_point(|(listed, _)| listed.starts_with(end)),
             None => {
                 alike.push(row);
@@ -167,17 +167,17 @@ fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
 }
 
 /// The beginning of a listed path up to the first folder that differs from that of a picture's path, both backwards, if the two
-/// folders are called as different parts.
-fn of_another_part<'r>(listed: &'r str, path: &str) -> Option<&'r str> {
-    let part = |folder: &str| match folder.trim_end_matches('/') {
-        "valid" => Some(Part::Validation),
-        folder => Part::named(folder).ok(),
+/// folders are called as different splits.
+fn of_another_split<'r>(listed: &'r str, path: &str) -> Option<&'r str> {
+    let split = |folder: &str| match folder.trim_end_matches('/') {
+        "valid" => Some(Split::Validation),
+        folder => Split::named(folder).ok(),
     };
     let mut end = 0;
     for (one, other) in listed.split_inclusive('/').zip(path.split_inclusive('/')) {
         end += one.len();
         if one != other {
-            let are_two = part(one).zip(part(other)).is_some_and(|(one, other)| one != other);
+            let are_two = split(one).zip(split(other)).is_some_and(|(one, other)| one != other);
             return are_two.then(|| &listed[..end]);
         }
     }
@@ -367,8 +367,8 @@ mod tests {
     #[test]
     fn many_pictures_of_one_name_are_found_at_once() {
         const COUNT: usize = 50_000;
-        let names = |part: &str, inner: &str| -> Vec<String> {
-            (0..COUNT).map(|at| format!("{part}/p{at}/{inner}study1/view1.jpg")).collect()
+        let names = |split: &str, inner: &str| -> Vec<String> {
+            (0..COUNT).map(|at| format!("{split}/p{at}/{inner}study1/view1.jpg")).collect()
         };
         let array = npy::tests::file("<f4", &format!("({COUNT}, 1)"), &[0; 4 * COUNT]);
         let among = |paths: &[String], files: &[String]| {
@@ -376,7 +376,7 @@ mod tests {
         };
         let train = names("train", "");
         assert_eq!(among(&train, &[train.clone(), names("valid", "new/")].concat()), COUNT);
-        // None of the rows has a picture, but all are of another part.
+        // None of the rows has a picture, but all are of another split.
         assert_eq!(among(&names("d", "train/"), &names("e", "val/")), 0);
     }
 

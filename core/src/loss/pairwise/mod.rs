@@ -183,8 +183,11 @@ impl<'a> PairwiseLoss<'a> {
     /// depend on the reductions of others.
     ///
     /// # Errors
-    /// A process with which the anchors are shared cannot be reached.
+    /// [`Error::Shape`] if positives do not fit the anchors and candidates; or a process with which the anchors are shared cannot
+    /// be reached.
     pub fn evaluate(self, loss: impl FnOnce(&Reductions) -> Tensor<1>) -> Result<PairwiseResult> {
+        let sizes = (self.anchors.dims(), self.candidates.dims()[0]);
+        self.means.iter().try_for_each(|positives| positives.check(sizes, self.sums.len()))?;
         let scaled = self.anchors.clone() / self.temperature;
         let sums = self.pair_sums()?;
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();

@@ -11,6 +11,7 @@ use simile_kernels::{product, tile_rows};
 use super::farther::Sorted;
 use super::means::{MeanInputs, WeightedSums};
 use super::rows::rows_of;
+use crate::error::{Error, Result};
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
 
@@ -56,6 +57,42 @@ pub enum Positives<'a> {
 }
 
 impl Positives<'_> {
+    /// Checks that they are those of anchors `[n, width]` among `m` candidates, beside a number of log-sum-exps.
+    pub(super) fn check(&self, ([n, width], m): ([usize; 2], usize), sums: usize) -> Result<()> {
+        let (found, expected) = match self {
+            Self::Partner(partner) if partner.len() != n => {
+                (format!("{} partners", partner.len()), format!("one for each of {n} anchors"))
+            }
+            Self::Partner(partner) => match partner.iter().find(|&&at| at >= m) {
+                None => return Ok(()),
+                Some(at) => (format!("the partner {at}"), format!("the index of one of {m} candidates")),
+            },
+            Self::Rows(rows) if rows.dims() == [n, width] => return Ok(()),
+            Self::Rows(rows) => (format!("rows of shape {:?}", rows.dims()), format!("{:?}", [n, width])),
+            Self::Samples { count, .. } if n == m && n.is_multiple_of(*count) => return Ok(()),
+            Self::Samples { count, .. } => (
+                format!("weights of {count} samples for {n} anchors and {m} candidates"),
+                "views of all samples, the same rows as anchors and as candidates".into(),
+            ),
+            Self::Group { group, excluded } | Self::Farther { group, excluded, .. }
+                if [group.rows(), excluded.rows(), m] != [n; 3] =>
+            {
+                let (group, excluded) = (group.rows(), excluded.rows());
+                (
+                    format!(
+                        "groups of {group} rows without those of {excluded}, for {n} anchors and {m} candidates"
+                    ),
+                    "the same rows in all of them".into(),
+                )
+            }
+            Self::Farther { sum, .. } if *sum >= sums => {
+                (format!("the log-sum-exp {sum}"), format!("the index of one of {sums}"))
+            }
+            Self::Group { .. } | Self::Farther { .. } => return Ok(()),
+        };
+        Err(Error::shape("positives", expected, found))
+    }
+
     /// The weighted sums from which the means of the anchors are computed.
     pub(super) fn weighted_sums(&self, inputs: &MeanInputs<'_>) -> WeightedSums {
         let candidates = inputs.candidates;
@@ -158,4 +195,78 @@ fn shares(
 /// For each row the sum over its group without the excluded rows.
 fn positive_sums(group: &LabelGroups, excluded: &LabelGroups, rows: Tensor<2>) -> Tensor<2> {
     group.sums(rows.clone()) - excluded.sums(rows)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::{LogSumExp, PairwiseLoss, itself};
+    use super::*;
+
+    /// The reason for which positives of four anchors are refused; none if they fit.
+    fn refusal(candidates: usize, positives: Positives<'_>) -> Option<String> {
+        let compared = PairwiseLoss::new(rows(4, 2), rows(candidates, 2), 0.5, None).unwrap();
+        let compared = compared.mean(positives).log_sum_exp(LogSumExp::over_all());
+        let loss = compared.evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone());
+        loss.err().map(|error| error.to_string())
+    }
+
+    fn rows(count: usize, width: usize) -> Tensor<2> {
+        Tensor::ones([count, width], &Device::flex())
+    }
+
+    fn samples(count: usize) -> Positives<'static> {
+        Positives::Samples { count, weights: Box::new(move |range| rows(range.len(), count)) }
+    }
+
+    /// The groups of rows, two and two, and each row alone.
+    fn partitions(count: usize) -> [LabelGroups; 2] {
+        [2, 1].map(|size| LabelGroups::new((0..count).map(|i| i / size), &Device::flex()))
+    }
+
+    fn group(count: usize) -> Positives<'static> {
+        let [group, excluded] = partitions(count);
+        Positives::Group { group, excluded }
+    }
+
+    fn farther(count: usize, sum: usize) -> Positives<'static> {
+        let [group, excluded] = partitions(count);
+        Positives::Farther { group, excluded, sum }
+    }
+
+    #[test]
+    fn positives_that_fit_are_taken() {
+        for (candidates, positives) in [
+            (4, Positives::Partner(itself(4))),
+            (6, Positives::Partner(vec![5, 0, 0, 3])),
+            (6, Positives::Rows(rows(4, 2))),
+            (4, samples(4)),
+            (4, samples(2)),
+            (4, group(4)),
+            (4, farther(4, 0)),
+        ] {
+            assert_eq!(refusal(candidates, positives), None);
+        }
+    }
+
+    #[test]
+    fn positives_that_do_not_fit_are_an_error() {
+        for (candidates, positives, reason) in [
+            (4, Positives::Partner(itself(3)), "3 partners, expected one for each of 4 anchors"),
+            (5, Positives::Partner(itself(5)), "5 partners"),
+            (3, Positives::Partner(itself(4)), "the partner 3, expected the index of one of 3 candidates"),
+            (4, Positives::Rows(rows(3, 2)), "rows of shape [3, 2], expected [4, 2]"),
+            (4, Positives::Rows(rows(4, 1)), "rows of shape [4, 1]"),
+            (4, samples(0), "weights of 0 samples"),
+            (4, samples(3), "weights of 3 samples"),
+            (6, samples(2), "for 4 anchors and 6 candidates"),
+            (4, group(3), "groups of 3 rows"),
+            (5, group(4), "for 4 anchors and 5 candidates, expected the same rows"),
+            (4, farther(5, 0), "groups of 5 rows"),
+            (4, farther(4, 1), "the log-sum-exp 1, expected the index of one of 1"),
+        ] {
+            let error = refusal(candidates, positives).unwrap();
+            assert!(error.starts_with("`positives` has ") && error.contains(reason), "{error}");
+        }
+    }
 }

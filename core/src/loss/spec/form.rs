@@ -26,7 +26,7 @@ pub struct Form {
 
 impl Form {
     /// A formula of its own.
-    pub(crate) const fn new(name: &'static str, meaning: &'static str) -> Self {
+    pub const fn new(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
             meaning,
@@ -39,7 +39,7 @@ impl Form {
     }
 
     /// A form that differs in the default of one parameter alone.
-    pub(crate) const fn with_default(
+    pub const fn with_default(
         name: &'static str,
         (parameter, value): (&'static str, f64),
         meaning: &'static str,
@@ -48,22 +48,22 @@ impl Form {
     }
 
     /// The same form with its default of a parameter.
-    pub(crate) const fn default(self, parameter: &'static str, value: f64) -> Self {
+    pub const fn default(self, parameter: &'static str, value: f64) -> Self {
         Self { default: Some((parameter, value)), ..self }
     }
 
     /// The same form, whose ridge is `lambda` times the number of samples.
-    pub(crate) const fn ridge_grows(self) -> Self {
+    pub const fn ridge_grows(self) -> Self {
         Self { ridge_grows: true, ..self }
     }
 
     /// The same form, in which the first views alone are anchors.
-    pub(crate) const fn directed(self) -> Self {
+    pub const fn directed(self) -> Self {
         Self { directed: true, ..self }
     }
 
     /// The same form, whose gradient takes weights as constants.
-    pub(crate) const fn detached(self) -> Self {
+    pub const fn detached(self) -> Self {
         Self { detached: true, ..self }
     }
 }

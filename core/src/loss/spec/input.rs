@@ -84,42 +84,42 @@ impl Input {
     }
 
     /// Rows that are brought to length one.
-    pub(crate) const fn embeddings(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+    pub const fn embeddings(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Embeddings, shape, meaning)
     }
 
     /// Rows that are not normalised.
-    pub(crate) const fn rows(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+    pub const fn rows(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Rows, shape, meaning)
     }
 
     /// An integer for each sample.
-    pub(crate) const fn integers(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+    pub const fn integers(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Integers, shape, meaning)
     }
 
     /// Rows on the host.
-    pub(crate) const fn host(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+    pub const fn host(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Host, shape, meaning)
     }
 
     /// The same input with another requirement.
-    pub(crate) const fn needed(self, needed: Needed) -> Self {
+    pub const fn needed(self, needed: Needed) -> Self {
         Self { needed, ..self }
     }
 
     /// The same input, but optional.
-    pub(crate) const fn optional(self) -> Self {
+    pub const fn optional(self) -> Self {
         self.needed(Needed::Optional)
     }
 
     /// The same input in another shape.
-    pub(crate) const fn shape(self, shape: &'static str) -> Self {
+    pub const fn shape(self, shape: &'static str) -> Self {
         Self { shape, ..self }
     }
 
     /// The same input as a constant of the loss.
-    pub(crate) const fn constant(self) -> Self {
+    pub const fn constant(self) -> Self {
         Self { constant: true, ..self }
     }
 
@@ -144,39 +144,38 @@ impl Input {
     }
 
     /// The same input with another meaning.
-    pub(crate) const fn meaning(self, meaning: &'static str) -> Self {
+    pub const fn meaning(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
     }
 }
 
 /// The embeddings of the first views.
-pub(crate) const VIEW_A: Input = Input::embeddings("view_a", "[b, d]", "embeddings of the first views");
+pub const VIEW_A: Input = Input::embeddings("view_a", "[b, d]", "embeddings of the first views");
 /// The embeddings of the second views.
-pub(crate) const VIEW_B: Input =
+pub const VIEW_B: Input =
     Input::embeddings("view_b", "[b, d]", "embeddings of the second views, row by row of the same samples");
 /// The embeddings of further views.
-pub(crate) const FURTHER_VIEWS: Input =
+pub const FURTHER_VIEWS: Input =
     Input::embeddings("view_c", "[b, d]", "embeddings of a third view; view_d and so on for more").optional();
 /// The embeddings of the first views by the network that learns the bias.
-pub(crate) const BIASED_A: Input =
+pub const BIASED_A: Input =
     Input::embeddings("view_a_biased", "[b, e]", "embeddings of the first views by the biased network");
 /// The embeddings of the second views by the network that learns the bias.
-pub(crate) const BIASED_B: Input =
+pub const BIASED_B: Input =
     Input::embeddings("view_b_biased", "[b, e]", "embeddings of the second views by the biased network");
 /// The scores of each class.
-pub(crate) const LOGITS: Input = Input::rows("logits", "[n, classes]", "the score of each class");
+pub const LOGITS: Input = Input::rows("logits", "[n, classes]", "the score of each class");
 /// The class of each sample.
-pub(crate) const CLASSES: Input = Input::integers("labels", "[b]", "the class of each sample");
+pub const CLASSES: Input = Input::integers("labels", "[b]", "the class of each sample");
 /// The cluster of each sample.
-pub(crate) const CLUSTERS: Input =
-    Input::new("labels", InputKind::Clusters, "[b]", "the cluster of each sample");
+pub const CLUSTERS: Input = Input::new("labels", InputKind::Clusters, "[b]", "the cluster of each sample");
 /// The bias attribute of each sample.
-pub(crate) const BIAS: Input = Input::integers("bias", "[b]", "the bias attribute of each sample");
+pub const BIAS: Input = Input::integers("bias", "[b]", "the bias attribute of each sample");
 /// The conditioning variable.
-pub(crate) const Z: Input = Input::host("z", "[b, e]", "the conditioning variable of each sample");
+pub const Z: Input = Input::host("z", "[b, e]", "the conditioning variable of each sample");
 /// The conditioning variable of the first views.
-pub(crate) const Z_A: Input =
+pub const Z_A: Input =
     Input::host("z_a", "[b, e]", "in place of z, that of the first views; with z_b").optional();
 /// The conditioning variable of the second views.
-pub(crate) const Z_B: Input =
+pub const Z_B: Input =
     Input::host("z_b", "[b, e]", "in place of z, that of the second views; with z_a").optional();

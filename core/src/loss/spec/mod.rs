@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 
 pub use form::Form;
 pub use formula::MARKS;
-pub(crate) use input::{
-    BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
+pub use input::{
+    BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, Input, InputKind, LOGITS, Needed, VIEW_A,
+    VIEW_B, Z, Z_A, Z_B,
 };
-pub use input::{Input, InputKind, Needed};
 pub use parameter::{DefaultValue, Kind, Parameter, Range, Scale, Slider};
 
 /// True for `view_c`, `view_d` and so on.
@@ -240,7 +240,7 @@ const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
 
 impl Spec {
     /// The fields that most objectives share. Each objective fills in its name, formula, inputs and module.
-    pub(crate) const BASE: Self = Self {
+    pub const BASE: Self = Self {
         name: "",
         title: "",
         family: Family::InfoNce,

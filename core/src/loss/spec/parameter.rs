@@ -216,89 +216,75 @@ impl Parameter {
     }
 
     /// A number.
-    pub(crate) const fn number(
-        name: &'static str,
-        range: Range,
-        default: f64,
-        meaning: &'static str,
-    ) -> Self {
+    pub const fn number(name: &'static str, range: Range, default: f64, meaning: &'static str) -> Self {
         Self::new(name, Kind::Number(range), DefaultValue::Number(default), meaning)
     }
 
     /// The divisor of cosines.
-    pub(crate) const fn temperature(default: f64) -> Self {
+    pub const fn temperature(default: f64) -> Self {
         Self::number("temperature", Range::Moderate, default, "divisor of the cosines")
             .symbol("τ")
             .between(0.03, 3.0)
     }
 
     /// An integer.
-    pub(crate) const fn integer(
-        name: &'static str,
-        range: [u64; 2],
-        default: u64,
-        meaning: &'static str,
-    ) -> Self {
+    pub const fn integer(name: &'static str, range: [u64; 2], default: u64, meaning: &'static str) -> Self {
         let [low, high] = range;
         Self::new(name, Kind::Integer { low, high }, DefaultValue::Integer(default), meaning)
     }
 
     /// Yes or no.
-    pub(crate) const fn flag(name: &'static str, default: bool, meaning: &'static str) -> Self {
+    pub const fn flag(name: &'static str, default: bool, meaning: &'static str) -> Self {
         Self::new(name, Kind::Flag, DefaultValue::Flag(default), meaning)
     }
 
     /// One of some names, the first of which is the default.
-    pub(crate) const fn choice(
-        name: &'static str,
-        names: &'static [&'static str],
-        meaning: &'static str,
-    ) -> Self {
+    pub const fn choice(name: &'static str, names: &'static [&'static str], meaning: &'static str) -> Self {
         Self::new(name, Kind::Choice(names), DefaultValue::Name(names[0]), meaning)
     }
 
     /// A kernel, whose default is JSON.
-    pub(crate) const fn kernel(default: &'static str, meaning: &'static str) -> Self {
+    pub const fn kernel(default: &'static str, meaning: &'static str) -> Self {
         Self::new("kernel", Kind::Kernel, DefaultValue::Json(default), meaning)
     }
 
     /// A list or a table, whose default is JSON.
-    pub(crate) const fn structured(name: &'static str, default: &'static str, meaning: &'static str) -> Self {
+    pub const fn structured(name: &'static str, default: &'static str, meaning: &'static str) -> Self {
         Self::new(name, Kind::Structured, DefaultValue::Json(default), meaning)
     }
 
     /// The same parameter, for which `null` is a value with a meaning.
-    pub(crate) const fn or_null(self, null: &'static str) -> Self {
+    pub const fn or_null(self, null: &'static str) -> Self {
         Self { null: Some(null), ..self }
     }
 
     /// The same parameter, `null` if it is not given.
-    pub(crate) const fn null_by_default(self, null: &'static str) -> Self {
+    pub const fn null_by_default(self, null: &'static str) -> Self {
         Self { default: DefaultValue::Null, ..self.or_null(null) }
     }
 
     /// The same parameter, `null` by default. If given, it is only compared with the value that follows from others.
-    pub(crate) const fn only_checked(self) -> Self {
+    pub const fn only_checked(self) -> Self {
         Self { start: None, ..self.null_by_default("not checked") }
     }
 
     /// The same parameter, [compared](Self::only_checked) with a value that follows from the number of samples of a batch.
-    pub(crate) const fn following_batch(self) -> Self {
+    pub const fn following_batch(self) -> Self {
         Self { follows_batch: true, ..self.only_checked() }
     }
 
     /// The same parameter, which a single form reads.
-    pub(crate) const fn only_in(self, form: &'static str) -> Self {
+    pub const fn only_in(self, form: &'static str) -> Self {
         Self { form: Some(form), ..self }
     }
 
     /// The same parameter with a symbol for formulas.
-    pub(crate) const fn symbol(self, symbol: &'static str) -> Self {
+    pub const fn symbol(self, symbol: &'static str) -> Self {
         Self { symbol: Some(symbol), ..self }
     }
 
     /// The same parameter, with a slider from `low` to `high`.
-    pub(crate) const fn between(self, low: f64, high: f64) -> Self {
+    pub const fn between(self, low: f64, high: f64) -> Self {
         Self { between: Some((low, high)), ..self }
     }
 

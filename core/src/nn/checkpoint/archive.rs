@@ -122,19 +122,9 @@ impl Archive {
     pub(crate) fn restore<M: Module>(&mut self, prefix: &str, module: M) -> Result<M> {
         let mut collect = Collect::new(prefix);
         module.visit(&mut collect);
-        for Flat { name, shape, .. } in collect.tensors {
-            match self.tensors.get(&name) {
-                None => return Err(CheckpointError::MissingTensor { name }),
-                Some(tensor) if tensor.shape != shape => {
-                    return Err(CheckpointError::Shape {
-                        name,
-                        expected: shape,
-                        found: tensor.shape.clone(),
-                    });
-                }
-                Some(_) => {}
-            }
-        }
+        check_shapes(collect.tensors, |name| Some(self.tensors.get(name)?.shape.clone()))?;
+        // A validation copy takes over the updates of running statistics that wait: they would follow the values set here.
+        drop(module.valid());
         Ok(module.map(&mut Replace { path: TensorPath::default(), prefix, archive: self }))
     }
 
@@ -188,6 +178,29 @@ pub(crate) fn flattened<M: Module>(prefix: &str, module: &M) -> Vec<Flat> {
     let mut collect = Collect::new(prefix);
     module.valid().visit(&mut collect);
     collect.tensors
+}
+
+/// Fails if the tensors of two modules differ in name or shape.
+pub(super) fn check_same_tensors<M: Module>(prefix: &str, module: &M, expected: &M) -> Result<()> {
+    let of_module = flattened(prefix, module).into_iter().map(|tensor| (tensor.name, tensor.shape));
+    let mut found: BTreeMap<String, Vec<usize>> = of_module.collect();
+    check_shapes(flattened(prefix, expected), |name| found.remove(name))?;
+    match found.into_keys().next() {
+        None => Ok(()),
+        Some(name) => Err(CheckpointError::UnknownTensor { name }),
+    }
+}
+
+/// Fails if one of the tensors is not found, or in another shape.
+fn check_shapes(tensors: Vec<Flat>, mut find: impl FnMut(&str) -> Option<Vec<usize>>) -> Result<()> {
+    for Flat { name, shape: expected, .. } in tensors {
+        match find(&name) {
+            None => return Err(CheckpointError::MissingTensor { name }),
+            Some(found) if found != expected => return Err(CheckpointError::Shape { name, expected, found }),
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 struct Collect<'a> {

@@ -8,6 +8,36 @@
 //!
 //! A file is checked before it is used: header, sizes, names, element types, finite values. Every fault is a
 //! [`CheckpointError`], never a panic and never a network with half of its tensors.
+//!
+//! From a file and pictures to embeddings, which the probes of [`eval`](crate::eval) take; `formats::picture` needs the feature
+//! `pictures`:
+//!
+//! ```
+//! # #[cfg(feature = "pictures")] {
+//! use std::{error::Error, ops::Range};
+//!
+//! use burn::tensor::Device;
+//! use simile_core::augment::ImageStore;
+//! use simile_core::data::formats::picture;
+//! use simile_core::data::{ImageSet, Images};
+//! use simile_core::nn::checkpoint::Checkpoint;
+//! use simile_core::numeric::rows::FeatureTable;
+//! use simile_core::train::embed;
+//!
+//! async fn embeddings(model: &[u8], files: &[Vec<u8>], device: &Device) -> Result<FeatureTable, Box<dyn Error>> {
+//!     let Checkpoint { metadata, encoder, .. } = Checkpoint::from_bytes(model, device)?;
+//!     let mut pixels = Vec::new();
+//!     for file in files {
+//!         pixels.extend(metadata.fitted(&picture::decode(file)?)?.pixels);
+//!     }
+//!     let side = metadata.input_size;
+//!     let images = ImageSet::from(Images::new(side, side, metadata.encoder.channels, pixels)?);
+//!     let (store, normalisation) = (ImageStore::new(&images, device)?, metadata.normalisation());
+//!     let batch = |range: Range<usize>| normalisation.apply(store.batch(&range.collect::<Vec<_>>())?);
+//!     Ok(embed(&encoder, store.len(), 256, batch).await?)
+//! }
+//! # }
+//! ```
 
 mod archive;
 mod error;
@@ -16,15 +46,18 @@ mod weights;
 
 use std::collections::BTreeMap;
 
+use burn::module::Module as _;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use archive::HostTensor;
+use archive::check_same_tensors;
 pub(crate) use archive::{Archive, Flat, STATE_KEY, flattened, metadata};
 pub use error::{CheckpointError, Result};
 pub use weights::{ImportedEncoder, Weights};
 
+use crate::augment::Normalisation;
 use crate::augment::preprocess::{fit_middle, fit_whole};
 use crate::data::{DatasetError, Images};
 use crate::nn::head::{HeadConfig, ProjectionHead};
@@ -128,6 +161,11 @@ impl Metadata {
         fit(&stored, self.resize, self.input_size, channels)
     }
 
+    /// The normalisation of images that the network takes.
+    pub fn normalisation(&self) -> Normalisation {
+        Normalisation { mean: self.mean.clone(), std: self.std.clone() }
+    }
+
     /// Reads the header of a file, but no tensor.
     ///
     /// # Errors
@@ -219,12 +257,13 @@ impl Checkpoint {
     /// Asynchronous because a page cannot wait for its GPU; on other devices the future is ready at once.
     ///
     /// # Errors
-    /// The metadata contradicts itself, a value is not finite, or the device failed.
+    /// The metadata contradicts itself or the networks, a value is not finite, or the device failed.
     pub async fn to_bytes(&self) -> Result<Vec<u8>> {
         self.metadata.validate()?;
         if self.metadata.head.is_some() != self.head.is_some() {
             return Err(field("head", self.metadata.head.is_some(), self.head.is_some()));
         }
+        self.check_tensors()?;
         let mut archive = Archive::default();
         archive.add_module("", &self.encoder).await?;
         if let Some(head) = &self.head {
@@ -247,14 +286,24 @@ impl Checkpoint {
         let head = match &metadata.head {
             None => None,
             Some(config) => {
-                let blank = config.init(metadata.embedding_size, device, &mut Zeros);
-                let blank =
-                    blank.map_err(|e| field("head", e.to_string(), "settings that a head can have"))?;
-                Some(archive.restore(HEAD, blank)?)
+                Some(archive.restore(HEAD, blank_head(config, metadata.embedding_size, device)?)?)
             }
         };
         archive.finish()?;
         Ok(Self { metadata, encoder, head })
+    }
+
+    /// Fails if the networks are not those of the metadata: the file could not be read.
+    fn check_tensors(&self) -> Result<()> {
+        let Some(device) = self.encoder.devices().into_iter().next() else { return Ok(()) };
+        let Metadata { encoder, head, embedding_size, .. } = &self.metadata;
+        check_same_tensors("", &self.encoder, &blank_encoder(encoder, &device)?)?;
+        match self.head.as_ref().zip(head.as_ref()) {
+            None => Ok(()),
+            Some((head, config)) => {
+                check_same_tensors(HEAD, head, &blank_head(config, *embedding_size, &device)?)
+            }
+        }
     }
 }
 
@@ -265,12 +314,18 @@ fn blank_encoder(config: &EncoderConfig, device: &Device) -> Result<Encoder> {
         .map_err(|e| field("encoder", e.to_string(), "settings that the network can have"))
 }
 
+/// A head whose values will be replaced.
+fn blank_head(config: &HeadConfig, inputs: usize, device: &Device) -> Result<ProjectionHead> {
+    config
+        .init(inputs, device, &mut Zeros)
+        .map_err(|e| field("head", e.to_string(), "settings that a head can have"))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use std::collections::HashMap;
 
-    use burn::module::Module;
     use burn::tensor::{Tensor, TensorData};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
@@ -279,6 +334,7 @@ mod tests {
     use super::*;
     use crate::augment::preprocess::middle;
     use crate::data::resize::{Interpolation, resize};
+    use crate::nn::Architecture;
     use crate::nn::head::HeadKind;
 
     fn checkpoint(head: Option<HeadConfig>) -> Checkpoint {
@@ -520,6 +576,30 @@ mod tests {
         checkpoint.encoder = checkpoint.encoder.map(&mut Spoil);
         let error = pollster::block_on(checkpoint.to_bytes()).unwrap_err();
         assert!(matches!(error, CheckpointError::NotFinite { .. }), "{error}");
+    }
+
+    /// It was written, and could not be read.
+    #[test]
+    fn a_network_that_is_not_the_one_of_the_metadata_is_not_written() {
+        let of = |config: EncoderConfig, head: Option<HeadConfig>| {
+            let channels = config.channels;
+            let mut metadata = Metadata::new(config, vec![0.5; channels], vec![0.25; channels]);
+            metadata.head = head;
+            let written = Checkpoint { metadata, ..checkpoint(Some(HeadConfig::default())) };
+            pollster::block_on(written.to_bytes()).map(|_| ())
+        };
+        let lenet = EncoderConfig::default();
+        assert_eq!(of(lenet.clone(), Some(HeadConfig::default())), Ok(()));
+        let grey = EncoderConfig { channels: 1, ..lenet.clone() };
+        let (expected, found) = (vec![6, 1, 5, 5], vec![6, 3, 5, 5]);
+        let error = CheckpointError::Shape { name: "conv1.weight".into(), expected, found };
+        assert_eq!(of(grey, Some(HeadConfig::default())), Err(error));
+        let mlp = EncoderConfig { name: Architecture::Mlp, ..lenet.clone() };
+        let error = of(mlp, Some(HeadConfig::default())).unwrap_err();
+        assert!(matches!(error, CheckpointError::MissingTensor { .. }), "{error}");
+        let small = HeadConfig { output: 7, ..HeadConfig::default() };
+        let error = of(lenet, Some(small)).unwrap_err().to_string();
+        assert!(error.contains("`head."), "{error}");
     }
 
     struct Spoil;

@@ -1,0 +1,200 @@
+//! Warnings about results that are finite and still mean little.
+
+use std::borrow::Cow;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::input::parse_condition;
+use super::{InputValues, LossRequest, Request};
+use crate::kernel::{Kernel, NoEffect};
+use crate::loss;
+use crate::numeric::matrix::Matrix;
+
+impl Request {
+    /// Warnings about a finite result: parameters that the form does not read, and a condition that has no effect, by
+    /// [`Kernel::warning`].
+    pub fn warnings(&self) -> Vec<String> {
+        let settings =
+            Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
+        let condition =
+            |name: &str| parse_condition(name, self.inputs.get(name)?).ok().map(Cow::<Matrix>::Owned);
+        settings.warnings(condition, |no_effect| no_effect.to_string())
+    }
+}
+
+impl LossRequest {
+    /// As [`Request::warnings`], but without the median distance of the samples: in a loop it differs from batch to batch, and
+    /// Python shows a text once for a line of a program.
+    pub fn warnings(&self) -> Vec<String> {
+        let settings =
+            Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
+        let condition = |name: &str| match self.inputs.get(name)? {
+            InputValues::Rows(rows) => Some(Cow::Borrowed(rows)),
+            InputValues::Integers(_) | InputValues::Queues(_) => None,
+        };
+        settings.warnings(condition, |no_effect| no_effect.text)
+    }
+}
+
+/// The settings of a request.
+struct Settings<'s> {
+    objective: &'s str,
+    variant: Option<&'s str>,
+    params: &'s Value,
+}
+
+impl Settings<'_> {
+    /// The warnings. `condition` gives the values of a condition by its name, and `in_words` the text about one without effect.
+    fn warnings<'c>(
+        &self,
+        condition: impl Fn(&str) -> Option<Cow<'c, Matrix>>,
+        in_words: impl Fn(NoEffect) -> String,
+    ) -> Vec<String> {
+        let of_condition = |(name, no_effect): (&str, NoEffect)| format!("`{name}`: {}", in_words(no_effect));
+        self.unread().into_iter().chain(self.of_conditions(condition).into_iter().map(of_condition)).collect()
+    }
+
+    /// The warnings about parameters that the form does not read.
+    fn unread(&self) -> Vec<String> {
+        let variant = self.variant.or_else(|| self.params.get("variant")?.as_str());
+        let unread = loss::spec(self.objective).map(|spec| spec.without_effect(variant));
+        let given =
+            unread.into_iter().flatten().filter(|parameter| self.params.get(parameter.name).is_some());
+        given
+            .map(|parameter| {
+                let form = parameter.form.unwrap_or_default();
+                format!("`{}` has no effect: the form `{form}` alone reads it", parameter.name)
+            })
+            .collect()
+    }
+
+    /// The conditions that have no effect, by name.
+    fn of_conditions<'c>(
+        &self,
+        condition: impl Fn(&str) -> Option<Cow<'c, Matrix>>,
+    ) -> Vec<(&'static str, NoEffect)> {
+        let objective = loss::build(self.objective, self.variant, self.params.clone()).ok();
+        let kernel = match &objective {
+            Some(objective) => objective.ahead().map(|weights| weights.kernel().clone()),
+            // A request for weights alone is no objective.
+            None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
+        };
+        let Some(kernel) = kernel else { return Vec::new() };
+        let of_shares = objective.is_some_and(|objective| objective.counts_shares());
+        let of_name = |name: &'static str| {
+            let z = condition(name)?;
+            kernel.fits(&z).ok()?;
+            kernel.warning(&z, of_shares).map(|no_effect| (name, no_effect))
+        };
+        ["z", "z_a", "z_b"].into_iter().filter_map(of_name).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_under_which_no_two_samples_are_alike_is_said() {
+        let warnings = |kernel: &str| {
+            let case = format!(
+                r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
+            );
+            Request::parse(&case).unwrap().warnings()
+        };
+        for kernel in [
+            r#"{"name": "rbf", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
+            r#"{"name": "exact-match"}"#,
+        ] {
+            let warnings = warnings(kernel);
+            assert!(
+                warnings[0].contains("`z`") && warnings[0].contains("median distance"),
+                "{kernel}: {warnings:?}"
+            );
+        }
+        for kernel in [r#"{"name": "rbf", "sigma": 1}"#, r#"{"name": "rbf", "sigma": "median"}"#] {
+            assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
+        }
+        // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
+        let small = r#""params": {"kernel": {"name": "rbf", "sigma": 0.05}}, "inputs": {"z": [0, 1, 2]}"#;
+        let said = |head: &str| Request::parse(&format!("{{{head}, {small}}}")).unwrap().warnings().len();
+        assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
+        assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
+        assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
+    }
+
+    #[test]
+    fn a_condition_of_one_value_is_said_whether_the_kernel_is_given_or_the_default() {
+        let said = |objective: &str, params: &str| {
+            let case = format!(
+                r#"{{"objective": "{objective}", {params} "inputs": {{"z": [[2, 1], [2, 1], [2, 1]]}}}}"#
+            );
+            Request::parse(&case).unwrap().warnings()
+        };
+        let given = r#""params": {"kernel": {"name": "cosine"}},"#;
+        for (objective, params) in [
+            ("fair-cclk", ""),
+            ("fair-cclk", r#""params": {"lambda": 0.1},"#),
+            ("fair-cclk", given),
+            ("kernel-decoupled-uniformity", ""),
+            ("kceo-weights", given),
+        ] {
+            let warnings = said(objective, params);
+            let expected = "`z`: all samples have one value of it, so there is nothing to condition on";
+            assert_eq!(warnings, [expected], "{objective} {params}");
+        }
+        assert_eq!(said("nt-xent", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn parameters_that_a_form_does_not_read_are_named() {
+        let said = |head: &str, params: &str| {
+            let case =
+                format!(r#"{{"objective": "fair-cclk", {head} "params": {{{params}}}, "inputs": {{}}}}"#);
+            Request::parse(&case).unwrap().warnings()
+        };
+        let clip = r#""clip_threshold": 0.5"#;
+        let expected = "`clip_threshold` has no effect: the form `released` alone reads it";
+        assert_eq!(said("", clip), [expected]);
+        assert_eq!(said(r#""variant": "released","#, r#""symmetric": true"#).len(), 1);
+        for (head, params) in [
+            (r#""variant": "released","#, clip.to_owned()),
+            ("", format!(r#""variant": "released", {clip}"#)),
+            (r#""variant": "paper","#, r#""symmetric": true"#.to_owned()),
+        ] {
+            assert_eq!(said(head, &params), Vec::<String>::new(), "{head} {params}");
+        }
+    }
+
+    #[test]
+    fn inputs_in_memory_have_the_same_text_in_each_batch_without_the_number_of_a_document() {
+        let (rbf, exact) = (r#"{"name": "rbf", "sigma": 1}"#, r#"{"name": "exact-match"}"#);
+        let factor = format!(r#"{{"start": 0, "end": 1, "kernel": {exact}}}"#);
+        let product = format!(r#"{{"name": "product", "factors": [{factor}]}}"#);
+        let medians = [", 200", ", 600"];
+        for (kernel, numbers) in [(rbf, medians), (exact, medians), (product.as_str(), ["", ""])] {
+            let of_batch = |z: &str| {
+                let params = format!(r#"{{"kernel": {kernel}, "clip_threshold": 0.5}}"#);
+                let document =
+                    format!(r#"{{"objective": "fair-cclk", "params": {params}, "inputs": {{"z": {z}}}}}"#);
+                let request = Request::parse(&document).unwrap();
+                (request.warnings(), LossRequest::of(&request).unwrap().warnings())
+            };
+            let (first, in_memory) = of_batch("[100, 200, 400]");
+            let (second, of_second) = of_batch("[300, 600, 1200]");
+            assert_eq!(in_memory, of_second, "{kernel}");
+            let [unread, apart] = in_memory.as_slice() else { unreachable!("{in_memory:?}") };
+            for (warnings, number) in [(first, numbers[0]), (second, numbers[1])] {
+                assert_eq!(warnings, [unread.clone(), format!("{apart}{number}")], "{kernel}");
+            }
+        }
+        let one_value = r#"{"objective": "fair-cclk", "inputs": {"z": [1, 1]}}"#;
+        let request = Request::parse(one_value).unwrap();
+        assert_eq!(LossRequest::of(&request).unwrap().warnings(), request.warnings());
+        assert_eq!(request.warnings().len(), 1);
+    }
+}
