@@ -1,4 +1,4 @@
-//! The columns of a user's table: which one names the picture, the class, the part and the subject, and the type of the others.
+//! The columns of a user's table: which one names the picture, the class, the split and the subject, and the type of the others.
 
 pub(crate) mod split;
 pub(crate) mod subject;

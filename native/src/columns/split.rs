@@ -1,38 +1,42 @@
-//! The column of a user's table that says the part of each row: training, validation or test.
+//! The column of a user's table that says the split of each row: training, validation or test.
 
 use csv::StringRecord;
-use simile_core::data::Part;
+use simile_core::data::Split;
 
 use crate::console::line;
 use crate::data::settings::JudgedBy;
 
 /// Usual names of the column.
 const NAMES: [&str; 5] = ["split", "part", "subset", "set", "fold"];
-/// Usual words for a part that the reader of tables does not take, with those that it takes.
+/// Usual words for a split that the reader of tables does not take, with those that it takes.
 const WORDS: [(&str, &str); 3] = [("training", "train"), ("valid", "validation"), ("testing", "test")];
 
-/// The column of the parts.
+/// The column of the splits.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Split {
+pub(crate) struct SplitColumn {
     pub(crate) column: String,
-    /// The part to judge by: that of the test, or the validation part where no row is of the test.
+    /// The split to judge by: that of the test, or the validation split where no row is of the test.
     pub(crate) judged_by: JudgedBy,
 }
 
-/// The first column but that of the class that is named as one of parts and whose cells are parts. Empty cells say nothing.
-/// One that is `train` in every row, or is called so and has no word for a part, is said, and passed over.
+/// The first column but that of the class whose name is usual for splits and whose cells are splits. Empty cells say nothing.
+/// One that is `train` in every row, or is called so and has no word for a split, is said, and passed over.
 ///
 /// # Errors
-/// Names line, column and cell if only some of the cells are parts, or some are `train` and the others empty; the column if it
+/// Names line, column and cell if only some of the cells are splits, or some are `train` and the others empty; the column if it
 /// leaves no row to train on.
-pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Result<Option<Split>, String> {
+pub(crate) fn find(
+    header: &[String],
+    rows: &[StringRecord],
+    label: &str,
+) -> Result<Option<SplitColumn>, String> {
     let named = |name: &'static str| {
         let columns = header.iter().enumerate();
         columns.filter(move |(_, column)| column.eq_ignore_ascii_case(name) && *column != label)
     };
     for (at, column) in NAMES.into_iter().flat_map(named) {
         if let Some(judged_by) = judged_by(column, at, rows)? {
-            return Ok(Some(Split { column: column.clone(), judged_by }));
+            return Ok(Some(SplitColumn { column: column.clone(), judged_by }));
         }
     }
     ["split", "fold"]
@@ -43,7 +47,7 @@ pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Res
     Ok(None)
 }
 
-/// A note on a column that is called a split and has no word for a part, such as `0` or `tr`: its rows are not divided by it.
+/// A note on a column that is called a split and has no word for one, such as `0` or `tr`: its rows are not divided by it.
 fn unknown(column: &str, at: usize, rows: &[StringRecord]) -> Option<String> {
     let cells = || rows.iter().filter_map(|row| row.get(at)).filter(|cell| !cell.is_empty());
     let first = cells().find(|cell| meant(cell).is_none())?;
@@ -54,25 +58,25 @@ fn unknown(column: &str, at: usize, rows: &[StringRecord]) -> Option<String> {
     })
 }
 
-/// The part that a cell means, also where the reader of tables does not take it.
-fn meant(cell: &str) -> Option<Part> {
+/// The split that a cell means, also where the reader of tables does not take it.
+fn meant(cell: &str) -> Option<Split> {
     let word = cell.to_ascii_lowercase();
-    let known = WORDS.iter().find(|(other, _)| *other == word).map_or(word.as_str(), |(_, part)| *part);
-    Part::named(known).ok()
+    let known = WORDS.iter().find(|(other, _)| *other == word).map_or(word.as_str(), |(_, split)| *split);
+    Split::named(known).ok()
 }
 
-/// The part to judge by, if the cells of a column are parts. None if no cell is one, or all are `train`, so that none is judged by.
+/// The split to judge by, if the cells of a column are splits. None if no cell is one, or all are `train`, so that none is judged by.
 fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<JudgedBy>, String> {
     let cells =
         || rows.iter().filter_map(move |row| Some((row, row.get(at)?))).filter(|(_, cell)| !cell.is_empty());
-    let parts: Vec<Part> = cells().filter_map(|(_, cell)| Part::named(cell).ok()).collect();
+    let splits: Vec<Split> = cells().filter_map(|(_, cell)| Split::named(cell).ok()).collect();
     if !cells().any(|(_, cell)| meant(cell).is_some()) {
         return Ok(None);
     }
-    if let Some((row, cell)) = cells().find(|(_, cell)| Part::named(cell).is_err()) {
+    if let Some((row, cell)) = cells().find(|(_, cell)| Split::named(cell).is_err()) {
         let line = row.position().map_or(0, csv::Position::line);
         let remedy = match meant(cell) {
-            Some(part) => format!("write `{}`", part.name()),
+            Some(split) => format!("write `{}`", split.name()),
             None => "write one of them".into(),
         };
         return Err(format!(
@@ -80,8 +84,8 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
              another name if it says no parts"
         ));
     }
-    let has = |part: Part| parts.contains(&part);
-    match (has(Part::Train), has(Part::Test), has(Part::Validation)) {
+    let has = |split: Split| splits.contains(&split);
+    match (has(Split::Train), has(Split::Test), has(Split::Validation)) {
         (false, ..) => Err(format!(
             "no row of column `{column}` is `train`, so there is nothing to train on; write it into the rows to train on"
         )),
@@ -99,7 +103,7 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
     }
 }
 
-/// The fault of a row without a part.
+/// The fault of a row without a split.
 pub(crate) fn empty(column: &str, row: &StringRecord) -> String {
     format!(
         "line {}: column `{column}` is empty; say the part of every row, or give the column another name",
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     /// The split that is found in a table with the columns `class` and `column`, whose cells are given.
-    fn of(column: &str, cells: &[&str]) -> Result<Option<Split>, String> {
+    fn of(column: &str, cells: &[&str]) -> Result<Option<SplitColumn>, String> {
         let table: String = cells.iter().map(|cell| format!("a,{cell}\n")).collect();
         let text = format!("class,{column}\n{table}");
         let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_by_their_words() {
+    fn splits_are_told_by_their_words() {
         let judged = |column: &str, cells: &[&str]| of(column, cells).unwrap().map(|split| split.judged_by);
         assert_eq!(judged("split", &["train", "test", "val"]), Some(JudgedBy::Test));
         assert_eq!(judged("Split", &["train", "", "test"]), Some(JudgedBy::Test));
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_is_called_a_split_and_says_no_part_is_named() {
+    fn a_column_that_is_called_a_split_and_says_none_is_named() {
         let note = |cells: &[&str]| {
             let rows: Vec<StringRecord> =
                 cells.iter().map(|cell| StringRecord::from(vec!["a", cell])).collect();

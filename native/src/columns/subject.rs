@@ -45,15 +45,20 @@ pub(crate) fn are_several(column: &str, cells: &[&str]) -> bool {
         return false;
     }
     if subjects.contains("") {
-        line(format_args!(
-            "column `{column}` has empty cells, so the rows of one {column} may be in both parts; fill them to hold out whole ones"
-        ));
+        line(with_gaps(column));
         return false;
     }
     true
 }
 
-/// Says that subjects are held out whole, where no column says the parts. Each row is a `thing`. A subject that is `asked` for as an
+/// A note on a column of subjects with empty cells.
+pub(crate) fn with_gaps(column: &str) -> String {
+    format!(
+        "column `{column}` has empty cells, so the rows of one {column} may be in both parts; fill them to hold out whole ones"
+    )
+}
+
+/// Says that subjects are held out whole, where no column says the splits. Each row is a `thing`. A subject that is `asked` for as an
 /// attribute is no longer one, because a probe can name only those of its values that it was fitted to.
 pub(crate) fn say(subject: Option<&String>, is_asked: bool, thing: &str) {
     match subject {

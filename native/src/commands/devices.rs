@@ -22,11 +22,11 @@ struct Row {
     /// The cargo feature that builds it in.
     feature: &'static str,
     built_in: bool,
-    present: Vec<Part>,
+    present: Vec<PresentDevice>,
 }
 
 #[derive(Serialize)]
-struct Part {
+struct PresentDevice {
     kind: DeviceKind,
     name: Option<String>,
     /// With `--check`.
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
         name,
         feature: name.feature(),
         built_in: name.built_in(),
-        present: name.available().iter().map(|device| Part::of(device, arguments.check)).collect(),
+        present: name.available().iter().map(|device| PresentDevice::of(device, arguments.check)).collect(),
     };
     // Before `auto`, which tests devices too: an answer that is known already would take no time.
     let devices = DeviceName::BACKENDS.map(row).into_iter().collect();
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
     console.answer(&answer, || text(&answer))
 }
 
-impl Part {
+impl PresentDevice {
     fn of(device: &AvailableDevice, is_checked: bool) -> Self {
         let self_test = is_checked.then(|| {
             let started = Instant::now();
@@ -82,9 +82,9 @@ fn text(answer: &Answer) -> String {
     for row in &answer.devices {
         let built_in = if row.built_in { "yes".into() } else { format!("no: --features {}", row.feature) };
         let numbered = row.present.iter().enumerate();
-        let named = numbered.map(|(index, part)| {
+        let named = numbered.map(|(index, device)| {
             let number = if row.present.len() > 1 { format!("{index}: ") } else { String::new() };
-            format!("{number}{}", part.text())
+            format!("{number}{}", device.text())
         });
         let present: Vec<String> = named.collect();
         let present = if present.is_empty() { "–".into() } else { present.join(", ") };

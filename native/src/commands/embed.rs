@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     // Before there is a temporary file, which a signal would leave behind.
     interrupt::listen_between(UNIT)?;
     let files = listing.files(range);
-    let normalisation = model::normalisation(&checkpoint);
+    let normalisation = checkpoint.metadata.normalisation();
     let embedder = Embedder { checkpoint, normalisation, device, broken: arguments.broken };
     match arguments.out.as_deref().zip(format) {
         Some(out) => {
@@ -200,7 +200,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     check_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
     let folder = model_data::folder(model, arguments.data.as_deref())?;
     let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
-    let normalisation = model::normalisation(checkpoint);
+    let normalisation = checkpoint.metadata.normalisation();
     let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let features = |images: &ImageSet| {
         let prepared = PreparedImages::new(images, shape, &normalisation, &device);

@@ -171,7 +171,7 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     };
     let EvaluationInputs { splits, probe, evaluation_split, augmentation } =
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
-    let normalisation = model::normalisation(&checkpoint);
+    let normalisation = checkpoint.metadata.normalisation();
     let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
     probed.check([&splits.train, &splits.test])?;

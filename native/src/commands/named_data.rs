@@ -37,9 +37,15 @@ pub(super) fn section(name: &str) -> Result<NamedData> {
     }
     let path = Path::new(name);
     if DatasetName::find(name).is_some() && !path.is_file() {
+        let remedy = match path.is_dir() {
+            true => format!("write ./{name} for the folder"),
+            false => {
+                "`simile init DIR` writes one, and `simile data check DIR` looks through the folder itself"
+                    .into()
+            }
+        };
         return Err(usage(format_args!(
-            "`{name}` cannot be read without a recipe, which names its CSV file and columns; `simile init DIR` writes one, and \
-             `simile data check DIR` looks through the folder itself"
+            "the data set `{name}` cannot be read without a recipe, which names its CSV file and columns; {remedy}"
         )));
     }
     if Shipped::find(name).is_none() && !path.exists() {

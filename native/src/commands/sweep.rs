@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use simile_core::data::Part;
+use simile_core::data::Split;
 
 use super::named_data::check_folder_of_drawn;
 use super::runs;
@@ -216,7 +216,7 @@ fn final_images(data: &DataSection, folder: Option<&Path>) -> FinalImages {
     // Data that are not on this machine may have some.
     let has_test = || {
         let all = folder.and_then(|folder| catalogue(data, folder).ok());
-        all.is_none_or(|all| all.parts.contains(&Part::Test))
+        all.is_none_or(|all| all.splits.contains(&Split::Test))
     };
     if data.judged_by == JudgedBy::Test || has_test() {
         return FinalImages::Test;
@@ -248,7 +248,7 @@ fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome, final_images: Fin
     format!("simile train {}{}", quoted(&arguments.recipe), words.collect::<String>())
 }
 
-/// The keys by which images of a sweep are held out: their number, and the part that judges.
+/// The keys by which images of a sweep are held out: their number, and the split that judges.
 const HELD_OUT: &str = "data.validation";
 const JUDGED_BY: &str = "data.judged_by";
 

@@ -13,7 +13,8 @@ use crate::data::settings::{CentreCrop, Fit, JudgedBy};
 use crate::names::{self, slug};
 
 impl Recipe {
-    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its objectives and data is ignored.
+    /// Checks a recipe that a user gives: as [`check`](Self::check), and that no key of its objectives and data is ignored, or makes
+    /// no sense beside another.
     pub(super) fn check_given(&self) -> Result<(), Fault> {
         self.check()?;
         self.variants().iter().try_for_each(|variant| self.check_use(variant))?;

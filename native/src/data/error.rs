@@ -17,7 +17,7 @@ pub(crate) enum DataError {
         folder.display(),
         missing.join(", ")
     )]
-    Part { folder: PathBuf, missing: Vec<String> },
+    Incomplete { folder: PathBuf, missing: Vec<String> },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} is truncated or corrupt ({source}); get it again", path.display())]

@@ -26,7 +26,7 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
 pub(crate) fn unread(section: &DataSection, error: DataError) -> anyhow::Error {
     let about = section.dataset.about();
     match error {
-        DataError::Missing { .. } | DataError::Part { .. } if about.is_published() => {
+        DataError::Missing { .. } | DataError::Incomplete { .. } if about.is_published() => {
             anyhow::anyhow!("{error} ({})", how_to_get(about))
         }
         error => error.into(),
@@ -47,7 +47,7 @@ pub(crate) fn check_whole(
     if absent.is_empty() || section.train.is_some_and(|asked| asked <= images) {
         return Ok(());
     }
-    Err(unread(section, DataError::Part { folder: folder.into(), missing: absent }))
+    Err(unread(section, DataError::Incomplete { folder: folder.into(), missing: absent }))
 }
 
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
@@ -78,7 +78,7 @@ fn find(section: &DataSection, folder: &Path) -> Result<()> {
             return if missing.is_empty() {
                 Ok(())
             } else {
-                Err(DataError::Part { folder: folder.into(), missing })
+                Err(DataError::Incomplete { folder: folder.into(), missing })
             };
         }
         Kind::Pictures(set) => set.annotations(&section.options(), folder)?,

@@ -38,7 +38,7 @@ pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
 pub(crate) use sets::table::{
-    ReadTable, TableSection, catalogue as read_table, in_several_parts, is_unusable, sheet,
+    ReadTable, TableSection, catalogue as read_table, in_several_splits, is_unusable, sheet,
 };
 pub(crate) use survey::{Survey, tie_to_class};
 

@@ -61,10 +61,10 @@ pub(crate) trait DatasetOption:
         Ok(())
     }
 
-    /// Checks that no value is ignored because of another one, in recipes that a user gives.
+    /// Checks that no value is ignored because of another one, or makes no sense beside it, in recipes that a user gives.
     ///
     /// # Errors
-    /// Says which value is ignored.
+    /// Says which value that is.
     fn check_use(&self) -> Result<(), String> {
         Ok(())
     }
@@ -148,7 +148,7 @@ impl DatasetOptions {
         self.0.iter().try_for_each(|(key, given)| given.check().map_err(|reason| Refused::new(key, reason)))
     }
 
-    /// Checks that no value is ignored because of another one of its key.
+    /// Checks that no value is ignored because of another one of its key, or makes no sense beside it.
     ///
     /// # Errors
     /// Names the refused key.

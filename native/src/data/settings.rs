@@ -81,13 +81,13 @@ impl Default for CentreCrop {
     }
 }
 
-/// The part on which a representation is evaluated.
+/// The split on which a representation is evaluated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum JudgedBy {
     #[default]
     Test,
-    /// The official validation part, as in work that reports on it.
+    /// The official validation split, as in work that reports on it.
     Validation,
 }
 

@@ -204,7 +204,7 @@ pub(crate) struct About {
     /// Files whose presence marks a data set of pictures as present, below its own folder or the one above.
     #[serde(skip)]
     pub(crate) needed: &'static [&'static str],
-    /// Number of pictures of all parts, if the authors state it.
+    /// Number of pictures of all splits, if the authors state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pictures: Option<usize>,
     /// The published constants for `data.normalise`.

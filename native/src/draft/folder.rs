@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use csv::StringRecord;
-use simile_core::data::{Catalogue, Part};
+use simile_core::data::{Catalogue, Split};
 
 use super::Wishes;
 use super::sizes::Sizes;
-use crate::columns::split::{self, Split};
+use crate::columns::split::{self, SplitColumn};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, no_number, subject};
 use crate::config::explain::suggestion;
 use crate::data::{DataSection, DatasetName, catalogue};
@@ -49,7 +49,7 @@ pub(super) struct Table {
     pub(super) csv: PathBuf,
     pub(super) file: String,
     pub(super) label: String,
-    pub(super) split: Option<Split>,
+    pub(super) split: Option<SplitColumn>,
     /// The column of the subjects, which is an attribute too if it can be one.
     pub(super) subject: Option<String>,
     /// The other columns that can be variables.
@@ -182,7 +182,7 @@ impl Contents {
             usable: catalogue.len(),
             classes: counted(labels.map(String::as_str)),
             sizes: Sizes::of(some),
-            layout: Layout::Folders { split: has_parts(&catalogue) },
+            layout: Layout::Folders { split: has_splits(&catalogue) },
         })
     }
 
@@ -303,11 +303,11 @@ fn tables(folder: &Path, ending: &str) -> Vec<String> {
 
 /// True if the folders say which pictures are not for training. Otherwise the reader has held some out: of the folders of the
 /// classes, or of those in `train`.
-fn has_parts(catalogue: &Catalogue) -> bool {
+fn has_splits(catalogue: &Catalogue) -> bool {
     (0..catalogue.len()).any(|at| {
         let top = catalogue.files.get(at).and_then(|file| file.split('/').next());
         let class = catalogue.labels.get(at).and_then(|&label| catalogue.classes.get(label));
-        catalogue.parts.get(at) != Some(&Part::Train)
+        catalogue.splits.get(at) != Some(&Split::Train)
             && top != Some("train")
             && top != class.map(String::as_str)
     })

@@ -176,7 +176,7 @@ mod tests {
     use crate::experiment::prepare::splits::Splits;
     use rand::SeedableRng as _;
     use rand_chacha::ChaCha8Rng;
-    use simile_core::data::Part;
+    use simile_core::data::Split;
     use std::collections::BTreeSet;
     use std::fs;
 
@@ -211,10 +211,11 @@ mod tests {
         (draft.text("recipe.toml"), recipe)
     }
 
-    /// A folder with three pictures of each of two classes, which are dark at the left and bright at the right edge.
-    fn photographs(width: u32, height: u32) -> tempfile::TempDir {
+    /// A folder with three pictures of each of two classes, which are dark at the left and bright at the right edge. They have these
+    /// sizes in turn.
+    fn photographs(sizes: &[(u32, u32)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        for at in 0..6_u8 {
+        for (at, &(width, height)) in (0..6_u8).zip(sizes.iter().cycle()) {
             let class = folder.path().join(["a", "b"][usize::from(at) % 2]);
             fs::create_dir_all(&class).unwrap();
             let colour = |x: u32, _: u32| image::Rgb([(255 * x / width) as u8, 20 * at, 90]);
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn photographs_are_kept_to_their_edges() {
-        let folder = photographs(120, 90);
+        let folder = photographs(&[(120, 90)]);
         let (text, recipe) = drafted(folder.path(), &[], &[]);
         assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Aspect, Some(56)), "{text}");
         assert_eq!((recipe.augment.size, recipe.encoder.config.input_size), (Some(32), 32), "{text}");
@@ -242,24 +243,38 @@ mod tests {
 
     #[test]
     fn crops_of_long_photographs_differ() {
-        for width in [160, 450, 900] {
-            let folder = photographs(width, 90);
+        let [square, photograph, screen, double]: [(u32, u32); 4] =
+            [(90, 90), (120, 90), (160, 90), (180, 90)];
+        for sizes in [[photograph; 2], [screen; 2], [double; 2], [square, double], [photograph, screen]] {
+            let folder = photographs(&sizes);
             let (text, recipe) = drafted(folder.path(), &[], &[]);
-            let mut rng = ChaCha8Rng::seed_from_u64(3);
-            let stretches = [f64::from(width) / 90.0; 300];
-            let samples = recipe.augment.draw_stretched(&stretches, (64, 64), &mut rng).unwrap();
-            let windows: BTreeSet<[usize; 4]> = samples
-                .iter()
-                .filter_map(|sample| sample.window)
-                .map(|window| [window.top, window.left, window.height, window.width])
-                .collect();
-            assert!(windows.len() > 270, "{} windows: {text}", windows.len());
+            assert_eq!(recipe.data.fit, Fit::Aspect, "{text}");
+            for (width, height) in sizes {
+                let mut rng = ChaCha8Rng::seed_from_u64(3);
+                let stretches = [f64::from(width) / f64::from(height); 300];
+                let samples = recipe.augment.draw_stretched(&stretches, (64, 64), &mut rng).unwrap();
+                let windows: BTreeSet<[usize; 4]> = samples
+                    .iter()
+                    .filter_map(|sample| sample.window)
+                    .map(|window| [window.top, window.left, window.height, window.width])
+                    .collect();
+                assert!(windows.len() > 270, "{} windows of {width} x {height}: {text}", windows.len());
+            }
+        }
+    }
+
+    #[test]
+    fn photographs_longer_than_two_to_one_are_seen_by_crops_as_by_evaluation() {
+        for sizes in [[(270, 90); 2], [(90, 90), (270, 90)], [(540, 90); 2]] {
+            let (text, recipe) = drafted(photographs(&sizes).path(), &[], &[]);
+            assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Middle, Some(42)), "{text}");
+            assert!(text.contains("\ncrop = { scale = [0.6, 1.0] }\n") && !text.contains("fit ="), "{text}");
         }
     }
 
     #[test]
     fn small_squares_have_no_keys_of_photographs_and_large_ones_only_those_of_sharp_crops() {
-        let small = drafted(photographs(40, 40).path(), &[], &[]).0;
+        let small = drafted(photographs(&[(40, 40)]).path(), &[], &[]).0;
         assert!(small.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{small}");
         assert!(
             small.contains("# pictures are resized to squares of so many pixels; yours have about 40\n"),
@@ -268,7 +283,7 @@ mod tests {
         for key in ["fit =", "side =", "\nsize ="] {
             assert!(!small.contains(key), "{key}: {small}");
         }
-        let (large, recipe) = drafted(photographs(90, 90).path(), &[], &[]);
+        let (large, recipe) = drafted(photographs(&[(90, 90)]).path(), &[], &[]);
         assert_eq!((recipe.data.fit, recipe.data.side), (Fit::Middle, Some(42)), "{large}");
         assert!(large.contains("\ncrop = { scale = [0.6, 1.0] }\n"), "{large}");
     }
@@ -286,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_parts_is_taken_or_refused() {
+    fn a_column_of_splits_is_taken_or_refused() {
         let rows = ["train,a", "train,b", "validation,b", "validation,a"];
         let folder = scans("split,site", rows);
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
@@ -333,6 +348,17 @@ mod tests {
         let (_, recipe) = drafted(folder.path(), &["病院", "年齢"], &["a/b", "a-b"]);
         let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
         assert_eq!(names, ["plain", "hide 病院", "hide 年齢 2", "keep a-b", "keep a-b 2"]);
+    }
+
+    #[test]
+    fn the_variant_of_a_column_with_an_equals_sign_can_be_set() {
+        let folder = scans("BMI>=30", ["yes", "no", "no", "yes"]);
+        let hide = ["BMI>=30".to_owned()];
+        let draft = Draft::new(folder.path(), Wishes { hide: &hide, ..Wishes::default() }, false).unwrap();
+        let variant = draft.load(&Changes::default()).unwrap().variants().pop().unwrap().name;
+        let set = [format!("variant.{variant}.objective.lambda=0.001")];
+        let changed = draft.load(&Changes { set: &set, ..Changes::default() });
+        assert!(changed.is_ok(), "{set:?}: {changed:?}");
     }
 
     #[test]
@@ -406,7 +432,7 @@ mod tests {
                 (0..count).map(|at| format!("{}/{at}.png", ["a", "b"][at % 2])).collect();
             let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
             let (_, recipe) = drafted(folder.path(), &[], &[]);
-            catalogue(&recipe.data, folder.path()).unwrap().of(Part::Test).len()
+            catalogue(&recipe.data, folder.path()).unwrap().of(Split::Test).len()
         };
         assert_eq!([4, 5, 6, 9, 20].map(tested), [2, 2, 2, 2, 4]);
     }
@@ -437,14 +463,14 @@ mod tests {
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("subject = \"patient\"") && !text.contains("\"patient\" = "), "{text}");
         let read = catalogue(&recipe.data, folder.path()).unwrap();
-        assert_eq!(read.of(Part::Test).len(), 2);
-        assert!((0..6).all(|patient| read.parts[2 * patient] == read.parts[2 * patient + 1]));
+        assert_eq!(read.of(Split::Test).len(), 2);
+        assert!((0..6).all(|patient| read.splits[2 * patient] == read.splits[2 * patient + 1]));
         let (text, _) = drafted(folder.path(), &["patient"], &[]);
         assert!(text.contains("\"patient\" = [\"patient\"]") && !text.contains("subject = "), "{text}");
     }
 
     #[test]
-    fn a_subject_is_not_said_to_be_held_out_whole_where_a_column_says_the_parts() {
+    fn a_subject_is_not_said_to_be_held_out_whole_where_a_column_says_the_splits() {
         let files: Vec<String> = (0..12).map(|at| format!("{at}.png")).collect();
         let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
         let row = |at: usize| {
@@ -498,12 +524,12 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_say_the_parts_are_not_split_again() {
+    fn folders_that_say_the_splits_are_not_split_again() {
         let of = |files: &[&str]| drafted(pictures(files).path(), &[], &[]).0;
-        for part in ["val", "valid", "validation", "test"] {
-            let held_out = ["a", "b"].map(|class| format!("{part}/{class}/2.png"));
+        for split in ["val", "valid", "validation", "test"] {
+            let held_out = ["a", "b"].map(|class| format!("{split}/{class}/2.png"));
             let text = of(&["train/a/0.png", "train/b/1.png", &held_out[0], &held_out[1]]);
-            assert!(!text.contains("[data.split]"), "{part}: {text}");
+            assert!(!text.contains("[data.split]"), "{split}: {text}");
         }
         let in_train: Vec<String> =
             (0..8).map(|at| format!("train/{}/{at}.png", ["a", "b"][at % 2])).collect();

@@ -6,7 +6,10 @@ use image::ImageReader;
 
 /// The least share that a crop has, of the middle square of a picture.
 const LEAST: f64 = 0.6;
-/// Most pixels a side that are kept of a picture, in sides of a view.
+/// The share of the middle square of the longest pictures that are kept whole, those of 2:1. A picture is kept as a square, of which
+/// evaluation takes the middle. Of a longer picture that would have fewer pixels than a view, where `embed` and exports read the file.
+const LONGEST_WHOLE: f64 = 0.5;
+/// Most pixels a side that are kept of a picture, in sides of a view. Evaluation of pictures of 2:1 needs as many.
 const MOST: usize = 2;
 /// The side of a picture where none can be opened.
 const UNKNOWN: usize = 64;
@@ -18,10 +21,8 @@ pub(super) struct Sizes {
     pub(super) shorter: usize,
     /// The median of the longer sides.
     longer: usize,
-    /// The mean share of a picture that its middle square has.
+    /// The share of the longest picture that its middle square has, 1 if all of the pictures are square.
     middle: f64,
-    /// True if all of the pictures are square.
-    are_square: bool,
 }
 
 /// How much of a picture is kept for the crops.
@@ -48,26 +49,30 @@ impl Sizes {
         let sides = |&(width, height): &(u32, u32)| (width.min(height).max(1), width.max(height).max(1));
         let (shorter, longer): (Vec<u32>, Vec<u32>) = pictures.iter().map(sides).unzip();
         let shares = shorter.iter().zip(&longer).map(|(&short, &long)| f64::from(short) / f64::from(long));
-        let middle = if pictures.is_empty() { 1.0 } else { shares.sum::<f64>() / pictures.len() as f64 };
-        let are_square = shorter == longer;
-        Self { shorter: median(shorter), longer: median(longer), middle, are_square }
+        let middle = shares.fold(1.0, f64::min);
+        Self { shorter: median(shorter), longer: median(longer), middle }
     }
 
     /// How much of a picture is kept for crops that become views of a side.
     pub(super) fn kept(&self, view: usize) -> Kept {
+        let is_whole = (LONGEST_WHOLE..1.0).contains(&self.middle);
+        // Of other pictures the middle square is kept, which is all of a square.
+        let middle = if is_whole { self.middle } else { 1.0 };
         // A picture is kept as a square, into which it is squeezed: so many pixels a side leave as many as a view has to each side of
-        // the smallest crop that is square.
-        let enough = (view as f64 / (LEAST.sqrt() * self.middle)).ceil() as usize;
-        let enough = enough.min(MOST * view);
-        let side = enough.min(self.longer);
-        let is_kept = side > view && (side == enough || !self.are_square);
-        // The longer side of a crop is at most 4/3 of the shorter one. Draws of larger crops of a long picture would not fit, and after
-        // ten of these the middle one is taken.
-        let largest = (100.0 * self.middle * 4.0 / 3.0).floor().min(100.0);
-        let least = (100.0 * LEAST * self.middle).round();
-        // A share has two digits and may not be 0.
-        let scale = [least, largest].map(|hundredths| hundredths.max(1.0) / 100.0);
-        Kept { is_whole: !self.are_square, side: is_kept.then_some(side), scale }
+        // the smallest crop that is square, and of the middle that evaluation sees.
+        let of_crops = ((view as f64 / (LEAST.sqrt() * middle)).ceil() as usize).min(MOST * view);
+        let of_evaluation = (view as f64 / middle).ceil() as usize;
+        let side = if is_whole {
+            Some(of_crops.min(self.longer).max(of_evaluation))
+        } else {
+            Some(of_crops).filter(|&side| side <= self.shorter)
+        };
+        // The longer side of a crop is at most 4/3 of the shorter one. Draws of larger crops of the longest picture would not fit, and
+        // after ten of these the middle one is taken. Crops of the other pictures have these shares too.
+        let largest = (100.0 * middle * 4.0 / 3.0).floor().min(100.0);
+        let least = (100.0 * LEAST * middle).round();
+        // A share has two digits.
+        Kept { is_whole, side, scale: [least, largest].map(|hundredths| hundredths / 100.0) }
     }
 }
 
@@ -102,18 +107,56 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_are_not_square_are_kept_whole() {
-        let whole = |side, scale| Kept { is_whole: true, side, scale };
+    fn pictures_of_up_to_two_to_one_are_kept_whole() {
+        let whole = |side, scale| Kept { is_whole: true, side: Some(side), scale };
         let [landscape, portrait] = [(1600, 1200), (1200, 1600)];
         for pictures in [[landscape; 2], [landscape, portrait]] {
-            assert_eq!(kept(&pictures, 32), whole(Some(56), [0.45, 1.0]), "{pictures:?}");
-            assert_eq!(kept(&pictures, 128), whole(Some(221), [0.45, 1.0]), "{pictures:?}");
+            assert_eq!(kept(&pictures, 32), whole(56, [0.45, 1.0]), "{pictures:?}");
+            assert_eq!(kept(&pictures, 128), whole(221, [0.45, 1.0]), "{pictures:?}");
         }
-        // One among squares; small ones; a panorama; a strip.
-        assert_eq!(kept(&[(80, 80), (80, 80), (80, 80), (160, 80)], 32), whole(Some(48), [0.53, 1.0]));
-        assert_eq!(kept(&[(30, 20)], 32), whole(None, [0.4, 0.88]));
-        assert_eq!(kept(&[(4000, 400)], 32), whole(Some(64), [0.06, 0.13]));
-        assert_eq!(kept(&[(4, 4000)], 32), whole(Some(64), [0.01, 0.01]));
+        assert_eq!(kept(&[(1920, 1080)], 32), whole(64, [0.34, 0.75]));
+        assert_eq!(kept(&[(30, 20)], 32), whole(48, [0.4, 0.88]));
+    }
+
+    #[test]
+    fn the_longest_of_the_pictures_says_which_crops_fit() {
+        let whole = Kept { is_whole: true, side: Some(64), scale: [0.3, 0.66] };
+        assert_eq!(kept(&[(80, 80), (80, 80), (80, 80), (160, 80)], 32), whole);
+    }
+
+    #[test]
+    fn evaluation_sees_as_many_pixels_as_a_view_has() {
+        let square = (80, 80);
+        for (long, short) in
+            [(41, 40), (30, 20), (40, 30), (1600, 1200), (1920, 1080), (80, 40), (2000, 1000)]
+        {
+            let picture = (long, short);
+            for (pictures, view) in [([picture; 3], 32), ([square, square, picture], 32), ([picture; 3], 128)]
+            {
+                let found = kept(&pictures, view);
+                let side = found.side.unwrap_or(view);
+                // The middle of the square has `side * short / long` columns.
+                let has_enough = side * short as usize >= view * long as usize;
+                assert!(found.is_whole && has_enough, "{pictures:?} for {view}: {found:?}");
+                assert!(side <= MOST * view, "{pictures:?} for {view}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn longer_pictures_are_kept_to_their_middle_as_squares_of_its_side() {
+        let middle = |side| Kept { is_whole: false, side, scale: [0.6, 1.0] };
+        let square = (80, 80);
+        for long in [(1010, 500), (240, 80), (80, 240), (480, 80), (4000, 400)] {
+            for pictures in [[long; 3], [square, square, long], [(160, 90), long, (40, 30)]] {
+                assert_eq!(kept(&pictures, 32), middle(Some(42)), "{pictures:?}");
+            }
+        }
+        assert_eq!(kept(&[square, square, (4, 4000)], 32), middle(Some(42)));
+        assert_eq!(kept(&[(240, 42); 3], 32), middle(Some(42)));
+        for short in [4, 41] {
+            assert_eq!(kept(&[(4000, short); 3], 32), middle(None), "{short}");
+        }
     }
 
     #[test]

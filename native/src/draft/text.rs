@@ -182,7 +182,7 @@ fn network(draft: &Draft, kept: &Kept) -> String {
     let mut crop = format!("crop = {{ scale = {:?} }}", kept.scale);
     if kept.is_whole {
         crop = format!(
-            "{crop:<32} # shares of all of a picture: from about 0.6 of its middle square to the largest that fits"
+            "{crop:<32} # shares of all of a picture: of the longest one, from about 0.6 of its middle square to the largest that fits"
         );
     }
     let seen = match kept.side {

@@ -32,10 +32,11 @@ fn is_free(name: &str, taken: &[String]) -> bool {
         .all(|other| own != other && !last(&own, &other) && !last(&other, &own))
 }
 
-/// The name of a column without the characters that a file name cannot have.
+/// The name of a column without the characters that a file name cannot have, and without `=`, which ends the key of a setting
+/// `variant.NAME.KEY=VALUE`.
 fn file_name(name: &str) -> String {
     let plain: String =
-        name.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '-' } else { c }).collect();
+        name.chars().map(|c| if c.is_control() || ['/', '\\', '='].contains(&c) { '-' } else { c }).collect();
     names::cut(&plain, LONGEST).to_owned()
 }
 
@@ -53,6 +54,7 @@ mod tests {
     #[test]
     fn variants_have_files_of_their_own() {
         assert_eq!(of(&["site"], &["site", "a/b"]), ["hide site", "keep site", "keep a-b"]);
+        assert_eq!(of(&["BMI>=30", "a=b", "a-b"], &[]), ["hide BMI>-30", "hide a-b", "hide a-b 2"]);
         assert_eq!(of(&["病院", "年齢"], &["病院"]), ["hide 病院", "hide 年齢 2", "keep 病院"]);
         assert_eq!(of(&["a b", "a-b", "a.b"], &[]), ["hide a b", "hide a-b 2", "hide a.b"]);
         assert_eq!(of(&["ρ", "last"], &[]), ["hide ρ", "hide last 2"]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use simile_core::data::{Condition, Dataset, ImageSet, Part};
+use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::eval::projection::Pca;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{Buffer, Rows as _, to_matrix};
@@ -39,12 +39,12 @@ pub(crate) fn write(
     let named: Vec<(&str, Kind)> = names.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
     let mut file = Writer::begin(out, &named)?;
     let mut rows = 0;
-    let validation = splits.validation.as_ref().map(|set| (Part::Validation, set));
-    let sets = [Some((Part::Train, &splits.train)), validation, Some((Part::Test, &splits.test))];
-    for (part, dataset) in sets.into_iter().flatten() {
-        let computed = if part == Part::Test { None } else { Some(features(&dataset.images)?) };
+    let validation = splits.validation.as_ref().map(|set| (Split::Validation, set));
+    let sets = [Some((Split::Train, &splits.train)), validation, Some((Split::Test, &splits.test))];
+    for (split, dataset) in sets.into_iter().flatten() {
+        let computed = if split == Split::Test { None } else { Some(features(&dataset.images)?) };
         let vectors = computed.as_ref().unwrap_or(&of_test);
-        let table = Rows { part, dataset, vectors, plane: &plane, has_files };
+        let table = Rows { split, dataset, vectors, plane: &plane, has_files };
         for first in (0..dataset.len()).step_by(BLOCK) {
             file.push(table.block(first, BLOCK.min(dataset.len() - first))?)?;
         }
@@ -74,7 +74,7 @@ fn columns(dataset: &Dataset, has_files: bool, dimensions: usize) -> Vec<(String
 
 /// The rows of a split.
 struct Rows<'a> {
-    part: Part,
+    split: Split,
     dataset: &'a Dataset,
     vectors: &'a Features,
     plane: &'a Pca,
@@ -84,7 +84,7 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// The cells of rows, in the order of [`columns`].
     fn block(&self, first: usize, count: usize) -> Result<Vec<Cells>> {
-        let Self { part, dataset, vectors, plane, has_files } = self;
+        let Self { split, dataset, vectors, plane, has_files } = self;
         let rows: Vec<usize> = (first..first + count).collect();
         let length = vectors.columns();
         let mut values = vec![0.0_f32; count * length];
@@ -101,7 +101,7 @@ impl Rows<'_> {
         let file = has_files.then(|| text(&|row| Some(dataset.images.file(row)?.path)));
         let head = [
             Cells::Whole(rows.iter().map(|&row| row as i64).collect()),
-            text(&|_| Some(part.name().to_owned())),
+            text(&|_| Some(split.name().to_owned())),
             text(&|row| dataset.classes.get(*dataset.labels.get(row)?).cloned()),
         ];
         let attributes = dataset.conditions.values().map(|condition| match condition.select(&rows) {

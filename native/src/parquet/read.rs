@@ -10,12 +10,13 @@ use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader as _, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::headers::Headers;
-use super::{Cells, Kind};
+use super::{Cells, Kind, VECTOR};
 use crate::single;
 
 /// A column of a file that can hold vectors or attributes.
@@ -27,19 +28,27 @@ struct Column {
     kind: Kind,
 }
 
-/// A column that cannot hold vectors or attributes.
+/// A column that is left out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unread {
     pub(crate) name: String,
-    /// The name of its type in Parquet.
-    pub(crate) kind: String,
+    pub(crate) why: Why,
+}
+
+/// The reason why a column is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Why {
+    /// It has this type in Parquet, which cannot hold vectors or attributes.
+    Type(String),
+    /// So many of its cells have no value.
+    Empty(usize),
 }
 
 /// Gives the columns of each group of rows to `keep`, by name, in order. Decimals that are stored as integers are numbers. Columns
-/// of other types are left out, among them dates and times, and returned.
+/// of other types are left out, among them dates and times, and those with empty cells, but for that of the vectors. They are returned.
 ///
 /// # Errors
-/// If it is no Parquet file, is damaged or compressed, has an empty cell, lists of several lengths, or an unsigned number above
+/// If it is no Parquet file, is damaged or compressed, has an empty vector, lists of several lengths, or an unsigned number above
 /// [`i64::MAX`]; and as `keep`.
 pub(crate) fn each_group(
     file: File,
@@ -55,8 +64,9 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
     headers.check_footer()?;
     let reader = SerializedFileReader::new(file)?;
     let metadata = reader.metadata();
-    let (known, unread) = columns(metadata.file_metadata().schema_descr());
-    let mut first = 0;
+    let (mut known, mut unread) = columns(metadata.file_metadata().schema_descr());
+    // No group may be given before it is known which columns have an empty cell in a later one.
+    let mut empty = vec![0; known.len()];
     for at in 0..metadata.num_row_groups() {
         let described = metadata.row_group(at);
         let compressed = known.iter().find_map(|column| {
@@ -69,14 +79,30 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
                  COMPRESSION uncompressed (DuckDB)"
             );
         }
-        let rows = usize::try_from(described.num_rows()).context("a group has no number of rows")?;
+        let group = reader.get_row_group(at)?;
+        for (column, empty) in known.iter().zip(&mut empty) {
+            let (start, bytes) = described.column(column.leaf).byte_range();
+            let sound = headers.check_pages(start, bytes);
+            let of_group = sound.and_then(|()| empty_cells(group.as_ref(), column));
+            *empty += of_group.with_context(|| format!("the column `{}`", column.name))?;
+        }
+    }
+    let mut empty = empty.into_iter();
+    known.retain(|column| {
+        let empty = empty.next().unwrap_or_default();
+        if empty > 0 {
+            unread.push(Unread { name: column.name.clone(), why: Why::Empty(empty) });
+        }
+        empty == 0
+    });
+    let mut first = 0;
+    for at in 0..metadata.num_row_groups() {
+        let rows = number_of_rows(metadata.row_group(at))?;
         let group = reader.get_row_group(at)?;
         let columns = known
             .iter()
             .map(|column| {
-                let (start, bytes) = described.column(column.leaf).byte_range();
-                let sound = headers.check_pages(start, bytes);
-                let cells = sound.and_then(|()| cells(group.as_ref(), column, first..first + rows));
+                let cells = cells(group.as_ref(), column, first..first + rows);
                 Ok((column.name.clone(), cells.with_context(|| format!("the column `{}`", column.name))?))
             })
             .collect::<Result<_>>()?;
@@ -84,6 +110,10 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
         first += rows;
     }
     Ok(unread)
+}
+
+fn number_of_rows(group: &RowGroupMetaData) -> Result<usize> {
+    usize::try_from(group.num_rows()).context("a group has no number of rows")
 }
 
 /// The columns that are read, and the others.
@@ -97,7 +127,7 @@ fn columns(schema: &SchemaDescriptor) -> (Vec<Column>, Vec<Unread>) {
         match kind_of(column).filter(is_plain) {
             Some(kind) => known.push(Column { leaf, name, kind }),
             None if unread.iter().any(|other| other.name == name) => {}
-            None => unread.push(Unread { name, kind: type_name(column) }),
+            None => unread.push(Unread { name, why: Why::Type(type_name(column)) }),
         }
     }
     (known, unread)
@@ -159,6 +189,26 @@ fn is_text(column: &ColumnDescriptor) -> bool {
         || column.logical_type_ref().is_some_and(|of| *of == LogicalType::String)
 }
 
+/// Number of cells of a column in a group that have no value; none of that of the vectors, which cannot be left out.
+fn empty_cells(group: &dyn RowGroupReader, column: &Column) -> Result<usize> {
+    let highest = group.metadata().column(column.leaf).column_descr().max_def_level();
+    if column.name == VECTOR || highest == 0 {
+        return Ok(0);
+    }
+    let rows = number_of_rows(group.metadata())?;
+    let levels = match group.get_column_reader(column.leaf)? {
+        ColumnReader::ByteArrayColumnReader(reader) => leaves(reader, rows)?.levels,
+        ColumnReader::BoolColumnReader(reader) => leaves(reader, rows)?.levels,
+        ColumnReader::Int32ColumnReader(reader) => leaves(reader, rows)?.levels,
+        ColumnReader::Int64ColumnReader(reader) => leaves(reader, rows)?.levels,
+        ColumnReader::FloatColumnReader(reader) => leaves(reader, rows)?.levels,
+        ColumnReader::DoubleColumnReader(reader) => leaves(reader, rows)?.levels,
+        // Of no column that is read.
+        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => Vec::new(),
+    };
+    Ok(levels.iter().filter(|&&level| level < highest).count())
+}
+
 /// The cells of a column in a group, which has these rows of the file.
 fn cells(group: &dyn RowGroupReader, column: &Column, of_file: Range<usize>) -> Result<Cells> {
     let rows = of_file.len();
@@ -218,10 +268,26 @@ fn cells(group: &dyn RowGroupReader, column: &Column, of_file: Range<usize>) -> 
 
 /// The values of a column and, of lists, their repetition levels.
 fn column_values<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
+    reader: ColumnReaderImpl<T>,
     rows: usize,
     highest: i16,
 ) -> Result<(Vec<T::T>, Vec<i16>)> {
+    let Leaves { values, levels, begins } = leaves(reader, rows)?;
+    let whole = levels.iter().all(|&level| level == highest);
+    anyhow::ensure!(whole, "a cell is empty; fill it, or leave the row out");
+    Ok((values, begins))
+}
+
+/// What a file holds of a column.
+struct Leaves<V> {
+    values: Vec<V>,
+    /// The definition levels, lower than the highest where there is no value; none if every cell must have one.
+    levels: Vec<i16>,
+    /// Of lists, the repetition levels.
+    begins: Vec<i16>,
+}
+
+fn leaves<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> Result<Leaves<T::T>> {
     let (mut values, mut levels, mut begins) = (Vec::new(), Vec::new(), Vec::new());
     let mut read = 0;
     while read < rows {
@@ -230,9 +296,7 @@ fn column_values<T: DataType>(
         anyhow::ensure!(of_pass > 0, "{read} of {rows} rows are there; the file is cut");
         read += of_pass;
     }
-    let whole = levels.iter().all(|&level| level == highest);
-    anyhow::ensure!(whole, "a cell is empty; fill it, or leave the row out");
-    Ok((values, begins))
+    Ok(Leaves { values, levels, begins })
 }
 
 /// The length of lists by their repetition levels.

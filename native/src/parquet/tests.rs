@@ -2,7 +2,7 @@ use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
 
 use anyhow::Result;
-use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -88,6 +88,14 @@ fn a_column_of_booleans_is_a_category() {
     let read = columns_of(&file.into_inner().unwrap()).unwrap();
     let cells = Cells::Text(["true", "false", "true"].map(String::from).into());
     assert_eq!(read, [("smokes".to_owned(), cells)]);
+}
+
+/// The name of a column that is left out, and its type.
+fn name_and_type(Unread { name, why }: &Unread) -> String {
+    match why {
+        Why::Type(kind) => format!("{name} {kind}"),
+        Why::Empty(cells) => format!("{name} with {cells} empty cells"),
+    }
 }
 
 /// Columns by their names.
@@ -187,8 +195,7 @@ fn dates_and_times_are_no_attributes_and_are_named() {
     .unwrap();
     let names: Vec<String> = read.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["visits"]);
-    let unread: Vec<String> =
-        unread.into_iter().map(|Unread { name, kind }| format!("{name} {kind}")).collect();
+    let unread: Vec<String> = unread.iter().map(name_and_type).collect();
     for one in ["day DATE", "hour TIME", "moment TIME", "seen TIMESTAMP", "changed TIMESTAMP"] {
         assert!(unread.iter().any(|column| column == one), "{one}: {unread:?}");
     }
@@ -203,10 +210,56 @@ fn columns_of_other_types_are_named() {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::builder().build()));
     let unread = groups(&file.unwrap().into_inner().unwrap(), |_| Ok(())).unwrap();
-    let named: Vec<(&str, &str)> =
-        unread.iter().map(|column| (column.name.as_str(), column.kind.as_str())).collect();
-    let types = [("dose", "DECIMAL"), ("half", "FLOAT16"), ("bytes", "BYTE_ARRAY"), ("place", "group")];
-    assert_eq!(named, types);
+    let named: Vec<String> = unread.iter().map(name_and_type).collect();
+    assert_eq!(named, ["dose DECIMAL", "half FLOAT16", "bytes BYTE_ARRAY", "place group"]);
+}
+
+/// A file of a column of strings and one of lists, which may have empty cells: two groups of two rows each, with these definition
+/// levels of the strings in the second group and these of the lists in both.
+fn with_gaps(of_list: &str, strings: [i16; 2], lists: [i16; 2]) -> Result<(Columns, Vec<Unread>)> {
+    let schema = format!(
+        "message table {{ optional binary notes (STRING); optional group {of_list} (LIST) {{ repeated group list {{ required \
+         double element; }} }} }}"
+    );
+    let properties = Arc::new(WriterProperties::builder().build());
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+    for strings in [[1, 1], strings] {
+        let mut group = file.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let filled =
+            |levels: [i16; 2], highest: i16| levels.iter().filter(|&&level| level == highest).count();
+        let texts = vec![ByteArray::from("seen"); filled(strings, 1)];
+        column.typed::<ByteArrayType>().write_batch(&texts, Some(&strings), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values = vec![0.5; filled(lists, 2)];
+        column.typed::<DoubleType>().write_batch(&values, Some(&lists), Some(&[0, 0])).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+    }
+    let mut read = Vec::new();
+    let unread = groups(&file.into_inner().unwrap(), |columns| {
+        read.extend(columns);
+        Ok(())
+    })?;
+    Ok((read, unread))
+}
+
+#[test]
+fn a_column_with_empty_cells_is_left_out_of_all_groups_and_counted() {
+    let names = |read: &Columns| read.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let gap = |name: &str, cells: usize| Unread { name: name.into(), why: Why::Empty(cells) };
+    let (read, unread) = with_gaps(VECTOR, [0, 1], [2, 2]).unwrap();
+    assert_eq!(names(&read), [VECTOR, VECTOR]);
+    assert_eq!(unread, [gap("notes", 1)]);
+    let (read, unread) = with_gaps("colour", [1, 1], [2, 0]).unwrap();
+    assert_eq!(names(&read), ["notes", "notes"]);
+    assert_eq!(unread, [gap("colour", 2)]);
+    let (read, unread) = with_gaps(VECTOR, [1, 1], [2, 2]).unwrap();
+    assert_eq!((read.len(), unread.len()), (4, 0));
+    let error = format!("{:#}", with_gaps(VECTOR, [1, 1], [2, 0]).unwrap_err());
+    assert!(error.contains("the column `vector`: a cell is empty; fill it"), "{error}");
 }
 
 #[test]

@@ -42,14 +42,25 @@ pub(super) struct Chance {
     /// The standard error of the difference of a probe that knows nothing from chance. No number of seeds makes it smaller, since all
     /// see the same images.
     error: f64,
-    /// The images on which a value of the metric rests, if they bound its error.
+    /// The images on which a value of the metric rests, if they bound its error. Otherwise it is `error` at any value.
     images: Option<f64>,
+    /// True if no value near chance, or below it, shows that little leaks.
+    hides_leaks: bool,
 }
 
 impl Chance {
-    /// Of a metric whose error is not known, such as an R².
-    pub(super) fn of(base: f64) -> Self {
-        Self { base, noticeable: NOTICEABLE.min(MOVED * (1.0 - base)), error: 0.0, images: None }
+    /// Of a metric whose error is not known.
+    fn of(base: f64) -> Self {
+        let noticeable = NOTICEABLE.min(MOVED * (1.0 - base));
+        Self { base, noticeable, error: 0.0, images: None, hides_leaks: false }
+    }
+
+    /// Of an R². By chance the square of a correlation stays below about four over the number of images. On few images a single bad
+    /// prediction takes an R² far below 0, also where the attribute leaks.
+    pub(super) fn of_r2(base: f64, samples: Option<Samples>) -> Self {
+        let chance = Self::of(base);
+        let error = samples.map_or(0.0, |samples| 2.0 / samples.count as f64);
+        Self { error, hides_leaks: error > chance.noticeable, ..chance }
     }
 
     /// Of the share of the images whose value is named: chance is a share of the same images.
@@ -79,7 +90,7 @@ impl Chance {
 
     /// True if a leak is little for the error alone: on more images it may be one.
     pub(super) fn is_doubtful(&self, leak: f64) -> bool {
-        self.is_little(leak) && leak - self.base >= 2.0 * self.noticeable
+        self.is_little(leak) && (self.hides_leaks || leak - self.base >= 2.0 * self.noticeable)
     }
 
     /// The least change of a leak that counts. Far from chance the error is another one than near it.
@@ -88,10 +99,10 @@ impl Chance {
         self.noticeable.max(MOVED * (before - self.base)).max(error)
     }
 
-    /// The standard error of the difference of two values, as of two shares of as many images each.
+    /// The standard error of the difference of two values: that of two shares of as many images each, if images bound it.
     fn error_of_difference(&self, one: f64, other: f64) -> f64 {
         let variance = [one, other].map(|share| (share * (1.0 - share)).max(0.0)).iter().sum::<f64>();
-        self.images.map_or(0.0, |images| (variance / images).sqrt())
+        self.images.map_or(self.error, |images| (variance / images).sqrt())
     }
 }
 
@@ -122,6 +133,19 @@ mod tests {
             assert!(area.is_doubtful(0.65) && !area.is_little(0.66), "{area:?}");
         }
         assert!(!Chance::of_area(0.5, images(160), Some(1.0)).is_doubtful(0.55), "none has the other value");
+    }
+
+    #[test]
+    fn an_r2_on_few_images_is_in_doubt_up_to_four_over_their_number() {
+        let few = Chance::of_r2(0.0, images(20));
+        let kinds = [0.0, 0.05, 0.19, 0.21].map(|leak| (few.is_little(leak), few.is_doubtful(leak)));
+        assert_eq!(kinds, [(true, true), (true, true), (true, true), (false, false)]);
+        assert!((few.least_change(0.3, 0.25) - 0.1).abs() < 1e-9);
+        // From a hundred images on four over their number is no more than what is noticeable.
+        for certain in [Chance::of_r2(0.0, images(100)), Chance::of_r2(0.0, None)] {
+            assert!(certain.is_little(0.03) && !certain.is_doubtful(0.0) && !certain.is_little(0.05));
+            assert!((certain.least_change(0.1, 0.2) - 0.02).abs() < 1e-9);
+        }
     }
 
     #[test]

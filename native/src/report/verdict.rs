@@ -336,8 +336,7 @@ impl References<'_> {
         LEAKS.into_iter().filter_map(of_metric).collect()
     }
 
-    /// The value of a metric by chance. Of a share and of an area under the ROC curve it is uncertain: with few images, or few of
-    /// a value, a probe that knows nothing is far from it.
+    /// The value of a metric by chance. It is uncertain: with few images, or few of a value, a probe that knows nothing is far from it.
     fn chance(&self, metric: &str) -> Chance {
         let beside_area = share_of(metric);
         let without_base = if beside_area.is_some() { 0.5 } else { 0.0 };
@@ -347,7 +346,7 @@ impl References<'_> {
             // The base rate of the share is the part of the images that have the more frequent value.
             Some(share) => Chance::of_area(base, self.samples, mean(&values(&self.base, &share))),
             None if is_share(metric) => Chance::of_share(base, self.samples),
-            None => Chance::of(base),
+            None => Chance::of_r2(base, self.samples),
         }
     }
 
@@ -585,6 +584,29 @@ mod tests {
         assert!(said.contains("hospital leaks as before"), "{said}");
         let said = with_leaks(&[(R2, [0.05; 2], 0.0)]);
         assert!(said.contains("hospital leaks as before"), "an R² is no share of the images: {said}");
+    }
+
+    #[test]
+    fn an_r2_of_a_few_images_is_neither_a_leak_nor_little() {
+        let of_age = |test: usize, leaks: [f64; 2]| {
+            let mut records = records(&[leaks], R2, 0.0);
+            records[0].result.images = Some(ImageCounts { train: 24, test, test_subjects: None });
+            of(&records).join("\n")
+        };
+        for leaks in [[-12.75, -3.78], [0.0, 0.05], [0.02, -0.3], [0.3, 0.5]] {
+            let said = of_age(6, leaks);
+            assert!(
+                said.contains("hide: on 6 test images the leak of hospital cannot be told from chance"),
+                "{said}"
+            );
+            assert!(!said.contains("hardly reveals") && !said.contains("leaks"), "{said}");
+        }
+        assert!(of_age(100, [-0.45, 0.02]).contains("hardly reveals hospital"));
+        assert!(of_age(100, [0.05, 0.3]).contains("leaks more than in the first variant, by an R² of 0.25"));
+        // Far beyond chance a few images show a leak, and its fall.
+        assert!(of_age(6, [0.9, 0.88]).contains("hospital leaks as before"));
+        let fell = of_age(6, [0.9, -1.0]);
+        assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
     }
 
     #[test]

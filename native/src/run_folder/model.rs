@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
-use simile_core::augment::Normalisation;
 use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 
 use crate::config::Recipe;
@@ -171,9 +170,4 @@ pub(crate) fn load(path: &Path, device: &Device) -> Result<Checkpoint> {
     let file = file(path);
     let bytes = read(&file)?;
     Checkpoint::from_bytes(&bytes, device).with_context(|| format!("{} cannot be used", file.display()))
-}
-
-/// The normalisation of the encoder's images.
-pub(crate) fn normalisation(checkpoint: &Checkpoint) -> Normalisation {
-    Normalisation { mean: checkpoint.metadata.mean.clone(), std: checkpoint.metadata.std.clone() }
 }

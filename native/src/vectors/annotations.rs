@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use simile_core::data::catalogue::numbered;
-use simile_core::data::{Catalogue, Condition, Part};
+use simile_core::data::{Catalogue, Condition, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::table::{self, Labels};
 use crate::columns::{self, Column, Kind, subject};
 use crate::console::line;
-use crate::data::in_several_parts;
+use crate::data::in_several_splits;
 use crate::exit::usage;
 use crate::export::vectors::Format;
-use crate::parquet::{self, Cells, Unread, VECTOR};
+use crate::parquet::{self, Cells, Unread, VECTOR, Why};
 
 /// The column in which `simile embed` numbers the rows.
 const INDEX: &str = "index";
@@ -49,11 +49,11 @@ impl Annotations {
     /// those that `simile embed` adds. As in a CSV file, columns that say nothing are left out and said, but for `wanted`.
     ///
     /// # Errors
-    /// A usage error if a file is of another format, or has no `class` of several values, or if `wanted` is of a type that is not read;
-    /// if the files differ in their columns.
+    /// A usage error if a file is of another format, or has no `class` of several values, if `wanted` is of a type that is not read, or
+    /// if a cell of `wanted`, `class` or `split` is empty; if the files differ in their columns.
     pub(super) fn from_parts(parts: &[PathBuf], wanted: Option<&str>) -> Result<Self> {
         let mut whole: Option<Vec<(String, Cells)>> = None;
-        let mut said = Vec::new();
+        let mut left_out = Vec::new();
         for part in parts {
             if Format::of(part)? != Format::Parquet {
                 return Err(usage(format_args!(
@@ -63,17 +63,22 @@ impl Annotations {
             }
             let reading = || format!("cannot read {}", part.display());
             let file = File::open(part).with_context(reading)?;
+            let mut of_part = None;
             let keep = |mut columns: Vec<(String, Cells)>| {
                 columns.retain(|(name, _)| name != VECTOR);
-                match &mut whole {
-                    None => whole = Some(columns),
-                    Some(whole) => append(whole, columns)?,
-                }
-                Ok(())
+                append(&mut of_part, columns)
             };
             let unread = parquet::each_group(file, keep).with_context(reading)?;
-            said = say_unread(unread, said, part, wanted)?;
+            leave_out(unread, &mut left_out, part, wanted)?;
+            // What is empty in one file is left out of all.
+            for columns in [&mut whole, &mut of_part].into_iter().flatten() {
+                columns.retain(|(name, _)| !left_out.iter().any(|other| has_gaps(other, name)));
+            }
+            if let Some(columns) = of_part {
+                append(&mut whole, columns).with_context(reading)?;
+            }
         }
+        notes(&left_out).iter().for_each(line);
         let origin = parts.first().map_or_else(String::new, |part| part.display().to_string());
         Self::from_columns(&whole.unwrap_or_default(), &origin, wanted)
     }
@@ -108,15 +113,15 @@ impl Annotations {
 
         columns::check_classes("class", &class, origin)?;
         let (labels, classes) = numbered(class.iter().map(String::as_str));
-        let parts: Vec<Part> = match split {
-            Some(cells) => cells.iter().map(|cell| part(cell, origin)).collect::<Result<_>>()?,
-            None => vec![Part::Train; labels.len()],
+        let splits: Vec<Split> = match split {
+            Some(cells) => cells.iter().map(|cell| split_of(cell, origin)).collect::<Result<_>>()?,
+            None => vec![Split::Train; labels.len()],
         };
         let files = files.cloned().unwrap_or_else(|| vec![String::new(); labels.len()]);
-        let mut catalogue = Catalogue::new(origin, files, parts.clone(), labels, classes)?;
+        let mut catalogue = Catalogue::new(origin, files, splits.clone(), labels, classes)?;
         if let Some(subjects) = subjects(&others, wanted, split.is_some()) {
             let (numbers, names) = numbered(subjects.iter().map(String::as_str));
-            split.and_then(|_| in_several_parts(&numbers, &names, &parts)).iter().for_each(line);
+            split.and_then(|_| in_several_splits(&numbers, &names, &splits)).iter().for_each(line);
             catalogue = catalogue.with_subjects(numbers)?;
         }
         for (name, condition) in conditions(&others, wanted) {
@@ -143,47 +148,112 @@ impl Annotations {
         ))
     }
 
-    /// A note on a first file without names: nothing tells whether the vectors are those of the files that the table names.
-    pub(super) fn unnamed(&self, part: &Path) -> Option<String> {
+    /// True if names in a file are no more than the numbers of its vectors, as an index of pandas is: from 0 or 1 on, or from the row
+    /// `first` of the table at which they begin. Where the table names files by numbers too, they are names.
+    pub(super) fn are_numbers_of_rows(&self, names: &[String], first: usize) -> bool {
+        let number = |name: &String| name.trim().parse::<usize>().ok();
+        let Some(begin) = names.first().and_then(number) else { return false };
+        let files = self.catalogue.files.get(first..).unwrap_or_default();
+        [0, 1, first, first + 1].contains(&begin)
+            && names.iter().enumerate().all(|(at, name)| number(name) == begin.checked_add(at))
+            && !files.iter().take(names.len()).all(|file| number(file).is_some())
+    }
+
+    /// A message about a file of vectors of which so many names are empty, if the table names files.
+    pub(super) fn lacks_names(&self, cells: usize) -> Option<String> {
         let table = self.names_files.as_ref()?;
-        let file = self.catalogue.files.first()?;
         Some(format!(
-            "note: {} has no names: its first vector is taken for that of {file}, the first row of {}, and so on; in a wrong order nothing \
+            "{cells} of the cells of its column `path` have no value, so that nothing tells whether it is in the order of {}; \
+             fill them, or leave the column out",
+            table.display()
+        ))
+    }
+
+    /// A note on a file without names, whose first vector is that of row `first`: nothing tells whether the vectors are those of the
+    /// files that the table names.
+    pub(super) fn unnamed(&self, part: &Path, first: usize) -> Option<String> {
+        let table = self.names_files.as_ref()?;
+        let file = self.catalogue.files.get(first)?;
+        Some(format!(
+            "note: {} has no names: its first vector is taken for that of {file}, row {} of {}, and so on; in a wrong order nothing \
              seems to leak",
             part.display(),
+            first + 1,
             table.display()
         ))
     }
 }
 
-/// Says once which columns of a file are left out because of their types; `said` are those of the files before. Returns all.
+/// Adds the columns that are left out of a file to those of the files before, each once, with all of its empty cells.
 ///
 /// # Errors
-/// A usage error if `wanted` is one of them.
-fn say_unread(
+/// A usage error if `wanted` is one of them, or if cells of the class or the split are empty.
+fn leave_out(
     unread: Vec<Unread>,
-    mut said: Vec<Unread>,
+    left_out: &mut Vec<Unread>,
     part: &Path,
     wanted: Option<&str>,
-) -> Result<Vec<Unread>> {
+) -> Result<()> {
     for column in unread {
-        let Unread { name, kind } = &column;
-        if wanted == Some(name.as_str()) {
-            return Err(usage(format_args!(
-                "--condition {name}: in {} this column has the type {kind}, which is not read; write it as text, or as numbers \
-                 of the type DOUBLE",
-                part.display()
-            )));
+        let Unread { name, why } = &column;
+        let is_wanted = wanted == Some(name.as_str());
+        match why {
+            Why::Type(kind) if is_wanted => {
+                return Err(usage(format_args!(
+                    "--condition {name}: in {} this column has the type {kind}, which is not read; write it as text, or as \
+                     numbers of the type DOUBLE",
+                    part.display()
+                )));
+            }
+            Why::Empty(cells) if is_wanted || ["class", "split"].contains(&name.as_str()) => {
+                return Err(usage(format_args!(
+                    "{}: the column `{name}` is needed, and {cells} of its cells have no value; fill them, or leave their rows \
+                     out",
+                    part.display()
+                )));
+            }
+            Why::Type(_) | Why::Empty(_) => {}
         }
-        if !said.contains(&column) {
-            line(format_args!("`{name}` is left out: columns of the type {kind} are not read"));
-            said.push(column);
+        let before = left_out.iter_mut().find(|other| match why {
+            Why::Type(_) => **other == column,
+            Why::Empty(_) => has_gaps(other, name),
+        });
+        let Some(before) = before else {
+            left_out.push(column);
+            continue;
+        };
+        if let (Why::Empty(before), Why::Empty(cells)) = (&mut before.why, why) {
+            *before += cells;
         }
     }
-    Ok(said)
+    Ok(())
 }
 
-fn append(whole: &mut [(String, Cells)], columns: Vec<(String, Cells)>) -> Result<()> {
+/// True if a column is left out because of empty cells, and has this name.
+fn has_gaps(column: &Unread, name: &str) -> bool {
+    column.name == name && matches!(column.why, Why::Empty(_))
+}
+
+/// Notes on the columns that are left out, and on the one among them that would have said the subjects.
+fn notes(left_out: &[Unread]) -> Vec<String> {
+    let reason = |Unread { name, why }: &Unread| match why {
+        Why::Type(kind) => format!("`{name}` is left out: columns of the type {kind} are not read"),
+        Why::Empty(cells) => format!("`{name}` is left out: {cells} of its cells have no value"),
+    };
+    let with_gaps: Vec<String> = left_out
+        .iter()
+        .filter(|column| matches!(column.why, Why::Empty(_)))
+        .map(|column| column.name.clone())
+        .collect();
+    let of_subjects = subject::named(&with_gaps).map(|name| subject::with_gaps(name));
+    left_out.iter().map(reason).chain(of_subjects).collect()
+}
+
+fn append(whole: &mut Option<Vec<(String, Cells)>>, columns: Vec<(String, Cells)>) -> Result<()> {
+    let Some(whole) = whole else {
+        *whole = Some(columns);
+        return Ok(());
+    };
     anyhow::ensure!(whole.len() == columns.len(), "it has other columns than the files before");
     for ((name, held), (other, cells)) in whole.iter_mut().zip(columns) {
         let same = *name == other && held.append(cells);
@@ -249,8 +319,8 @@ fn words(cells: &Cells) -> Vec<String> {
     }
 }
 
-fn part(cell: &str, origin: &str) -> Result<Part> {
-    Part::named(cell).map_err(|reason| usage(format_args!("{origin}: column `split` {reason}")))
+fn split_of(cell: &str, origin: &str) -> Result<Split> {
+    Split::named(cell).map_err(|reason| usage(format_args!("{origin}: column `split` {reason}")))
 }
 
 #[cfg(test)]
@@ -311,14 +381,44 @@ mod tests {
 
     #[test]
     fn a_column_of_a_type_that_is_not_read_is_said_once_and_refused_if_it_is_wanted() {
-        let unread = |name: &str| Unread { name: name.into(), kind: "DECIMAL".into() };
+        let unread = |name: &str| Unread { name: name.into(), why: Why::Type("DECIMAL".into()) };
         let part = Path::new("b.parquet");
-        let said = say_unread(vec![unread("dose")], Vec::new(), part, Some("age")).unwrap();
-        let said = say_unread(vec![unread("dose"), unread("price")], said, part, None).unwrap();
-        assert_eq!(said, [unread("dose"), unread("price")]);
-        let error = say_unread(vec![unread("dose")], Vec::new(), part, Some("dose")).unwrap_err().to_string();
+        let mut left_out = Vec::new();
+        leave_out(vec![unread("dose")], &mut left_out, part, Some("age")).unwrap();
+        leave_out(vec![unread("dose"), unread("price")], &mut left_out, part, None).unwrap();
+        assert_eq!(left_out, [unread("dose"), unread("price")]);
+        let error =
+            leave_out(vec![unread("dose")], &mut left_out, part, Some("dose")).unwrap_err().to_string();
         assert!(error.contains("--condition dose") && error.contains("b.parquet"), "{error}");
         assert!(error.contains("the type DECIMAL, which is not read"), "{error}");
+    }
+
+    #[test]
+    fn empty_cells_are_counted_over_all_files_and_refused_where_they_are_needed() {
+        let gap = |name: &str, cells: usize| Unread { name: name.into(), why: Why::Empty(cells) };
+        let part = Path::new("b.parquet");
+        let mut left_out = Vec::new();
+        leave_out(vec![gap("notes", 3)], &mut left_out, part, Some("age")).unwrap();
+        leave_out(vec![gap("notes", 4), gap("path", 1)], &mut left_out, part, Some("age")).unwrap();
+        assert_eq!(left_out, [gap("notes", 7), gap("path", 1)]);
+        for needed in ["class", "split", "age"] {
+            let error =
+                leave_out(vec![gap(needed, 2)], &mut left_out, part, Some("age")).unwrap_err().to_string();
+            let expected =
+                format!("b.parquet: the column `{needed}` is needed, and 2 of its cells have no value");
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_subjects_with_empty_cells_is_said_as_of_a_table() {
+        let gap = |name: &str| Unread { name: name.into(), why: Why::Empty(2) };
+        let said = notes(&[gap("site"), gap("Patient ID")]);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said[1].contains("`Patient ID` is left out: 2 of its cells have no value"), "{said:?}");
+        assert!(said[2].contains("rows of one Patient ID may be in both parts"), "{said:?}");
+        let of_type = Unread { name: "patient".into(), why: Why::Type("DECIMAL".into()) };
+        assert_eq!(notes(&[gap("site"), of_type]).len(), 2);
     }
 
     #[test]
@@ -335,11 +435,11 @@ mod tests {
     #[test]
     fn rows_of_one_patient_are_held_out_together() {
         let catalogue = read(&columns(), None);
-        let held_out = catalogue.hold_out(Part::Train, Part::Test, 6, 0).unwrap();
-        let parts =
-            |patient: usize| (0..ROWS).filter(move |row| row % 8 == patient).map(|row| held_out.parts[row]);
-        assert!((0..8).all(|patient| parts(patient).all(|part| Some(part) == parts(patient).next())));
-        assert!(held_out.parts.contains(&Part::Test));
+        let held_out = catalogue.hold_out(Split::Train, Split::Test, 6, 0).unwrap();
+        let splits =
+            |patient: usize| (0..ROWS).filter(move |row| row % 8 == patient).map(|row| held_out.splits[row]);
+        assert!((0..8).all(|patient| splits(patient).all(|split| Some(split) == splits(patient).next())));
+        assert!(held_out.splits.contains(&Split::Test));
         assert_eq!(read(&columns(), Some("patient")).subjects, None, "it is asked for as an attribute");
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use simile_core::data::{Catalogue, Dataset, DatasetError, ImageSet, ImageShape, ImageSource, Part};
+use simile_core::data::{Catalogue, Dataset, DatasetError, ImageSet, ImageShape, ImageSource, Split};
 use simile_core::numeric::rows::{Buffer, Rows as _};
 
 use self::annotations::Annotations;
@@ -39,12 +39,12 @@ pub(crate) struct Sources<'a> {
 }
 
 /// Vectors of one split, with their classes and attributes.
-pub(crate) struct Split {
+pub(crate) struct SplitVectors {
     pub(crate) features: Features,
     pub(crate) dataset: Dataset,
 }
 
-impl Split {
+impl SplitVectors {
     /// The form that probes take.
     pub(crate) fn labelled(&self) -> LabelledFeatures<'_> {
         LabelledFeatures { features: &self.features, dataset: &self.dataset }
@@ -53,8 +53,8 @@ impl Split {
 
 /// Vectors to fit probes to, and those to measure them on.
 pub(crate) struct ProbeVectors {
-    pub(crate) train: Split,
-    pub(crate) test: Split,
+    pub(crate) train: SplitVectors,
+    pub(crate) test: SplitVectors,
     /// The choice of the test rows, in words.
     pub(crate) evaluation_split: &'static str,
 }
@@ -74,20 +74,20 @@ impl ProbeVectors {
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;
         let rows = catalogue.len();
-        let has = |part: Part| catalogue.parts.contains(&part);
-        let is_validated = has(Part::Validation) && !has(Part::Test);
-        let (catalogue, part, evaluation_split) = match has_split {
-            true if is_validated => (catalogue, Part::Validation, "validation"),
-            true => (catalogue, Part::Test, "test"),
+        let has = |split: Split| catalogue.splits.contains(&split);
+        let is_validated = has(Split::Validation) && !has(Split::Test);
+        let (catalogue, split, evaluation_split) = match has_split {
+            true if is_validated => (catalogue, Split::Validation, "validation"),
+            true => (catalogue, Split::Test, "test"),
             false => {
                 let held_out = (rows / HELD_OUT).max(1);
-                let chosen = catalogue.hold_out(Part::Train, Part::Test, held_out, HOLD_OUT_SEED)?;
-                (chosen, Part::Test, "held-out (no column says which)")
+                let chosen = catalogue.hold_out(Split::Train, Split::Test, held_out, HOLD_OUT_SEED)?;
+                (chosen, Split::Test, "held-out (no column says which)")
             }
         };
         Ok(Self {
-            train: split(&catalogue, &all, Part::Train)?,
-            test: split(&catalogue, &all, part)?,
+            train: vectors_of(&catalogue, &all, Split::Train)?,
+            test: vectors_of(&catalogue, &all, split)?,
             evaluation_split,
         })
     }
@@ -109,10 +109,10 @@ fn check_rows(sources: Sources<'_>, rows: usize) -> Result<()> {
 fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> {
     let expected = annotations.catalogue.len();
     let mut collector: Option<(Collector, usize)> = None;
-    let mut rows = 0;
+    let (mut rows, mut is_noted) = (0, false);
     for part in sources.parts {
         let reading = || format!("cannot read the vectors of {}", part.display());
-        let first = rows;
+        let (first, mut has_names) = (rows, true);
         let keep = |chunk: Chunk| {
             let (collector, columns) = match &mut collector {
                 Some(begun) => begun,
@@ -129,12 +129,11 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
                 let value = chunk.values[at];
                 anyhow::bail!("vector {row}, number {number} is {value}, which is no finite number");
             }
-            match &chunk.names {
+            match chunk.names.as_ref().filter(|names| !annotations.are_numbers_of_rows(names, rows)) {
                 Some(names) => {
                     annotations.differs(names, rows).map_or(Ok(()), |reason| Err(usage(reason)))?
                 }
-                None if rows == 0 => annotations.unnamed(part).iter().for_each(line),
-                None => {}
+                None => has_names = false,
             }
             rows += chunk.values.len() / chunk.columns;
             if rows <= expected {
@@ -142,7 +141,14 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
             }
             Ok(())
         };
-        parts::each_chunk(part, keep).with_context(reading)?;
+        let empty_names = parts::each_chunk(part, keep).with_context(reading)?;
+        if let Some(reason) = empty_names.and_then(|cells| annotations.lacks_names(cells)) {
+            return Err(usage(reason)).with_context(reading);
+        }
+        if !has_names && !is_noted {
+            annotations.unnamed(part, first).iter().for_each(line);
+            is_noted = true;
+        }
     }
     if rows != expected {
         let origin = sources.table.map_or_else(String::new, |table| table.display().to_string());
@@ -155,13 +161,13 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
     collector.finish()
 }
 
-/// The rows of a part.
-fn split(catalogue: &Catalogue, all: &Features, part: Part) -> Result<Split> {
-    let rows = catalogue.of(part);
+/// The rows of a split.
+fn vectors_of(catalogue: &Catalogue, all: &Features, split: Split) -> Result<SplitVectors> {
+    let rows = catalogue.of(split);
     if rows.is_empty() {
         return Err(usage(format_args!(
             "no row is of the split `{}`; rows to train on and rows to test on are needed to fit and to measure probes",
-            part.name()
+            split.name()
         )));
     }
     let columns = all.columns();
@@ -177,9 +183,9 @@ fn split(catalogue: &Catalogue, all: &Features, part: Part) -> Result<Split> {
             collector.push(&block[from..from + columns])?;
         }
     }
-    let of_part = catalogue.select(&rows);
+    let of_split = catalogue.select(&rows);
     let images = ImageSet::new(Arc::new(NoImages(rows.len())))?;
-    Ok(Split { features: collector.finish()?, dataset: of_part.into_dataset(images)? })
+    Ok(SplitVectors { features: collector.finish()?, dataset: of_split.into_dataset(images)? })
 }
 
 /// The absent images of vectors.

@@ -8,11 +8,14 @@ use simile_core::data::formats::npy;
 
 use crate::columns::FILES;
 use crate::data::check_memory;
-use crate::data::sheet::{COMMA, fault, line_of};
+use crate::data::sheet::{COMMA, SEPARATORS, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::vectors::Format;
-use crate::parquet::{self, Cells, VECTOR};
+use crate::parquet::{self, Cells, VECTOR, Why};
 use crate::single::{self, OutOfRange};
+
+/// The column of names in Parquet.
+const NAME: &str = "path";
 
 /// Vectors that follow one another.
 pub(super) struct Chunk {
@@ -24,18 +27,24 @@ pub(super) struct Chunk {
     pub(super) names: Option<Vec<String>>,
 }
 
-/// Gives the vectors of a file to `keep`, in order. Of a `.npy` or CSV file all are in memory at a time, of Parquet a group.
+/// Gives the vectors of a file to `keep`, in order. Of a `.npy` or CSV file all are in memory at a time, of Parquet a group. Returns
+/// the number of empty cells for which the column of names is left out, if it is.
 ///
 /// # Errors
 /// If the file cannot be read or is no table of vectors, and as `keep`.
-pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
+pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>) -> Result<Option<usize>> {
+    let mut left_out = Vec::new();
     match Format::of(path)? {
-        Format::Npy => keep(read_npy(path)?),
-        Format::Csv => keep(read_csv(path)?),
+        Format::Npy => keep(read_npy(path)?)?,
+        Format::Csv => keep(read_csv(path)?)?,
         Format::Parquet => {
-            parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?)).map(drop)
+            left_out = parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?))?;
         }
     }
+    Ok(left_out.iter().find_map(|column| match column.why {
+        Why::Empty(cells) if column.name == NAME => Some(cells),
+        _ => None,
+    }))
 }
 
 /// The remedy where a file takes more memory than is free.
@@ -63,7 +72,16 @@ fn read_csv(path: &Path) -> Result<Chunk> {
     let unreadable = |error: csv::Error| fault(error, &bytes, COMMA);
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.headers().map_err(unreadable)?;
-    let names_rows = header.get(0).is_some_and(names_rows);
+    let first = header.get(0).unwrap_or_default();
+    let names_rows = !header.is_empty() && names_rows(first);
+    if header.len() == 1
+        && let Some((_, other)) =
+            SEPARATORS.iter().find(|(byte, _)| *byte != COMMA.0 && first.as_bytes().contains(byte))
+    {
+        anyhow::bail!(
+            "a {other} separates its cells; write vectors with commas between them, and with points in numbers"
+        );
+    }
     let columns = header.len().checked_sub(1).filter(|columns| *columns > 0);
     let columns = columns.context("its head names no column of numbers beside that of the images")?;
     let (mut names, mut values) = (Vec::new(), Vec::new());
@@ -116,7 +134,7 @@ fn chunk_from_columns(columns: Vec<(String, Cells)>) -> Result<Chunk> {
     for (name, cells) in columns {
         match cells {
             Cells::List { length, values } if name == VECTOR => vectors = Some((length, values)),
-            Cells::Text(cells) if name == "path" => names = Some(cells),
+            Cells::Text(cells) if name == NAME => names = Some(cells),
             _ => {}
         }
     }

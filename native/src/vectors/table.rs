@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::columns::split::{self, Split};
+use crate::columns::split::{self, SplitColumn};
 use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
 use crate::config::explain::suggestion;
 use crate::data::settings::Broken;
@@ -49,7 +49,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     }
     columns::check_classes(class, &cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
     let file = named(&header, &FILES);
-    let split = part_column(&header, &rows, class)
+    let split = split_column(&header, &rows, class)
         .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
     let candidates = columns::candidates(&header, &[file, Some(class), split.as_ref()]).into_iter();
     let columns = candidates.map(|name| Column::of(name, cells(name)));
@@ -79,12 +79,16 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     Ok(Labels { table: read_table(&section, folder)?, names_files: file.is_some() })
 }
 
-/// The column that says the part of every row, if there is one.
+/// The column that says the split of every row, if there is one.
 ///
 /// # Errors
 /// As [`split::find`]; names the line of an empty cell, since no row is left out here.
-fn part_column(header: &[String], rows: &[csv::StringRecord], class: &str) -> Result<Option<String>, String> {
-    let Some(Split { column, .. }) = split::find(header, rows, class)? else { return Ok(None) };
+fn split_column(
+    header: &[String],
+    rows: &[csv::StringRecord],
+    class: &str,
+) -> Result<Option<String>, String> {
+    let Some(SplitColumn { column, .. }) = split::find(header, rows, class)? else { return Ok(None) };
     let at = header.iter().position(|name| *name == column).unwrap_or(usize::MAX);
     match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
         Some(row) => Err(split::empty(&column, row)),

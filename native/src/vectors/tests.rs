@@ -1,5 +1,9 @@
 use std::fs;
 
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
@@ -59,10 +63,10 @@ fn parts_are_the_whole_in_every_format() {
     for format in ["npy", "csv", "parquet"] {
         let names = ["0", "1", "2"].map(|part| format!("{part}.{format}"));
         let parts = read(place.path(), &names.each_ref().map(String::as_str), "table.csv").unwrap();
-        for (part, of_whole) in [(&parts.train, &whole.train), (&parts.test, &whole.test)] {
-            assert_eq!(to_matrix(&part.features).unwrap(), to_matrix(&of_whole.features).unwrap());
-            assert_eq!(part.dataset.labels, of_whole.dataset.labels);
-            assert_eq!(part.dataset.conditions, of_whole.dataset.conditions);
+        for (split, of_whole) in [(&parts.train, &whole.train), (&parts.test, &whole.test)] {
+            assert_eq!(to_matrix(&split.features).unwrap(), to_matrix(&of_whole.features).unwrap());
+            assert_eq!(split.dataset.labels, of_whole.dataset.labels);
+            assert_eq!(split.dataset.conditions, of_whole.dataset.conditions);
         }
     }
 }
@@ -89,13 +93,13 @@ fn rows_that_do_not_belong_together_are_refused() {
     let nameless = error(&["e.csv"], "table.csv");
     assert!(nameless.contains("such as -0.25, where the name of the image"), "{nameless}");
     fs::write(place.path().join("f.csv"), "row,v0\n0,2.5\n1,3\n").unwrap();
-    assert!(error(&["f.csv"], "table.csv").contains("is of 0"), "numbers of rows are names");
-    for (header, is_name) in
+    assert!(error(&["f.csv"], "table.csv").contains("2 vectors"), "numbers of rows are no names");
+    for (header, numbers_rows) in
         [("", true), ("Index", true), ("image_id", true), ("Unnamed: 0", true), ("v0", false), ("4", false)]
     {
         fs::write(place.path().join("g.csv"), format!("{header},v1\n0,2.5\n1,3\n")).unwrap();
         let whole = error(&["g.csv"], "table.csv");
-        let refusal = if is_name { "is of 0" } else { "such as 0, where the name of the image" };
+        let refusal = if numbers_rows { "2 vectors" } else { "such as 0, where the name of the image" };
         assert!(whole.contains(refusal), "`{header}`: {whole}");
     }
     fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
@@ -103,6 +107,113 @@ fn rows_that_do_not_belong_together_are_refused() {
     let parts = [place.path().join("whole.npy")];
     let sources = Sources { parts: &parts, table: None, label: None, condition: None };
     assert!(ProbeVectors::read(sources).err().unwrap().to_string().contains("--table"));
+}
+
+#[test]
+fn numbers_of_rows_are_no_names_of_files() {
+    let place = tempfile::tempdir().unwrap();
+    let put = |name: &str, content: &str| fs::write(place.path().join(name), content).unwrap();
+    put("table.csv", "file,label\n0007.jpg,a\n0003.jpg,b\n0005.jpg,a\n");
+    let rows_of = |numbers: [&str; 3]| numbers.map(|number| format!("{number},1,2\n")).concat();
+    for (header, numbers) in [("", ["0", "1", "2"]), ("image", ["1", "2", "3"])] {
+        put("rows.csv", &format!("{header},v0,v1\n{}", rows_of(numbers)));
+        let given = read(place.path(), &["rows.csv"], "table.csv").unwrap();
+        assert_eq!(given.train.dataset.len() + given.test.dataset.len(), 3);
+    }
+    put("first.csv", "image,v0,v1\n0,1,2\n");
+    for second in ["image,v0,v1\n1,1,2\n2,1,2\n", "image,v0,v1\n0,1,2\n1,1,2\n"] {
+        put("second.csv", second);
+        assert!(read(place.path(), &["first.csv", "second.csv"], "table.csv").is_ok(), "{second}");
+    }
+    let refused = |table: &str, numbers: [&str; 3]| {
+        put("rows.csv", &format!("image,v0,v1\n{}", rows_of(numbers)));
+        format!("{:#}", read(place.path(), &["rows.csv"], table).err().unwrap())
+    };
+    let order = refused("table.csv", ["2", "0", "1"]);
+    assert!(order.contains("vector 1 is of 2, and row 1 of ") && order.contains("same order"), "{order}");
+    put("numbers.csv", "file,label\n2,a\n1,b\n0,a\n");
+    let named = refused("numbers.csv", ["0", "1", "2"]);
+    assert!(named.contains("vector 1 is of 0, and row 1 of "), "{named}");
+}
+
+/// Writes a Parquet file of vectors of two numbers and columns of words, in which an empty word is a cell without a value.
+fn write_parquet(path: &Path, columns: &[(&str, &[&str])]) {
+    let words: String =
+        columns.iter().map(|(name, _)| format!("optional binary {name} (STRING); ")).collect();
+    let schema = format!(
+        "message table {{ {words}required group vector (LIST) {{ repeated group list {{ required double element; }} }} }}"
+    );
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut file = SerializedFileWriter::new(fs::File::create(path).unwrap(), schema, properties).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    for (_, cells) in columns {
+        let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_empty())).collect();
+        let words: Vec<ByteArray> =
+            cells.iter().filter(|cell| !cell.is_empty()).map(|cell| ByteArray::from(*cell)).collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&words, Some(&levels), None).unwrap();
+        column.close().unwrap();
+    }
+    let numbers = 2 * columns[0].1.len();
+    let values: Vec<f64> = (0..numbers).map(|at| at as f64).collect();
+    let repetitions: Vec<i16> = (0..numbers).map(|at| i16::from(at % 2 == 1)).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&values, Some(&vec![1; numbers]), Some(&repetitions)).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.into_inner().unwrap();
+}
+
+#[test]
+fn names_with_an_empty_cell_are_refused_where_a_table_names_files() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("table.csv"), "file,label\na.png,x\nb.png,y\nc.png,x\nd.png,y\n").unwrap();
+    fs::write(place.path().join("labels.csv"), "label\nx\ny\nx\ny\n").unwrap();
+    let file = place.path().join("gap.parquet");
+    let class: (&str, &[&str]) = ("class", &["x", "y", "x", "y"]);
+    let path: (&str, &[&str]) = ("path", &["b.png", "", "c.png", "a.png"]);
+    write_parquet(&file, &[class, path]);
+    let error = format!("{:#}", read(place.path(), &["gap.parquet"], "table.csv").err().unwrap());
+    assert!(error.contains("gap.parquet: 1 of the cells of its column `path` have no value"), "{error}");
+    assert!(error.contains("table.csv; fill them, or leave the column out"), "{error}");
+    assert!(read(place.path(), &["gap.parquet"], "labels.csv").is_ok(), "no name to compare with");
+    let sources = Sources { parts: &[file], table: None, label: None, condition: None };
+    assert!(ProbeVectors::read(sources).is_ok(), "the file has the class of each vector itself");
+}
+
+#[test]
+fn what_is_empty_in_one_file_is_left_out_of_all() {
+    let place = tempfile::tempdir().unwrap();
+    let parts = ["a.parquet", "b.parquet"].map(|name| place.path().join(name));
+    let class: (&str, &[&str]) = ("class", &["x", "y", "x", "y"]);
+    let hospital: (&str, &[&str]) = ("hospital", &["north", "north", "south", "south"]);
+    let whole: &[&str] = &["one", "two", "two", "one"];
+    let gap: &[&str] = &["one", "", "two", "one"];
+    for (first, second, left) in [
+        (whole, whole, &["hospital", "site"][..]),
+        (whole, gap, &["hospital"][..]),
+        (gap, whole, &["hospital"][..]),
+        (gap, gap, &["hospital"][..]),
+    ] {
+        for (part, site) in parts.iter().zip([first, second]) {
+            write_parquet(part, &[class, ("site", site), hospital]);
+        }
+        let sources = Sources { parts: &parts, table: None, label: None, condition: None };
+        let given = ProbeVectors::read(sources).unwrap();
+        let names: Vec<&str> = given.train.dataset.conditions.keys().map(String::as_str).collect();
+        assert_eq!(names, left, "{first:?}, {second:?}");
+        assert_eq!(given.train.dataset.len() + given.test.dataset.len(), 8);
+    }
+}
+
+#[test]
+fn vectors_between_semicolons_are_refused_with_the_separator() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("v.csv"), "image;v0;v1\na;0,5;1\nb;1;2\n").unwrap();
+    fs::write(place.path().join("table.csv"), "label\na\nb\n").unwrap();
+    let error = format!("{:#}", read(place.path(), &["v.csv"], "table.csv").err().unwrap());
+    assert!(error.contains("a semicolon separates its cells; write vectors with commas"), "{error}");
 }
 
 /// A file as `numpy.save` writes it from three vectors of two numbers in `f64`.
@@ -167,11 +278,11 @@ fn without_a_split_a_fifth_is_held_out() {
 }
 
 #[test]
-fn without_a_test_part_the_validation_part_is_measured_on() {
+fn without_a_test_split_the_validation_split_is_measured_on() {
     let place = folder();
     let table = |validation: &str| {
-        let part = |row: usize| if row.is_multiple_of(5) { validation } else { "train" };
-        (0..ROWS).map(|row| format!("{},{}\n", row % 3, part(row))).collect::<String>()
+        let split = |row: usize| if row.is_multiple_of(5) { validation } else { "train" };
+        (0..ROWS).map(|row| format!("{},{}\n", row % 3, split(row))).collect::<String>()
     };
     fs::write(place.path().join("two.csv"), format!("class,split\n{}", table("validation"))).unwrap();
     let given = read(place.path(), &["whole.csv"], "two.csv").unwrap();

@@ -13,7 +13,8 @@ use crate::commands::named_data::{NamedData, check_folder_of_drawn, section};
 use crate::commands::train::for_a_folder;
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
-use crate::console::{Console, table};
+use crate::config::shipped::Shipped;
+use crate::console::{Console, line, table};
 use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
 use crate::exit::message_with_causes;
@@ -23,12 +24,12 @@ use crate::experiment::prepare::splits::{Splits, no_folder};
 /// The contents of a data set.
 #[derive(Serialize)]
 struct Contents {
-    train: Split,
-    test: Split,
+    train: SplitSummary,
+    test: SplitSummary,
 }
 
 #[derive(Serialize)]
-struct Split {
+struct SplitSummary {
     images: usize,
     /// Height, width, channels.
     size: [usize; 3],
@@ -63,7 +64,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     let DataCheck { label, csv, .. } = arguments;
     let name = arguments.name.as_str();
     let NamedData { data, encoder, probe, .. } = match Path::new(name) {
-        folder if folder.is_dir() && DatasetName::find(name).is_none() => {
+        folder if folder.is_dir() && !ships(name) => {
             load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
         }
         _ if label.is_some() || csv.is_some() => {
@@ -76,6 +77,12 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         _ => arguments.data.as_deref(),
     };
     check_folder_of_drawn(&data, folder)?;
+    // Of data that are not drawn, the files are looked for in the folder.
+    if Path::new(name).is_dir() && ships(name) && data.dataset.is_drawn() {
+        line(format_args!(
+            "note: `{name}` names drawn data that ship with the program; write ./{name} for the folder"
+        ));
+    }
     if data.dataset.is_own() {
         return check_own(name, &data, folder, (&encoder, probe.unwrap_or_default()), console);
     }
@@ -98,6 +105,11 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     let survey = Survey::from_images(&splits.train);
     let answer = Checked { name: name.into(), contents: Some(Contents::of(&splits)), survey, sound: true };
     console.answer(&answer, || answer.text())
+}
+
+/// True for the name of a data set or a recipe, which goes before a folder of that name.
+fn ships(name: &str) -> bool {
+    DatasetName::find(name).is_some() || Shipped::find(name).is_some()
 }
 
 /// Looks through a user's own pictures: faults that end a run are all named, and then it fails.
@@ -181,7 +193,7 @@ impl Contents {
 
     /// One line a split.
     fn text(&self) -> String {
-        let line = |name: &str, split: &Split| {
+        let line = |name: &str, split: &SplitSummary| {
             let [height, width, channels] = split.size;
             let count = |of: Option<&usize>| of.copied().unwrap_or(0);
             let (least, most) =
@@ -198,9 +210,9 @@ impl Contents {
     }
 }
 
-fn describe(dataset: &Dataset) -> Split {
+fn describe(dataset: &Dataset) -> SplitSummary {
     let shape = dataset.images.shape();
-    Split {
+    SplitSummary {
         images: dataset.len(),
         size: [shape.height, shape.width, shape.channels],
         classes: dataset.classes.len(),

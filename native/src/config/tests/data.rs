@@ -90,9 +90,39 @@ fn categories_of_a_table_are_columns_that_a_condition_reads_alone() {
     }
 }
 
+#[test]
+fn two_roles_of_one_column_that_exclude_each_other_are_refused_by_line() {
+    // The columns of file and class are `file` and `label`, unless the recipe names others.
+    let of_table = |roles: &str, set: &[&str]| {
+        load_set("table", &format!("[data.table]\ncsv = \"a.csv\"\nmissing = \"skip\"\n{roles}"), set)
+    };
+    for (roles, keys, column, line) in [
+        ("label = \"file\"", ["label", "file"], "file", 18),
+        ("file = \"label\"", ["label", "file"], "label", 18),
+        ("split = \"file\"", ["split", "file"], "file", 18),
+        ("split = \"label\"", ["split", "label"], "label", 18),
+        ("subject = \"label\"", ["subject", "label"], "label", 18),
+        ("split = \"part\"\nsubject = \"label\"", ["subject", "label"], "label", 19),
+        ("split = \"part\"\nsubject = \"part\"", ["subject", "split"], "part", 18),
+    ] {
+        let text = usage_error(of_table(roles, &[]));
+        let [one, other] = keys;
+        let named = format!("`data.table.{one}` and `data.table.{other}` are both the column `{column}`");
+        assert!(text.contains(&named) && text.contains(&format!(", line {line}: ")), "{roles}: {text}");
+    }
+    let text = usage_error(of_table("file = \"image\"", &["data.table.label=image"]));
+    assert!(text.contains("--set data.table.label=image: `data.table.label` and"), "{text}");
+    for sound in [
+        "split = \"part\"\nsubject = \"patient\"\nconditions = { class = [\"label\"], patient = [\"patient\"] }",
+        "subject = \"file\"",
+    ] {
+        assert!(of_table(sound, &[]).is_ok(), "{sound}");
+    }
+}
+
 /// Programs before this one took them.
 #[test]
-fn keys_that_are_ignored_do_not_spoil_a_run() {
+fn keys_that_are_refused_in_a_given_recipe_do_not_spoil_a_run() {
     let of = |dataset: &str, keys: &str| {
         SMALL.replace("dataset = \"digits\"", &format!("dataset = \"{dataset}\"\n{keys}"))
     };
@@ -104,6 +134,7 @@ fn keys_that_are_ignored_do_not_spoil_a_run() {
         ("celeba", "faces = { sampling = \"all\", seed = 1 }"),
         ("caltech-101", "split = { test = 0.2, per_class = 30 }"),
         ("table", "table = { csv = \"a.csv\", categories = [\"site\"] }"),
+        ("table", "table = { csv = \"a.csv\", label = \"file\" }"),
     ] {
         let text = of(dataset, keys);
         assert!(usage_error(load(&text, &[])).contains("line 4"), "{dataset}: {keys}");

@@ -48,7 +48,7 @@ pub(crate) struct DataSection {
     /// The side of which evaluation uses the centre, as large as the encoder's input; if none, it resizes the whole picture.
     #[serde(default)]
     pub(crate) centre_crop: CentreCrop,
-    /// The split for evaluation: `test` or the official `validation` part.
+    /// The split for evaluation: `test` or the official `validation` split.
     #[serde(default)]
     pub(crate) judged_by: JudgedBy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,8 +157,8 @@ impl DataSection {
         }
     }
 
-    /// Refuses keys that are read and then ignored, for recipes that a user gives: that of a run may have them, since former
-    /// programs took them.
+    /// Refuses keys that are read and then ignored, or that make no sense together, for recipes that a user gives: that of a run may
+    /// have them, since former programs took them.
     ///
     /// # Errors
     /// Names the refused key.

@@ -13,7 +13,7 @@ use crate::data::sets;
 impl<'de> Deserialize<'de> for DataSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut of_dataset = DatasetOptions::default();
-        let section = Self::deserialize(Split { inner: deserializer, of_dataset: &mut of_dataset })?;
+        let section = Self::deserialize(SectionReader { inner: deserializer, of_dataset: &mut of_dataset })?;
         Ok(Self { of_dataset, ..section })
     }
 }
@@ -25,12 +25,12 @@ impl Serialize for DataSection {
 }
 
 /// The reader of a section, which puts the keys of certain data sets into `of_dataset`.
-struct Split<'o, D> {
+struct SectionReader<'o, D> {
     inner: D,
     of_dataset: &'o mut DatasetOptions,
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for SectionReader<'_, D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -43,7 +43,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let visitor = SplitVisitor { visitor, fields, of_dataset: self.of_dataset };
+        let visitor = SectionVisitor { visitor, fields, of_dataset: self.of_dataset };
         self.inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -54,13 +54,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Split<'_, D> {
 }
 
 /// The visitor of the fields of the section, by their names.
-struct SplitVisitor<'o, V> {
+struct SectionVisitor<'o, V> {
     visitor: V,
     fields: &'static [&'static str],
     of_dataset: &'o mut DatasetOptions,
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for SectionVisitor<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,18 +69,18 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for SplitVisitor<'_, V> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         let Self { visitor, fields, of_dataset } = self;
-        visitor.visit_map(SplitMap { map, fields, of_dataset })
+        visitor.visit_map(SectionMap { map, fields, of_dataset })
     }
 }
 
 /// The map of a section, of which the keys of certain data sets are read aside.
-struct SplitMap<'o, A> {
+struct SectionMap<'o, A> {
     map: A,
     fields: &'static [&'static str],
     of_dataset: &'o mut DatasetOptions,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for SplitMap<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for SectionMap<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {

@@ -38,7 +38,7 @@ mod tests {
     use crate::data::options::Options;
     use crate::data::sets::split::SplitSection;
     use crate::data::source::PictureFiles;
-    use simile_core::data::Part;
+    use simile_core::data::Split;
     use std::fs;
 
     #[test]
@@ -56,6 +56,6 @@ mod tests {
         let options = Options::with(section);
         let caltech = CALTECH_101.annotate(&options, folder.path()).unwrap().catalogue;
         assert_eq!(caltech.classes, ["barrel", "bass", "beaver", "binocular"]);
-        assert_eq!((caltech.of(Part::Train).len(), caltech.of(Part::Test).len()), (16, 8));
+        assert_eq!((caltech.of(Split::Train).len(), caltech.of(Split::Test).len()), (16, 8));
     }
 }

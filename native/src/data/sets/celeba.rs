@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use simile_core::data::catalogue::groups;
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::faces::{FacesSection, Sampling, hold_out_a_fifth, with_at_most};
@@ -137,12 +137,12 @@ fn catalogue(
     let table = Matrix::from_fn(files.len(), names.len(), |row, at| values[row * names.len() + at]);
     let column = |at: usize| table.iter_rows().map(|row| usize::from(row[at] > 0.0)).collect::<Vec<_>>();
     let (labels, biases) = (column(target), column(bias));
-    let parts = parts(partition, &files)?;
+    let splits = splits(partition, &files)?;
     let values_of = |at: usize| vec![format!("not {}", names[at]), names[at].to_owned()];
     let (classes, bias_names) = (values_of(target), values_of(bias));
     let group = groups(&labels, &classes, &biases, &bias_names);
     let files = files.into_iter().map(|file| format!("img_align_celeba/{file}")).collect();
-    Catalogue::new(attributes.origin, files, parts, labels, classes)?
+    Catalogue::new(attributes.origin, files, splits, labels, classes)?
         .with_condition("bias", Condition::Categorical { values: biases, names: bias_names })?
         .with_condition("group", group)?
         .with_condition("attributes", Condition::Numeric(table))
@@ -156,12 +156,12 @@ fn find(names: &[&str], what: &str, name: &str) -> Result<usize, DatasetError> {
         .ok_or_else(|| DatasetError::parameter(what, name, &format!("expected one of: {}", names.join(", "))))
 }
 
-/// The part of each picture: 0 training, 1 validation, 2 test.
-fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>, DatasetError> {
-    let mut parts = Vec::with_capacity(files.len());
+/// The split of each picture: 0 training, 1 validation, 2 test.
+fn splits(text: &Text<'_>, files: &[&str]) -> Result<Vec<Split>, DatasetError> {
+    let mut splits = Vec::with_capacity(files.len());
     for row in text.words() {
-        let (line, [file, part]) = row?;
-        match files.get(parts.len()) {
+        let (line, [file, split]) = row?;
+        match files.get(splits.len()) {
             Some(expected) if *expected == file => {}
             expected => {
                 let expected = expected.map_or("the end of the list", |file| *file);
@@ -170,17 +170,17 @@ fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>, DatasetError> {
                 );
             }
         }
-        parts.push(match part {
-            "0" => Part::Train,
-            "1" => Part::Validation,
-            "2" => Part::Test,
+        splits.push(match split {
+            "0" => Split::Train,
+            "1" => Split::Validation,
+            "2" => Split::Test,
             other => return Err(text.error(line, format!("`{other}`, expected 0, 1 or 2"))),
         });
     }
-    if parts.len() == files.len() {
-        return Ok(parts);
+    if splits.len() == files.len() {
+        return Ok(splits);
     }
-    Err(DatasetError::Count { what: text.origin.into(), expected: files.len(), found: parts.len() })
+    Err(DatasetError::Count { what: text.origin.into(), expected: files.len(), found: splits.len() })
 }
 
 /// Checks that the published sampling of blond hair, which leaves most of the women out that are not blond, is of the bias `male`.
@@ -197,7 +197,7 @@ fn is_blond(target: &str) -> bool {
 }
 
 /// The published sampling (Hong and Yang 2021): training pictures split 8:2 into training and validation, the
-/// official validation part as test, the official test part left out. If the class is blond hair, non-blond women
+/// official validation split as test, the official test split left out. If the class is blond hair, non-blond women
 /// among the training pictures are first reduced to 2000 at random; for heavy make-up nothing is removed. So no
 /// correlation of 0.9 is enforced, contrary to ConTeX's text.
 ///
@@ -211,13 +211,17 @@ fn published(catalogue: Catalogue, target: &str, seed: u64) -> Result<Catalogue,
         && let Some(Condition::Categorical { values, .. }) = catalogue.conditions.get("bias")
     {
         let women_not_blond = |&i: &usize| catalogue.labels.get(i) == Some(&0) && values.get(i) == Some(&0);
-        let crowded: Vec<usize> = catalogue.of(Part::Train).into_iter().filter(women_not_blond).collect();
+        let crowded: Vec<usize> = catalogue.of(Split::Train).into_iter().filter(women_not_blond).collect();
         indices = with_at_most(&catalogue, &crowded, NON_BLOND_WOMEN, seed);
     }
-    indices.retain(|&i| catalogue.parts.get(i) != Some(&Part::Test));
+    indices.retain(|&i| catalogue.splits.get(i) != Some(&Split::Test));
     let mut sampled = catalogue.select(&indices);
-    sampled.parts.iter_mut().filter(|part| **part == Part::Validation).for_each(|part| *part = Part::Test);
-    hold_out_a_fifth(sampled, Part::Validation, seed.wrapping_add(1))
+    sampled
+        .splits
+        .iter_mut()
+        .filter(|split| **split == Split::Validation)
+        .for_each(|split| *split = Split::Test);
+    hold_out_a_fifth(sampled, Split::Validation, seed.wrapping_add(1))
 }
 
 #[cfg(test)]
@@ -269,7 +273,7 @@ mod tests {
         let faces = read(ATTRIBUTES, PARTITION, "blond-hair").unwrap();
         assert_eq!(faces.files[1], "img_align_celeba/000002.jpg");
         assert_eq!(faces.labels, [0, 1, 0]);
-        assert_eq!(faces.parts, [Part::Train, Part::Validation, Part::Test]);
+        assert_eq!(faces.splits, [Split::Train, Split::Validation, Split::Test]);
         let Condition::Categorical { values, names } = &faces.conditions["group"] else { unreachable!() };
         assert_eq!((values.as_slice(), names[1].as_str()), (&[0, 2, 1][..], "not Blond_Hair, Male"));
         assert_eq!(faces.conditions["attributes"].to_matrix().row(0), [0.0, 1.0, 0.0]);
@@ -304,10 +308,10 @@ mod tests {
             read(&format!("{rows}\nBlond_Hair Heavy_Makeup Male\n{attributes}"), &partition, "Blond_Hair")
                 .unwrap();
         let sampled = published(faces.clone(), "Blond_Hair", 0).unwrap();
-        let counts = [Part::Train, Part::Validation, Part::Test].map(|part| sampled.of(part).len());
-        // 438 blond and 2000 others of 3500; the official test part is left out.
+        let counts = [Split::Train, Split::Validation, Split::Test].map(|split| sampled.of(split).len());
+        // 438 blond and 2000 others of 3500; the official test split is left out.
         assert_eq!((counts[0] + counts[1], counts[1], counts[2]), (2438, 488, 250));
         let makeup = published(faces, "Heavy_Makeup", 0).unwrap();
-        assert_eq!(makeup.of(Part::Train).len() + makeup.of(Part::Validation).len(), 3500);
+        assert_eq!(makeup.of(Split::Train).len() + makeup.of(Split::Validation).len(), 3500);
     }
 }

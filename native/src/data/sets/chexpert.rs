@@ -3,7 +3,7 @@
 //!
 //! A picture has one class here, so one of the five pathologies of the authors' comparison is chosen as the class;
 //! every one of the five is a condition as well. Not mentioned counts as absent, as usual. The published validation
-//! set (234 pictures, read by radiologists) has no uncertain labels and serves as the test part; there is no public
+//! set (234 pictures, read by radiologists) has no uncertain labels and serves as the test split; there is no public
 //! test set.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::numbered;
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
@@ -91,7 +91,7 @@ const PATHOLOGIES: [&str; 5] = ["Atelectasis", "Cardiomegaly", "Consolidation", 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Uncertain {
-    /// The picture is left out of the training part (the authors' U-Ignore; Decoupled Uniformity's NaN).
+    /// The picture is left out of the training split (the authors' U-Ignore; Decoupled Uniformity's NaN).
     #[default]
     Drop,
     /// Absent (U-Zeros).
@@ -151,15 +151,15 @@ fn catalogue(
         return Err(DatasetError::parameter("target", target, &format!("expected one of: {known}")));
     };
     let mut rows = Rows::default();
-    rows.read(train, Part::Train, target, uncertain)?;
-    rows.read(valid, Part::Test, target, uncertain)?;
+    rows.read(train, Split::Train, target, uncertain)?;
+    rows.read(valid, Split::Test, target, uncertain)?;
     let states = rows.states;
     let classes = vec![format!("no {}", PATHOLOGIES[target]), PATHOLOGIES[target].to_owned()];
     // `train/patient00001/study1/view1_frontal.jpg`
     let patients = rows.files.iter().map(|file| file.split('/').nth(1).unwrap_or_default().to_owned());
     let patients: Vec<String> = patients.collect();
     let (subjects, _) = numbered(patients.iter().map(String::as_str));
-    let catalogue = Catalogue::new(train.origin, rows.files, rows.parts, rows.labels, classes)?;
+    let catalogue = Catalogue::new(train.origin, rows.files, rows.splits, rows.labels, classes)?;
     let mut catalogue = catalogue.with_subjects(subjects)?;
     for (at, name) in PATHOLOGIES.iter().enumerate() {
         let values = states.iter().map(|row| row[at] as usize).collect();
@@ -173,7 +173,7 @@ fn catalogue(
 #[derive(Default)]
 struct Rows {
     files: Vec<String>,
-    parts: Vec<Part>,
+    splits: Vec<Split>,
     labels: Vec<usize>,
     states: Vec<[State; 5]>,
 }
@@ -182,7 +182,7 @@ impl Rows {
     fn read(
         &mut self,
         text: &Text<'_>,
-        part: Part,
+        split: Split,
         target: usize,
         uncertain: Uncertain,
     ) -> Result<(), DatasetError> {
@@ -215,7 +215,7 @@ impl Rows {
             let below = below
                 .ok_or_else(|| csv.error(line, format!("the path `{path}` is in neither train nor valid")))?;
             self.files.push(below.to_owned());
-            self.parts.push(part);
+            self.splits.push(split);
             self.labels.push(usize::from(present));
             self.states.push(states);
         }
@@ -257,7 +257,7 @@ mod tests {
         let chests = read(&train(), "pleural-effusion", Uncertain::Drop).unwrap();
         assert_eq!(chests.files[0], "train/patient00001/study1/view1_frontal.jpg");
         assert_eq!((chests.labels.as_slice(), chests.len()), (&[0, 1, 1][..], 3));
-        assert_eq!(chests.parts, [Part::Train, Part::Train, Part::Test]);
+        assert_eq!(chests.splits, [Split::Train, Split::Train, Split::Test]);
         assert_eq!(chests.subjects, Some(vec![0, 1, 2]));
         let Condition::Categorical { values, .. } = &chests.conditions["atelectasis"] else { unreachable!() };
         assert_eq!(values, &[3, 2, 0]);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
@@ -131,12 +131,12 @@ fn catalogue(files: &Files<'_>) -> Result<Catalogue, DatasetError> {
             files.labels.error(line, format!("class {class} is not in {}", files.classes.origin))
         })
     })?;
-    let parts = by_image(&files.split, &rows, |line, word| match word {
-        "1" => Ok(Part::Train),
-        "0" => Ok(Part::Test),
+    let splits = by_image(&files.split, &rows, |line, word| match word {
+        "1" => Ok(Split::Train),
+        "0" => Ok(Split::Test),
         other => Err(files.split.error(line, format!("`{other}`, expected 1 to train on or 0 to test"))),
     })?;
-    let catalogue = Catalogue::new(files.images.origin, paths, parts, labels, classes)?;
+    let catalogue = Catalogue::new(files.images.origin, paths, splits, labels, classes)?;
     match &files.attributes {
         Some(text) => {
             let attributes = attributes(text, &rows)?;
@@ -233,7 +233,7 @@ pub(in crate::data) mod tests {
         let folder = birds_of_two_species();
         let birds = Cub200.annotations(&Options::default(), folder.path()).unwrap();
         assert_eq!(birds.catalogue.classes, ["001.Black_footed_Albatross", "002.Laysan_Albatross"]);
-        let counts = [Part::Train, Part::Test].map(|part| birds.catalogue.of(part).len());
+        let counts = [Split::Train, Split::Test].map(|split| birds.catalogue.of(split).len());
         assert_eq!(counts, [3, 1]);
         assert!(birds.catalogue.files[0].starts_with("images/001.Black_footed_Albatross/"));
         assert!(birds.notes[0].contains("image_attribute_labels.txt"), "{:?}", birds.notes);
@@ -266,7 +266,7 @@ pub(in crate::data) mod tests {
     fn annotations_of_a_picture_come_together() {
         let birds = read(IMAGES, SPLIT, Some(&labels_of_attributes())).unwrap();
         assert_eq!(birds.files, ["images/001.A/A_1.jpg", "images/002.B/B_1.jpg"]);
-        assert_eq!((birds.labels, birds.parts), (vec![0, 1], vec![Part::Test, Part::Train]));
+        assert_eq!((birds.labels, birds.splits), (vec![0, 1], vec![Split::Test, Split::Train]));
         let attributes = birds.conditions["attributes"].to_matrix();
         assert_eq!((attributes.rows(), attributes.columns()), (2, 312));
         assert_eq!([attributes.row(0)[5], attributes.row(0)[6], attributes.row(1)[4]], [1.0, 0.0, 1.0]);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::kept;
-use simile_core::data::{Catalogue, DatasetError, Part};
+use simile_core::data::{Catalogue, DatasetError, Split};
 use simile_core::numeric::split::split_indices;
 
 use crate::data::options::DatasetOption;
@@ -53,13 +53,13 @@ pub(crate) enum Sampling {
     /// The sampling of Hong and Yang (2021).
     #[default]
     Published,
-    /// All of them, in the official parts, or those of `[data.split]` where there are none.
+    /// All of them, in the official splits, or those of `[data.split]` where there are none.
     All,
 }
 
 /// The training pictures that UTKFace's sampling keeps, of each value of the bias by itself: all that agree (`label =
 /// bias`), and at random `⌊agreeing · (1 − correlation)⌋` of those that conflict, or all if there are fewer. At the published
-/// correlation of 0.9 that is one to ten, so that 0.909 of the kept pictures agree. Pictures of other parts are kept.
+/// correlation of 0.9 that is one to ten, so that 0.909 of the kept pictures agree. Pictures of other splits are kept.
 /// Returns indices, ascending.
 ///
 /// # Errors
@@ -73,7 +73,7 @@ pub(super) fn thin_conflicting(
     if !(0.0..=1.0).contains(&correlation) {
         return Err(DatasetError::parameter("correlation", correlation, "expected a number from 0 to 1"));
     }
-    let train = catalogue.of(Part::Train);
+    let train = catalogue.of(Split::Train);
     let left_out = |value: usize| {
         let of_value = train.iter().copied().filter(|&i| bias.get(i) == Some(&value));
         let (agreeing, conflicting): (Vec<usize>, Vec<usize>) =
@@ -105,9 +105,13 @@ fn without(catalogue: &Catalogue, mut left_out: Vec<usize>) -> Vec<usize> {
 ///
 /// # Errors
 /// As [`Catalogue::hold_out`].
-pub(super) fn hold_out_a_fifth(catalogue: Catalogue, to: Part, seed: u64) -> Result<Catalogue, DatasetError> {
-    let train = catalogue.of(Part::Train).len();
-    catalogue.hold_out(Part::Train, to, train - kept(train, 0.2), seed)
+pub(super) fn hold_out_a_fifth(
+    catalogue: Catalogue,
+    to: Split,
+    seed: u64,
+) -> Result<Catalogue, DatasetError> {
+    let train = catalogue.of(Split::Train).len();
+    catalogue.hold_out(Split::Train, to, train - kept(train, 0.2), seed)
 }
 
 #[cfg(test)]
@@ -123,9 +127,9 @@ mod tests {
         let bias: Vec<usize> =
             (0..1000).map(|i: usize| if i.is_multiple_of(5) { 1 - label(i) } else { label(i) }).collect();
         let files = (0..1000).map(|i| i.to_string()).collect();
-        let mut parts = vec![Part::Train; 1000];
-        parts[..100].fill(Part::Test);
-        let catalogue = Catalogue::new("c", files, parts, labels, vec!["a".into(), "b".into()]).unwrap();
+        let mut splits = vec![Split::Train; 1000];
+        splits[..100].fill(Split::Test);
+        let catalogue = Catalogue::new("c", files, splits, labels, vec!["a".into(), "b".into()]).unwrap();
         let indices = thin_conflicting(&catalogue, &bias, 0.9, 3).unwrap();
         let train: Vec<usize> = indices.iter().copied().filter(|&i| i >= 100).collect();
         assert_eq!(indices.len() - train.len(), 100);

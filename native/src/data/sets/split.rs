@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::kept;
-use simile_core::data::{Catalogue, DatasetError, Part};
+use simile_core::data::{Catalogue, DatasetError, Split};
 
 use crate::data::error::Result;
 use crate::data::options::DatasetOption;
@@ -57,10 +57,10 @@ impl SplitSection {
         Ok(match self.per_class {
             Some(count) => catalogue.keep_per_class(count, self.seed)?,
             None => {
-                let train = catalogue.of(Part::Train).len();
+                let train = catalogue.of(Split::Train).len();
                 let held_out = train - kept(train, self.test);
                 catalogue
-                    .hold_out(Part::Train, Part::Test, held_out, self.seed)
+                    .hold_out(Split::Train, Split::Test, held_out, self.seed)
                     .map_err(|error| self.of_key(error))?
             }
         })
@@ -87,7 +87,7 @@ mod tests {
     fn a_share_that_leaves_none_to_train_on_is_named_by_its_key() {
         let files = ["a.png", "b.png"].map(String::from).to_vec();
         let classes = vec!["x".into(), "y".into()];
-        let pictures = Catalogue::new("list", files, vec![Part::Train; 2], vec![0, 1], classes).unwrap();
+        let pictures = Catalogue::new("list", files, vec![Split::Train; 2], vec![0, 1], classes).unwrap();
         let section = SplitSection { test: 0.9, ..SplitSection::default() };
         assert_eq!(
             section.split(pictures).unwrap_err().to_string(),

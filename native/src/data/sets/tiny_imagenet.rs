@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::data::options::Options;
     use crate::data::source::PictureFiles;
-    use simile_core::data::Part;
+    use simile_core::data::Split;
     use std::fs;
     use std::path::Path;
 
@@ -58,6 +58,6 @@ mod tests {
         assert!(error.contains("no training picture") && error.contains("n04067472"), "{error}");
         put(&root, "train/n04067472/images/n04067472_0.JPEG", "");
         let tiny = gathered().unwrap().catalogue;
-        assert_eq!((tiny.of(Part::Train).len(), tiny.of(Part::Test).len()), (2, 1));
+        assert_eq!((tiny.of(Split::Train).len(), tiny.of(Split::Test).len()), (2, 1));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::split::SplitSection;
@@ -102,7 +102,7 @@ const ATTRIBUTES: usize = 126;
 /// Number of classes.
 const CLASSES: usize = 21;
 
-/// Reads the catalogue of the pictures under `paths`, in the order of the table; all of them are [`Part::Train`] until
+/// Reads the catalogue of the pictures under `paths`, in the order of the table; all of them are [`Split::Train`] until
 /// some are held out. A picture's file is its `CID` with a dot for the dash: `100627-72` is `100627.72.jpg`.
 ///
 /// Condition: `attributes`, `[n, 126]` of 0 and 1.
@@ -155,9 +155,9 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
         }
     }
     let names = classes.iter().map(|&at| csv.header[at].trim_start_matches("SubCategory.").replace('.', " "));
-    let parts = vec![Part::Train; files.len()];
+    let splits = vec![Split::Train; files.len()];
     let rows = files.len();
-    let catalogue = Catalogue::new(table.origin, files, parts, labels, names.collect())?;
+    let catalogue = Catalogue::new(table.origin, files, splits, labels, names.collect())?;
     let attributes = Matrix::from_fn(rows, ATTRIBUTES, |row, at| values[row * ATTRIBUTES + at]);
     catalogue.with_condition("attributes", Condition::Numeric(attributes))
 }

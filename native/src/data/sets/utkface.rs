@@ -9,7 +9,7 @@ use std::path::Path;
 use simile_core::data::catalogue::groups;
 #[cfg(test)]
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::faces::{FacesSection, Sampling, hold_out_a_fifth, thin_conflicting};
@@ -166,7 +166,7 @@ impl Face {
 }
 
 /// The catalogue of `paths`, and the paths whose names cannot be parsed. Paths are sorted first, so that the result
-/// does not depend on the order of a directory. The class is gender; all pictures are [`Part::Train`].
+/// does not depend on the order of a directory. The class is gender; all pictures are [`Split::Train`].
 ///
 /// Conditions: `age` (years), `race`, `bias`, and `group` (class × bias).
 ///
@@ -198,8 +198,8 @@ fn catalogue(paths: &[String], bias: FaceBias) -> Result<(Catalogue, Vec<String>
     let age = Matrix::from_fn(faces.len(), 1, |i, _| f64::from(faces[i].age));
     let race =
         Condition::Categorical { values: faces.iter().map(|face| face.race).collect(), names: names(&RACES) };
-    let parts = vec![Part::Train; files.len()];
-    let catalogue = Catalogue::new("UTKFace", files, parts, labels, classes)?
+    let splits = vec![Split::Train; files.len()];
+    let catalogue = Catalogue::new("UTKFace", files, splits, labels, classes)?
         .with_condition("age", Condition::Numeric(age))?
         .with_condition("race", race)?
         .with_condition("bias", Condition::Categorical { values: biases, names: bias_names })?
@@ -211,12 +211,12 @@ fn catalogue(paths: &[String], bias: FaceBias) -> Result<(Catalogue, Vec<String>
 /// thinned to `correlation` (see [`thin_conflicting`]), half of the test pictures made validation.
 ///
 /// Released code draws from an unseeded generator and saves the result; here the sampling is drawn with a seed. The
-/// first run of released code, before anything is saved, evaluates on the whole test part.
+/// first run of released code, before anything is saved, evaluates on the whole test split.
 ///
 /// # Errors
 /// If there are too few pictures, or `correlation` is not in 0..=1.
 fn published(catalogue: Catalogue, correlation: f64, seed: u64) -> Result<Catalogue, DatasetError> {
-    let catalogue = hold_out_a_fifth(catalogue, Part::Test, seed)?;
+    let catalogue = hold_out_a_fifth(catalogue, Split::Test, seed)?;
     let Some(Condition::Categorical { values, .. }) = catalogue.conditions.get("bias") else {
         return Err(DatasetError::parameter(
             "bias",
@@ -226,8 +226,8 @@ fn published(catalogue: Catalogue, correlation: f64, seed: u64) -> Result<Catalo
     };
     let thinned = thin_conflicting(&catalogue, values, correlation, seed.wrapping_add(1))?;
     let catalogue = catalogue.select(&thinned);
-    let half = catalogue.of(Part::Test).len() / 2;
-    catalogue.hold_out(Part::Test, Part::Validation, half, seed.wrapping_add(2))
+    let half = catalogue.of(Split::Test).len() / 2;
+    catalogue.hold_out(Split::Test, Split::Validation, half, seed.wrapping_add(2))
 }
 
 #[cfg(test)]
@@ -255,7 +255,7 @@ mod tests {
         assert!(all.notes.is_empty(), "{:?}", all.notes);
         assert_eq!(all.catalogue.len(), 40);
         let published = read(FacesSection::default(), place.path()).unwrap().catalogue;
-        assert!(published.len() < 40 && !published.of(Part::Test).is_empty());
+        assert!(published.len() < 40 && !published.of(Split::Test).is_empty());
         let empty = tempfile::tempdir().unwrap();
         let text = read(FacesSection::default(), empty.path()).unwrap_err().to_string();
         assert!(text.contains(&empty.path().display().to_string()) && text.contains("AGE_GENDER"), "{text}");
@@ -301,8 +301,8 @@ mod tests {
     fn the_published_sampling_thins_training_pictures_alone() {
         let (all, _) = catalogue(&faces(3000), FaceBias::Race).unwrap();
         let sampled = published(all, 0.9, 0).unwrap();
-        assert_eq!((sampled.of(Part::Validation).len(), sampled.of(Part::Test).len()), (300, 300));
-        let train = sampled.select(&sampled.of(Part::Train));
+        assert_eq!((sampled.of(Split::Validation).len(), sampled.of(Split::Test).len()), (300, 300));
+        let train = sampled.select(&sampled.of(Split::Train));
         let Condition::Categorical { values, .. } = &train.conditions["bias"] else { unreachable!() };
         let agreeing = train.labels.iter().zip(values).filter(|(a, b)| a == b).count();
         assert_eq!(train.len() - agreeing, (agreeing as f64 * (1.0 - 0.9)) as usize);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use simile_core::data::catalogue::groups;
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 
 use crate::data::error::Result;
 use crate::data::options::Options;
@@ -70,7 +70,7 @@ fn catalogue(metadata: &Text<'_>) -> Result<Catalogue, DatasetError> {
     let columns = ["img_filename", "y", "split", "place"].map(|name| csv.column(name));
     let [file, class, split, place] = columns;
     let (file, class, split, place) = (file?, class?, split?, place?);
-    let (mut files, mut labels, mut parts, mut places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut labels, mut splits, mut places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (line, row) in csv.rows() {
         let word = |at: usize| row.get(at).unwrap_or_default();
         let either = |at: usize, name: &str| match word(at) {
@@ -81,10 +81,10 @@ fn catalogue(metadata: &Text<'_>) -> Result<Catalogue, DatasetError> {
         files.push(word(file).to_owned());
         labels.push(either(class, "y")?);
         places.push(either(place, "place")?);
-        parts.push(match word(split) {
-            "0" => Part::Train,
-            "1" => Part::Validation,
-            "2" => Part::Test,
+        splits.push(match word(split) {
+            "0" => Split::Train,
+            "1" => Split::Validation,
+            "2" => Split::Test,
             other => return Err(csv.error(line, format!("`split` is `{other}`, expected 0, 1 or 2"))),
         });
     }
@@ -92,7 +92,7 @@ fn catalogue(metadata: &Text<'_>) -> Result<Catalogue, DatasetError> {
     let (classes, backgrounds) = (names(["landbird", "waterbird"]), names(["land", "water"]));
     let group = groups(&labels, &classes, &places, &backgrounds);
     let place = Condition::Categorical { values: places, names: backgrounds };
-    Catalogue::new(metadata.origin, files, parts, labels, classes)?
+    Catalogue::new(metadata.origin, files, splits, labels, classes)?
         .with_condition("bias", place.clone())?
         .with_condition("place", place)?
         .with_condition("group", group)
@@ -116,7 +116,10 @@ mod tests {
         fs::write(root.join("metadata.csv"), table).unwrap();
         let water = Waterbirds.annotations(&Options::default(), folder.path()).unwrap().catalogue;
         assert_eq!((water.len(), water.classes.len()), (3, 2));
-        assert_eq!([Part::Train, Part::Validation, Part::Test].map(|part| water.of(part).len()), [1, 1, 1]);
+        assert_eq!(
+            [Split::Train, Split::Validation, Split::Test].map(|split| water.of(split).len()),
+            [1, 1, 1]
+        );
     }
 
     const METADATA: &str = "img_id,img_filename,y,split,place,place_filename\n\
@@ -127,8 +130,8 @@ mod tests {
         let birds = catalogue(&Text::new(METADATA, "metadata.csv")).unwrap();
         assert_eq!(birds.files[0], "001.A/A_1.jpg");
         assert_eq!(
-            (birds.labels, birds.parts),
-            (vec![1, 0, 0], vec![Part::Test, Part::Train, Part::Validation])
+            (birds.labels, birds.splits),
+            (vec![1, 0, 0], vec![Split::Test, Split::Train, Split::Validation])
         );
         let Condition::Categorical { values, names } = &birds.conditions["group"] else { unreachable!() };
         assert_eq!((values.as_slice(), names[1].as_str()), (&[3, 1, 0][..], "landbird, water"));

@@ -25,11 +25,11 @@ const MOST_SHOWN: usize = 10;
 /// The variables and the pictures of a data set.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Survey {
-    /// Number of pictures of all parts, those that cannot be used included.
+    /// Number of pictures of all splits, those that cannot be used included.
     pictures: usize,
     classes: Vec<String>,
     variables: Vec<Variable>,
-    /// Notes on rows and files that a run leaves out, on classes that a part lacks, on pictures of which little is read, and on
+    /// Notes on rows and files that a run leaves out, on classes that a split lacks, on pictures of which little is read, and on
     /// attributes whose leak a run could not measure, or would understate.
     notes: Vec<String>,
     /// Blank, equal and unreadable pictures, of a user's own.

@@ -25,7 +25,7 @@ pub(super) struct Faults {
     blank: Vec<String>,
     /// Groups of pictures that look the same, of 32 x 32 pixels.
     equal: Vec<Vec<String>>,
-    /// Pictures of such groups of which others are of another part, so that a test picture was trained on.
+    /// Pictures of such groups of which others are of another split, so that a test picture was trained on.
     in_several_parts: usize,
     /// Pictures that cannot be read, each with the reason.
     broken: Vec<String>,
@@ -52,9 +52,9 @@ impl Faults {
         let mut groups: Vec<Vec<usize>> = of_one_digest.filter(|group| group.len() > 1).map(places).collect();
         groups.sort();
         let spans = |group: &&Vec<usize>| {
-            let mut parts = group.iter().map(|&at| catalogue.parts.get(at));
-            let first = parts.next();
-            parts.any(|part| Some(part) != first)
+            let mut splits = group.iter().map(|&at| catalogue.splits.get(at));
+            let first = splits.next();
+            splits.any(|split| Some(split) != first)
         };
         let in_several_parts = groups.iter().filter(spans).map(Vec::len).sum();
         let name = |&at: &usize| catalogue.files.get(at).cloned().unwrap_or_default();
@@ -124,7 +124,7 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::data::Part;
+    use simile_core::data::Split;
 
     use super::*;
 
@@ -142,8 +142,8 @@ mod tests {
         save("c.png", |x| 255 - x as u8);
         std::fs::write(folder.path().join("d.png"), b"no picture").unwrap();
         let files: Vec<String> = ["blank", "a", "b", "c", "d"].map(|name| format!("{name}.png")).into();
-        let parts = vec![Part::Train, Part::Train, Part::Test, Part::Test, Part::Train];
-        let catalogue = Catalogue::new("x", files, parts, vec![0; 5], vec!["one".into()]).unwrap();
+        let splits = vec![Split::Train, Split::Train, Split::Test, Split::Test, Split::Train];
+        let catalogue = Catalogue::new("x", files, splits, vec![0; 5], vec!["one".into()]).unwrap();
         let faults = Faults::find(folder.path(), &catalogue).unwrap();
         assert_eq!(
             (faults.blank, faults.equal),

@@ -144,7 +144,7 @@ fn check_variant(
     warnings::variant_warnings(variant, recipe, &context, train)
 }
 
-/// Number of images that stand for a whole part, and most features of each.
+/// Number of images that stand for a whole split, and most features of each.
 const SOME: usize = 512;
 const FEATURES: usize = 3;
 /// Number of images for figures.
@@ -184,12 +184,12 @@ pub(super) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
         names.extend(own.into_keys().map(|name| format!("{CLASSIFIER}{name}")));
     }
     for objective in &recipe.probe.objectives {
-        names.extend(["train", "test"].map(|part| format!("{}_{part}", objective.metric())));
+        names.extend(["train", "test"].map(|split| format!("{}_{split}", objective.metric())));
     }
     Ok(names)
 }
 
-/// Checks that probes can be fitted to the training images and measured on the test images. `evaluation_split` names their part.
+/// Checks that probes can be fitted to the training images and measured on the test images. `evaluation_split` names their split.
 /// Returns the names of the metrics.
 ///
 /// # Errors
@@ -258,7 +258,7 @@ struct StandIn {
 }
 
 impl StandIn {
-    /// All images of a small part, or some of a large one, with at least one of every class and value that occurs, and two of different
+    /// All images of a small split, or some of a large one, with at least one of every class and value that occurs, and two of different
     /// numbers.
     fn of(set: &Dataset, part: usize) -> Result<Self> {
         let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);

@@ -111,7 +111,7 @@ fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
 pub(crate) struct Words<'a> {
     /// The rows of the data, such as `images`.
     pub(crate) things: &'a str,
-    /// The part that probes are measured on.
+    /// The split that probes are measured on.
     pub(crate) evaluation_split: &'a str,
     /// The key or option that names the attribute whose leak is measured; none where the user chooses no attribute.
     pub(crate) key: Option<&'a str>,
@@ -124,7 +124,7 @@ impl Words<'_> {
     }
 }
 
-/// The warnings about the probed attributes of a recipe. `evaluation_split` names the part of the test images.
+/// The warnings about the probed attributes of a recipe. `evaluation_split` names the split of the test images.
 pub(super) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,

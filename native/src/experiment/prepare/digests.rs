@@ -22,9 +22,9 @@ impl Splits {
     /// The digests of all images.
     pub(crate) fn image_digests(&self) -> ImageDigests {
         let (mut names, mut sizes) = (Digest::default(), None);
-        for part in self.parts() {
-            for (at, label) in part.labels.iter().enumerate() {
-                let file = part.images.file(at);
+        for split in self.all() {
+            for (at, label) in split.labels.iter().enumerate() {
+                let file = split.images.file(at);
                 let path = file.as_ref().map_or("", |file| file.path.as_str());
                 let name = Path::new(path).file_name().unwrap_or_default();
                 names = names.followed_by(&label.to_le_bytes()).followed_by(name.as_encoded_bytes());
@@ -44,8 +44,8 @@ impl Splits {
         let attributes = section.attributes.as_ref().map(|_| ATTRIBUTES);
         let of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
         let digest = |name: &String| {
-            let parts = self.parts().filter_map(|part| part.conditions.get(name));
-            (name.clone(), parts.fold(Digest::default(), followed_by))
+            let of_splits = self.all().filter_map(|split| split.conditions.get(name));
+            (name.clone(), of_splits.fold(Digest::default(), followed_by))
         };
         self.train.conditions.keys().filter(of_files).map(digest).collect()
     }
@@ -56,7 +56,7 @@ impl Splits {
         variables.values().chain(&sizes).fold(names, |digest, more| digest.followed_by_that_of(*more))
     }
 
-    fn parts(&self) -> impl Iterator<Item = &Dataset> {
+    fn all(&self) -> impl Iterator<Item = &Dataset> {
         [Some(&self.train), Some(&self.test), self.validation.as_ref()].into_iter().flatten()
     }
 }

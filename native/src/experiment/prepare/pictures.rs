@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::features::Features;
-use simile_core::data::{Condition, Dataset, Part};
+use simile_core::data::{Condition, Dataset, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::numeric::split::split_indices;
 
@@ -22,11 +22,11 @@ const CHOICE_SEED: u64 = 0;
 /// Most unreadable pictures that are named.
 const MOST_COMPLAINTS: usize = 5;
 
-/// Reads the training and the test pictures in the input size of the encoder, and the validation part if it is
+/// Reads the training and the test pictures in the input size of the encoder, and the validation split if it is
 /// requested.
 ///
 /// # Errors
-/// If a part has no picture, a picture cannot be read and `broken` is `refuse`, or features are missing; [`Interrupted`] if the
+/// If a split has no picture, a picture cannot be read and `broken` is `refuse`, or features are missing; [`Interrupted`] if the
 /// user requests it.
 pub(crate) fn read(
     section: &DataSection,
@@ -48,27 +48,27 @@ pub(crate) fn read(
         fit: section.fit,
     };
     let judged_by = match section.judged_by {
-        JudgedBy::Test => Part::Test,
-        JudgedBy::Validation => Part::Validation,
+        JudgedBy::Test => Split::Test,
+        JudgedBy::Validation => Split::Validation,
     };
-    let part = |part: Part, most: Option<usize>| -> Result<Dataset> {
-        let indices = chosen(annotations.catalogue.of(part), most);
+    let read_split = |split: Split, most: Option<usize>| -> Result<Dataset> {
+        let indices = chosen(annotations.catalogue.of(split), most);
         if indices.is_empty() {
-            let key = match part {
-                Part::Validation if validation => "; hold out training pictures with selection.held_out",
-                Part::Validation => "; judge by another with data.judged_by=test",
+            let key = match split {
+                Split::Validation if validation => "; hold out training pictures with selection.held_out",
+                Split::Validation => "; judge by another with data.judged_by=test",
                 _ => "",
             };
-            return Err(usage(format_args!("the data set has no {} pictures{key}", name(part))));
+            return Err(usage(format_args!("the data set has no {} pictures{key}", name(split))));
         }
-        one_part(section, annotations, &indices, resize, features.as_ref())
-            .with_context(|| format!("reading the {} pictures", name(part)))
+        one_split(section, annotations, &indices, resize, features.as_ref())
+            .with_context(|| format!("reading the {} pictures", name(split)))
     };
-    let validation = validation.then(|| part(Part::Validation, section.test)).transpose()?;
-    Ok((part(Part::Train, section.train)?, part(judged_by, section.test)?, validation))
+    let validation = validation.then(|| read_split(Split::Validation, section.test)).transpose()?;
+    Ok((read_split(Split::Train, section.train)?, read_split(judged_by, section.test)?, validation))
 }
 
-fn one_part(
+fn one_split(
     section: &DataSection,
     annotations: &Annotations,
     indices: &[usize],
@@ -118,10 +118,10 @@ fn chosen(indices: Vec<usize>, most: Option<usize>) -> Vec<usize> {
     }
 }
 
-fn name(part: Part) -> &'static str {
-    match part {
-        Part::Train => "training",
-        Part::Validation => "validation",
-        Part::Test => "test",
+fn name(split: Split) -> &'static str {
+    match split {
+        Split::Train => "training",
+        Split::Validation => "validation",
+        Split::Test => "test",
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
             "`data.prior.model` takes images of {channels} channels, and these have {given}"
         )));
     }
-    let normalisation = model::normalisation(&checkpoint);
+    let normalisation = checkpoint.metadata.normalisation();
     let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
     let with = |dataset: Dataset| -> Result<Dataset> {
         let images = PreparedImages::new(&dataset.images, shape, &normalisation, device);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::MadeAttributes;
-use simile_core::data::{Condition, Dataset, ImageSet, Part};
+use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
@@ -35,14 +35,14 @@ pub(super) const ATTRIBUTES: &str = "attributes";
 pub(crate) struct Splits {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
-    /// Images for the choice of the encoder: held-out training images, or the official validation part.
+    /// Images for the choice of the encoder: held-out training images, or the official validation split.
     pub(crate) validation: Option<Dataset>,
 }
 
 /// A check of the number of training images, once it is known and before any picture is decoded.
 pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
 
-/// The request for data: the parts of a data set, and their size.
+/// The request for data: the splits of a data set, and their size.
 struct Request<'a> {
     check: Check<'a>,
     section: &'a DataSection,
@@ -52,7 +52,7 @@ struct Request<'a> {
     own_size: bool,
     /// Number of training images for the choice of the encoder.
     held_out: usize,
-    /// True if the encoder is chosen on the official validation part.
+    /// True if the encoder is chosen on the official validation split.
     official: bool,
 }
 
@@ -173,8 +173,8 @@ impl Splits {
 
     /// A warning of classes without an image to test on, or to train on.
     pub(crate) fn lack(&self) -> Option<String> {
-        let lack = |part: &Dataset, purpose: &str| {
-            let counts = part.classes.iter().zip(part.class_counts());
+        let lack = |split: &Dataset, purpose: &str| {
+            let counts = split.classes.iter().zip(split.class_counts());
             let absent = counts.filter(|(_, count)| *count == 0).map(|(class, _)| format!("`{class}`"));
             let absent: Vec<String> = absent.collect();
             (!absent.is_empty()).then(|| format!("no picture of {} is {purpose} on", some(&absent)))
@@ -217,7 +217,7 @@ fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<
     Ok((rest, held_out))
 }
 
-/// Training and test images of the files, and those of the validation part on request; generated images have their
+/// Training and test images of the files, and those of the validation split on request; generated images have their
 /// colours already.
 fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     let &Request { section, seed, encoder, official, .. } = request;
@@ -243,7 +243,7 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
         Kind::Pictures(set) => {
             let folder = folder()?;
             let annotations = set.annotations(&options, folder).map_err(|error| unread(section, error))?;
-            check(annotations.catalogue.of(Part::Train).len())?;
+            check(annotations.catalogue.of(Split::Train).len())?;
             pictures::read(section, &annotations, folder, encoder, official)
         }
     }
@@ -324,7 +324,7 @@ mod tests {
         Dataset::new(images, labels.to_vec(), classes).unwrap()
     }
 
-    /// A table with a column of parts holds out no subjects, and nothing was said of too few.
+    /// A table with a column of splits holds out no subjects, and nothing was said of too few.
     #[test]
     fn too_few_images_to_test_on_are_said_unless_whole_subjects_are_held_out() {
         let asked = |more: &str, count: usize| {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use simile_core::augment::Normalisation;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Weights;
 
@@ -29,8 +28,7 @@ pub(crate) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
     }
     if recipe.data.normalise.is_none() {
         line("images are normalised as these weights expect; `data.normalise` can say otherwise");
-        let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };
-        recipe.data.normalise = Some(Normalise::Own(Normalisation { mean, std }));
+        recipe.data.normalise = Some(Normalise::Own(metadata.normalisation()));
     }
     Ok(Arc::new(weights))
 }

@@ -2,10 +2,10 @@
 //!
 //! | paths | split |
 //! |---|---|
-//! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | by folder; `val` is the test part if there is no `test` |
-//! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list gives the classes of `val`, which is the test part; its `test` has no labels |
-//! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test part |
-//! | `CLASS/...` | all for training until some are held out; a class may be called `train` if no folder in it holds pictures, and no other is called as a part |
+//! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | by folder; `val` is the test split if there is no `test` |
+//! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list gives the classes of `val`, which is the test split; its `test` has no labels |
+//! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test split |
+//! | `CLASS/...` | all for training until some are held out; a class may be called `train` if no folder in it holds pictures, and no other is called as a split |
 
 mod top_folders;
 
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use simile_core::data::catalogue::numbered;
 use simile_core::data::formats::lines::Text;
-use simile_core::data::{Catalogue, DatasetError, Part};
+use simile_core::data::{Catalogue, DatasetError, Split};
 
-use self::top_folders::{TopFolders, misspelt_parts};
+use self::top_folders::{TopFolders, misspelt_splits};
 use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::Below;
@@ -144,7 +144,7 @@ impl ClassFolders {
     pub(super) fn read(self, options: &Options, folder: &Path) -> Result<Annotations> {
         let Self { root, left_out, per_class } = self;
         let below = Below::of(&root)?;
-        if let Some(reason) = misspelt_parts(&below.pictures) {
+        if let Some(reason) = misspelt_splits(&below.pictures) {
             return Err(DataError::Table { path: root, reason });
         }
         let listed = match options.get::<FoldersSection>().and_then(|section| section.classes.as_ref()) {
@@ -175,7 +175,7 @@ impl ClassFolders {
                 }
                 error => error.into(),
             })?;
-        let catalogue = if catalogue.parts.iter().all(|&part| part == Part::Train) {
+        let catalogue = if catalogue.splits.iter().all(|&split| split == Split::Train) {
             let given = options.get::<SplitSection>().cloned().unwrap_or_default();
             given.with_per_class(per_class).split(catalogue)?
         } else if options.get::<SplitSection>().is_some() {
@@ -232,30 +232,30 @@ fn catalogue(
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let tops = TopFolders::of(paths);
-    let in_parts = tops.are_parts;
+    let in_splits = tops.are_splits;
     // Where the pictures of `val` lie in folders of their classes, a file of that name may be anything.
     let is_flat =
         |path: &&str| matches!(path.split('/').collect::<Vec<_>>()[..], ["val", _] | ["val", "images", _]);
-    let needed = selection.annotations.filter(|_| in_parts && sorted.iter().any(is_flat));
+    let needed = selection.annotations.filter(|_| in_splits && sorted.iter().any(is_flat));
     let list = needed.map(|text| ClassList::read(text, &sorted)).transpose()?;
     let passed_over = tops.note().map_or_else(String::new, |note| format!("; {note}"));
     let has_test = has_test(&sorted, selection);
 
-    let (mut files, mut parts, mut names, mut loose) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut splits, mut names, mut loose) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for path in sorted {
         let folders: Vec<&str> = path.split('/').collect();
-        let (part, class) = match (folders.as_slice(), &list) {
-            (["train", class, _, ..], _) if in_parts => (Part::Train, *class),
-            (["val", "images", file] | ["val", file], Some(list)) if in_parts => {
-                (Part::Test, list.class_of(path, file)?)
+        let (split, class) = match (folders.as_slice(), &list) {
+            (["train", class, _, ..], _) if in_splits => (Split::Train, *class),
+            (["val", "images", file] | ["val", file], Some(list)) if in_splits => {
+                (Split::Test, list.class_of(path, file)?)
             }
-            (["val" | "valid" | "validation", class, _, ..], _) if in_parts => {
-                (if has_test { Part::Validation } else { Part::Test }, *class)
+            (["val" | "valid" | "validation", class, _, ..], _) if in_splits => {
+                (if has_test { Split::Validation } else { Split::Test }, *class)
             }
-            (["test", class, _, ..], _) if in_parts && has_test => (Part::Test, *class),
-            ([class, _, ..], _) if !in_parts => (Part::Train, *class),
+            (["test", class, _, ..], _) if in_splits && has_test => (Split::Test, *class),
+            ([class, _, ..], _) if !in_splits => (Split::Train, *class),
             // ImageNet publishes no classes of these.
-            (["test", ..], _) if in_parts && selection.annotations.is_some() => continue,
+            (["test", ..], _) if in_splits && selection.annotations.is_some() => continue,
             _ => {
                 loose.push(path);
                 continue;
@@ -264,23 +264,23 @@ fn catalogue(
         let wanted = selection.classes.is_none_or(|classes| classes.iter().any(|name| name == class));
         if wanted && !selection.left_out.contains(&class) {
             files.push(path.to_owned());
-            parts.push(part);
+            splits.push(split);
             names.push(class);
         }
     }
     let is_in_val = |path: &&&str| path.strip_prefix("val/").is_some_and(|file| !file.contains('/'));
     let unlisted = loose.iter().find(is_in_val);
-    if let Some(path) = unlisted.filter(|_| parts.iter().all(|&part| part == Part::Train)) {
+    if let Some(path) = unlisted.filter(|_| splits.iter().all(|&split| split == Split::Train)) {
         let reason = "which has no class: sort the pictures of `val` into folders of their classes, or put a list \
                       `val.txt` beside it, with the name of a picture and its class in each line";
         return Err(DatasetError::parameter("picture", path, reason));
     }
     let (labels, classes) = numbered(names.iter().copied());
-    let trained = labels.iter().zip(&parts).filter(|(_, part)| **part == Part::Train);
+    let trained = labels.iter().zip(&splits).filter(|(_, split)| **split == Split::Train);
     check_classes(&classes, &trained.map(|(label, _)| *label).collect(), selection.classes).map_err(
         |(class, lack)| DatasetError::parameter("class", class, &format!("{lack} {origin}{passed_over}")),
     )?;
-    Ok((Catalogue::new(origin, files, parts, labels, classes)?, tops.loose(&loose)))
+    Ok((Catalogue::new(origin, files, splits, labels, classes)?, tops.loose(&loose)))
 }
 
 /// True if pictures of `test` have classes: those in ImageNet's `test` and in Tiny-ImageNet's `test/images` have none.
@@ -388,9 +388,9 @@ mod tests {
         let all = Selection::default();
         let text = note(&["cat/1.png", "x.png", "dog/2.png", "y.png"], all).unwrap();
         assert!(text.starts_with("2 pictures lie in no folder of a class, such as x.png, and are"), "{text}");
-        let in_parts = ["train/a/1.png", "val/a/2.png", "train/3.png"];
-        assert!(note(&in_parts, all).unwrap().starts_with("the picture train/3.png lies in no folder"));
-        // The folders beside the parts have a note of their own.
+        let in_splits = ["train/a/1.png", "val/a/2.png", "train/3.png"];
+        assert!(note(&in_splits, all).unwrap().starts_with("the picture train/3.png lies in no folder"));
+        // The folders beside the splits have a note of their own.
         assert_eq!(note(&["train/a/1.png", "val/a/2.png", "notes/x.png"], all), None);
         let flat_test = ["train/a/1.png", "test/1.png", "test/2.png"];
         assert!(note(&flat_test, all).unwrap().contains("such as test/1.png"));
@@ -405,9 +405,9 @@ mod tests {
         let catalogue = read(&paths, Selection::default()).unwrap();
         assert_eq!(catalogue.files, ["train/a/2.png", "train/b/1.png", "val/b/3.png"]);
         assert_eq!((catalogue.labels, catalogue.classes), (vec![0, 1, 1], vec!["a".into(), "b".into()]));
-        assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test]);
+        assert_eq!(catalogue.splits, [Split::Train, Split::Train, Split::Test]);
         let with_test = read(&[&paths[..], &["test/a/9.png"]].concat(), Selection::default()).unwrap();
-        assert_eq!(with_test.parts, [Part::Test, Part::Train, Part::Train, Part::Validation]);
+        assert_eq!(with_test.splits, [Split::Test, Split::Train, Split::Train, Split::Validation]);
     }
 
     #[test]
@@ -418,8 +418,8 @@ mod tests {
         let train = ["train/n01/images/n01_0.JPEG", "train/n02/images/n02_0.JPEG", "test/images/test_0.JPEG"];
         let catalogue = read(&[&train[..], &["val/images/val_0.JPEG"]].concat(), selection).unwrap();
         assert_eq!(
-            (catalogue.labels, catalogue.parts),
-            (vec![0, 1, 1], vec![Part::Train, Part::Train, Part::Test])
+            (catalogue.labels, catalogue.splits),
+            (vec![0, 1, 1], vec![Split::Train, Split::Train, Split::Test])
         );
         let unknown =
             read(&[&train[..], &["val/images/val_7.JPEG"]].concat(), selection).unwrap_err().to_string();
@@ -449,12 +449,12 @@ mod tests {
                 (catalogue.labels, catalogue.classes),
                 (vec![0, 1, 1, 0], vec!["n01".into(), "n02".into()])
             );
-            assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test, Part::Test]);
+            assert_eq!(catalogue.splits, [Split::Train, Split::Train, Split::Test, Split::Test]);
         }
         let error = read(&paths, Selection::default()).unwrap_err().to_string();
         assert!(error.contains("val_00000001") && error.contains("val.txt"), "{error}");
         let sorted = ["train/n01/0.JPEG", "val/n01/1.JPEG", "test/ILSVRC2012_test_00000001.JPEG"];
-        assert_eq!(read(&sorted, Selection::default()).unwrap().parts, [Part::Train, Part::Test]);
+        assert_eq!(read(&sorted, Selection::default()).unwrap().splits, [Split::Train, Split::Test]);
     }
 
     #[test]
@@ -492,9 +492,9 @@ mod tests {
             (catalogue.classes, catalogue.labels),
             (vec!["car".into(), "train".into()], vec![0, 1, 1])
         );
-        // With another part, or folders in it, it is a part.
-        for parts in [&["train/1.png", "test/1.png"][..], &["train/1.png", "val/1.png", "masks/1.png"]] {
-            assert!(read(parts, Selection::default()).is_err(), "{parts:?}");
+        // With another split, or folders in it, it is a split.
+        for splits in [&["train/1.png", "test/1.png"][..], &["train/1.png", "val/1.png", "masks/1.png"]] {
+            assert!(read(splits, Selection::default()).is_err(), "{splits:?}");
         }
         let paths = ["car/1.png", "train/steam/1.png"].map(String::from);
         let note = TopFolders::of(&paths).note().unwrap();
@@ -508,9 +508,9 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_are_almost_called_as_parts_are_no_classes() {
+    fn folders_that_are_almost_called_as_splits_are_no_classes() {
         for meant in [["Training/a/1.png", "Testing/a/2.png"], ["TRAIN/a/1.png", "val/a/2.png"]] {
-            let reason = misspelt_parts(&meant).unwrap();
+            let reason = misspelt_splits(&meant).unwrap();
             assert!(reason.contains("look like parts") && reason.contains("`train`"), "{reason}");
         }
         for fine in [
@@ -519,7 +519,7 @@ mod tests {
             ["Train/1.png", "Test/2.png"],
             ["Train/a/1.png", "Train/b/2.png"],
         ] {
-            assert_eq!(misspelt_parts(&fine), None, "{fine:?}");
+            assert_eq!(misspelt_splits(&fine), None, "{fine:?}");
         }
         let place = tempfile::tempdir().unwrap();
         for file in ["Training/a/1.png", "Testing/a/2.png"] {
@@ -537,7 +537,7 @@ mod tests {
         let list = Text::new("images/val/1.png\n", "val.txt");
         let selection = Selection { annotations: Some(list), ..Selection::default() };
         let catalogue = read(&["train/a/0.png", "val/a/1.png"], selection).unwrap();
-        assert_eq!(catalogue.parts, [Part::Train, Part::Test]);
+        assert_eq!(catalogue.splits, [Split::Train, Split::Test]);
         let error = read(&["train/a/0.png", "val/1.png"], selection).unwrap_err().to_string();
         assert!(error.contains("val.txt, line 1"), "{error}");
     }

@@ -1,22 +1,22 @@
-//! The folders at the top of a folder of pictures: parts, such as `train` and `test`, or classes.
+//! The folders at the top of a folder of pictures: splits, such as `train` and `test`, or classes.
 
 use std::collections::BTreeSet;
 
-/// The folders that are parts.
-const PARTS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
-/// Other usual names of parts, which may have capitals.
+/// The folders that are splits.
+const SPLITS: [&str; 5] = ["train", "val", "valid", "validation", "test"];
+/// Other usual names of splits, which may have capitals.
 const ALIKE: [&str; 2] = ["training", "testing"];
 
-/// The reason why folders at the top that are called almost as parts, such as `Training` and `Testing`, are not taken for classes:
+/// The reason why folders at the top that are called almost as splits, such as `Training` and `Testing`, are not taken for classes:
 /// all of them are, and hold folders.
-pub(super) fn misspelt_parts(paths: &[impl AsRef<str>]) -> Option<String> {
+pub(super) fn misspelt_splits(paths: &[impl AsRef<str>]) -> Option<String> {
     let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
     let tops: BTreeSet<&str> = within().map(|(top, _)| top).collect();
     let is_alike = |top: &&str| {
         let word = top.to_ascii_lowercase();
-        PARTS.iter().chain(&ALIKE).any(|part| *part == word)
+        SPLITS.iter().chain(&ALIKE).any(|split| *split == word)
     };
-    let are_meant = !TopFolders::of(paths).are_parts
+    let are_meant = !TopFolders::of(paths).are_splits
         && tops.len() > 1
         && tops.iter().all(is_alike)
         && within().all(|(_, rest)| rest.contains('/'));
@@ -32,9 +32,9 @@ pub(super) fn misspelt_parts(paths: &[impl AsRef<str>]) -> Option<String> {
 
 /// The folders at the top that hold pictures.
 pub(super) struct TopFolders<'a> {
-    /// True if they are parts; otherwise they are classes.
-    pub(super) are_parts: bool,
-    /// Folders beside the parts, which are left out.
+    /// True if they are splits; otherwise they are classes.
+    pub(super) are_splits: bool,
+    /// Folders beside the splits, which are left out.
     others: BTreeSet<&'a str>,
 }
 
@@ -43,12 +43,12 @@ impl<'a> TopFolders<'a> {
     pub(super) fn of(paths: &'a [impl AsRef<str>]) -> Self {
         let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
         let of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
-        let (parts, others): (BTreeSet<&str>, BTreeSet<&str>) =
-            within().map(|(top, _)| top).partition(|top| PARTS.contains(top));
-        // A class can be called `train` too, if nothing else looks like a part.
-        let are_parts =
-            parts.contains("train") && (parts.len() > 1 || others.is_empty() || within().any(of_train));
-        Self { are_parts, others: if are_parts { others } else { BTreeSet::new() } }
+        let (splits, others): (BTreeSet<&str>, BTreeSet<&str>) =
+            within().map(|(top, _)| top).partition(|top| SPLITS.contains(top));
+        // A class can be called `train` too, if nothing else looks like a split.
+        let are_splits =
+            splits.contains("train") && (splits.len() > 1 || others.is_empty() || within().any(of_train));
+        Self { are_splits, others: if are_splits { others } else { BTreeSet::new() } }
     }
 
     /// A note on some pictures that lie in no folder of a class, but for those in the folders of [`note`](Self::note).

@@ -19,7 +19,7 @@ use std::io;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
-use simile_core::data::{Catalogue, Condition, DatasetError, Part};
+use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 
 use self::cells::Column;
 pub(crate) use self::cells::is_unusable;
@@ -87,7 +87,7 @@ impl PictureFiles for Table {
         }
         if let Some(count) = options.test.filter(|_| !has_split) {
             catalogue = hold_out(catalogue, count)?;
-            let whole = catalogue.of(Part::Test).len();
+            let whole = catalogue.of(Split::Test).len();
             if whole != count {
                 notes
                     .push(format!("`data.test` is {count}: {whole} pictures of whole subjects are held out"));
@@ -110,7 +110,7 @@ fn hold_out(catalogue: Catalogue, count: usize) -> Result<Catalogue> {
         DatasetError::Parameter { value, reason, .. } => DatasetError::parameter("data.test", value, &reason),
         other => other,
     };
-    Ok(catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED).map_err(of_key)?)
+    Ok(catalogue.hold_out(Split::Train, Split::Test, count, HOLD_OUT_SEED).map_err(of_key)?)
 }
 
 /// A parsed table.
@@ -131,22 +131,22 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
     let rows = Rows::read(section, folder)?;
     let origin = folder.join(&section.csv).display().to_string();
     let (labels, classes) = numbered(rows.labels.iter().map(String::as_str));
-    let parts = match &rows.parts {
-        Some(parts) => parts.clone(),
-        None => vec![Part::Train; labels.len()],
+    let splits = match &rows.splits {
+        Some(splits) => splits.clone(),
+        None => vec![Split::Train; labels.len()],
     };
-    let mut catalogue = Catalogue::new(&origin, rows.files, parts, labels, classes)?;
+    let mut catalogue = Catalogue::new(&origin, rows.files, splits, labels, classes)?;
     for (name, condition) in rows.conditions {
         catalogue = catalogue.with_condition(&name, condition)?;
     }
     let mut notes = rows.notes;
     if let Some(subjects) = &rows.subjects {
         let (numbers, names) = numbered(subjects.iter().map(String::as_str));
-        notes.extend(rows.parts.as_ref().and_then(|parts| in_several_parts(&numbers, &names, parts)));
+        notes.extend(rows.splits.as_ref().and_then(|splits| in_several_splits(&numbers, &names, splits)));
         catalogue = catalogue.with_subjects(numbers)?;
     }
     let notes = notes.iter().map(|note| format!("{origin}: {note}")).collect();
-    Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
+    Ok(ReadTable { catalogue, has_split: rows.splits.is_some(), notes })
 }
 
 /// Checks that each class has a picture to train on.
@@ -204,12 +204,13 @@ fn check_repeated(
     )))
 }
 
-/// A note on the subjects with pictures in more than one part.
-pub(crate) fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Part]) -> Option<String> {
-    let mut first: BTreeMap<usize, Part> = BTreeMap::new();
-    let is_shared = |(subject, part): &(&usize, &Part)| *first.entry(**subject).or_insert(**part) != **part;
+/// A note on the subjects with pictures in more than one split.
+pub(crate) fn in_several_splits(subjects: &[usize], names: &[String], splits: &[Split]) -> Option<String> {
+    let mut first: BTreeMap<usize, Split> = BTreeMap::new();
+    let is_shared =
+        |(subject, split): &(&usize, &Split)| *first.entry(**subject).or_insert(**split) != **split;
     let shared: BTreeSet<usize> =
-        subjects.iter().zip(parts).filter(is_shared).map(|(subject, _)| *subject).collect();
+        subjects.iter().zip(splits).filter(is_shared).map(|(subject, _)| *subject).collect();
     let name = names.get(*shared.first()?)?;
     let others = match shared.len() - 1 {
         0 => String::new(),
@@ -224,7 +225,7 @@ pub(crate) fn in_several_parts(subjects: &[usize], names: &[String], parts: &[Pa
 struct Rows {
     files: Vec<String>,
     labels: Vec<String>,
-    parts: Option<Vec<Part>>,
+    splits: Option<Vec<Split>>,
     subjects: Option<Vec<String>>,
     conditions: Vec<(String, Condition)>,
     notes: Vec<String>,
@@ -254,12 +255,12 @@ impl Rows {
         };
         let lines: Vec<u64> =
             records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
-        let parts = section.split.as_deref().map(|name| {
+        let splits = section.split.as_deref().map(|name| {
             let lines = lines.iter().copied();
             let read = |(value, line): (String, u64)| {
-                Part::named(&value).map_err(|reason| fail(format!("line {line}: column `{name}` {reason}")))
+                Split::named(&value).map_err(|reason| fail(format!("line {line}: column `{name}` {reason}")))
             };
-            column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
+            column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Split>>>()
         });
         let (mut conditions, mut notes) = (Vec::new(), Vec::from_iter(note.into_iter().chain(left_out)));
         for (name, columns) in &section.conditions {
@@ -285,7 +286,7 @@ impl Rows {
         Ok(Self {
             files,
             labels,
-            parts: parts.transpose()?,
+            splits: splits.transpose()?,
             subjects: section.subject.as_deref().map(column).transpose()?,
             conditions,
             notes,
@@ -323,15 +324,15 @@ mod tests {
     }
 
     #[test]
-    fn subjects_stay_together_and_those_in_several_parts_are_named() {
+    fn subjects_stay_together_and_those_in_several_splits_are_named() {
         let held = |rows: &str| {
             let folder = folder(rows);
             let section: TableSection = toml::from_str("csv = \"images.csv\"\nsubject = \"who\"").unwrap();
             let ReadTable { catalogue, .. } = catalogue(&section, folder.path()).unwrap();
-            catalogue.hold_out(Part::Train, Part::Test, 2, 0).unwrap().parts
+            catalogue.hold_out(Split::Train, Split::Test, 2, 0).unwrap().splits
         };
-        let parts = held("file,label,who\na.png,x,p\nb.png,y,q\nc.png,x,p\nd.png,y,q\n");
-        assert!(parts[0] == parts[2] && parts[1] == parts[3] && parts[0] != parts[1]);
+        let splits = held("file,label,who\na.png,x,p\nb.png,y,q\nc.png,x,p\nd.png,y,q\n");
+        assert!(splits[0] == splits[2] && splits[1] == splits[3] && splits[0] != splits[1]);
         let folder = folder(
             "file,label,split,site,red,green,who\na.png,x,train,n,1,1,p\nb.png,x,test,n,1,1,p\nc.png,x,test,n,1,1,q\n",
         );
@@ -363,7 +364,7 @@ mod tests {
         assert!(has_split && notes.is_empty());
         assert_eq!(catalogue.files, ["a.png", "b.png", "in/c.png"]);
         assert_eq!((catalogue.labels, catalogue.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
-        assert_eq!(catalogue.parts, [Part::Train, Part::Train, Part::Test]);
+        assert_eq!(catalogue.splits, [Split::Train, Split::Train, Split::Test]);
         let site =
             Condition::Categorical { values: vec![0, 1, 0], names: vec!["north".into(), "south".into()] };
         assert_eq!(catalogue.conditions["site"], site);

@@ -46,10 +46,46 @@ fn label_column() -> String {
     "label".into()
 }
 
+impl TableSection {
+    /// Checks that no column has two roles that exclude each other. The file of a picture may be its subject: the rows of one picture
+    /// then stay together. A condition may be any column.
+    ///
+    /// # Errors
+    /// Names both keys and the column.
+    fn check_roles(&self) -> Result<(), String> {
+        let file = ("file", Some(&self.file));
+        let label = ("label", Some(&self.label));
+        let split = ("split", self.split.as_ref());
+        let subject = ("subject", self.subject.as_ref());
+        for ((key, column), (other_key, other), consequence) in [
+            (label, file, "each picture would be a class of its own"),
+            (split, file, "the path of a picture is none of `train`, `validation` and `test`"),
+            (split, label, "no class would be both trained and tested on"),
+            // Where a column says the splits, probes still hold out training pictures.
+            (
+                subject,
+                label,
+                "held-out pictures, also those that a probe chooses its penalty by, would be of classes that no other \
+                 picture has",
+            ),
+            (subject, split, "all pictures to train on would be of one subject"),
+        ] {
+            if let Some(column) = column.filter(|_| column == other) {
+                return Err(format!(
+                    "`data.table.{key}` and `data.table.{other_key}` are both the column `{column}`: {consequence}; name \
+                     another column in one of them"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl DatasetOption for TableSection {
     const KEY: &'static str = "table";
 
     fn check_use(&self) -> Result<(), String> {
+        self.check_roles()?;
         let is_column = |name: &&String| self.conditions.get(*name).is_some_and(|columns| columns.len() == 1);
         match self.categories.iter().find(|name| !is_column(name)) {
             Some(name) => Err(format!(

@@ -14,7 +14,8 @@ pub(crate) type Separator = (u8, &'static str);
 /// The separator of CSV files.
 pub(crate) const COMMA: Separator = (b',', "comma");
 /// The separators that are tried, in this order.
-const SEPARATORS: [Separator; 4] = [COMMA, (b';', "semicolon"), (b'\t', "tab"), (b'|', "vertical bar")];
+pub(crate) const SEPARATORS: [Separator; 4] =
+    [COMMA, (b';', "semicolon"), (b'\t', "tab"), (b'|', "vertical bar")];
 
 /// A CSV file, as bytes.
 pub(crate) struct Sheet {

@@ -11,7 +11,7 @@ use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
-use super::{Hits, Metrics, ProbeResults, Split};
+use super::{Hits, Metrics, ProbeResults, ProbeSplit};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::{TOP1, prefix_of};
 use crate::run_folder::record::ProbeFit;
@@ -22,8 +22,8 @@ const CLASS: &str = "class";
 pub(super) fn measure(
     section: &ProbeSection,
     probe: Probe,
-    train: &Split<'_>,
-    test: &Split<'_>,
+    train: &ProbeSplit<'_>,
+    test: &ProbeSplit<'_>,
 ) -> Result<ProbeResults> {
     let (scores, fit) = scores(section, probe, train, test)?;
     let guesses = predictions(&scores)?;
@@ -75,8 +75,8 @@ pub(crate) fn neighbours(train: usize) -> usize {
 fn scores(
     section: &ProbeSection,
     probe: Probe,
-    train: &Split<'_>,
-    test: &Split<'_>,
+    train: &ProbeSplit<'_>,
+    test: &ProbeSplit<'_>,
 ) -> Result<(Matrix, Option<ProbeFit>)> {
     let (labels, classes) = (&train.dataset.labels, train.dataset.classes.len());
     Ok(match probe {

@@ -12,7 +12,7 @@ use simile_core::numeric::matrix::Matrix;
 use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
-use super::{Hits, Metrics, Split};
+use super::{Hits, Metrics, ProbeSplit};
 use crate::config::probe::ProbeSection;
 use crate::metrics::leak::{AREA, NONLINEAR};
 use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
@@ -28,7 +28,11 @@ pub(super) struct Leaks {
     pub(super) hits: Hits,
 }
 
-pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
+pub(super) fn measure(
+    section: &ProbeSection,
+    train: &ProbeSplit<'_>,
+    test: &ProbeSplit<'_>,
+) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for Predicted { prefix, variable } in variables(section, train.dataset) {
         let Some((targets, truth)) = measurable(variable, train.dataset, test.dataset)? else { continue };

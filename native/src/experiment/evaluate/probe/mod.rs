@@ -72,7 +72,7 @@ pub(crate) struct LabelledFeatures<'a> {
 }
 
 /// One split as the probes see it.
-struct Split<'a> {
+struct ProbeSplit<'a> {
     /// The features as the encoder gives them.
     features: &'a Features,
     /// The same, standardised. The nonlinear probe reads these.
@@ -82,7 +82,7 @@ struct Split<'a> {
     dataset: &'a Dataset,
 }
 
-impl<'a> Split<'a> {
+impl<'a> ProbeSplit<'a> {
     fn new(set: LabelledFeatures<'a>, scale: &Standardise, watch: &Watch) -> Result<Self> {
         let LabelledFeatures { features, dataset } = set;
         let standardised = scale.of(features)?;
@@ -128,7 +128,7 @@ pub(crate) fn measure_while(
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let watch = Watch::new(check);
     let _meanwhile = watch.report(train.dataset.len());
-    let (train, test) = (Split::new(train, &scale, &watch)?, Split::new(test, &scale, &watch)?);
+    let (train, test) = (ProbeSplit::new(train, &scale, &watch)?, ProbeSplit::new(test, &scale, &watch)?);
     let shape = shape::measure(&test)?;
     let (train, test) = projected_onto_span(train, test)?;
     let ProbeResults { mut metrics, guesses, mut probes, mut hits } =
@@ -177,18 +177,21 @@ pub(crate) fn measure_classes_while(
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let watch = Watch::new(check);
-    let split = |set| Split::new(set, &scale, &watch);
+    let split = |set| ProbeSplit::new(set, &scale, &watch);
     let (train, test) = projected_onto_span(split(train)?, split(test)?)?;
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
 
 /// Lets linear probes read the features in the span of those of the training images, if that is small.
-fn projected_onto_span<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
+fn projected_onto_span<'a>(
+    train: ProbeSplit<'a>,
+    test: ProbeSplit<'a>,
+) -> Result<(ProbeSplit<'a>, ProbeSplit<'a>)> {
     let span = Span::of(&train.rows)?;
-    let of = |split: Split<'a>| -> Result<Split<'a>> {
+    let of = |split: ProbeSplit<'a>| -> Result<ProbeSplit<'a>> {
         Ok(match span.project(&split.rows)? {
             None => split,
-            Some(rows) => Split { rows: split.rows.watch.over(ProbeRows::Projected(rows)), ..split },
+            Some(rows) => ProbeSplit { rows: split.rows.watch.over(ProbeRows::Projected(rows)), ..split },
         })
     };
     Ok((of(train)?, of(test)?))
@@ -289,12 +292,12 @@ mod tests {
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
         let split = |(features, dataset)| {
-            Split::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
+            ProbeSplit::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
         };
         let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
         let section =
             ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };
-        let read = |(train, test): (Split<'_>, Split<'_>)| {
+        let read = |(train, test): (ProbeSplit<'_>, ProbeSplit<'_>)| {
             let leak = leak::measure(&section, &train, &test).unwrap().metrics["condition_r2"];
             (leak, classes::measure(&section, Probe::Linear, &train, &test).unwrap().guesses)
         };
@@ -326,11 +329,11 @@ mod tests {
         let (train, test) = (set(100), set(300));
         let scale = Standardise::fit(&train.0).unwrap();
         let split = |(features, dataset)| {
-            Split::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
+            ProbeSplit::new(LabelledFeatures { features, dataset }, &scale, &Watch::new(unchecked)).unwrap()
         };
         let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
         let section = ProbeSection { condition: "age".into(), ..ProbeSection::default() };
-        let read = |(train, test): (Split<'_>, Split<'_>)| {
+        let read = |(train, test): (ProbeSplit<'_>, ProbeSplit<'_>)| {
             let leaks = leak::measure(&section, &train, &test).unwrap();
             assert_eq!(leaks.fits["condition_nonlinear"].random_features, 512);
             (leaks.metrics["condition_r2"], leaks.metrics["condition_r2_nonlinear"])

@@ -65,10 +65,10 @@ pub(crate) fn measure(
 ) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for section in sections {
-        for (part, set) in [("train", train), ("test", test)] {
+        for (split, set) in [("train", train), ("test", test)] {
             let value = mean(section, network, viewing, set)
-                .with_context(|| format!("measuring {} on {part} images", section.objective.name))?;
-            metrics.extend(value.map(|value| (format!("{}_{part}", section.metric()), value)));
+                .with_context(|| format!("measuring {} on {split} images", section.objective.name))?;
+            metrics.extend(value.map(|value| (format!("{}_{split}", section.metric()), value)));
         }
     }
     Ok(metrics)

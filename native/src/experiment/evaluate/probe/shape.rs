@@ -9,7 +9,7 @@ use simile_core::eval::knn::unit_rows;
 use simile_core::numeric::rows::{FeatureTable, Rows as _, to_matrix};
 use simile_core::numeric::split::split_indices;
 
-use super::{Metrics, Split};
+use super::{Metrics, ProbeSplit};
 use crate::console::line;
 
 /// Most test images for comparisons in pairs.
@@ -19,7 +19,7 @@ const SEED: u64 = 0;
 /// `t` of Wang and Isola's uniformity.
 const UNIFORMITY: f64 = 2.0;
 
-pub(super) fn measure(test: &Split<'_>) -> Result<Metrics> {
+pub(super) fn measure(test: &ProbeSplit<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
     let labels: Vec<usize> = some.iter().map(|&i| test.dataset.labels[i]).collect();
     let mut metrics = Metrics::new();

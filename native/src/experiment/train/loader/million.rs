@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use simile_core::data::Part;
+use simile_core::data::Split;
 
 use super::{DataLoader, StepImages};
 use crate::config::Recipe;
@@ -32,10 +32,10 @@ struct Made {
 /// Pictures in ImageNet's folders, one file a class under many names.
 fn picture_folders(root: &Path, &Made { each, side, .. }: &Made) {
     for class in 0..CLASSES {
-        let of = |part: &str| root.join(part).join(format!("n{class:08}"));
+        let of = |split: &str| root.join(split).join(format!("n{class:08}"));
         let colour = image::Rgb([class as u8, (class / 256) as u8, 9]);
-        for part in ["train", "val"] {
-            fs::create_dir_all(of(part)).unwrap();
+        for split in ["train", "val"] {
+            fs::create_dir_all(of(split)).unwrap();
         }
         let first = of("val").join("0.png");
         image::RgbImage::from_pixel(side as u32, side as u32, colour).save(&first).unwrap();
@@ -70,7 +70,7 @@ fn measure(scale: &Made) {
     for start in ["first", "second"] {
         let began = Instant::now();
         let annotations = set.annotations(&Options::default(), place.path()).unwrap();
-        let of_train = annotations.catalogue.of(Part::Train);
+        let of_train = annotations.catalogue.of(Split::Train);
         let catalogue = annotations.catalogue.select(&of_train);
         let pictures =
             read_pictures(&annotations.root, &catalogue.files, resize, Broken::Refuse, Some(&cache)).unwrap();
