@@ -2,7 +2,8 @@
 
     import simile
 
-    loss = simile.loss("fair-cclk", view_a=a, view_b=b, z=age, temperature=0.5)
+    kernel = {"name": "rbf", "sigma": 5.0}
+    loss = simile.loss("fair-cclk", view_a=a, view_b=b, z=age, temperature=0.5, kernel=kernel)
     loss.backward()
 
 `objectives` names all objectives, `describe` says what one takes, `loss` computes it, `loss_and_gradients` gives the

@@ -33,12 +33,13 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
         TypeError: `images` is one path, which a list should hold, or has tensors, of which `.numpy()` gives the arrays.
         OSError: a file cannot be read.
         ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form. One
-            picture alone, `[height, width, channels]`, is refused too: its rows would be taken for pictures.
+            picture alone, `[height, width]` or `[height, width, channels]`, is refused too: its rows would be taken for
+            pictures.
         RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
     """
     if isinstance(images, str | PathLike):
         raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
-    if isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[2] in CHANNELS:
+    if isinstance(images, np.ndarray) and _is_picture(images):
         raise ValueError(f"images is one picture of shape {images.shape}, expected a list of pictures: [images]")
     images = list(images)
     for image in images:
@@ -54,6 +55,10 @@ def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarra
     else:
         vectors = encoder.embed_files([fspath(image) for image in images])
     return np.frombuffer(vectors, np.float32).reshape(len(images), encoder.dimensions)
+
+
+def _is_picture(images: np.ndarray) -> bool:
+    return images.ndim == 2 or (images.ndim == 3 and images.shape[2] in CHANNELS)
 
 
 def _pixels(image: np.ndarray) -> np.ndarray:

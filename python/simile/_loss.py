@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from simile import _native
-from simile._request import Arguments
-
-if TYPE_CHECKING:
-    import torch
+from simile._request import Arguments, Request, Result
 
 
 def objectives() -> list[str]:
@@ -40,7 +38,7 @@ def loss(
     variant: str | None = None,
     unit_rows: bool = False,
     **arguments: Any,
-) -> torch.Tensor | float:
+) -> Any:
     """The loss of a batch.
 
     With tensors of PyTorch the result is a scalar tensor on the device of the embeddings (or scores), in `float64` if they
@@ -65,6 +63,12 @@ def loss(
         ValueError: an input or parameter is unknown, missing, not finite, out of its range or of the wrong shape, or the
             loss is not defined on this batch.
         RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
+
+    Warns:
+        UserWarning: the loss is a number, but the condition has no effect on it, because it has one value, or no two samples
+            are alike under the kernel, or its numbers have one sign under `cosine`; or the variant does not read a parameter.
+            The warning names the line of the call, for which Python shows it once; `warnings.simplefilter("error")` makes it
+            an exception.
     """
     given = Arguments.of(objective, variant, unit_rows, arguments)
     # A tensor can only be given where PyTorch is loaded.
@@ -72,8 +76,9 @@ def loss(
         from simile import _torch
 
         if _torch.has_tensor(given):
-            return _torch.loss(given)
-    return given.request().differentiate()[0]
+            request = _torch.request(given)
+            return _torch.loss(given, request, _computed(request))
+    return _computed(given.request()).loss
 
 
 def loss_and_gradients(
@@ -89,5 +94,17 @@ def loss_and_gradients(
 
     Raises:
         ValueError: as `loss`.
+
+    Warns:
+        UserWarning: as `loss`.
     """
-    return Arguments.of(objective, variant, unit_rows, arguments).request().differentiate()
+    result = _computed(Arguments.of(objective, variant, unit_rows, arguments).request())
+    return result.loss, result.gradients
+
+
+def _computed(request: Request) -> Result:
+    """The result of a request, with its warnings given for the line that calls the function which calls this one."""
+    result = request.differentiate()
+    for warning in result.warnings:
+        warnings.warn(warning, UserWarning, stacklevel=3)
+    return result

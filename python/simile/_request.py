@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,19 @@ import numpy as np
 from simile import _native
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+INTEGERS = (-(2**63), 2**63 - 1)
+"""The first and the last integer of 64 bits."""
+EXACT = tuple((-(2**bits), 2**bits) for bits in (24, 53))
+"""The first and the last of the integers that each of `FLOATS` tells apart."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A loss, its gradients in the shape of their inputs, and the warnings about it."""
+
+    loss: float
+    gradients: dict[str, np.ndarray]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -26,12 +40,12 @@ class Request:
     unit_rows: bool
     is_double: bool
 
-    def differentiate(self) -> tuple[float, dict[str, np.ndarray]]:
-        """The loss, and its gradients in the shape of their inputs."""
-        loss, gradients = _native.differentiate(
+    def differentiate(self) -> Result:
+        """The loss and its gradients."""
+        loss, gradients, warnings = _native.differentiate(
             self.objective, self.variant, self.params, self.inputs, self.unit_rows, self.is_double
         )
-        return loss, {name: self._array(name, *rows) for name, rows in gradients.items()}
+        return Result(loss, {name: self._array(name, *rows) for name, rows in gradients.items()}, warnings)
 
     def _array(self, name: str, rows: bytearray, shape: tuple[int, int]) -> np.ndarray:
         array = np.frombuffer(rows, FLOATS[self.is_double])
@@ -50,6 +64,8 @@ class Arguments:
     parameters: Mapping[str, Any]
     on_device: frozenset[str]
     """The inputs whose float type is that of the computation; conditions and labels have their own."""
+    integers: frozenset[str]
+    """The inputs that are an integer for each sample."""
 
     @classmethod
     def of(cls, objective: str, variant: str | None, unit_rows: bool, given: Mapping[str, Any]) -> Arguments:
@@ -68,33 +84,58 @@ class Arguments:
             inputs={name: value for name, value in named.items() if name in kinds},
             parameters={name: value for name, value in named.items() if name not in kinds},
             on_device=frozenset(name for name, kind in kinds.items() if kind in ("embeddings", "rows")),
+            integers=frozenset(name for name, kind in kinds.items() if kind in ("integers", "clusters")),
         )
 
     def request(self, inputs: Mapping[str, Any] | None = None) -> Request:
         """The request of these arguments, or of others in place of the inputs: whatever NumPy makes arrays of."""
         arrays = {name: _array(name, value) for name, value in (inputs or self.inputs).items()}
+        is_double = any(_is_double(arrays[name]) for name in self.on_device)
         parameters = {name: _parameter(self.objective, name, value) for name, value in self.parameters.items()}
         return Request(
             self.objective,
             self.variant,
             json.dumps(parameters),
-            arrays,
+            {name: self._in_place(name, array, is_double) for name, array in arrays.items()},
             self.unit_rows,
-            is_double=any(arrays[name].dtype == np.float64 for name in self.on_device),
+            is_double,
         )
+
+    def _in_place(self, name: str, array: np.ndarray, is_double: bool) -> np.ndarray:
+        """The numbers of an input in a layout and type that the core reads; refuses integers that would become others."""
+        if array.dtype.kind == "f":
+            return np.ascontiguousarray(array, FLOATS[_is_double(array)])
+        is_on_device = name in self.on_device
+        first, last = INTEGERS if name in self.integers else EXACT[is_double or not is_on_device]
+        for value in (int(array.min()), int(array.max())) if array.size > 0 else ():
+            if not first <= value <= last:
+                remedy = "give them as floats" if is_on_device else "give the groups codes from 0"
+                raise ValueError(f"`{name}` has {value}, expected integers from {first} to {last}; {remedy}")
+        return np.ascontiguousarray(array, np.int64)
 
 
 def _array(name: str, value: Any) -> np.ndarray:
+    # NumPy makes an array of the values under the mask too.
+    if _is_masked(value):
+        raise ValueError(f"`{name}` has masked values; leave these samples out, or fill the values")
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"`{name}` is not an array: {error}") from error
-    if array.dtype.kind in "biu":
-        return np.ascontiguousarray(array, np.int64)
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "biuf":
         raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers")
+    return array
+
+
+def _is_double(array: np.ndarray) -> bool:
     # By size, because a type of another byte order is equal to neither.
-    return np.ascontiguousarray(array, FLOATS[array.dtype.itemsize >= 8])
+    return array.dtype.kind == "f" and array.dtype.itemsize >= 8
+
+
+def _is_masked(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_is_masked(entry) for entry in value)
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
 
 
 def _parameter(objective: str, name: str, value: Any) -> Any:
@@ -102,8 +143,13 @@ def _parameter(objective: str, name: str, value: Any) -> Any:
         return {key: _parameter(objective, f"{name}.{key}", entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_parameter(objective, name, entry) for entry in value]
+    # NumPy makes the number 0 of a masked one.
+    if _is_masked(value):
+        raise ValueError(f"`{name}` is masked, expected a number")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"`{name}` is {value}, expected a finite number")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise ValueError(f"`{name}` is an integer beyond the range of a float, expected a finite number")
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if getattr(value, "requires_grad", False):

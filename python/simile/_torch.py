@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.autograd.function import FunctionCtx
 
-from simile._request import Arguments, Request
+from simile._request import Arguments, Request, Result
 
 
 def has_tensor(given: Arguments) -> bool:
@@ -16,11 +16,15 @@ def has_tensor(given: Arguments) -> bool:
     return any(isinstance(value, torch.Tensor) for value in given.inputs.values())
 
 
-def loss(given: Arguments) -> torch.Tensor:
-    """The loss of a batch as a scalar tensor."""
-    request = given.request({name: _array(value) for name, value in given.inputs.items()})
+def request(given: Arguments) -> Request:
+    """The request of these arguments, with arrays in place of tensors."""
+    return given.request({name: _array(value) for name, value in given.inputs.items()})
+
+
+def loss(given: Arguments, request: Request, result: Result) -> torch.Tensor:
+    """The loss of a result as a scalar tensor, through which gradients reach the tensors of the arguments."""
     tensors = {name: value for name, value in given.inputs.items() if isinstance(value, torch.Tensor)}
-    return _Loss.apply(request, _place(given, request, tensors), tuple(tensors), *tensors.values())
+    return _Loss.apply(result, _place(given, request, tensors), tuple(tensors), *tensors.values())
 
 
 def _place(given: Arguments, request: Request, tensors: dict[str, torch.Tensor]) -> tuple[torch.dtype, torch.device]:
@@ -51,23 +55,22 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: FunctionCtx,
-        request: Request,
+        result: Result,
         place: tuple[torch.dtype, torch.device],
         names: tuple[str, ...],
         *tensors: torch.Tensor,
     ) -> torch.Tensor:
-        value, gradients = request.differentiate()
         # Half precision loses small gradients: they are rounded to it after the factor by which the loss is scaled.
         ctx.gradients = [
-            torch.from_numpy(gradients[name]).to(tensor.device, torch.promote_types(tensor.dtype, torch.float32))
-            if name in gradients and needed
+            torch.from_numpy(result.gradients[name]).to(tensor.device, torch.promote_types(tensor.dtype, torch.float32))
+            if name in result.gradients and needed
             else None
             for name, tensor, needed in zip(names, tensors, ctx.needs_input_grad[3:], strict=True)
         ]
         ctx.dtypes = [tensor.dtype for tensor in tensors]
         ctx.save_for_backward(*tensors)
         dtype, device = place
-        return torch.tensor(value, dtype=dtype, device=device)
+        return torch.tensor(result.loss, dtype=dtype, device=device)
 
     @staticmethod
     def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

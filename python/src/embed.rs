@@ -88,8 +88,7 @@ impl Encoder {
         let bytes = fs::read(path).map_err(unread)?;
         let checkpoint = Checkpoint::from_bytes(&bytes, &Device::flex())
             .map_err(|error| Fault::Value(format!("{} cannot be used: {error}", path.display())))?;
-        let metadata = &checkpoint.metadata;
-        let normalisation = Normalisation { mean: metadata.mean.clone(), std: metadata.std.clone() };
+        let normalisation = checkpoint.metadata.normalisation();
         Ok(Self { checkpoint, normalisation })
     }
 

@@ -50,7 +50,10 @@ pub(crate) fn kinds(objective: &str, names: Vec<String>) -> Result<BTreeMap<Stri
 /// The bytes of a gradient, and its shape.
 type Gradient<'py> = (Bound<'py, PyByteArray>, [usize; 2]);
 
-/// The loss of arrays and its gradients, each as bytes with a shape, in `float64` if `is_double`.
+/// A loss, its gradients by the name of the input, and the warnings about it.
+type Differentiated<'py> = (f64, BTreeMap<String, Gradient<'py>>, Vec<String>);
+
+/// The loss of arrays and its gradients, each as bytes with a shape, in `float64` if `is_double`; and the warnings about them.
 ///
 /// # Errors
 /// The core rejects objective, parameters or inputs, or this process was forked from one that has computed.
@@ -63,7 +66,7 @@ pub(crate) fn differentiate<'py>(
     inputs: &Bound<'py, PyDict>,
     unit_rows: bool,
     is_double: bool,
-) -> PyResult<(f64, BTreeMap<String, Gradient<'py>>)> {
+) -> PyResult<Differentiated<'py>> {
     refuse_forked()?;
     let params: Value = serde_json::from_str(params).map_err(|error| Fault::Value(error.to_string()))?;
     let mut values: BTreeMap<String, InputValues> = BTreeMap::new();
@@ -74,12 +77,15 @@ pub(crate) fn differentiate<'py>(
     }
     let request = LossRequest { objective: objective.into(), variant, params, inputs: values, unit_rows };
     let dtype = if is_double { DType::F64 } else { DType::F32 };
-    let differentiated = py
-        .detach(|| pollster::block_on(request.differentiate(&Device::flex(), dtype)))
+    let (differentiated, warnings) = py
+        .detach(|| {
+            let differentiated = pollster::block_on(request.differentiate(&Device::flex(), dtype));
+            differentiated.map(|differentiated| (differentiated, request.warnings()))
+        })
         .map_err(Fault::from)?;
     let gradients = differentiated.gradients.iter();
     let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, is_double))).collect();
-    Ok((differentiated.loss, gradients))
+    Ok((differentiated.loss, gradients, warnings))
 }
 
 fn form(name: &str) -> Form {

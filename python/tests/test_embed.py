@@ -111,6 +111,12 @@ def test_one_path_is_no_list_of_paths():
             simile.embed(model, one)
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (8, 8, 3)])
+def test_one_array_is_no_list_of_arrays(shape):
+    with pytest.raises(ValueError, match=r"images is one picture of shape .*, expected a list of pictures: \[images\]"):
+        simile.embed(FOLDER / "colour.safetensors", np.zeros(shape, np.uint8))
+
+
 def test_a_tensor_is_no_array():
     class Tensor:
         def numpy(self):

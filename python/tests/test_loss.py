@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import typing
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +92,53 @@ def test_labels_are_integers_of_any_width_or_booleans():
         simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels).reshape(2, 3))
 
 
+def test_integers_that_would_be_others_and_masked_values_are_refused():
+    large = np.array([0, 2**63 + 1, 0, 1, 1, 0], np.uint64)
+    with pytest.raises(ValueError, match="`labels` has 9223372036854775809, expected .*; give the groups codes from 0"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=large)
+    assert np.isfinite(simile.loss("contex", view_a=A, view_b=B, labels=[0, 2**63 - 1, 0, 1, 1, -(2**63)]))
+    exact = {"kernel": {"name": "exact-match"}}
+    for far in (2**53, -(2**53)):
+        z = np.array([far, far, 0, 0, 1, 1])
+        assert np.isfinite(simile.loss("fair-cclk", view_a=A, view_b=B, z=z, **exact))
+        # The two values of a group would become one number of `float64`.
+        z[0] += np.sign(far)
+        with pytest.raises(ValueError, match=f"`z` has {z[0]}, expected integers from -9007199254740992"):
+            simile.loss("fair-cclk", view_a=A, view_b=B, z=z, **exact)
+    ages = np.ma.masked_equal([1, 1, 2, 2, 99, 3], 99)
+    with pytest.raises(ValueError, match="`z` has masked values; leave these samples out"):
+        simile.loss("fair-cclk", view_a=A, view_b=B, z=ages, **exact)
+    for columns in ([ages, ages], (ages, ages), [[ages], [ages]]):
+        with pytest.raises(ValueError, match="`z` has masked values; leave these samples out"):
+            simile.loss("fair-cclk", view_a=A, view_b=B, z=columns, **exact)
+    assert np.isfinite(simile.loss("fair-cclk", view_a=A, view_b=B, z=np.ma.array(ages.data), **exact))
+
+
+def test_integers_that_the_float_type_of_the_computation_would_round_are_refused():
+    whole = np.arange(1, 25).reshape(6, 4)
+    whole[0, 0] = 2**24
+    assert np.isfinite(simile.loss("nt-xent", view_a=whole, view_b=whole))
+    whole[0, 0] += 1
+    expected = "`view_a` has 16777217, expected integers from -16777216 to 16777216; give them as floats"
+    for view in (whole, B.astype(np.float32)):
+        with pytest.raises(ValueError, match=expected):
+            simile.loss("nt-xent", view_a=whole, view_b=view)
+    double = simile.loss("nt-xent", view_a=whole, view_b=B)
+    assert double == simile.loss("nt-xent", view_a=whole.astype(float), view_b=B)
+    whole[0, 0] = 2**53 + 1
+    with pytest.raises(ValueError, match="`view_a` has 9007199254740993, .*; give them as floats"):
+        simile.loss("nt-xent", view_a=whole, view_b=B)
+
+
+def test_the_queue_of_one_view_is_one_matrix():
+    with pytest.raises(ValueError, match=r"`queue` has several matrices, expected one matrix, \[K, d\]"):
+        simile.loss("moco", view_a=A, view_b=B, queue=np.stack([A, B]))
+
+
+def test_a_type_checker_lets_the_loss_of_tensors_be_differentiated():
+    assert typing.get_type_hints(simile.loss)["return"] is typing.Any
+
+
 def test_unit_rows_are_taken_as_they_are():
     rows = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in (A, B)]
     loss, raw = simile.loss_and_gradients("nt-xent", view_a=A, view_b=B)
@@ -107,7 +156,10 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": np.full_like(B, np.nan)}, "`view_b` has a value that is not finite in row 0"),
         ({"view_a": A, "view_b": B, "temperature": 0.0}, "`temperature` is 0"),
         ({"view_a": A, "view_b": B, "temperature": np.nan}, "`temperature` is nan, expected a finite number"),
+        ({"view_a": A, "view_b": B, "temperature": 10**400}, "`temperature` is an integer beyond the range of a float"),
         ({"view_a": A, "view_b": B, "kernel": {"sigma": np.float32("inf")}}, "`kernel.sigma` is inf, expected a finite"),
+        ({"view_a": A, "view_b": B, "temperature": np.ma.masked}, "`temperature` is masked, expected a number"),
+        ({"view_a": A, "view_b": B, "kernel": {"sigma": np.ma.array(0.5, mask=True)}}, "`kernel.sigma` is masked"),
         ({"view_a": A, "view_b": B, "tempature": 0.5}, "unknown field `tempature`"),
         ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "`labels` is no input of `nt-xent`"),
         ({"view_a": A, "view_b": B[None]}, r"`view_b` has shape \[1, 6, 4\], expected rows of numbers"),
@@ -120,6 +172,45 @@ def test_unit_rows_are_taken_as_they_are():
 def test_a_fault_is_a_value_error_in_the_words_of_the_program(arguments, words):
     with pytest.raises(ValueError, match=words):
         simile.loss("nt-xent", **arguments)
+
+
+RBF = {"name": "rbf", "sigma": 1.0}
+FAR = 100.0 * np.arange(6)
+"""Conditions that `RBF` tells apart."""
+
+
+@pytest.mark.parametrize("compute", [simile.loss, simile.loss_and_gradients])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"z": FAR, "kernel": RBF}, "^`z`: every kernel value .* raise kernel.sigma, which is 1, towards .* distance$"),
+        ({"z": FAR, "kernel": {"name": "exact-match"}}, '`z`: .* take the kernel { "name": "rbf", "sigma": "median" }'),
+        ({"z_a": FAR, "z_b": np.arange(6), "kernel": RBF}, "^`z_a`: every kernel value"),
+        ({"z": np.arange(1, 7)}, "^`z`: under the kernel `cosine` numbers of one sign are all alike"),
+        ({"z": np.ones(6), "kernel": RBF}, "^`z`: all samples have one value of it"),
+        ({"z": np.arange(6), "kernel": RBF, "clip_threshold": 0.5}, "^`clip_threshold` has no effect: the form"),
+    ],
+)
+def test_what_has_no_effect_is_a_warning_at_the_line_of_the_caller(compute, arguments, words):
+    with pytest.warns(UserWarning, match=words) as said:
+        compute("fair-cclk", view_a=A, view_b=B, **arguments)
+    assert [warning.filename for warning in said] == [__file__]
+
+
+def test_a_warning_is_shown_once_for_the_batches_of_a_loop_and_may_be_an_error():
+    def loss(z):
+        return simile.loss("fair-cclk", view_a=A, view_b=B, z=z, kernel=RBF)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for scale in (1.0, 2.0, 3.0):
+            loss(scale * FAR)
+    assert len(said) == 1, said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="`z`: every kernel value"):
+            loss(FAR)
+        assert np.isfinite(loss(np.arange(6)))
 
 
 def test_a_description_is_plain_json():

@@ -153,6 +153,15 @@ def test_a_fault_is_a_value_error():
         simile.loss("fair-cclk", view_a=a, view_b=b)
 
 
+def test_a_warning_names_the_line_of_the_caller():
+    a, b = views()
+    with pytest.warns(UserWarning, match="`z`: all samples have one value of it") as said:
+        loss = simile.loss("fair-cclk", view_a=a, view_b=b, z=torch.ones(6))
+    assert [warning.filename for warning in said] == [__file__]
+    loss.backward()
+    assert a.grad.isfinite().all()
+
+
 def test_a_network_learns_by_it_to_hide_what_it_is_conditioned_on():
     """Samples of a class share four numbers, and a tint covers all of them."""
     torch.manual_seed(0)

@@ -122,11 +122,17 @@ async function ask({ device, checkpoint }) {
   // The browser may have an older version than the one that is asked for.
   await forgetCheckpoints();
   (await Encoder.load(`/data/${checkpoint}`, { device, version: "new" })).dispose();
+  // Another site's server compresses a file, and lets the page read its compressed length alone.
+  const file = await (await send(`/data/${checkpoint}`)).blob();
+  const progress = [];
+  const onProgress = (arrived) => progress.push(arrived);
+  const compressed = new Response(file, { headers: { "Content-Length": "100" } });
+  (await Encoder.load(compressed, { device, onProgress })).dispose();
   window.fetch = () => Promise.reject(new TypeError("no network"));
   const absent = Encoder.load("/data/absent.safetensors", { device });
   const unreachable = await absent.then(() => "", (error) => error.message);
   window.fetch = send;
-  return { modes, unreachable };
+  return { modes, unreachable, progress, size: file.size };
 }
 
 /** Which file counts after that of a server has changed which answers no HEAD, as a bucket whose CORS allows GET alone; and offline. */
@@ -171,12 +177,19 @@ async function keep({ device, checkpoint }) {
   await load({ version: "1" });
   await load({ version: "1" });
   await load({ version: "2" });
+  // A header trims its value, and takes no letters beyond Latin-1.
+  for (const version of ["v1 ", "版"]) {
+    await load({ version });
+    await load({ version });
+  }
+  const cache = await caches.open("simile-checkpoints");
+  const [{ headers }] = await cache.matchAll();
+  const kept = decodeURIComponent(headers.get("x-simile-version"));
   await load({});
   await load({});
   await load({ cache: false });
 
   // A copy in the cache that was damaged is fetched again.
-  const cache = await caches.open("simile-checkpoints");
   const [key] = await cache.keys();
   const response = await cache.match(key);
   const bytes = new Uint8Array(await response.arrayBuffer());
@@ -191,7 +204,7 @@ async function keep({ device, checkpoint }) {
   await load({ version: "1" });
   await load({ version: "1" });
   Cache.prototype.put = put;
-  return { entries: (await (await caches.open("simile-checkpoints")).keys()).length };
+  return { kept, entries: (await (await caches.open("simile-checkpoints")).keys()).length };
 }
 
 /** Destroys the device under an encoder, a lab and a run, and sees whether each comes back. */

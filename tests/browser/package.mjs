@@ -238,8 +238,8 @@ async function use({ device, checkpoint, images, cases, example }) {
   // The warnings of the command line.
   const distant = [[10], [120], [250]];
   const warnings = [];
-  for (const sigma of [1, 100]) {
-    lab.configure({ objective: "fair-cclk", kernel: { name: "rbf", sigma } });
+  for (const kernel of [{ name: "rbf", sigma: 1 }, { name: "rbf", sigma: 100 }, undefined]) {
+    lab.configure({ objective: "fair-cclk", kernel });
     warnings.push((await lab.evaluate(a, b, { z: distant })).warnings);
   }
   const input = await messageOf(lab.evaluate(a, b, { zz: z }));
@@ -256,6 +256,9 @@ async function use({ device, checkpoint, images, cases, example }) {
   const view = await messageOf(Encoder.load(new DataView(new ArrayBuffer(8))));
   lab.dispose();
   const alone = await messageOf(encoder.embedBatch(blobs[0]));
+  const unspread = await messageOf(encoder.embedBatch(document.querySelectorAll("img")));
+  const dimless = await messageOf(encoder.embedBatch(new Float32Array(channels * height * width)));
+  const numbered = await messageOf(Encoder.load(`/data/${checkpoint}`, { device, version: 3 }));
   const gaps = { data: new Float32Array(channels * height * width).fill(Number.NaN), dims: [1, channels, height, width] };
   const unfilled = await messageOf(encoder.embedBatch(gaps));
   const holes = await messageOf(encoder.embedBatch({ ...gaps, data: Array.from(gaps.data, () => null) }));
@@ -321,6 +324,9 @@ async function use({ device, checkpoint, images, cases, example }) {
       unread,
       chosen,
       alone,
+      unspread,
+      dimless,
+      numbered,
       unfilled,
       holes,
       bytes,

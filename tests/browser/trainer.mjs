@@ -69,8 +69,18 @@ async function use({ device, options }) {
     const warned = await Trainer.create({ ...options, kernel: "exact-match" });
     const { warnings } = warned;
     warned.dispose();
+    // A run that diverged says where, however often it is asked to go on.
+    const wild = await Trainer.create({ ...options, learningRate: 1e38 });
+    const diverged = [];
+    for (let call = 0; call <= options.iterations; call++) diverged.push(await messageOf(wild.step()));
+    wild.dispose();
+    // Those before the failure count, in a single call too.
+    const together = await Trainer.create({ ...options, learningRate: 1e38 });
+    const failed = await messageOf(together.step(options.iterations));
+    const divergedAt = [wild.iteration, together.iteration];
+    together.dispose();
     const messages = { unknown, batch, early, aborted, disposed, part, rate, one, ...settings };
-    return { messages, accuracy, labels, counted, stepsAfterAbort, decoded, warnings };
+    return { messages, accuracy, labels, counted, stepsAfterAbort, decoded, warnings, diverged, failed, divergedAt };
   };
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 

@@ -27,8 +27,9 @@ export async function recall(address: string): Promise<Kept | undefined> {
   try {
     const cache = await caches.open(NAME);
     const response = await cache.match(keyOf(address));
-    const version = response?.headers.get(VERSION);
-    if (!response || !version) return undefined;
+    const header = response?.headers.get(VERSION);
+    if (!response || !header) return undefined;
+    const version = decodeURIComponent(header);
     const bytes = new Uint8Array(await response.arrayBuffer());
     if ((await digestOf(bytes)) === response.headers.get(DIGEST)) return { version, bytes };
     await cache.delete(keyOf(address));
@@ -41,7 +42,8 @@ export async function recall(address: string): Promise<Kept | undefined> {
 /** Stores a checkpoint, which replaces the cached one of the same address. */
 export async function remember(address: string, version: string, blob: Blob): Promise<void> {
   try {
-    const headers = { [VERSION]: version, [DIGEST]: await digestOf(await bytesOf(blob)) };
+    // A header trims its value, and takes no letters beyond Latin-1.
+    const headers = { [VERSION]: encodeURIComponent(version), [DIGEST]: await digestOf(await bytesOf(blob)) };
     const cache = await caches.open(NAME);
     await cache.put(keyOf(address), new Response(blob, { headers }));
     memory.delete(address);

@@ -18,7 +18,7 @@ export function checkSource(source: CheckpointSource): void {
 /** The number of bytes of the checkpoint that have arrived. */
 export interface Progress {
   readonly loaded: number;
-  /** `undefined` where the server does not send the length. */
+  /** `undefined` where the server does not send the length, or more bytes arrive than it announced: the file was compressed. */
   readonly total: number | undefined;
 }
 
@@ -148,7 +148,8 @@ async function readStream(
       if (done) break;
       chunks.push(value);
       loaded += value.length;
-      onProgress({ loaded, total });
+      // Another site may compress the file without telling the page, which then knows the compressed length alone.
+      onProgress({ loaded, total: total !== undefined && loaded > total ? undefined : total });
     }
   } finally {
     signal?.removeEventListener("abort", abort);

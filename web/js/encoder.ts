@@ -1,6 +1,6 @@
 import { type CheckpointSource, checkSource, type Progress, readCheckpoint } from "./checkpoint.js";
 import { Connection, CurrentDevice } from "./connection.js";
-import { checkKeys, checkSignal, signalOf } from "./given.js";
+import { checkKeys, checkSignal, inWords, signalOf } from "./given.js";
 import { type ImageSource, pack } from "./image.js";
 import { checkDevice } from "./numbers.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
@@ -79,6 +79,10 @@ export class Encoder {
     const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
     checkDevice(device);
     checkSignal(signal);
+    // A version of another type is never that of the kept copy, which is text.
+    if (version !== undefined && typeof version !== "string") {
+      throw new TypeError(`\`version\` is ${inWords(version)}, expected a string`);
+    }
     signal?.throwIfAborted();
     // The worker fetches and compiles its WebAssembly while the checkpoint is on its way.
     const connection = await Connection.open(worker);

@@ -67,8 +67,10 @@ export async function* pack(
     yield { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
     return;
   }
-  // Plain JavaScript may give a single image, or a set.
-  if (!Array.isArray(images)) throw new TypeError("images are neither a list nor numbers with dims; write [image]");
+  // Plain JavaScript may give a single image, or the files of an input.
+  if (!Array.isArray(images)) {
+    throw new TypeError(`images are neither a list nor numbers with dims; write ${remedyFor(images)}`);
+  }
   for await (const { pictures, transfer } of packPictures(images, signal)) yield { images: { pictures }, transfer };
 }
 
@@ -137,6 +139,14 @@ async function fetchFile(address: URL | string, signal?: AbortSignal): Promise<F
   const response = await fetched("image", address, signal ? { signal } : {});
   if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
   return { name: `the image ${response.url}`, content: await response.blob() };
+}
+
+/** How to write images that are neither a list nor numbers with dims. */
+function remedyFor(images: unknown): string {
+  if (ArrayBuffer.isView(images)) return "{ data, dims }";
+  // A spread makes a list of a `FileList`, a `NodeList`, a set; the letters of an address are no images.
+  const areSeveral = typeof images === "object" && images !== null && Symbol.iterator in images;
+  return areSeveral ? "[...images]" : "[image]";
 }
 
 function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {

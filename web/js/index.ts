@@ -17,7 +17,7 @@ export {
   type LossLabOptions,
   type SampleWeights,
 } from "./lab.js";
-export type { Conditioning, GivenRows, Inputs, Kernel, Numbers, Rows, Setting } from "./setting.js";
+export type { Conditioning, GivenRows, Inputs, Kernel, Numbers, Rows, Setting, Variant } from "./setting.js";
 export {
   type LabelledImage,
   type MappedImages,

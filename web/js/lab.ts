@@ -13,6 +13,7 @@ import {
   type Rows,
   SETTING,
   type Setting,
+  type Variant,
   weightsOf,
 } from "./setting.js";
 
@@ -122,7 +123,7 @@ export interface ListedInput {
 
 /** A form of an objective, with the numbers that it sets beside its formula. */
 export interface ListedForm {
-  readonly name: string;
+  readonly name: Variant;
   /** Parameters with their defaults in this form, where these depend on it. */
   readonly defaults: Readonly<Record<string, number>>;
   /** True if the ridge of its weights is `lambda` times the number of samples. */
@@ -152,9 +153,9 @@ export type ListedObjective = {
       /** Its parameters, with ranges and defaults. */
       readonly parameterDetails: readonly ListedParameter[];
       /** Those that make a difference where all parameters are given, the default one first. */
-      readonly variants: readonly string[];
+      readonly variants: readonly Variant[];
       /** The one that it takes by itself; `null` where there is one form. */
-      readonly variant: string | null;
+      readonly variant: Variant | null;
       /** All of its variants, the default one first; none where there is one form. */
       readonly forms: readonly ListedForm[];
       /** Those of `z`, `labels` and `bias` that it requires. */

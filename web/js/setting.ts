@@ -24,12 +24,15 @@ export type GivenRows = readonly Numbers[];
 /** The name of a kernel, or its settings with the name among them. */
 export type Kernel = string | Readonly<Record<string, unknown>>;
 
+/** A form of an objective: as printed, as released, or as Simile recommends. */
+export type Variant = "paper" | "released" | "normalised";
+
 /** An objective with its parameters. */
 export interface Setting {
   /** Name as in a recipe, such as `info-nce` or `fair-cclk`. */
   readonly objective: string;
   /** As printed or as released. Default: the one that the objective's documentation recommends. */
-  readonly variant?: "paper" | "released" | "normalised";
+  readonly variant?: Variant;
   /** A kernel by its name, with its default settings, or with its settings, such as `{ name: "rbf", sigma: 0.5 }`. */
   readonly kernel?: Kernel;
   readonly temperature?: number;

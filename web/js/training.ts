@@ -27,6 +27,8 @@ export class Training implements Movable<Run> {
   #copyDue = 0;
   /** The loss of the first step on the CPU; a run in progress cannot compute it again. */
   #firstLoss: number | undefined;
+  /** Why a step failed: the run cannot go on from there, and the next step would tell of another place. */
+  #failure: { readonly error: unknown } | undefined;
 
   private constructor(
     private readonly input: Methods["openTrainer"]["input"],
@@ -63,19 +65,30 @@ export class Training implements Movable<Run> {
 
   /** Runs `steps` steps, or fewer where fewer are left or the call is cancelled; throws at the end of the run. */
   async train(steps: number, isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
+    // A call without steps asks how many were done.
+    if (steps > 0 && this.#failure) throw this.#failure.error;
     const left = this.#iterations - this.#step;
     // An error of the run itself would be taken for a lost device, and steps repeated on the CPU.
     if (steps > 0 && left === 0) throw new Error("the run is at its end; create another one to train longer");
     const count = Math.min(steps, left);
     const losses: number[] = [];
     while (losses.length < count && !isCancelled()) {
-      losses.push(await this.#placement.run((run) => run.step()));
+      losses.push(await this.#stepOnce());
       this.#step++;
       const isCopyDue = this.#step % COPY_EVERY === 0 || performance.now() >= this.#copyDue;
       if (this.#placement.isOnGpu && isCopyDue) await this.#makeCopy();
       await messages();
     }
     return { step: this.#step, losses: Float32Array.from(losses) };
+  }
+
+  async #stepOnce(): Promise<number> {
+    try {
+      return await this.#placement.run((run) => run.step());
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
   }
 
   async probe(images: number | undefined): Promise<Methods["probe"]["output"]> {

@@ -32,8 +32,7 @@ impl Encoder {
     pub fn new(checkpoint: &[u8], device: &Device) -> Result<Self, JsError> {
         let read = Checkpoint::from_bytes(checkpoint, &device.inner)
             .map_err(|error| JsError::new(&format!("the checkpoint cannot be used: {error}")))?;
-        let normalisation =
-            Normalisation { mean: read.metadata.mean.clone(), std: read.metadata.std.clone() };
+        let normalisation = read.metadata.normalisation();
         Ok(Self { checkpoint: read, normalisation, device: device.inner.clone() })
     }
 

@@ -151,9 +151,12 @@ fn plain_colours_are_warned_of(plain: &Value) {
     assert_eq!(plain["moved"], 0, "a warning moves the buttons");
 }
 
+/// The red, green and blue of a picture by its number.
+type Colouring = fn(u8) -> [u8; 3];
+
 /// Folders of pictures of one colour each: one grey, two shades of it, and colours far apart.
 fn plain_images(folder: &Path) -> Value {
-    let colours: [(&str, fn(u8) -> [u8; 3]); 3] = [
+    let colours: [(&str, Colouring); 3] = [
         ("grey", |_| [100; 3]),
         ("alike", |at| [100 + at % 2; 3]),
         ("apart", |at| [at % 3, at / 3 % 3, at / 9].map(|level| 40 + 80 * level)),

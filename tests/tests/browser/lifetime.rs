@@ -58,15 +58,23 @@ fn encoders_are_freed_taken_back_and_kept() {
     let unreachable = asked["unreachable"].as_str().unwrap();
     assert!(unreachable.contains("/data/absent.safetensors cannot be fetched: no network"), "{unreachable}");
 
+    let progress = asked["progress"].as_array().unwrap();
+    let last = progress.last().unwrap();
+    assert_eq!(last["loaded"], asked["size"]);
+    let is_beyond =
+        |part: &&Value| part["total"].as_u64().is_some_and(|total| part["loaded"].as_u64() > Some(total));
+    assert_eq!(progress.iter().find(is_beyond), None, "more than the whole of a file has arrived");
+
     let read = json!(["one", "two"]);
     assert_eq!(
         result["changed"], read,
         "a changed file is read once where no HEAD is answered, and offline none is"
     );
 
-    // First load of a version: GET. Second load: none. Another version: GET. The server's own version: HEAD and GET, then HEAD
+    // First load of a version: GET. Second load: none. Each other version: GET. The server's own version: HEAD and GET, then HEAD
     // alone. Without the cache, damaged in the cache, and in memory without a cache: GET each.
-    assert_eq!(result["requests"], "GET GET HEAD GET HEAD GET GET GET");
+    assert_eq!(result["requests"], "GET GET GET GET HEAD GET HEAD GET GET GET");
+    assert_eq!(result["cache"]["kept"], "版", "a version beyond Latin-1 is kept in memory alone");
     assert_eq!(result["cache"]["entries"], 0);
 }
 

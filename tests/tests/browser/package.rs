@@ -108,9 +108,12 @@ fn embeds_as_the_command_line_does(place: Where) {
 
     let ridges: [f64; 3] = serde_json::from_value(result["ridges"].clone()).unwrap();
     assert!(ridges[0] == ridges[1] && ridges[1] != ridges[2], "a ridge among the parameters: {ridges:?}");
-    let [narrow, wide]: [Vec<String>; 2] = serde_json::from_value(result["warnings"].clone()).unwrap();
+    let [narrow, wide, by_cosine]: [Vec<String>; 3] =
+        serde_json::from_value(result["warnings"].clone()).unwrap();
     assert!(narrow.len() == 1 && narrow[0].contains("every kernel value between two samples"), "{narrow:?}");
     assert!(wide.is_empty(), "{wide:?}");
+    let is_warned = by_cosine.len() == 1 && by_cosine[0].contains("numbers of one sign are all alike");
+    assert!(is_warned, "the default kernel: {by_cosine:?}");
     if matches!(place, Where::Cpu) {
         elements_are_waited_for(&result["elements"]);
     }
@@ -181,7 +184,10 @@ fn faults_are_named(messages: &Value, place: Where) {
         ("short", "viewA of 99 x 2 needs 198 numbers, and 6 are given"),
         ("unread", "unknown input `lables`"),
         ("chosen", "device is \"gpu\", expected one of auto, cpu, webgpu"),
-        ("alone", "neither a list nor numbers"),
+        ("alone", "neither a list nor numbers with dims; write [image]"),
+        ("unspread", "neither a list nor numbers with dims; write [...images]"),
+        ("dimless", "neither a list nor numbers with dims; write { data, dims }"),
+        ("numbered", "`version` is 3, expected a string"),
         ("unfilled", "not finite"),
         ("holes", "not finite"),
         ("bytes", "images have the number 200, expected numbers in 0..1"),
@@ -289,8 +295,16 @@ fn the_types_of_the_package_need_no_other_library() {
             std::fs::copy(&path, package.join(name)).unwrap();
         }
     }
-    let main =
-        "import { Encoder, LossLab, Trainer } from \"simile-web\";\nexport { Encoder, LossLab, Trainer };\n";
+    // A variant of the list of objectives is one of a setting.
+    let main = r#"
+import { Encoder, type ListedObjective, LossLab, type Setting, Trainer } from "simile-web";
+export { Encoder, LossLab, Trainer };
+export function settingOf(listed: ListedObjective): Setting {
+  const { name: objective } = listed;
+  const variant = "variants" in listed ? listed.variants[0] : undefined;
+  return variant ? { objective, variant } : { objective };
+}
+"#;
     std::fs::write(program.path().join("main.ts"), main).unwrap();
     let options = json!({
         "lib": ["es2022", "dom"],

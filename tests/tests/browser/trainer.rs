@@ -74,6 +74,14 @@ fn runs_as_the_command_line_does(place: Where) {
     let warnings = result["warnings"].as_array().unwrap();
     let apart = warnings.iter().any(|text| text.as_str().unwrap().contains("apart by `colour`"));
     assert!(apart, "a kernel that tells all images apart: {warnings:?}");
+    let diverged: Vec<String> = serde_json::from_value(result["diverged"].clone()).unwrap();
+    let errors: Vec<&String> = diverged.iter().skip_while(|message| message.is_empty()).collect();
+    assert!(errors.len() > 2 && errors[0].contains("is not a finite number between steps"), "{diverged:?}");
+    assert!(errors.iter().all(|error| *error == errors[0]), "{diverged:?}");
+    assert_eq!(result["failed"], json!(errors[0]));
+    let passed = diverged.len() - errors.len();
+    assert!(passed > 0, "{diverged:?}");
+    assert_eq!(result["divergedAt"], json!([passed, passed]), "steps before the failure are counted");
     let decoded = result["decoded"].as_u64().unwrap();
     assert!((1..=16).contains(&decoded), "{decoded} pictures are held at once");
     let steps = result["stepsAfterAbort"].as_u64().unwrap();

@@ -7,6 +7,7 @@ import type {
   ListedObjective,
   ListedParameter,
   Setting,
+  Variant,
 } from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
@@ -58,7 +59,7 @@ export class Catalogue {
 
   has({ objective, variant }: Choice): boolean {
     const entry = this.offered.get(objective);
-    return entry !== undefined && (variant === "" || entry.variants.includes(variant));
+    return entry !== undefined && (variant === "" || formNamed(entry, variant) !== undefined);
   }
 
   /** The parameters of a choice that have a control, with the values of its form. */
@@ -128,9 +129,11 @@ export class Catalogue {
   /** The setting for the package `simile-web`. */
   settingOf({ objective, variant }: Choice, settings: Settings, kernel: string): Setting {
     const own = this.parametersOf({ objective, variant }).filter((parameter) => parameter !== BANDWIDTH);
+    const entry = this.offered.get(objective);
+    const form = entry && formNamed(entry, variant);
     return {
       objective,
-      ...(variant && { variant: variant as NonNullable<Setting["variant"]> }),
+      ...(form && { variant: form }),
       ...(this.usesKernel({ objective, variant }) && { kernel: this.kernelOf(kernel, settings) }),
       params: Object.fromEntries(own.map((parameter) => [parameter.name, valueOf(parameter, settings)])),
     };
@@ -146,6 +149,11 @@ export class Catalogue {
 
 function keyOf({ objective, variant }: Choice): string {
   return `${objective}.${variant}`;
+}
+
+/** The variant of that name that can be chosen. */
+function formNamed({ variants }: Offered, name: string): Variant | undefined {
+  return variants.find((variant) => variant === name);
 }
 
 /** The form of an objective that a variant names, its own where that is empty; none where it has one form. */
