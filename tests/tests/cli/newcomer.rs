@@ -162,6 +162,36 @@ fn a_folder_is_checked_by_the_table_and_the_class_that_are_named() {
 }
 
 #[test]
+fn a_folder_with_the_name_of_drawn_data_is_told_from_them() {
+    for name in ["digits", "fair-digits"] {
+        let place = place();
+        scans(place.path(), 60);
+        let said = || {
+            let check = simile(place.path(), &["data", "check", name]).assert().success();
+            String::from_utf8_lossy(&check.get_output().stderr).into_owned()
+        };
+        assert!(!said().contains("ship with the program"), "{}", said());
+        fs::rename(place.path().join("scans"), place.path().join(name)).unwrap();
+        let note =
+            format!("`{name}` names drawn data that ship with the program; write ./{name} for the folder");
+        assert!(said().contains(&note), "{}", said());
+        let of_folder = stdout(place.path(), &["data", "check", &format!("./{name}")]);
+        assert!(of_folder.contains("hospital"), "{of_folder}");
+    }
+}
+
+#[test]
+fn a_folder_with_the_name_of_the_data_set_of_tables_is_told_from_it() {
+    let place = place();
+    scans(place.path(), 60);
+    fs::rename(place.path().join("scans"), place.path().join("table")).unwrap();
+    let text = complaint(place.path(), &["data", "check", "table"], 2);
+    assert!(text.contains("write ./table for the folder") && !text.contains("data check DIR"), "{text}");
+    let of_folder = stdout(place.path(), &["data", "check", "./table"]);
+    assert!(of_folder.contains("hospital"), "{of_folder}");
+}
+
+#[test]
 fn folders_of_classes_have_a_recipe_too() {
     let place = place();
     let mut dice = Dice(3);

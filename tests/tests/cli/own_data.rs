@@ -237,9 +237,9 @@ fn each_variant_is_judged_by_its_own_attribute() {
 #[test]
 fn a_leak_that_cannot_be_measured_is_said() {
     let place = place();
-    let parts = |at: usize| if at < 24 { "train" } else { "test" };
+    let split = |at: usize| if at < 24 { "train" } else { "test" };
     let row = |site: fn(usize) -> &'static str| {
-        move |at: usize| format!("{},{},{}", ["a", "b"][at % 2], parts(at), site(at))
+        move |at: usize| format!("{},{},{}", ["a", "b"][at % 2], split(at), site(at))
     };
     folder(
         place.path(),

@@ -162,7 +162,7 @@ fn faces_with_their_bias() {
     train(place.path(), &recipe("celeba", keys, "attributes"));
     train_published(place.path());
 
-    // The encoder is chosen on the official validation part, and evaluated on the test part.
+    // The encoder is chosen on the official validation split, and evaluated on the test split.
     let selection = "\n[selection]\nofficial = true\nevery = 1\n";
     let chosen = recipe("celeba", keys, "attributes") + selection;
     fs::write(place.path().join("chosen.toml"), &chosen).unwrap();
@@ -190,11 +190,11 @@ fn radiographs_with_uncertain_labels() {
     let header = "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Enlarged Cardiomediastinum,Cardiomegaly,Lung Opacity,Lung \
                   Lesion,Edema,Consolidation,Pneumonia,Atelectasis,Pneumothorax,Pleural Effusion,Pleural Other,Fracture,Support \
                   Devices\n";
-    let rows = |part: &str, n: usize| {
+    let rows = |split: &str, n: usize| {
         let row = |i: usize| {
-            let path = format!("{part}/patient{i:05}/study1/view1_frontal.jpg");
+            let path = format!("{split}/patient{i:05}/study1/view1_frontal.jpg");
             picture(&root.join(&path), (i * 9) as u8);
-            let state = ["1.0", "0.0", "-1.0", ""][if part == "train" { i % 4 } else { i % 2 }];
+            let state = ["1.0", "0.0", "-1.0", ""][if split == "train" { i % 4 } else { i % 2 }];
             format!("CheXpert-v1.0-small/{path},Male,50,Frontal,AP,,,{state},,,{state},,,1.0,,{state},,,\n")
         };
         (0..n).map(row).collect::<String>()

@@ -149,19 +149,19 @@ fn test_images_choose_nothing() {
     assert!(!place.path().join("runs").exists(), "nothing was begun");
 }
 
-/// The proposed command judged by a part that these data do not have.
+/// The proposed command judged by a split that these data do not have.
 #[test]
 fn the_best_point_on_data_without_test_images_is_judged_on_their_validation_images() {
     let place = place();
     scans(place.path(), 60);
     let table = place.path().join("scans/images.csv");
-    let part = |at: usize| match at {
+    let split = |at: usize| match at {
         0 => "split",
         at if at % 3 == 0 => "val",
         _ => "train",
     };
     let rows = fs::read_to_string(&table).unwrap();
-    let rows = rows.lines().enumerate().map(|(at, line)| format!("{line},{}\n", part(at)));
+    let rows = rows.lines().enumerate().map(|(at, line)| format!("{line},{}\n", split(at)));
     fs::write(&table, rows.collect::<String>()).unwrap();
     stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
     let swept = |rest: &[&str]| {

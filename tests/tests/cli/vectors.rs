@@ -278,7 +278,22 @@ fn parts_of_vectors_are_probed_as_the_whole() {
         String::from_utf8(simile(place.path(), &arguments).output().unwrap().stderr).unwrap()
     };
     let text = said(&["part-0.npy", "part-1.npy", "part-2.npy"]);
-    let note = "note: part-0.npy has no names: its first vector is taken for that of 0.png, the first row of table.csv";
+    let note =
+        "note: part-0.npy has no names: its first vector is taken for that of 0.png, row 1 of table.csv";
     assert!(text.contains(note) && text.matches("has no names").count() == 1, "{text}");
     assert!(!said(&["part-0.csv", "part-1.csv", "part-2.csv"]).contains("has no names"));
+    let part = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    let numbered = |(at, line): (usize, &str)| match at {
+        0 => format!("{line}\n"),
+        _ => format!("{},{}\n", at - 1, line.split_once(',').unwrap().1),
+    };
+    let second: String = part("part-1.csv").lines().enumerate().map(numbered).collect();
+    fs::write(place.path().join("numbered.csv"), second).unwrap();
+    let text = said(&["part-0.csv", "numbered.csv", "part-2.csv"]);
+    let before = part("part-0.csv").lines().count() - 1;
+    let note = format!(
+        "note: numbered.csv has no names: its first vector is taken for that of {before}.png, row {} of table.csv",
+        before + 1
+    );
+    assert!(text.contains(&note) && text.matches("has no names").count() == 1, "{text}");
 }

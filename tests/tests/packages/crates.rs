@@ -98,6 +98,9 @@ fn a_crate_says_what_it_is() {
             assert!(!package[field].as_array().unwrap().is_empty(), "{name} has no {field}");
         }
     }
+    let core = packages.iter().find(|package| package["name"] == "simile-core").unwrap();
+    let documented = core["metadata"]["docs"]["rs"]["features"].as_array().unwrap();
+    assert!(documented.contains(&"pictures".into()), "docs.rs leaves out `formats::picture`: {documented:?}");
     let published = packages.iter().filter(|package| package["publish"].is_null());
     assert_eq!(published.count(), CRATES.len(), "all others say publish = false");
 }
