@@ -106,6 +106,16 @@ fn integers(columns: &[(&str, [i64; 2])]) -> Result<Columns> {
     Ok(integers_and_unread(columns)?.0)
 }
 
+/// The columns of all groups of a file, and those that are not read.
+fn read_back(file: &[u8]) -> Result<(Columns, Vec<Unread>)> {
+    let mut read = Vec::new();
+    let unread = groups(file, |columns| {
+        read.extend(columns);
+        Ok(())
+    })?;
+    Ok((read, unread))
+}
+
 /// The same, and the columns that are not read.
 fn integers_and_unread(columns: &[(&str, [i64; 2])]) -> Result<(Columns, Vec<Unread>)> {
     let fields: String = columns.iter().map(|(field, _)| format!("required {field}; ")).collect();
@@ -124,12 +134,7 @@ fn integers_and_unread(columns: &[(&str, [i64; 2])]) -> Result<(Columns, Vec<Unr
         column.close().unwrap();
     }
     group.close().unwrap();
-    let mut read = Vec::new();
-    let unread = groups(&file.into_inner().unwrap(), |columns| {
-        read.extend(columns);
-        Ok(())
-    })?;
-    Ok((read, unread))
+    read_back(&file.into_inner().unwrap())
 }
 
 #[test]
@@ -238,12 +243,7 @@ fn with_gaps(of_list: &str, strings: [i16; 2], lists: [i16; 2]) -> Result<(Colum
         column.close().unwrap();
         group.close().unwrap();
     }
-    let mut read = Vec::new();
-    let unread = groups(&file.into_inner().unwrap(), |columns| {
-        read.extend(columns);
-        Ok(())
-    })?;
-    Ok((read, unread))
+    read_back(&file.into_inner().unwrap())
 }
 
 #[test]

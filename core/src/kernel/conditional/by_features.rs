@@ -18,7 +18,6 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use simile_kernels::cpu::vectors::dot;
 
-use super::by_value::FeaturesByValue;
 use super::groups::EqualRows;
 use super::{ConditionalEmbedding, Form, check_magnitude, singular, to_faer};
 use crate::error::Result;
@@ -40,7 +39,7 @@ pub(super) fn is_well_scaled(features: &Matrix, ridge: f64) -> bool {
 }
 
 /// The features from which `W` is computed for a ridge above 0: fewer than samples, or few of badly scaled values.
-fn features_to_solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Option<Matrix> {
+pub(super) fn features_to_solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Option<Matrix> {
     let features = kernel.features_of_any_number(z)?;
     let is_smaller = features.columns() < z.rows();
     let is_few = features.columns() <= MOST_FEATURES;
@@ -48,20 +47,6 @@ fn features_to_solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Option<Matrix> 
 }
 
 impl ConditionalEmbedding {
-    /// `W` from features of all samples, or of those of each value; `None` if the system of the samples is to be solved.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub(super) fn by_features(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Self>> {
-        if ridge <= 0.0 {
-            return Ok(None);
-        }
-        if let Some(features) = features_to_solve(kernel, z, ridge) {
-            return Self::from_features(&features, ridge).map(|operator| Some(operator.dense_if_small()));
-        }
-        FeaturesByValue::of(kernel, z).map(|by_value| by_value.solve(ridge)).transpose()
-    }
-
     /// `W` from the features of all samples: in factors, or by its entries where these are fewer.
     pub(super) fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
         check_magnitude(features)?;
@@ -138,6 +123,7 @@ mod tests {
     use burn::tensor::{DType, Device, Tensor};
 
     use super::super::isolated::largest_difference_of_shares;
+    use super::super::testing::BRIGHT;
     use super::super::{DENSE_ROWS, KernelRidge, solve_dense};
     use super::*;
     use crate::kernel::Factor;
@@ -180,14 +166,7 @@ mod tests {
     /// The weights of other samples are at most 1e-15.
     #[test]
     fn nearly_alone_samples_have_the_shares_of_the_dense_solve() {
-        let bright = [
-            [239.0, 89.0, 245.0],
-            [166.0, 62.0, 6.0],
-            [23.0, 58.0, 180.0],
-            [9.0, 214.0, 133.0],
-            [251.0, 53.0, 25.0],
-        ];
-        let z = Matrix::from_fn(bright.len(), 4, |i, j| bright[i].get(j).copied().unwrap_or(7.0));
+        let z = Matrix::from_fn(BRIGHT.len(), 4, |i, j| BRIGHT[i].get(j).copied().unwrap_or(7.0));
         let factor = |start, end, kernel| Factor { start, end, kernel };
         let exact = factor(3, 4, Kernel::ExactMatch);
         let product = Kernel::Product { factors: vec![factor(0, 3, cubic(0.0)), exact] };

@@ -103,6 +103,7 @@ fn scales(matrix: &Mat<f64>) -> Vec<f64> {
 mod tests {
     use burn::tensor::{DType, Device, Tensor};
 
+    use super::super::testing::BRIGHT;
     use super::super::{ConditionalEmbedding, KernelRidge};
     use super::*;
     use crate::kernel::Kernel;
@@ -111,15 +112,8 @@ mod tests {
 
     /// Colours of which the first, if asked for, is black.
     fn colours(with_black: bool) -> Matrix {
-        let bright = [
-            [239.0, 89.0, 245.0],
-            [166.0, 62.0, 6.0],
-            [23.0, 58.0, 180.0],
-            [9.0, 214.0, 133.0],
-            [251.0, 53.0, 25.0],
-        ];
         let black = usize::from(with_black);
-        Matrix::from_fn(bright.len() + black, 3, |i, j| i.checked_sub(black).map_or(0.0, |i| bright[i][j]))
+        Matrix::from_fn(BRIGHT.len() + black, 3, |i, j| i.checked_sub(black).map_or(0.0, |i| BRIGHT[i][j]))
     }
 
     /// A black colour has the kernel 0 with every other, so it changes nothing between them. Its own pivot is the ridge, beside those

@@ -48,6 +48,8 @@ mod large;
 mod rescaled;
 mod ridge;
 mod tensors;
+#[cfg(test)]
+mod testing;
 mod tiles;
 mod weight_scheme;
 
@@ -61,6 +63,8 @@ use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
+use self::by_features::features_to_solve;
+use self::by_value::FeaturesByValue;
 use self::dense::solve_dense;
 use self::groups::GroupWeights;
 use self::large::DenseF32;
@@ -113,6 +117,20 @@ impl ConditionalEmbedding {
             Some(operator) => Ok(operator),
             None => Self::by_samples(kernel, z, ridge),
         }
+    }
+
+    /// `W` from features of all samples, or of those of each value; `None` if the system of the samples is to be solved.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    fn by_features(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Self>> {
+        if ridge <= 0.0 {
+            return Ok(None);
+        }
+        if let Some(features) = features_to_solve(kernel, z, ridge) {
+            return Self::from_features(&features, ridge).map(|operator| Some(operator.dense_if_small()));
+        }
+        FeaturesByValue::of(kernel, z).map(|by_value| by_value.solve(ridge)).transpose()
     }
 
     /// `W` where no [features](Self::by_features) are solved.

@@ -1,0 +1,315 @@
+use super::super::testing::{run, variant};
+use super::*;
+use crate::report::RunRecord;
+use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
+
+fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
+    let mut variant = variant(name, top1);
+    variant.metrics.insert(leak.0.to_owned(), leak.1);
+    variant
+}
+
+fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<RunRecord> {
+    let one = |(seed, [plain, hidden]): (usize, &[f64; 2])| {
+        let variants = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
+        let mut record = run("a", seed as u64, "probe.condition=hospital", variants);
+        let metrics =
+            |top1: f64, leak: f64| BTreeMap::from([(TOP1.to_owned(), top1), (metric.to_owned(), leak)]);
+        record.result.base_rates = metrics(0.26, base);
+        record.result.untrained = Some(Untrained {
+            name: "Untrained network".into(),
+            metrics: metrics(0.5, 0.9),
+            probes: BTreeMap::new(),
+        });
+        record
+    };
+    leaks.iter().enumerate().map(one).collect()
+}
+
+fn of(records: &[RunRecord]) -> Vec<String> {
+    let recipe = Recipe::resolved(&records[0].recipe, std::path::Path::new("recipe.toml")).unwrap();
+    verdict(&recipe, &records.iter().map(|record| &record.result).collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_network() {
+    let said = of(&records(&[[0.92, 0.84]], NAMED, 0.36));
+    assert_eq!(
+        said[0],
+        "hide: hospital can be named 92 → 84 % of the time (chance 36 %, untrained network 90 %); class accuracy \
+         63 → 86 % (chance 26 %, untrained network 50 %)."
+    );
+    assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
+    assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
+    let mut records_of_one = records(&[[0.92, 0.84]], NAMED, 0.36);
+    records_of_one[0].result.variants[1].paired =
+        BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
+    let tested = of(&records_of_one);
+    assert!(
+        tested[0].contains("network 90 %, p 0.031") && tested[0].contains("50 %, p < 0.001"),
+        "{tested:?}"
+    );
+    assert!(tested[2].contains("McNemar") && tested[2].contains("`--seeds 5`"), "{tested:?}");
+    records_of_one[0].result.images = Some(ImageCounts { train: 400, test: 100, test_subjects: Some(17) });
+    let by_subject = of(&records_of_one);
+    assert!(by_subject[2].contains("test on the 17 subjects of the test images"), "{by_subject:?}");
+    let of_number = of(&records(&[[0.8, 0.1]], R2, 0.0));
+    assert!(of_number[0].contains("hospital can be predicted with an R² of 0.80 → 0.10"), "{of_number:?}");
+}
+
+#[test]
+fn several_seeds_have_a_spread_and_p() {
+    let said = of(&records(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
+    assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time") && said[0].contains("p 0.100"), "{said:?}");
+    assert!(said[2].contains("3 seeds") && said[2].contains("0.100"), "{said:?}");
+}
+
+#[test]
+fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
+    let stopped = super::super::testing::diverged("hide", 0.0).stopped;
+    let mut seeds = records(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
+    seeds[1].result.variants[1].stopped.clone_from(&stopped);
+    let said = of(&seeds);
+    assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
+    assert_eq!(said[2], "Diverged, and not counted here: hide with seed 1.");
+    assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
+    assert_eq!(RunRecord::verdict(&seeds).unwrap(), said);
+
+    let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+    one[0].result.variants[0].stopped.clone_from(&stopped);
+    let said = of(&one);
+    assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
+    assert_eq!(said[1], "Diverged, and not counted here: plain.");
+    one[0].result.variants[1].stopped = stopped;
+    assert_eq!(of(&one), ["Diverged, and not counted here: plain, hide."]);
+}
+
+#[test]
+fn variants_are_paired_by_their_names() {
+    let mut seeds = records(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
+    let in_order = of(&seeds);
+    seeds[1].result.variants.reverse();
+    assert_eq!(of(&seeds), in_order);
+}
+
+#[test]
+fn where_nothing_moved_the_next_steps_are_named_in_order() {
+    let said = of(&records(&[[0.92, 0.915]], NAMED, 0.36));
+    let tries: Vec<&String> = said.iter().filter(|line| line.contains("--set")).collect();
+    assert!(tries.len() >= 3, "{said:#?}");
+    // The objective of the test's variant conditions on nothing, so no condition is set.
+    assert!(said.iter().any(|line| line.starts_with("1. an objective that hides hospital")), "{said:#?}");
+    assert!(tries[0].starts_with("2.") && tries[0].contains("train.iterations="), "{said:#?}");
+    let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
+    assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
+}
+
+/// The verdict of a run with 160 test images: the name of each leak, its value in both variants, and its base rate.
+fn with_leaks(leaks: &[(&str, [f64; 2], f64)]) -> String {
+    on(ImageCounts { train: 240, test: 160, test_subjects: None }, leaks)
+}
+
+/// The same of a run with other images.
+fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
+    let mut records = records(&[[0.0, 0.0]], NAMED, 0.0);
+    let result = &mut records[0].result;
+    result.images = Some(images);
+    for (metric, of_variants, base) in leaks {
+        result.base_rates.insert((*metric).to_owned(), *base);
+        for (variant, leak) in result.variants.iter_mut().zip(of_variants) {
+            variant.metrics.insert((*metric).to_owned(), *leak);
+        }
+    }
+    of(&records).join("\n")
+}
+
+const NAMED_NONLINEAR: &str = "condition_top1_nonlinear";
+
+#[test]
+fn what_any_probe_finds_is_not_little() {
+    let rare = with_leaks(&[(NAMED, [1.0; 2], 0.98), (AREA, [1.0; 2], 0.5)]);
+    let unseen_by_accuracy = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.87; 2], 0.5)]);
+    let bent = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.97; 2], 0.5)]);
+    for said in [&rare, &unseen_by_accuracy, &bent] {
+        assert!(!said.contains("little to hide") && said.contains("hospital leaks as before"), "{said}");
+    }
+    assert!(unseen_by_accuracy.contains("ROC-AUC 87 → 87 % where chance has 50 %"), "{unseen_by_accuracy}");
+    assert!(bent.contains("a non-linear probe finds 97 %"), "{bent}");
+    // Only three images have the value, so that naming all of them may be chance, and ranking them all first is not.
+    assert!(rare.contains("ROC-AUC 100 → 100 %"), "{rare}");
+    let seen_by_both = with_leaks(&[(NAMED, [0.99; 2], 0.9), (AREA, [0.99; 2], 0.5)]);
+    assert!(
+        seen_by_both.contains("hospital leaks as before") && !seen_by_both.contains("ROC-AUC"),
+        "{seen_by_both}"
+    );
+}
+
+#[test]
+fn what_another_probe_still_finds_is_not_hidden() {
+    let ranked = |after: f64| with_leaks(&[(NAMED, [0.975, 0.9], 0.9), (AREA, [0.99, after], 0.5)]);
+    let known = ranked(0.97);
+    assert!(known.contains("ROC-AUC 99 → 97 % where chance has 50 %"), "{known}");
+    assert!(known.contains("hospital leaks as before"), "{known}");
+    let bent = |after: f64| with_leaks(&[(NAMED, [0.97, 0.52], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+    let known = bent(0.97);
+    assert!(known.contains("a non-linear probe finds 97 %"), "{known}");
+    assert!(known.contains("hospital leaks as before"), "{known}");
+    for hidden in [ranked(0.55), bent(0.55)] {
+        assert!(!hidden.contains("leaks") && !hidden.contains("little to hide"), "{hidden}");
+    }
+    // The linear probe still finds the attribute, and less of it; it does not speak for the other one.
+    let both = |after: f64| with_leaks(&[(NAMED, [0.97, 0.62], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+    assert!(both(0.97).contains("hospital leaks as before"), "{}", both(0.97));
+    assert!(!both(0.7).contains("leaks"), "{}", both(0.7));
+}
+
+#[test]
+fn a_fall_is_judged_by_the_error_where_it_is() {
+    let images = |test: usize| ImageCounts { train: 240, test, test_subjects: None };
+    let fell = on(images(100), &[(NAMED, [0.97, 0.91], 0.5)]);
+    assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
+    let same = on(images(100), &[(NAMED, [0.97, 0.95], 0.5)]);
+    assert!(same.contains("hospital leaks as before"), "{same}");
+    // One of twenty images less is no fall, although what is left may be chance.
+    let doubtful = on(images(20), &[(NAMED, [0.85, 0.8], 0.5)]);
+    assert!(
+        doubtful.contains("on 20 test images the leak of hospital cannot be told from chance"),
+        "{doubtful}"
+    );
+}
+
+#[test]
+fn what_a_few_images_name_is_neither_a_leak_nor_little() {
+    for (leaks, base) in [([0.994, 1.0], 0.981), ([0.925; 2], 0.9), ([0.56, 0.59], 0.49), ([0.5, 0.58], 0.5)]
+    {
+        let said = with_leaks(&[(NAMED, leaks, base)]);
+        let doubt = "hide: on 160 test images the leak of hospital cannot be told from chance; test on more.";
+        assert!(said.contains(doubt), "{said}");
+        assert!(!said.contains("hardly reveals") && !said.contains("leaks"), "{said}");
+    }
+    for (test_subjects, which) in [(None, "on 7 test images"), (Some(5), "on 5 subjects of the test images")]
+    {
+        let few = ImageCounts { train: 20, test: 7, test_subjects };
+        let said = on(few, &[(NAMED, [1.0; 2], 0.5)]);
+        assert!(said.contains(which) && said.contains("cannot be told from chance"), "{said}");
+        assert!(!said.contains("little to hide"), "{said}");
+    }
+    let said = with_leaks(&[(NAMED, [0.53; 2], 0.5)]);
+    assert!(said.contains("hardly reveals hospital") && !said.contains("told from chance"), "{said}");
+    let said = with_leaks(&[(NAMED, [0.8, 0.82], 0.5)]);
+    assert!(said.contains("hospital leaks as before"), "{said}");
+    let said = with_leaks(&[(R2, [0.05; 2], 0.0)]);
+    assert!(said.contains("hospital leaks as before"), "an R² is no share of the images: {said}");
+}
+
+#[test]
+fn an_r2_of_a_few_images_is_neither_a_leak_nor_little() {
+    let of_age = |test: usize, leaks: [f64; 2]| {
+        let mut records = records(&[leaks], R2, 0.0);
+        records[0].result.images = Some(ImageCounts { train: 24, test, test_subjects: None });
+        of(&records).join("\n")
+    };
+    for leaks in [[-12.75, -3.78], [0.0, 0.05], [0.02, -0.3], [0.3, 0.5]] {
+        let said = of_age(6, leaks);
+        assert!(
+            said.contains("hide: on 6 test images the leak of hospital cannot be told from chance"),
+            "{said}"
+        );
+        assert!(!said.contains("hardly reveals") && !said.contains("leaks"), "{said}");
+    }
+    assert!(of_age(100, [-0.45, 0.02]).contains("hardly reveals hospital"));
+    assert!(of_age(100, [0.05, 0.3]).contains("leaks more than in the first variant, by an R² of 0.25"));
+    // Far beyond chance a few images show a leak, and its fall.
+    assert!(of_age(6, [0.9, 0.88]).contains("hospital leaks as before"));
+    let fell = of_age(6, [0.9, -1.0]);
+    assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
+}
+
+#[test]
+fn an_area_that_may_be_chance_is_no_leak() {
+    // Of 160 images 16 have the value: the standard error of the area is 0.076.
+    let of_nonlinear = ("condition_roc_auc_nonlinear", [0.62; 2], 0.5);
+    let said = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.6; 2], 0.5), of_nonlinear]);
+    assert!(said.contains("cannot be told from chance") && !said.contains("ROC-AUC"), "{said}");
+    let said = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.53; 2], 0.5)]);
+    assert!(said.contains("hardly reveals hospital"), "{said}");
+}
+
+#[test]
+fn a_rare_value_that_is_hidden_needs_no_advice() {
+    let said = of(&records(&[[1.0, 0.98]], NAMED, 0.98)).join("\n");
+    assert!(!said.contains("leaks") && !said.contains("little to hide"), "{said}");
+    let rose = of(&records(&[[0.985, 0.99]], NAMED, 0.98)).join("\n");
+    assert!(rose.contains("by 0.5 points"), "{rose}");
+}
+
+#[test]
+fn a_leak_that_rose_is_said() {
+    for (leaks, by) in [([0.6, 0.9], "30 points"), ([0.4, 0.9], "50 points"), ([0.36, 0.9], "54 points")] {
+        let said = of(&records(&[leaks], NAMED, 0.36)).join("\n");
+        assert!(said.contains(&format!("leaks more than in the first variant, by {by}")), "{said}");
+        assert!(!said.contains("as before") && !said.contains("little to hide"), "{said}");
+    }
+    let said = of(&records(&[[0.1, 0.35]], R2, 0.0)).join("\n");
+    assert!(said.contains("by an R² of 0.25"), "{said}");
+}
+
+#[test]
+fn an_r2_below_that_of_the_mean_is_no_amount_of_leak() {
+    let said = of(&records(&[[-0.45, 0.1]], R2, 0.0)).join("\n");
+    assert!(said.contains("R² of -0.45 → 0.10") && said.contains("by an R² of 0.10"), "{said}");
+    let little = of(&records(&[[-0.45, 0.02]], R2, 0.0)).join("\n");
+    assert!(little.contains("hardly reveals hospital") && !little.contains("leaks more"), "{little}");
+    // One seed without a leak does not make up for others.
+    let seeds = of(&records(&[[0.3, 0.6], [0.3, 0.6], [0.3, -3.0]], R2, 0.0)).join("\n");
+    assert!(seeds.contains("by an R² of 0.10"), "{seeds}");
+    let zero = of(&records(&[[-0.001, -0.002], [-0.002, -0.004]], R2, 0.0)).join("\n");
+    assert!(zero.contains("R² of 0.00 ± 0.00 → 0.00 ± 0.00"), "{zero}");
+}
+
+#[test]
+fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hide() {
+    for hidden in [0.36, 0.9] {
+        let mut collapsed = records(&[[0.36, hidden]], NAMED, 0.36);
+        collapsed[0].result.variants[0].metrics.insert(TOP1.to_owned(), 0.26);
+        let said = of(&collapsed).join("\n");
+        assert!(said.contains("the first variant learnt nothing"), "{said}");
+        assert!(!said.contains("little to hide"), "{said}");
+    }
+}
+
+#[test]
+fn a_leak_without_a_number_could_not_be_measured() {
+    let mut unmeasured = records(&[[0.92, 0.84]], NAMED, 0.36);
+    for variant in &mut unmeasured[0].result.variants {
+        variant.metrics.remove(NAMED);
+    }
+    let said = of(&unmeasured);
+    assert!(said[0].starts_with("hide: how much of hospital leaks could not be measured; class"), "{said:?}");
+    assert!(said.iter().all(|line| !line.contains("--set")), "{said:?}");
+}
+
+#[test]
+fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
+    let said = |also: &str| {
+        let objective = "name = \"fair-cclk\", condition = \"rare\", kernel = { name = \"cosine\" }";
+        let set = format!("probe.condition=hospital;variant.hide.objective={{ {objective} }};{also}");
+        let variants = vec![with("plain", 0.63, (NAMED, 0.92)), with("hide", 0.6, (NAMED, 0.92))];
+        of(&[run("a", 0, &set, variants)])
+    };
+    let unmeasured = said("probe.also=[\"rare\"]");
+    let start =
+        "hide: how much of rare leaks could not be measured; hospital can be named 92 → 92 % of the time";
+    assert!(unmeasured[0].starts_with(start), "{unmeasured:?}");
+    assert!(unmeasured.iter().all(|line| !line.contains("--set")), "{unmeasured:?}");
+    let unprobed = said("");
+    assert!(unprobed.iter().any(|line| line.contains("hospital leaks as before")), "{unprobed:?}");
+}
+
+#[test]
+fn a_smoke_test_has_no_verdict() {
+    let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+    one[0].result.smoke =
+        Some(crate::run_folder::record::SmokeTest { iterations: 9, batch: 4, expected_seconds: None });
+    assert!(of(&one).is_empty());
+}
