@@ -104,8 +104,12 @@ impl Error {
     /// A name that is not known, with the known names that are nearest to it.
     pub fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
         let mut known: Vec<&str> = known.collect();
-        let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
-        known.sort_by_cached_key(|candidate| (!candidate.contains(name), distance(candidate)));
+        let lower = name.to_lowercase();
+        let rank = |candidate: &str| {
+            let candidate = candidate.to_lowercase();
+            (!candidate.contains(&lower), strsim::damerau_levenshtein(&lower, &candidate))
+        };
+        known.sort_by_cached_key(|candidate| rank(candidate));
         let others = known.len().saturating_sub(NEAREST);
         let mut nearest: Vec<String> = known.into_iter().take(NEAREST).map(Into::into).collect();
         nearest.extend((others > 0).then(|| format!("and {others} others")));
@@ -203,16 +207,30 @@ pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Re
     })
 }
 
+/// The words for a type that is read from keys with values, such as a section, an object or a dictionary.
+pub const KEYS_WITH_VALUES: &str = "expected keys with values";
+
 /// A message of a reader, with words in the place of names of types.
 pub fn without_types(reason: &str) -> String {
     let words = [
+        ("expected a map", KEYS_WITH_VALUES),
         ("expected f64", "expected a number"),
         ("expected usize", "expected an integer, 0 or more"),
         ("expected u64", "expected an integer, 0 or more"),
         ("expected u32", "expected an integer, 0 or more"),
         ("expected a boolean", "expected true or false"),
     ];
-    words.into_iter().fold(reason.to_owned(), |text, (type_name, word)| text.replace(type_name, word))
+    let text =
+        words.into_iter().fold(reason.to_owned(), |text, (type_name, word)| text.replace(type_name, word));
+    // The name of the type follows.
+    let kinds = ["expected struct ", "expected internally tagged enum ", "expected adjacently tagged enum "];
+    kinds.into_iter().fold(text, |text, kind| match text.split_once(kind) {
+        Some((before, named)) => {
+            let rest = named.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_');
+            format!("{before}{KEYS_WITH_VALUES}{rest}")
+        }
+        None => text,
+    })
 }
 
 /// A number as people write it: very large and very small ones with an exponent instead of hundreds of digits.
@@ -298,7 +316,10 @@ mod tests {
                 "`count` is not understood, invalid value: integer `-1`, expected an integer, 0 or more",
             ),
             (r#"{"inner": {"name": "a", "sgma": 1}}"#, "`inner` is not understood, unknown field `sgma`"),
-            (r#"{"rate": 1, "inner": "a"}"#, r#"`inner` is not understood, invalid type: string "a""#),
+            (
+                r#"{"rate": 1, "inner": "a"}"#,
+                r#"`inner` is not understood, invalid type: string "a", expected keys with values"#,
+            ),
             (r#"{"rate": 1, "cuont": 1}"#, "`all` is not understood, unknown field `cuont`"),
             (r#"{"rate": 1}"#, "`all` is not understood, missing field `count`"),
             ("3", "`all` is not understood, invalid type: integer `3`"),
@@ -306,6 +327,23 @@ mod tests {
             let given: Value = serde_json::from_str(given).unwrap();
             let error = read_by_name::<Settings>("all", &given).map(drop).unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_message_holds_no_name_of_a_type() {
+        for kind in ["struct Crop", "internally tagged enum OptimizerConfig", "a map"] {
+            let text = without_types(&format!("invalid type: string \"x\", expected {kind} at line 1"));
+            assert_eq!(text, "invalid type: string \"x\", expected keys with values at line 1");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_has_its_nearest_first_in_either_case() {
+        let known = ["nt-xent", "fair-cclk", "info-nce"];
+        for name in ["InfoNCE", "info-nc"] {
+            let text = Error::unknown("objective", name, known.into_iter()).to_string();
+            assert!(text.starts_with(&format!("unknown objective `{name}`; known: info-nce, ")), "{text}");
         }
     }
 }

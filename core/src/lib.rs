@@ -9,7 +9,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`numeric`] | host matrices, unit rows, rows that share a label |
-//! | [`kernel`] | kernels, Gram matrices, low rank, the conditional embedding operator |
+//! | [`kernel`] | kernels, Gram matrices, low rank, the weights by a condition |
 //! | [`data`] | formats parsed from bytes, annotated sets of pictures, generated digits |
 //! | [`augment`] | batched views; pictures of any size for an encoder |
 //! | [`nn`] | encoders, heads, layers, the model and its file format |

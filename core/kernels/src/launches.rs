@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 /// Counts the kernels that CubeCL's backends (wgpu, Vulkan, WebGPU, CUDA) start from now on, on all devices and threads
 /// of the process. One count at a time: a second one takes the place of the first while it lives.
 #[derive(Debug)]
-pub struct Launches {
+pub struct LaunchCounter {
     #[cfg(feature = "cube")]
     counting: counting::Counting,
 }
 
-impl Launches {
+impl LaunchCounter {
     /// Begins to count.
     pub fn count() -> Self {
         Self {

@@ -18,21 +18,21 @@ mod persistence;
 pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;
 pub use device::{DeviceMemory, is_cpu, memory};
-pub use launches::Launches;
+pub use launches::LaunchCounter;
 pub use ops::activation::{ActivationGradients, ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
-    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Norm, Optional,
+    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Epilogue, Moments, Norm, Optional,
     SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
     convolve_tanh_pool, max_pool, mean_pool,
 };
+pub use ops::gemm::{GemmOps, gemm};
 pub use ops::normalisation::{NormalisationGradients, NormalisationOps, batch_norm_train};
 pub use ops::pairs::{
     Comparison, EMPTY, LogSumExp, PairOps, PairSums, PairWeights, Pairs, Weight, log_sum_exps,
     own_log_sum_exps, similarities_at_once, tile_rows,
 };
 pub use ops::precision::is_half;
-pub use ops::product::{ProductOps, product};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};

@@ -8,9 +8,9 @@ pub const EMPTY: f64 = -1e30;
 /// Approximate number of similarities that plain bodies hold at once by default: 16 MiB in `f32`.
 const TILE_ENTRIES: usize = 1 << 22;
 /// Number of similarities that are stored for the backward pass, 64 MiB in `f32`; more are computed twice.
-const KEPT_ENTRIES: usize = 1 << 24;
+const STORED_ENTRIES: usize = 1 << 24;
 /// Number of anchors of which they are stored: a GPU starts a workgroup for each, and WebGPU allows no more in a row.
-const KEPT_ANCHORS: usize = 65_535;
+const STORED_ANCHORS: usize = 65_535;
 
 /// `log sum_j W_ij exp(power * s_ij)` for each anchor `i`. With power 0 it is the logarithm of the weights' sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,9 +28,8 @@ pub struct LogSumExp {
 pub enum Pairs {
     /// All.
     All,
-    /// All except those with `j = i` modulo `period`: other rows if `period` is the number of rows, other samples
-    /// if it is the number of samples, with the views one after another.
-    Apart {
+    /// All except those with `j = i` modulo `period`.
+    NotCongruent {
         /// Modulus of the indices.
         period: usize,
     },
@@ -64,23 +63,28 @@ impl Weight {
 
 impl LogSumExp {
     /// The sum over all candidates with weight one.
-    pub fn over_all() -> Self {
+    pub fn all() -> Self {
         Self { power: 1.0, pairs: Pairs::All, weight: Weight::One }
     }
 
-    /// The sum over all candidates except those whose index is the anchor's modulo `period`.
-    pub fn apart(period: usize) -> Self {
-        Self { pairs: Pairs::Apart { period }, ..Self::over_all() }
+    /// The sum over all candidates but the anchor itself, for anchors that are the candidates: `rows` of them.
+    pub fn other_rows(rows: usize) -> Self {
+        Self { pairs: Pairs::NotCongruent { period: rows }, ..Self::all() }
+    }
+
+    /// The sum over all candidates but the views of the anchor's sample, with all `samples` of one view after those of another.
+    pub fn other_samples(samples: usize) -> Self {
+        Self { pairs: Pairs::NotCongruent { period: samples }, ..Self::all() }
     }
 
     /// The sum over the candidates of a different group from the anchor's.
-    pub fn exclude_same_label() -> Self {
-        Self { pairs: Pairs::OtherLabel, ..Self::over_all() }
+    pub fn other_label() -> Self {
+        Self { pairs: Pairs::OtherLabel, ..Self::all() }
     }
 
     /// The sum over the candidates of the anchor's group.
     pub fn same_label() -> Self {
-        Self { pairs: Pairs::SameLabel, ..Self::over_all() }
+        Self { pairs: Pairs::SameLabel, ..Self::all() }
     }
 
     /// Weights the pairs by the entries of the comparison's weights.
@@ -135,17 +139,17 @@ pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usiz
 /// of a tile.
 pub fn similarities_at_once(anchors: u64, candidates: u64) -> u64 {
     let all = anchors.saturating_mul(candidates);
-    let are_kept = anchors <= KEPT_ANCHORS as u64 && all <= KEPT_ENTRIES as u64;
-    if are_kept { all } else { all.min(TILE_ENTRIES as u64) }
+    let are_stored = anchors <= STORED_ANCHORS as u64 && all <= STORED_ENTRIES as u64;
+    if are_stored { all } else { all.min(TILE_ENTRIES as u64) }
 }
 
 /// True if the similarities of that many anchors and candidates are stored for the backward pass.
-pub(crate) fn are_kept(anchors: usize, candidates: usize) -> bool {
-    anchors <= KEPT_ANCHORS && anchors.saturating_mul(candidates) <= KEPT_ENTRIES
+pub(crate) fn are_stored(anchors: usize, candidates: usize) -> bool {
+    anchors <= STORED_ANCHORS && anchors.saturating_mul(candidates) <= STORED_ENTRIES
 }
 
 /// The shape of the stored data: a single number if nothing is stored.
 #[cfg(any(feature = "fusion", feature = "cube"))]
-pub(crate) fn kept_shape(anchors: usize, candidates: usize) -> [usize; 2] {
-    if are_kept(anchors, candidates) { [anchors, candidates] } else { [1, 1] }
+pub(crate) fn stored_shape(anchors: usize, candidates: usize) -> [usize; 2] {
+    if are_stored(anchors, candidates) { [anchors, candidates] } else { [1, 1] }
 }

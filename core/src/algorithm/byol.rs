@@ -1,9 +1,4 @@
-//! Bootstrap your own latent: a predictor on the network predicts the projections of a slowly following target
-//! network.
-//!
-//! Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`loss::Byol`]. The paper's head and predictor have a
-//! hidden layer of 4096 and an output of 256; its momentum rises from 0.996 to 1
-//! ([`MovingAverage::rising`]). Predictor and network share the optimiser.
+//! Bootstrap your own latent.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -11,8 +6,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts, check_momentum};
 use super::passes::{self, project_constant};
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, check_momentum};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
@@ -26,6 +21,13 @@ use crate::nn::head::{HeadConfig, HeadKind, ProjectionHead};
 use crate::optim::Optimizer;
 
 /// A network with a predictor, and the average of the network.
+///
+/// Bootstrap your own latent (BYOL): a predictor on the network predicts the projections of a slowly following target
+/// network.
+///
+/// Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`loss::Byol`]. The paper's head and predictor have a
+/// hidden layer of 4096 and an output of 256; its momentum rises from 0.996 to 1
+/// ([`MovingAverage::rising`]). Predictor and network share the optimiser.
 #[derive(Debug)]
 pub struct Byol {
     trained: TrainedNetworks,
@@ -74,7 +76,7 @@ impl Algorithm for Byol {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let predictor = &self.trained.predictor;
         let (a, b) = passes::project(&self.trained.model, views);
-        let (predicted_a, predicted_b) = match views.apart {
+        let (predicted_a, predicted_b) = match views.per_view_batch_norm {
             true => (predictor.forward(a), predictor.forward(b)),
             false => passes::halves(predictor.forward(Tensor::cat(vec![a, b], 0))),
         };
@@ -129,7 +131,7 @@ impl Default for ByolSettings {
     }
 }
 
-impl Method for ByolSettings {
+impl AlgorithmSettings for ByolSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             (
@@ -153,13 +155,13 @@ impl Method for ByolSettings {
         check_momentum(self.momentum)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let average = match self.rising {
-            true => MovingAverage::rising(self.momentum, parts.steps)?,
+            true => MovingAverage::rising(self.momentum, context.steps)?,
             false => MovingAverage::constant(self.momentum)?,
         };
-        let predictor = self.predictor.clone().unwrap_or_else(|| like(&parts.network.head));
-        Ok(Box::new(Byol::new(parts.network, &predictor, average, parts.device, rng)?))
+        let predictor = self.predictor.clone().unwrap_or_else(|| like(&context.network.head));
+        Ok(Box::new(Byol::new(context.network, &predictor, average, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

@@ -1,10 +1,10 @@
-//! The algorithm section of a recipe: the table of training methods, with the functions on each.
+//! The algorithms of recipes, where they are called methods: the table of them, with the functions on each.
 
 use burn::tensor::Device;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{KeptRows, Meaning, Method, Onset, Parts};
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, Onset, StoredRows};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
     Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
@@ -15,28 +15,28 @@ use crate::error::{Error, Result};
 use crate::loss::spec::Spec;
 use crate::loss::{self, ObjectiveConfig};
 
-/// Makes [`AlgorithmConfig`] of a line for each method: its settings, and its name in recipes.
-macro_rules! methods {
-    ($($(#[$about:meta])* $method:ident($settings:ty) = $name:literal,)+) => {
+/// Makes [`AlgorithmConfig`] of a line for each algorithm: its settings, and its name in recipes.
+macro_rules! algorithms {
+    ($($(#[$about:meta])* $algorithm:ident($settings:ty) = $name:literal,)+) => {
         /// The training method with its settings. The loss has separate settings, an [`ObjectiveConfig`].
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "name")]
         pub enum AlgorithmConfig {
-            $($(#[$about])* #[serde(rename = $name)] $method($settings),)+
+            $($(#[$about])* #[serde(rename = $name)] $algorithm($settings),)+
         }
 
         impl AlgorithmConfig {
             /// The name in recipes. Descriptions of objectives list the methods that train them by this name.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$method(_) => $name),+ }
+                match self { $(Self::$algorithm(_) => $name),+ }
             }
 
-            fn method(&self) -> &dyn Method {
-                match self { $(Self::$method(settings) => settings),+ }
+            fn settings(&self) -> &dyn AlgorithmSettings {
+                match self { $(Self::$algorithm(settings) => settings),+ }
             }
 
-            fn method_mut(&mut self) -> &mut dyn Method {
-                match self { $(Self::$method(settings) => settings),+ }
+            fn settings_mut(&mut self) -> &mut dyn AlgorithmSettings {
+                match self { $(Self::$algorithm(settings) => settings),+ }
             }
 
             /// The names of all methods, with the meanings of their settings.
@@ -53,7 +53,7 @@ macro_rules! methods {
     };
 }
 
-methods! {
+algorithms! {
     /// Any objective on two views.
     Single(SingleSettings) = "single",
     /// Any objective on two views, for a batch larger than memory, or than one device.
@@ -98,12 +98,12 @@ impl AlgorithmConfig {
     pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
         let built = objective.build()?;
         self.check_trains(built.spec())?;
-        self.method().check(built.spec(), steps)
+        self.settings().check(built.spec(), steps)
     }
 
     /// Checks that the method trains an objective; otherwise names those that do.
     fn check_trains(&self, spec: &Spec) -> Result<()> {
-        match spec.methods {
+        match spec.algorithms {
             methods if methods.contains(&self.name()) => Ok(()),
             [] => {
                 let reason = match spec.part_of {
@@ -134,66 +134,66 @@ impl AlgorithmConfig {
         rng: &mut ChaCha8Rng,
     ) -> Result<Box<dyn Algorithm>> {
         self.check(objective, steps)?;
-        self.method().build(&Parts { network, objective, training, steps, device }, rng)
+        self.settings().build(&AlgorithmContext { network, objective, training, steps, device }, rng)
     }
 
     /// The workload of a step with an objective.
     pub(crate) fn workload(&self, network: &ModelConfig, objective: &str, size: StepSize) -> Workload {
-        self.method().workload(&StepContext::new(network, objective, size))
+        self.settings().workload(&StepContext::new(network, objective, size))
     }
 
     /// The rows of projections that the method keeps beside its networks, for an objective that it trains.
     ///
     /// # Errors
     /// The settings of the objective cannot be read.
-    pub fn rows_kept(&self, objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
-        self.method().rows_kept(objective)
+    pub fn stored_rows(&self, objective: &ObjectiveConfig) -> Result<Vec<StoredRows>> {
+        self.settings().stored_rows(objective)
     }
 
     /// The parts of the method that begin to act after a number of steps.
     pub fn onsets(&self) -> Vec<Onset> {
-        self.method().onsets()
+        self.settings().onsets()
     }
 
     /// The samples that the method computes at once, if devices and processes can share them.
     pub fn chunk(&self) -> Option<usize> {
-        self.method().chunk()
+        self.settings().chunk()
     }
 
     /// The steps of the first of two stages, if the method has two.
     pub fn first_steps(&self) -> Option<u64> {
-        self.method().first_steps()
+        self.settings().first_steps()
     }
 
     /// The same, to be changed.
     pub fn first_steps_mut(&mut self) -> Option<&mut u64> {
-        self.method_mut().first_steps_mut()
+        self.settings_mut().first_steps_mut()
     }
 
     /// The fewest samples of a batch on which the method trains as it is defined.
     pub fn least_batch(&self) -> usize {
-        self.method().least_batch()
+        self.settings().least_batch()
     }
 
     /// Number of scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if
     /// the objective compares projections.
     pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
-        self.method().scores(objective, classes, biases)
+        self.settings().scores(objective, classes, biases)
     }
 
     /// True if the objective compares two views of the same image; false if it is unknown.
     pub fn sees_two_views(&self, objective: &str) -> bool {
-        loss::spec(objective).is_ok_and(|spec| self.method().sees_two_views(spec))
+        loss::spec(objective).is_ok_and(|spec| self.settings().sees_two_views(spec))
     }
 
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
     pub fn takes_classified(&self) -> bool {
-        self.method().takes_classified()
+        self.settings().takes_classified()
     }
 
     /// True if the method has a network that needs the samples without augmentation.
     pub fn takes_plain(&self, objective: &str) -> bool {
-        self.method().takes_plain(objective)
+        self.settings().takes_plain(objective)
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn whatever_trains_an_objective_is_a_method_and_every_method_trains_one() {
-        let trained: Vec<&str> = loss::specs().flat_map(|spec| spec.methods).copied().collect();
+        let trained: Vec<&str> = loss::specs().flat_map(|spec| spec.algorithms).copied().collect();
         for name in &trained {
             assert!(AlgorithmConfig::all().any(|(known, _)| known == *name), "{name}");
         }
@@ -287,11 +287,11 @@ mod tests {
 
     #[test]
     fn an_objective_that_needs_a_method_is_refused_without_it() {
-        for spec in loss::specs().filter(|spec| !spec.methods.contains(&"single")) {
+        for spec in loss::specs().filter(|spec| !spec.algorithms.contains(&"single")) {
             let error = AlgorithmConfig::default().check(&ObjectiveConfig::named(spec.name), 10);
             let error = error.unwrap_err().to_string();
             assert!(error.contains(spec.name), "{error}");
-            for method in spec.methods.iter().chain(spec.part_of) {
+            for method in spec.algorithms.iter().chain(spec.part_of) {
                 assert!(error.contains(&format!("`{method}`")), "{}: {error}", spec.name);
             }
         }

@@ -1,10 +1,4 @@
-//! Just train twice: a first network finds the samples that it misclassifies, a second network gives these more
-//! weight.
-//!
-//! Liu et al., *Just Train Twice* (2021), with the loss of [`loss::Jtt`]. The first stage is plain cross-entropy, meant to be
-//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_training_stage`](Algorithm::begin_training_stage) then takes its
-//! scores on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
-//! indices `samples` of the batch in the training set.
+//! Just train twice.
 
 use std::ops::Range;
 
@@ -13,8 +7,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{FIRST_STEPS, Meaning, Method, Parts, check_stages};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, FIRST_STEPS, Meaning, check_stages};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -42,6 +36,14 @@ pub enum JttStage {
 }
 
 /// A classifier in one of two stages.
+///
+/// Just train twice: a first network finds the samples that it misclassifies, a second network gives these more
+/// weight.
+///
+/// Liu et al., *Just Train Twice* (2021), with the loss of [`loss::Jtt`]. The first stage is plain cross-entropy, meant to be
+/// short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_training_stage`](Algorithm::begin_training_stage) then takes its
+/// scores on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
+/// indices `samples` of the batch in the training set.
 #[derive(Debug)]
 pub struct Jtt {
     network: ModelConfig,
@@ -145,7 +147,7 @@ pub struct JttSettings {
     pub first_steps: u64,
 }
 
-impl Method for JttSettings {
+impl AlgorithmSettings for JttSettings {
     fn meanings() -> &'static [Meaning] {
         &[FIRST_STEPS]
     }
@@ -159,9 +161,9 @@ impl Method for JttSettings {
         check_stages(self.first_steps, steps)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let (objective, labels) = (parts.objective.parse()?, parts.training.labels.clone());
-        let Parts { network, device, .. } = *parts;
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, labels) = (context.objective.parse()?, context.training.labels.clone());
+        let AlgorithmContext { network, device, .. } = *context;
         Ok(Box::new(Jtt::new(network, objective, self.first_steps, labels, device, rng)?))
     }
 

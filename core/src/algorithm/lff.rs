@@ -1,27 +1,22 @@
-//! Learning from failure: a biased and a debiased classifier, trained side by side.
-//!
-//! Nam et al., *Learning from Failure* (2020), with the loss of [`loss::Lff`]. Both classifiers have the same architecture,
-//! whose head gives one score for each class. The weights come either from moving averages by training sample, as
-//! released ([`LffWeights`](crate::loss::LffWeights); they lie on the device, in `f32`), or from the batch alone, as printed
-//! in the paper. The debiased classifier is evaluated. Inputs: `labels`, and `samples` for the averages.
+//! Learning from failure.
 
 use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::DebiasedPair;
-use super::method::{Meaning, Method, Parts};
+use super::debiased_pair::DebiasedPair;
+use super::loss_averages::{LossAverages, UNSEEN};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning};
 use super::state::{TRAINED, unusable};
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
+use crate::loss::Objective;
 use crate::loss::batch::Batch;
-use crate::loss::debias::lff_weights::UNSEEN;
 use crate::loss::spec::Spec;
-use crate::loss::{LffWeights, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -32,11 +27,18 @@ const BIASED: &str = "averages.biased";
 const DEBIASED: &str = "averages.debiased";
 
 /// The debiased and the biased classifier.
+///
+/// Learning from failure: a biased and a debiased classifier, trained side by side.
+///
+/// Nam et al., *Learning from Failure* (2020), with the loss of [`loss::Lff`]. Both classifiers have the same architecture,
+/// whose head gives one score for each class. The weights come either from moving averages by training sample, as
+/// released ([`LossAverages`]; they lie on the device, in `f32`), or from the batch alone, as printed
+/// in the paper. The debiased classifier is evaluated. Inputs: `labels`, and `samples` for the averages.
 #[derive(Debug)]
 pub struct Lff {
     trained: DebiasedPair,
     objective: loss::Lff,
-    averages: Option<LffWeights>,
+    averages: Option<LossAverages>,
 }
 
 impl Lff {
@@ -54,7 +56,7 @@ impl Lff {
     ) -> Result<Self> {
         objective.check()?;
         let averages = averages
-            .map(|(labels, alpha)| LffWeights::new(labels, alpha, objective.eps, (device, DType::F32)))
+            .map(|(labels, alpha)| LossAverages::new(labels, alpha, objective.eps, (device, DType::F32)))
             .transpose()?;
         let trained =
             DebiasedPair { debiased: network.init(device, rng)?, biased: network.init(device, rng)? };
@@ -135,7 +137,7 @@ pub struct LffSettings {
     pub ema_alpha: Option<f64>,
 }
 
-impl Method for LffSettings {
+impl AlgorithmSettings for LffSettings {
     fn meanings() -> &'static [Meaning] {
         &[(
             "ema_alpha",
@@ -153,9 +155,9 @@ impl Method for LffSettings {
         self.ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let averages = self.ema_alpha.map(|alpha| (parts.training.labels.clone(), alpha));
-        Ok(Box::new(Lff::new(parts.network, parts.objective.parse()?, averages, parts.device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let averages = self.ema_alpha.map(|alpha| (context.training.labels.clone(), alpha));
+        Ok(Box::new(Lff::new(context.network, context.objective.parse()?, averages, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

@@ -1,16 +1,4 @@
-//! Learning not to learn: a bias predictor on the embeddings, and an encoder trained to make its prediction
-//! uncertain.
-//!
-//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`], in two steps for
-//! each batch, as in the released comparison of Hong and Yang. First the network descends [`loss::Lnl`], with the
-//! predictor fixed. Then the images go through the moved network once more, and the predictor descends its
-//! cross-entropy behind a reversed gradient, which the encoder ascends. The head has no gradient in the second step
-//! and stands still; the release has gradients of 0 there, with which Adam's momentum and the weight decay move it on.
-//! An optimiser that accumulates gradients takes the sum of both losses, on the same weights. The loss of a batch is
-//! that of the first step.
-//!
-//! The predictor reads the embedding; that of the comparison reads maps in the middle of the network, and the paper's
-//! reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
+//! Learning not to learn.
 
 use burn::module::Module;
 use burn::optim::GradientsAccumulator;
@@ -19,8 +7,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
@@ -36,6 +24,20 @@ use crate::nn::head::{HeadConfig, HeadKind, ProjectionHead};
 use crate::optim::Optimizer;
 
 /// A classifier and its adversary.
+///
+/// Learning not to learn: a bias predictor on the embeddings, and an encoder trained to make its prediction
+/// uncertain.
+///
+/// Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`], in two steps for
+/// each batch, as in the released comparison of Hong and Yang. First the network descends [`loss::Lnl`], with the
+/// predictor fixed. Then the images go through the moved network once more, and the predictor descends its
+/// cross-entropy behind a reversed gradient, which the encoder ascends. The head has no gradient in the second step
+/// and stands still; the release has gradients of 0 there, with which Adam's momentum and the weight decay move it on.
+/// An optimiser that accumulates gradients takes the sum of both losses, on the same weights. The loss of a batch is
+/// that of the first step.
+///
+/// The predictor reads the embedding; that of the comparison reads maps in the middle of the network, and the paper's
+/// reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
 #[derive(Debug)]
 pub struct Lnl {
     trained: TrainedNetworks,
@@ -162,7 +164,7 @@ impl Default for LnlSettings {
     }
 }
 
-impl Method for LnlSettings {
+impl AlgorithmSettings for LnlSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             (
@@ -185,10 +187,10 @@ impl Method for LnlSettings {
         single("method.reversal", self.reversal).map(drop)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let Parts { network, device, .. } = *parts;
-        let predictor = bias_predictor(self.predictor.as_ref(), parts.training.biases)?;
-        Ok(Box::new(Lnl::new(network, &predictor, parts.objective.parse()?, self.reversal, device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let AlgorithmContext { network, device, .. } = *context;
+        let predictor = bias_predictor(self.predictor.as_ref(), context.training.biases)?;
+        Ok(Box::new(Lnl::new(network, &predictor, context.objective.parse()?, self.reversal, device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

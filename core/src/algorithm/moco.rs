@@ -1,18 +1,15 @@
-//! Momentum contrast: keys come from a slowly following network and are kept in a queue of negatives.
-//!
-//! He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), algorithm 1, with the loss of
-//! [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here the average is
-//! taken after the previous step, which is equivalent from the second step on, because both networks start equal.
-//! The queue is read before the keys of the batch enter. Shuffling batch norm, which training on several devices
-//! needs, is not implemented.
+//! Momentum contrast.
 
 use burn::tensor::{Device, Tensor};
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{KeptRows, Meaning, Method, Parts, at_least_one, check_momentum};
+use super::key_queue::KeyQueue;
 use super::passes;
+use super::settings::{
+    AlgorithmContext, AlgorithmSettings, Meaning, StoredRows, at_least_one, check_momentum,
+};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, MovingAverage, StateReader, StateWriter, Views};
@@ -20,13 +17,21 @@ use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
-use crate::loss::{KeyQueue, MoCo, Objective, ObjectiveConfig};
+use crate::loss::{MoCo, Objective, ObjectiveConfig};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 
 /// A network, its momentum encoder, and a queue.
+///
+/// Momentum contrast (MoCo): keys come from a slowly following network and are kept in a queue of negatives.
+///
+/// He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), algorithm 1, with the loss of
+/// [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here the average is
+/// taken after the previous step, which is equivalent from the second step on, because both networks start equal.
+/// The queue is read before the keys of the batch enter. Shuffling batch norm, which training on several devices
+/// needs, is not implemented.
 #[derive(Debug)]
 pub struct MomentumContrast {
     model: Model,
@@ -128,7 +133,7 @@ impl Default for MocoSettings {
     }
 }
 
-impl Method for MocoSettings {
+impl AlgorithmSettings for MocoSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             ("queue", "Earlier embeddings that are its negatives, 1 or more; 65536 by default."),
@@ -149,9 +154,9 @@ impl Method for MocoSettings {
         check_momentum(self.momentum)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let (objective, average) = (parts.objective.parse()?, MovingAverage::constant(self.momentum)?);
-        let Parts { network, device, .. } = *parts;
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, average) = (context.objective.parse()?, MovingAverage::constant(self.momentum)?);
+        let AlgorithmContext { network, device, .. } = *context;
         Ok(Box::new(MomentumContrast::new(network, objective, average, self.queue, device, rng)?))
     }
 
@@ -163,8 +168,8 @@ impl Method for MocoSettings {
         workload
     }
 
-    fn rows_kept(&self, _objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
-        Ok(vec![KeptRows { key: "method.queue", count: self.queue, times: 1 }])
+    fn stored_rows(&self, _objective: &ObjectiveConfig) -> Result<Vec<StoredRows>> {
+        Ok(vec![StoredRows { key: "method.queue", count: self.queue, times: 1 }])
     }
 }
 

@@ -34,26 +34,30 @@
 //! ```
 
 mod batch_shard;
-mod bias_first;
-mod biased;
+mod bias_network;
 mod byol;
+mod cached;
+mod class_scores;
 mod config;
-mod ema;
-mod gan;
-mod grad_cache;
+mod dcgan;
+mod debiased_pair;
+mod difficulty;
 mod jtt;
+mod key_queue;
 mod lff;
 mod lnl;
-mod method;
+mod loss_averages;
 mod moco;
+mod moving_average;
 mod passes;
 mod rebias;
+mod settings;
 mod single;
 mod state;
 mod swav;
 mod training_set;
 mod vae;
-mod wcl;
+mod views;
 mod with_classifier;
 mod workload;
 
@@ -63,43 +67,44 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::pairwise::rows_of;
-use crate::nn::EncoderConfig;
 use crate::nn::Model;
-use crate::nn::checkpoint::{CheckpointError, Weights};
-use crate::nn::head::HeadConfig;
-use crate::nn::initial::InitialValues;
+use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
 
 pub use batch_shard::BatchShard;
-pub use bias_first::{BiasFirst, BiasNetworkSettings};
+pub use bias_network::{BiasNetwork, BiasNetworkSettings};
 pub use byol::{Byol, ByolSettings};
+pub use cached::{BatchStatistics, Cached, CachedSettings};
+pub use class_scores::class_scores;
 pub use config::AlgorithmConfig;
-pub use ema::MovingAverage;
-pub(crate) use ema::interpolate;
-pub use gan::{AdversarialGenerator, DcganSettings};
-pub use grad_cache::{BatchStatistics, CachedSettings, GradCache};
+pub use dcgan::{Dcgan, DcganSettings};
+pub use difficulty::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
 pub use jtt::{Jtt, JttSettings, JttStage};
+pub use key_queue::KeyQueue;
 pub use lff::{Lff, LffSettings};
 pub use lnl::{Lnl, LnlSettings};
-pub use method::{KeptRows, Onset, class_scores};
+pub use loss_averages::LossAverages;
 pub use moco::{MocoSettings, MomentumContrast};
+pub use moving_average::MovingAverage;
+pub(crate) use moving_average::interpolate;
 pub use rebias::{Rebias, RebiasSettings};
+pub use settings::{Onset, StoredRows};
 pub use single::{Single, SingleSettings};
 pub use state::{StateReader, StateWriter};
 pub use swav::{Swav, SwavSettings};
 pub use training_set::TrainingSet;
 pub use vae::{VaeSettings, VariationalAutoencoder};
-pub use wcl::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
+pub use views::Views;
 pub use with_classifier::{WithClassifier, WithClassifierSettings};
 pub use workload::StepSize;
-pub(crate) use workload::{Pairs, Workload};
+pub(crate) use workload::{PairCount, Workload};
+
+pub use crate::nn::ModelConfig;
 
 /// The training of a network and of the state that an objective needs beside it.
 pub trait Algorithm: Debug {
@@ -110,7 +115,7 @@ pub trait Algorithm: Debug {
     fn model(&self) -> &Model;
 
     /// The loss of two views of the same samples, for [`descend`](Self::descend): with a graph back to everything that this
-    /// algorithm trains, or without one if the algorithm keeps the gradients of the step itself, as [`GradCache`] does.
+    /// algorithm trains, or without one if the algorithm keeps the gradients of the step itself, as [`Cached`] does.
     ///
     /// `context` holds the other inputs of the objective, such as `labels`, `z`, or the indices `samples` of the
     /// batch in the training set.
@@ -119,8 +124,9 @@ pub trait Algorithm: Debug {
     /// An input is missing or has the wrong shape, or the objective is not defined on this batch.
     ///
     /// # Panics
-    /// On images of another size than the network takes: [`EncoderConfig::check_images`] tells, and
-    /// [`Trainer`](crate::train::Trainer) asks it before each step.
+    /// On images of another size than the network takes:
+    /// [`EncoderConfig::check_images`](crate::nn::EncoderConfig::check_images) tells, and [`Trainer`](crate::train::Trainer) asks it
+    /// before each step.
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>>;
 
     /// Takes the step for the last [`loss`](Self::loss), exactly as that was returned, and updates the state: averages, queue,
@@ -134,7 +140,7 @@ pub trait Algorithm: Debug {
     /// Distributes the work of every step over further devices.
     ///
     /// # Errors
-    /// The algorithm computes on one device only: all except [`GradCache`].
+    /// The algorithm computes on one device only: all except [`Cached`].
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
@@ -151,7 +157,7 @@ pub trait Algorithm: Debug {
     /// process has as many devices.
     ///
     /// # Errors
-    /// The algorithm computes in one process only: all except [`GradCache`].
+    /// The algorithm computes in one process only: all except [`Cached`].
     fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
         if peers.count() == 1 {
             return Ok(());
@@ -207,142 +213,6 @@ pub trait Algorithm: Debug {
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
 }
 
-/// Two views of the same samples, and the further images of algorithms with a classifier.
-#[derive(Debug, Clone)]
-pub struct Views {
-    /// `[b, channels, size, size]`.
-    pub a: Tensor<4>,
-    /// `[b, channels, size, size]`.
-    pub b: Tensor<4>,
-    /// True if batch norm takes the statistics of each view separately, as CCLK released it; false for both
-    /// together.
-    pub apart: bool,
-    /// The same samples without augmentation, `[b, channels, size, size]`, for a network that does not take views.
-    pub plain: Option<Tensor<4>>,
-    /// A separate batch of images to classify, `[n, channels, size, size]`.
-    pub classified: Option<Tensor<4>>,
-    /// Number of samples of the batch, of which other processes have some.
-    batch: usize,
-}
-
-impl Views {
-    /// Two views as they come from an augmentation.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if they differ in shape, or there is no sample.
-    pub fn new(a: Tensor<4>, b: Tensor<4>) -> Result<Self> {
-        if a.dims() != b.dims() || a.dims()[0] == 0 {
-            let shape = format!("{:?}", b.dims());
-            return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), shape));
-        }
-        // Batch norm detects training by the images, not by its own tensors.
-        let batch = a.dims()[0];
-        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None, batch })
-    }
-
-    /// Marks the views as those of [`Algorithm::shard`] of a batch of `batch` samples.
-    #[must_use]
-    pub fn out_of(self, batch: usize) -> Self {
-        Self { batch, ..self }
-    }
-
-    /// The same views, with or without separate statistics.
-    #[must_use]
-    pub fn with_per_view_batch_norm(self, apart: bool) -> Self {
-        Self { apart, ..self }
-    }
-
-    /// Adds the same samples without augmentation.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if they do not have the shape of the views.
-    pub fn with_plain(self, images: Tensor<4>) -> Result<Self> {
-        if images.dims() != self.a.dims() {
-            let shape = format!("{:?}", images.dims());
-            return Err(Error::shape("plain", format!("{:?}", self.a.dims()), shape));
-        }
-        Ok(Self { plain: Some(images.autodiff()), ..self })
-    }
-
-    /// Adds a separate batch of images to classify.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if there is no image, or they do not have the size of the views.
-    pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
-        if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
-            let (expected, shape) = (&self.a.dims()[1..], images.dims());
-            let expected = format!("[n, ..{expected:?}], at least one image");
-            return Err(Error::shape("classified", expected, format!("{shape:?}")));
-        }
-        Ok(Self { classified: Some(images.autodiff()), ..self })
-    }
-
-    /// Number of samples.
-    pub fn samples(&self) -> usize {
-        self.a.dims()[0]
-    }
-
-    /// The views in chunks of at most `size` samples, in order; images to classify are a separate batch and are
-    /// left out.
-    fn chunks(&self, size: usize) -> Vec<Self> {
-        let size = size.max(1);
-        let part = |start: usize| {
-            let rows = start..(start + size).min(self.samples());
-            let of = |view: &Tensor<4>| rows_of(view, rows.clone());
-            let plain = self.plain.as_ref().map(of);
-            Self { a: of(&self.a), b: of(&self.b), plain, classified: None, ..self.clone() }
-        };
-        (0..self.samples()).step_by(size).map(part).collect()
-    }
-
-    /// The same views with one change applied to all images.
-    pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
-        let Self { a, b, apart, plain, classified, batch } = self;
-        Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of), batch }
-    }
-
-    fn to_device(&self, device: &Device) -> Self {
-        self.clone().map(|images| images.to_device(device))
-    }
-
-    /// Both views as one batch, view a first.
-    fn both(&self) -> Tensor<4> {
-        Tensor::cat(vec![self.a.clone(), self.b.clone()], 0)
-    }
-}
-
-/// The settings of a network: encoder, head, initial weights.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModelConfig {
-    /// Images to embeddings.
-    pub encoder: EncoderConfig,
-    /// Embeddings to projections, or to class scores.
-    pub head: HeadConfig,
-    /// Initial weights of the encoder; random if absent.
-    #[serde(skip)]
-    pub weights: Option<Arc<Weights>>,
-}
-
-impl ModelConfig {
-    /// A network of initial values on an autodiff device; an encoder that has `weights` has these.
-    ///
-    /// # Errors
-    /// A setting is out of range, or the weights belong to another encoder.
-    pub fn init(&self, device: &Device, initial: &mut impl InitialValues) -> Result<Model> {
-        let device = device.clone().autodiff();
-        let mut encoder = self.encoder.init(&device, initial)?;
-        if let Some(weights) = &self.weights {
-            encoder = weights.put_into(encoder).map_err(|error| Error::Degenerate {
-                reason: format!("the encoder cannot start from these weights: {error}"),
-                remedy: "name the file of an encoder with the same layers".into(),
-            })?;
-        }
-        let head = self.head.init(self.encoder.embedding_size(), &device, initial)?;
-        Ok(Model { encoder, head })
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing {
@@ -356,7 +226,7 @@ mod testing {
     use super::*;
     use crate::loss::spec::{Described, Needed, Spec, VIEW_A, VIEW_B, Z};
     use crate::loss::{Evaluation, NtXent, Objective, ObjectiveConfig};
-    use crate::nn::head::HeadKind;
+    use crate::nn::head::{HeadConfig, HeadKind};
     use crate::optim::OptimizerConfig;
 
     pub(super) fn rng(seed: u64) -> ChaCha8Rng {

@@ -22,7 +22,7 @@ pub(super) fn embed(model: &Model, views: &Views) -> ViewOutputs {
 
 /// The images of each pass.
 pub(super) fn images(views: &Views) -> Vec<Tensor<4>> {
-    if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] }
+    if views.per_view_batch_norm { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] }
 }
 
 /// Projections of both views, in the same number of passes.
@@ -95,7 +95,7 @@ impl ViewOutputs {
 /// Projections of both views by a network that is not trained by gradients.
 pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
     let output = |images| output(model, images).without_autodiff();
-    if views.apart {
+    if views.per_view_batch_norm {
         (output(views.a.clone()), output(views.b.clone()))
     } else {
         halves(output(views.both()))

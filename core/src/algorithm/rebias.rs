@@ -1,26 +1,13 @@
-//! ReBias: a classifier is kept independent of one that can only learn the bias.
-//!
-//! Bahng et al., *Learning De-biased Representations with Biased Representations* (2020):
-//!
-//! ```text
-//! f descends CE(f) + lambda HSIC(f, g),   g descends CE(g) - lambda HSIC(f, g)
-//! ```
-//!
-//! with the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small receptive field in the
-//! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased
-//! classifier `f` is evaluated. Input: `labels`.
-//!
-//! The criterion is not defined for fewer than four samples. A batch of so few, such as the last one of an epoch, is descended by
-//! the cross-entropies alone.
+//! ReBias.
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::biased::{BiasedInput, DebiasedPair, biased_network};
-use super::method::{Meaning, Method, Parts};
+use super::debiased_pair::{BiasedInput, DebiasedPair, biased_network};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning};
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload, parameters};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -37,6 +24,21 @@ use crate::optim::Optimizer;
 const FEWEST: usize = 4;
 
 /// The debiased and the biased classifier.
+///
+/// ReBias: a classifier is kept independent of one that can only learn the bias.
+///
+/// Bahng et al., *Learning De-biased Representations with Biased Representations* (2020):
+///
+/// ```text
+/// f descends CE(f) + lambda HSIC(f, g),   g descends CE(g) - lambda HSIC(f, g)
+/// ```
+///
+/// with the mean cross-entropies `CE`, and the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small
+/// receptive field in the paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased
+/// classifier `f` is evaluated. Input: `labels`.
+///
+/// The criterion is not defined for fewer than four samples. A batch of so few, such as the last one of an epoch, is descended by
+/// the cross-entropies alone.
 #[derive(Debug)]
 pub struct Rebias {
     trained: DebiasedPair,
@@ -89,9 +91,9 @@ impl Algorithm for Rebias {
         // The criterion enters with opposite signs, so each network gets a criterion in which the other network is
         // fixed.
         let dependence = |a: Tensor<2>, b: Tensor<2>| loss::loss(&self.independence, &Batch::views(a, b));
-        let of_f = dependence(f.clone(), g.clone().without_autodiff())?;
-        let of_g = dependence(f.without_autodiff(), g)?;
-        Ok(loss_f + loss_g + (of_f - of_g) * self.lambda)
+        let dependence_f = dependence(f.clone(), g.clone().without_autodiff())?;
+        let dependence_g = dependence(f.without_autodiff(), g)?;
+        Ok(loss_f + loss_g + (dependence_f - dependence_g) * self.lambda)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
@@ -133,7 +135,7 @@ impl RebiasSettings {
     }
 }
 
-impl Method for RebiasSettings {
+impl AlgorithmSettings for RebiasSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             ("lambda", "Factor of the independence criterion, 0 or more; 1 by default."),
@@ -153,9 +155,9 @@ impl Method for RebiasSettings {
         single("method.lambda", self.lambda).map(drop)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let both = [parts.network, &self.biased(parts.network)];
-        Ok(Box::new(Rebias::new(both, parts.objective.parse()?, self.lambda, parts.device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let both = [context.network, &self.biased(context.network)];
+        Ok(Box::new(Rebias::new(both, context.objective.parse()?, self.lambda, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

@@ -9,8 +9,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, Parts};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -92,15 +92,15 @@ impl Algorithm for Single {
 #[serde(deny_unknown_fields)]
 pub struct SingleSettings {}
 
-impl Method for SingleSettings {
+impl AlgorithmSettings for SingleSettings {
     #[cfg(test)]
     fn examples() -> &'static [[&'static str; 3]] {
         &[["{}", "nt-xent", "lenet5"], ["{}", "cross-entropy", "lenet5"]]
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let objective = parts.objective.build()?;
-        Ok(Box::new(Single::new(parts.network, objective, parts.device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let objective = context.objective.build()?;
+        Ok(Box::new(Single::new(context.network, objective, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -113,7 +113,7 @@ impl Method for SingleSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::GradCache;
+    use super::super::Cached;
     use super::super::testing::{Recorder, falls, network, rng, train, views};
     use super::*;
     use crate::loss::spec::{Described, Spec};
@@ -138,7 +138,7 @@ mod tests {
             let recorder = Recorder::default();
             let (objective, device) = (Box::new(recorder.clone()), Device::flex());
             let mut algorithm: Box<dyn Algorithm> = match chunked {
-                true => Box::new(GradCache::new(&network, objective, 4, &device, &mut rng(1)).unwrap()),
+                true => Box::new(Cached::new(&network, objective, 4, &device, &mut rng(1)).unwrap()),
                 false => Box::new(Single::new(&network, objective, &device, &mut rng(1)).unwrap()),
             };
             let views = views.clone().with_per_view_batch_norm(apart);

@@ -1,12 +1,4 @@
-//! Prototypes that are trained with the network: SwAV.
-//!
-//! Caron et al., *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), with the loss of
-//! [`loss::Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and fixed during the
-//! first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
-//!
-//! Small batches need a queue of earlier embeddings for an even assignment. There is one queue for each assigned
-//! view: the embeddings of a batch enter it after the batch is assigned, and a full queue is assigned together with
-//! later batches (released: 3840 embeddings from the 15th epoch on, for batches of 256).
+//! SwAV: prototypes that are trained with the network.
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor};
@@ -15,8 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::method::{KeptRows, Meaning, Method, Onset, Parts, at_least_one};
+use super::key_queue::KeyQueue;
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, Onset, StoredRows, at_least_one};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -25,14 +18,22 @@ use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::selfsup::swav::queue_name;
 use crate::loss::spec::Spec;
-use crate::loss::{KeyQueue, Objective, ObjectiveConfig};
+use crate::loss::{Objective, ObjectiveConfig};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
 use crate::numeric::unit_rows::UnitRows;
 use crate::optim::Optimizer;
 
-/// A network and its prototypes.
+/// SwAV: a network and its prototypes, which are trained together.
+///
+/// Caron et al., *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), with the loss of
+/// [`loss::Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and fixed during the
+/// first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
+///
+/// Small batches need a queue of earlier embeddings for an even assignment. There is one queue for each assigned
+/// view: the embeddings of a batch enter it after the batch is assigned, and a full queue is assigned together with
+/// later batches (released: 3840 embeddings from the 15th epoch on, for batches of 256).
 #[derive(Debug)]
 pub struct Swav {
     trained: TrainedNetworks,
@@ -45,7 +46,7 @@ pub struct Swav {
 /// Earlier embeddings of each assigned view.
 #[derive(Debug)]
 struct Queues {
-    of_views: Vec<KeyQueue>,
+    by_crop: Vec<KeyQueue>,
     /// The step from which the queues are filled.
     from: u64,
     /// Number of embeddings that each queue has received.
@@ -81,8 +82,8 @@ impl Swav {
             return Err(Error::parameter("prototypes", 0, "expected 1 or more"));
         }
         let model = network.init(device, rng)?;
-        let drawn = Matrix::from_fn(prototypes, network.head.output, |_, _| StandardNormal.sample(rng));
-        let unit = UnitRows::normalise(drawn.to_tensor(device, DType::F32)).rows();
+        let directions = Matrix::from_fn(prototypes, network.head.output, |_, _| StandardNormal.sample(rng));
+        let unit = UnitRows::normalise(directions.to_tensor(device, DType::F32)).rows();
         let trained = TrainedNetworks { model, prototypes: Param::from_tensor(unit.autodiff()) };
         let queues = None;
         Ok(Self { trained, objective, frozen_steps, steps: 0, queues })
@@ -100,8 +101,8 @@ impl Swav {
         let prototypes = self.prototypes();
         let [_, width] = prototypes.dims();
         let empty = || KeyQueue::new(Tensor::zeros([length, width], (&prototypes.device(), DType::F32)));
-        let of_views = self.objective.crops_for_assign.iter().map(|_| empty()).collect::<Result<_>>()?;
-        let queues = Queues { of_views, from, taken: 0, pending: Vec::new() };
+        let by_crop = self.objective.crops_for_assign.iter().map(|_| empty()).collect::<Result<_>>()?;
+        let queues = Queues { by_crop, from, taken: 0, pending: Vec::new() };
         Ok(Self { queues: Some(queues), ..self })
     }
 
@@ -146,7 +147,7 @@ impl Algorithm for Swav {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
         state.module(TRAINED, &self.trained);
-        for (at, queue) in self.queues.iter().flat_map(|queues| &queues.of_views).enumerate() {
+        for (at, queue) in self.queues.iter().flat_map(|queues| &queues.by_crop).enumerate() {
             state.tensor(&queue_name(at), queue.rows());
             state.value(&oldest_name(at), &queue.oldest())?;
         }
@@ -157,7 +158,7 @@ impl Algorithm for Swav {
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
         self.trained = state.module(TRAINED, self.trained.clone())?;
         if let Some(queues) = &mut self.queues {
-            for (at, queue) in queues.of_views.iter_mut().enumerate() {
+            for (at, queue) in queues.by_crop.iter_mut().enumerate() {
                 let rows = state.tensor(&queue_name(at), &queue.rows())?;
                 *queue = queue.replaced(rows, state.value(&oldest_name(at))?);
             }
@@ -172,10 +173,10 @@ impl Queues {
     /// The batch with the queues, if they are full.
     fn given_to(&self, batch: Batch) -> Batch {
         let is_full = |queue: &KeyQueue| self.taken >= queue.rows().dims()[0] as u64;
-        if !self.of_views.iter().all(is_full) {
+        if !self.by_crop.iter().all(is_full) {
             return batch;
         }
-        let named = self.of_views.iter().enumerate();
+        let named = self.by_crop.iter().enumerate();
         named.fold(batch, |batch, (at, queue)| batch.with_tensor(&queue_name(at), queue.rows()))
     }
 
@@ -186,7 +187,7 @@ impl Queues {
             return Ok(());
         }
         self.taken += pending.first().map_or(0, |rows| rows.dims()[0] as u64);
-        self.of_views.iter_mut().zip(pending).try_for_each(|(queue, rows)| queue.push(rows))
+        self.by_crop.iter_mut().zip(pending).try_for_each(|(queue, rows)| queue.push(rows))
     }
 }
 
@@ -216,7 +217,7 @@ impl Default for SwavSettings {
     }
 }
 
-impl Method for SwavSettings {
+impl AlgorithmSettings for SwavSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             ("prototypes", "Number of prototypes, 1 or more; 3000 by default."),
@@ -239,10 +240,10 @@ impl Method for SwavSettings {
         at_least_one("method.prototypes", self.prototypes)
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let Self { prototypes, frozen_steps, queue, queue_from } = *self;
-        let Parts { network, device, .. } = *parts;
-        let objective = parts.objective.parse()?;
+        let AlgorithmContext { network, device, .. } = *context;
+        let objective = context.objective.parse()?;
         let algorithm = Swav::new(network, objective, prototypes, frozen_steps, device, rng)?;
         Ok(Box::new(algorithm.with_queue(queue, queue_from)?))
     }
@@ -256,11 +257,11 @@ impl Method for SwavSettings {
         workload
     }
 
-    fn rows_kept(&self, objective: &ObjectiveConfig) -> Result<Vec<KeptRows>> {
+    fn stored_rows(&self, objective: &ObjectiveConfig) -> Result<Vec<StoredRows>> {
         let loss::Swav { crops_for_assign, .. } = objective.parse()?;
         Ok(vec![
-            KeptRows { key: "method.prototypes", count: self.prototypes, times: 1 },
-            KeptRows { key: "method.queue", count: self.queue, times: crops_for_assign.len() },
+            StoredRows { key: "method.prototypes", count: self.prototypes, times: 1 },
+            StoredRows { key: "method.queue", count: self.queue, times: crops_for_assign.len() },
         ])
     }
 
@@ -326,7 +327,7 @@ mod tests {
         let expected = UnitRows::normalise(queues.pending[1].clone()).rows();
         let mut optimizer = Optimizer::new(crate::optim::OptimizerConfig::default()).unwrap();
         algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
-        let rows = algorithm.queues.as_ref().unwrap().of_views[1].rows();
+        let rows = algorithm.queues.as_ref().unwrap().by_crop[1].rows();
         assert!((rows.slice([6..12]) - expected).abs().max().into_scalar::<f32>() < 1e-6);
     }
 

@@ -1,9 +1,4 @@
-//! A variational autoencoder. It is trained on its own; its code is a prior for
-//! [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
-//!
-//! A step encodes view a, draws a code by `mean + e^{log_variance / 2} noise`, decodes it, and descends the loss of
-//! [`Vae`]; view b is not used. The noise of a step follows from the seed and the number of the step. The encoder
-//! must be one with a code, `vae`; its head is not trained.
+//! A variational autoencoder.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -12,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Method, Parts};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings};
 use super::state::TRAINED;
 use super::workload::{Network, StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -27,7 +22,14 @@ use crate::nn::{Encoder, EncoderConfig, Model};
 use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
 
-/// Encoder and decoder.
+/// A variational autoencoder, encoder and decoder.
+///
+/// It is trained on its own; its code is a prior for
+/// [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
+///
+/// A step encodes view a, draws a code by `mean + e^{log_variance / 2} noise`, decodes it, and descends the loss of
+/// [`Vae`]; view b is not used. The noise of a step follows from the seed and the number of the step. The encoder
+/// must be one with a code, `vae`; its head is not trained.
 #[derive(Debug)]
 pub struct VariationalAutoencoder {
     trained: TrainedNetworks,
@@ -113,15 +115,15 @@ impl Algorithm for VariationalAutoencoder {
 #[serde(deny_unknown_fields)]
 pub struct VaeSettings {}
 
-impl Method for VaeSettings {
+impl AlgorithmSettings for VaeSettings {
     #[cfg(test)]
     fn examples() -> &'static [[&'static str; 3]] {
         &[["{}", "vae", "vae"]]
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let objective = parts.objective.parse()?;
-        Ok(Box::new(VariationalAutoencoder::new(parts.network, objective, parts.device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let objective = context.objective.parse()?;
+        Ok(Box::new(VariationalAutoencoder::new(context.network, objective, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {

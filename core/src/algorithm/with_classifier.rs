@@ -1,23 +1,12 @@
-//! A contrastive objective on embeddings, with a jointly trained classifier on the same embeddings.
-//!
-//! ```text
-//! L = contrast( embeddings of both views ) + ce_weight CE( head( embeddings of the images to classify ), their classes )
-//! ```
-//!
-//! This is the release of BiasCon (Hong and Yang, *Unbiased Classification through Bias-Contrastive and
-//! Bias-Balanced Learning*, 2021): there is no projection head, the objective compares embeddings, and the
-//! classifier is the network's head. The images to classify are a separate batch, drawn without weights and not
-//! augmented ([`Views::classified`], 128 beside 64 pairs), with their classes `ce_labels`; if absent they are view
-//! a of the batch, with `labels`. `ce_weight` is 0.01. The objective `biascon-total` includes the cross-entropy and
-//! takes the scores as `logits`; for any other objective it is added here.
+//! A contrastive objective with a classifier, trained jointly.
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::method::{Meaning, Method, Parts};
 use super::passes;
+use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
@@ -35,7 +24,19 @@ pub(super) fn includes_cross_entropy(spec: &Spec) -> bool {
     spec.needs("logits")
 }
 
-/// A network whose embeddings are compared and whose head classifies.
+/// A network whose embeddings are compared and whose head classifies: a contrastive objective on embeddings, with a jointly
+/// trained classifier on the same embeddings.
+///
+/// ```text
+/// L = contrast( embeddings of both views ) + ce_weight mean CE( head( embeddings of the images to classify ), their classes )
+/// ```
+///
+/// This is the release of BiasCon (Hong and Yang, *Unbiased Classification through Bias-Contrastive and
+/// Bias-Balanced Learning*, 2021): there is no projection head, the objective compares embeddings, and the
+/// classifier is the network's head. The images to classify are a separate batch, drawn without weights and not
+/// augmented ([`Views::classified`], 128 beside 64 pairs), with their classes `ce_labels`; if absent they are view
+/// a of the batch, with `labels`. `ce_weight` is 0.01. The objective `biascon-total` includes the cross-entropy and
+/// takes the scores as `logits`; for any other objective it is added here.
 #[derive(Debug)]
 pub struct WithClassifier {
     model: Model,
@@ -130,7 +131,7 @@ pub struct WithClassifierSettings {
 /// Published factor of the cross-entropy.
 const CE_WEIGHT: f64 = 0.01;
 
-impl Method for WithClassifierSettings {
+impl AlgorithmSettings for WithClassifierSettings {
     fn meanings() -> &'static [Meaning] {
         &[("ce_weight", "Factor of the cross-entropy of the classifier, 0 or more; 0.01 by default.")]
     }
@@ -141,13 +142,13 @@ impl Method for WithClassifierSettings {
     }
 
     fn check(&self, objective: &Spec, _steps: u64) -> Result<()> {
-        let taken = !includes_cross_entropy(objective);
-        check_weight(self.ce_weight, taken, "which has a `ce_weight` of its own; set that one")
+        let takes_weight = !includes_cross_entropy(objective);
+        check_weight(self.ce_weight, takes_weight, "which has a `ce_weight` of its own; set that one")
     }
 
-    fn build(&self, parts: &Parts<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
-        let (objective, weight) = (parts.objective.build()?, self.ce_weight.unwrap_or(CE_WEIGHT));
-        Ok(Box::new(WithClassifier::new(parts.network, objective, weight, parts.device, rng)?))
+    fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
+        let (objective, weight) = (context.objective.build()?, self.ce_weight.unwrap_or(CE_WEIGHT));
+        Ok(Box::new(WithClassifier::new(context.network, objective, weight, context.device, rng)?))
     }
 
     fn workload(&self, step: &StepContext<'_>) -> Workload {
@@ -164,10 +165,10 @@ impl Method for WithClassifierSettings {
 }
 
 /// Checks the factor of a jointly trained classifier; only some objectives take one.
-pub(super) fn check_weight(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
+pub(super) fn check_weight(ce_weight: Option<f64>, takes_weight: bool, otherwise: &str) -> Result<()> {
     match ce_weight {
         None => Ok(()),
-        Some(weight) if taken => single("method.ce_weight", weight).map(drop),
+        Some(weight) if takes_weight => single("method.ce_weight", weight).map(drop),
         Some(weight) => {
             let reason = format!("but not beside this objective, {otherwise}");
             Err(Error::parameter("method.ce_weight", weight, &reason))
@@ -198,16 +199,16 @@ mod tests {
 
     #[test]
     fn cross_entropy_beside_biascon_is_the_released_total() {
-        let (mut apart, mut total) =
+        let (mut contrasted, mut total) =
             (algorithm(Box::new(BiasCon::default())), algorithm(Box::new(BiasConTotal::default())));
         let (beside, views) = (views(4, 8).a, views(6, 3));
-        let loss = value(&mut apart, &views, context());
+        let loss = value(&mut contrasted, &views, context());
         assert!((loss - value(&mut total, &views, context())).abs() < 1e-5);
 
         // A separate batch changes the cross-entropy and nothing else.
         let views = views.with_classified(beside.inner()).unwrap();
         let with = context().with_indices("ce_labels", vec![2, 2, 0, 1]);
-        let other = value(&mut apart, &views, with.clone());
+        let other = value(&mut contrasted, &views, with.clone());
         assert!((other - value(&mut total, &views, with.clone())).abs() < 1e-5);
         assert!(other != loss && (other - loss).abs() < 0.02, "{other} {loss}");
         let mut none = algorithm(Box::new(BiasCon::default()));

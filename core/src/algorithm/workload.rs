@@ -1,7 +1,8 @@
 //! The workload of a step, from the settings alone: how many images go through which network, and how many parameters there are.
 //! Each method adds up its own.
 
-use super::{ModelConfig, class_scores};
+use super::ModelConfig;
+use super::class_scores::class_scores;
 use crate::nn::{Activations, Work};
 
 /// The samples of a step.
@@ -31,12 +32,12 @@ pub(crate) struct Workload {
     /// The count of numbers that all passes and their gradients read and write.
     pub(crate) traffic: u64,
     /// The pairs of rows that the objective compares.
-    pub(crate) pairs: Pairs,
+    pub(crate) pairs: PairCount,
 }
 
-/// Anchors that are compared with candidates; none for an objective of each sample alone.
+/// The number of anchors that are compared with candidates; none for an objective of each sample alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Pairs {
+pub(crate) struct PairCount {
     pub(crate) anchors: u64,
     pub(crate) candidates: u64,
     /// Numbers in a row.
@@ -53,22 +54,22 @@ pub(super) struct Network {
 
 impl Workload {
     /// Adds a pass of `images` images at once, with its gradients.
-    pub(super) fn add_training_pass(&mut self, images: u64, of_one: &Network) {
-        let Activations { kept: activations, largest, .. } = of_one.activations;
+    pub(super) fn add_training_pass(&mut self, images: u64, network: &Network) {
+        let Activations { kept: activations, largest, .. } = network.activations;
         self.activations = self.activations.saturating_add(images.saturating_mul(activations));
         self.largest = self.largest.max(images.saturating_mul(largest));
-        self.add_training_work(images, of_one);
+        self.add_training_work(images, network);
     }
 
     /// Adds the work of a pass with its gradients. The gradients of the weights and those of the inputs each take as much as a
     /// forward pass. (The first layer has no gradient of its inputs; in ResNet-50 at 224 pixels that is 1 % of all work.)
-    pub(super) fn add_training_work(&mut self, images: u64, of_one: &Network) {
-        (0..3).for_each(|_| self.add_forward_work(images, of_one));
+    pub(super) fn add_training_work(&mut self, images: u64, network: &Network) {
+        (0..3).for_each(|_| self.add_forward_work(images, network));
     }
 
     /// Adds the work of a pass without gradients.
-    pub(super) fn add_forward_work(&mut self, images: u64, of_one: &Network) {
-        for Work { multiply_adds, traffic, weights } in of_one.work {
+    pub(super) fn add_forward_work(&mut self, images: u64, network: &Network) {
+        for Work { multiply_adds, traffic, weights } in network.work {
             self.multiply_adds = self.multiply_adds.saturating_add(images.saturating_mul(multiply_adds));
             self.traffic =
                 self.traffic.saturating_add(images.saturating_mul(traffic).saturating_add(weights));
@@ -112,18 +113,22 @@ impl<'a> StepContext<'a> {
     }
 
     /// Comparisons of the projections of each view with all others; none by an objective that reads class scores.
-    pub(super) fn pairs_of_views(&self) -> Pairs {
-        if self.reads_scores() { Pairs::default() } else { self.pairs(2 * self.samples, 2 * self.samples) }
+    pub(super) fn pairs_of_views(&self) -> PairCount {
+        if self.reads_scores() {
+            PairCount::default()
+        } else {
+            self.pairs(2 * self.samples, 2 * self.samples)
+        }
     }
 
     /// Comparisons of projections.
-    pub(super) fn pairs(&self, anchors: u64, candidates: u64) -> Pairs {
-        Pairs { anchors, candidates, width: self.network_config.head.output as u64 }
+    pub(super) fn pairs(&self, anchors: u64, candidates: u64) -> PairCount {
+        PairCount { anchors, candidates, width: self.network_config.head.output as u64 }
     }
 
     /// Comparisons of embeddings.
-    pub(super) fn pairs_of_embeddings(&self, anchors: u64, candidates: u64) -> Pairs {
-        Pairs { anchors, candidates, width: self.network_config.encoder.embedding_size() as u64 }
+    pub(super) fn pairs_of_embeddings(&self, anchors: u64, candidates: u64) -> PairCount {
+        PairCount { anchors, candidates, width: self.network_config.encoder.embedding_size() as u64 }
     }
 
     fn reads_scores(&self) -> bool {
@@ -133,8 +138,8 @@ impl<'a> StepContext<'a> {
 
 impl Network {
     pub(super) fn of(ModelConfig { encoder, head, .. }: &ModelConfig) -> Self {
-        let (of_image, embedding) = (encoder.activations(), encoder.embedding_size());
-        let activations = Activations { kept: of_image.kept + head.activations(embedding), ..of_image };
+        let (per_image, embedding) = (encoder.activations(), encoder.embedding_size());
+        let activations = Activations { kept: per_image.kept + head.activations(embedding), ..per_image };
         Self { activations, work: [encoder.work(), head.work(embedding)] }
     }
 

@@ -10,9 +10,9 @@ use crate::error::{Error, Result, positive, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blur {
-    /// Pixels of the kernel, an odd number. Default: `3`.
+    /// Pixels of the kernel, an odd number below twice the shorter side of the view. Default: `3`.
     pub kernel: usize,
-    /// Range of the standard deviation in pixels. Default: `[0.1, 2.0]`.
+    /// Bounds of the standard deviation in pixels, above 0, the lower one first. Default: `[0.1, 2.0]`.
     pub sigma: [f64; 2],
     /// Probability of a blur. Default: `0.5`.
     pub probability: f64,

@@ -15,7 +15,7 @@ use crate::error::{Result, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ColourJitter {
-    /// The brightness factor is uniform on `max(0, 1 − b) ..= 1 + b`. Default: `0.4`.
+    /// The brightness factor is uniform on `max(0, 1 − b) ..= 1 + b`, with `b` from 0 to 10. Default: `0.4`.
     pub brightness: f64,
     /// The contrast factor, likewise. Default: `0.4`.
     pub contrast: f64,

@@ -10,9 +10,9 @@ use crate::error::{Error, Result, positive, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Crop {
-    /// Bounds of the window's area as a part of the image's. Default: `[0.08, 1.0]`.
+    /// Bounds of the window's area as a part of the image's, above 0 to 1, the lower one first. Default: `[0.08, 1.0]`.
     pub scale: [f64; 2],
-    /// Bounds of its width over its height. Default: `[3/4, 4/3]`.
+    /// Bounds of its width over its height, above 0, the lower one first. Default: `[3/4, 4/3]`.
     pub ratio: [f64; 2],
     /// Filter of the resizing. Default: bilinear.
     pub interpolation: Interpolation,

@@ -39,7 +39,7 @@ use crate::step_stage::StepStage;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Augmentation {
-    /// Height and width of the view. Default: those of the image.
+    /// Height and width of the view, 1 or more. Default: those of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
     /// Random resized crop.
@@ -49,7 +49,7 @@ pub struct Augmentation {
     /// beside `crop`. Default: `false`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub centre_crop: bool,
-    /// Rotation by up to this many degrees in either direction, about the centre. Default: `0`.
+    /// Rotation by up to this many degrees, 0 to 180, in either direction, about the centre. Default: `0`.
     pub rotation: f64,
     /// Probability of a horizontal flip. Default: `0`.
     pub flip: f64,
@@ -243,12 +243,12 @@ impl Augmentation {
     ) -> Result<Tensor<4>> {
         let _span = StepStage::Views.enter();
         let [_, _, height, width] = images.dims();
-        let drawn = match stretches {
+        let samples_drawn = match stretches {
             Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,
             None => self.draw(samples, height, width, rng)?,
         };
         let own: Vec<Sample> =
-            rows.iter().filter_map(|rows| drawn.get(rows.clone())).flatten().cloned().collect();
+            rows.iter().filter_map(|rows| samples_drawn.get(rows.clone())).flatten().cloned().collect();
         self.apply(images, &own)
     }
 }

@@ -18,8 +18,8 @@ use crate::data::{DatasetError, Images, Result};
 /// one of these.
 pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
     let picture = opaque(picture)?;
-    let part = crop(&picture, height, width)?;
-    sized(&part, height, width, channels)
+    let cropped = crop(&picture, height, width)?;
+    sized(&cropped, height, width, channels)
 }
 
 /// One picture for an encoder that was evaluated on the middle of larger images: [`fit`] to `resize`, then the
@@ -47,7 +47,7 @@ pub fn fit_whole(picture: &Images, resize: Option<usize>, side: usize, channels:
 /// # Errors
 /// [`DatasetError::Parameter`] if the images are smaller.
 pub fn middle(images: &Images, side: usize) -> Result<Images> {
-    let Images { height, width, channels, .. } = *images;
+    let Images { height, width, .. } = *images;
     if (height, width) == (side, side) {
         return Ok(images.clone());
     }
@@ -57,13 +57,7 @@ pub fn middle(images: &Images, side: usize) -> Result<Images> {
     }
     // A half is rounded to the even number, as in Python.
     let start = |length: usize| ((length - side) as f64 / 2.0).round_ties_even() as usize;
-    let (top, left) = (start(height), start(width));
-    let mut pixels = Vec::with_capacity(images.len() * side * side * channels);
-    for index in 0..images.len() {
-        let lines = images.image(index).chunks_exact(width * channels).skip(top).take(side);
-        pixels.extend(lines.flat_map(|line| &line[left * channels..(left + side) * channels]));
-    }
-    Images::new(side, side, channels, pixels)
+    images.rectangle((start(height), start(width)), (side, side))
 }
 
 /// As [`fit`], but of the whole picture, ignoring its aspect ratio: Pillow's `resize((width, height))`.
@@ -126,12 +120,7 @@ fn crop(picture: &Images, height: usize, width: usize) -> Result<Cow<'_, Images>
         return Ok(Cow::Borrowed(picture));
     }
     let (top, left) = ((picture.height - high) / 2, (picture.width - wide) / 2);
-    let channels = picture.channels;
-    let mut pixels = Vec::with_capacity(high * wide * channels);
-    for line in picture.pixels.chunks_exact(picture.width * channels).skip(top).take(high) {
-        pixels.extend_from_slice(&line[left * channels..(left + wide) * channels]);
-    }
-    Images::new(high, wide, channels, pixels).map(Cow::Owned)
+    picture.rectangle((top, left), (high, wide)).map(Cow::Owned)
 }
 
 fn luma(pixel: &[u8]) -> u8 {

@@ -80,16 +80,16 @@ impl ImageStore {
     /// Gathers at least one image from each part that has any of them, then puts them in order.
     fn gather_parts(&self, parts: &[DevicePlanes], indices: &[usize]) -> Tensor<4> {
         let (mut gathered, mut places) = (vec![], vec![0; indices.len()]);
-        let mut taken = 0;
+        let mut gathered_rows = 0;
         for (at, part) in parts.iter().enumerate() {
             let of_part = indices.iter().enumerate().filter(|(_, index)| *index / self.part == at);
-            let (wanted, rows): (Vec<usize>, Vec<usize>) =
+            let (batch_places, rows): (Vec<usize>, Vec<usize>) =
                 of_part.map(|(place, index)| (place, index % self.part)).unzip();
             if rows.is_empty() {
                 continue;
             }
-            wanted.iter().zip(taken..).for_each(|(&place, row)| places[place] = row);
-            taken += rows.len() as i32;
+            batch_places.iter().zip(gathered_rows..).for_each(|(&place, row)| places[place] = row);
+            gathered_rows += rows.len() as i32;
             gathered.push(part.select(&rows).images());
         }
         let gathered = Tensor::cat(gathered, 0);

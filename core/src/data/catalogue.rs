@@ -135,14 +135,14 @@ impl Catalogue {
     /// The pictures named by `indices`, in that order; indices past the end are left out.
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
-        let known: Vec<usize> = indices.iter().copied().filter(|&i| i < self.len()).collect();
+        let within: Vec<usize> = indices.iter().copied().filter(|&i| i < self.len()).collect();
         Self {
-            files: known.iter().filter_map(|&i| self.files.get(i).cloned()).collect(),
-            splits: known.iter().filter_map(|&i| self.splits.get(i).copied()).collect(),
-            labels: known.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
+            files: within.iter().filter_map(|&i| self.files.get(i).cloned()).collect(),
+            splits: within.iter().filter_map(|&i| self.splits.get(i).copied()).collect(),
+            labels: within.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
             classes: self.classes.clone(),
-            conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&known))).collect(),
-            subjects: self.subjects.as_deref().map(|subjects| select(subjects, &known)),
+            conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&within))).collect(),
+            subjects: self.subjects.as_deref().map(|subjects| select(subjects, &within)),
         }
     }
 

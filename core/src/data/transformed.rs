@@ -92,14 +92,12 @@ impl Transformed {
 
     /// The middle of the picture that is squeezed into an image.
     fn middle(image: &Images, stretch: f64) -> Result<Images> {
-        let ImageShape { height, width, channels } = image.shape();
+        let ImageShape { height, width, .. } = image.shape();
         let high = ((height as f64 * stretch).round() as usize).clamp(1, height);
         let wide = ((width as f64 / stretch).round() as usize).clamp(1, width);
         let (top, left) = ((height - high) / 2, (width - wide) / 2);
-        let lines = image.pixels.chunks_exact(width * channels).skip(top).take(high);
-        let part = lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied());
-        let part = Images::new(high, wide, channels, part.collect())?;
-        resize(&part, height, width, Interpolation::Bilinear)
+        let middle = image.rectangle((top, left), (high, wide))?;
+        resize(&middle, height, width, Interpolation::Bilinear)
     }
 }
 

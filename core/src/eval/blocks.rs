@@ -93,9 +93,54 @@ pub(super) fn check_any(name: &str, source: &dyn Rows) -> Result<()> {
     Ok(())
 }
 
+/// Checks that rows have the columns of the set that something was fitted to.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub(super) fn check_columns(source: &dyn Rows, fitted: usize) -> Result<()> {
+    if source.columns() == fitted {
+        return Ok(());
+    }
+    let expected = format!("{fitted} columns, as in the set that was fitted");
+    Err(Error::shape("features", expected, format!("{} columns", source.columns())))
+}
+
 /// Adds `addend` to `total`.
 pub(super) fn accumulate(total: &mut [f64], addend: &[f64]) {
     total.iter_mut().zip(addend).for_each(|(total, addend)| *total += addend);
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::rows_of_block;
+    use crate::error::{Error, Result};
+    use crate::numeric::matrix::Matrix;
+    use crate::numeric::rows::{Buffer, Rows};
+
+    /// Rows of which no more than a block can be read at once.
+    pub(in crate::eval) struct InBlocks<'a>(pub(in crate::eval) &'a Matrix);
+
+    impl Rows for InBlocks<'_> {
+        fn is_single(&self) -> bool {
+            false
+        }
+
+        fn rows(&self) -> usize {
+            self.0.rows()
+        }
+
+        fn columns(&self) -> usize {
+            self.0.columns()
+        }
+
+        fn read(&self, first: usize, out: Buffer<'_>) -> Result<()> {
+            let most = rows_of_block(self.columns()) * self.columns();
+            if out.len() > most {
+                return Err(Error::shape("rows", format!("at most {most} numbers"), out.len().to_string()));
+            }
+            self.0.read(first, out)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -109,15 +154,15 @@ mod tests {
     fn every_row_is_in_one_block() {
         for (rows, columns) in [(1, 1), (9, 70_000), (1030, 512), (70_000, 33)] {
             let table = FeatureTable::new(rows, columns, vec![1.0; rows * columns]).unwrap();
-            let add = |(seen, total): &mut (Vec<usize>, f64), block: Block<'_, f32>| {
-                seen.extend(block.first..block.first + block.rows);
+            let add = |(read_rows, total): &mut (Vec<usize>, f64), block: Block<'_, f32>| {
+                read_rows.extend(block.first..block.first + block.rows);
                 *total += block.values.iter().map(|&value| f64::from(value)).sum::<f64>();
                 Ok(())
             };
             let parts = fold(&table, 1, || (Vec::new(), 0.0), add).unwrap();
             let total: f64 = parts.iter().map(|part| part.1).sum();
-            let seen: Vec<usize> = parts.into_iter().flat_map(|part| part.0).collect();
-            assert_eq!((seen, total), ((0..rows).collect(), (rows * columns) as f64));
+            let read_rows: Vec<usize> = parts.into_iter().flat_map(|part| part.0).collect();
+            assert_eq!((read_rows, total), ((0..rows).collect(), (rows * columns) as f64));
         }
     }
 

@@ -57,10 +57,15 @@ pub(super) fn column_means(matrix: &Matrix) -> Vec<f64> {
 /// The matrix with `mean` subtracted from every row.
 pub(super) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
     let mut out = matrix.clone();
-    for i in 0..out.rows() {
-        out.row_mut(i).iter_mut().zip(mean).for_each(|(v, m)| *v -= m);
-    }
+    centre(&mut out, mean);
     out
+}
+
+/// Subtracts `mean` from every row.
+pub(super) fn centre(matrix: &mut Matrix, mean: &[f64]) {
+    for i in 0..matrix.rows() {
+        matrix.row_mut(i).iter_mut().zip(mean).for_each(|(v, m)| *v -= m);
+    }
 }
 
 /// Number of rows of a table with `columns` columns that fit a block of about four megabytes.

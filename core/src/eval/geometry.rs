@@ -3,10 +3,13 @@
 use simile_kernels::cpu::exp::exp_of_slice;
 use simile_kernels::cpu::vectors::squared_distance;
 
+use super::blocks::check_finite;
 use super::cluster::rename_by_occurrence;
+use super::triangle::condensed;
 use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::Rows;
 
 /// Alignment (Wang & Isola, ICML 2020): mean over positive pairs of `|a_i - b_i|^alpha`. Both are `[n, d]`,
 /// normally of unit rows. 0 is perfect.
@@ -24,9 +27,9 @@ pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
     Ok(total / view_a.rows() as f64)
 }
 
-/// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`.
-/// Lower is more uniform; 0 where all rows coincide, never below `-2 t n / (n - 1)` of `n` rows, and about `-2 t + 2 t² / d` for rows
-/// spread over the sphere of many dimensions `d`.
+/// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`, of `rows`, `[n, d]`, as
+/// given. Lower is more uniform; 0 where all rows coincide. Of unit rows it is never below `-2 t n / (n - 1)`, and about
+/// `-2 t + 2 t² / d` if they are spread over the sphere of many dimensions `d`.
 ///
 /// # Errors
 /// [`Error::Shape`] with fewer than two rows, [`Error::NotFinite`], [`Error::Parameter`] unless `t` is above
@@ -58,13 +61,13 @@ pub fn uniformity(rows: &Matrix, t: f64) -> Result<f64> {
 
 /// Effective rank (Roy & Vetterli 2007; RankMe, Garrido et al. 2023): the exponential of the entropy of the
 /// singular values, normalised to sum one, of `features` (`[n, d]`) as given. From 1 (collapsed) to `min(n,
-/// d)`.
+/// d)`. They are read by blocks, and the memory is that of a few times `d²` numbers.
 ///
 /// # Errors
 /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Degenerate`] if all values are 0.
-pub fn effective_rank(features: &Matrix) -> Result<f64> {
-    check_matrix("features", features)?;
-    let values = dense::view(features).singular_values().map_err(|_| Error::Degenerate {
+pub fn effective_rank(features: &dyn Rows) -> Result<f64> {
+    check_finite("features", features)?;
+    let values = dense::view(&condensed(features)?).singular_values().map_err(|_| Error::Degenerate {
         reason: "the singular values of the features did not converge".into(),
         remedy: "scale the features to moderate size".into(),
     })?;
@@ -122,7 +125,8 @@ pub fn silhouette(features: &Matrix, labels: &[usize]) -> Result<f64> {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::eval::knn::unit_rows;
+    use crate::eval::blocks::testing::InBlocks;
+    use crate::eval::unit::unit_rows;
 
     /// `np.array([[((7*i*i+31*j*j+13*i*j+s*i+s) % 23)/5 for j in range(d)] for i in range(n)])`
     fn table(n: usize, d: usize, s: usize) -> Matrix {
@@ -155,6 +159,23 @@ mod tests {
         let identity = Matrix::from_fn(5, 5, |i, j| f64::from(u8::from(i == j)));
         assert!((effective_rank(&identity).unwrap() - 5.0).abs() < 1e-12);
         assert!(matches!(effective_rank(&Matrix::zeros(3, 2)), Err(Error::Degenerate { .. })));
+    }
+
+    /// All of them were copied to `f64` at once.
+    #[test]
+    fn the_effective_rank_of_many_rows_is_read_by_blocks() {
+        let x = Matrix::from_fn(30_000, 30, |i, j| {
+            ((i * i + 31 * j * j + 13 * i * j) % 1009) as f64 / (1 + j) as f64
+        });
+        let values = dense::view(&x).singular_values().unwrap();
+        let total: f64 = values.iter().sum();
+        let expected = values.iter().map(|v| v / total).map(|p| -p * p.ln()).sum::<f64>().exp();
+        let found = effective_rank(&InBlocks(&x)).unwrap();
+        assert!((found - expected).abs() < 1e-9 * expected && found > 2.0, "{found} {expected}");
+        let mut bad = x;
+        bad[(29_000, 7)] = f64::NAN;
+        let error = effective_rank(&InBlocks(&bad));
+        assert_eq!(error, Err(Error::NotFinite { input: "features".into(), row: 29_000 }));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct LinearProbeConfig {
     pub regularisation: f64,
     /// Maximum number of steps of 20 iterations. Default: `500`.
     pub steps: usize,
-    /// Number of past steps that L-BFGS uses. Default: `100`.
+    /// Number of past steps that L-BFGS uses, 1 or more. Default: `100`.
     pub history: usize,
     /// Stop when no entry of the gradient is larger than this. Default: `1e-7`.
     pub gradient_tolerance: f64,
@@ -213,10 +213,10 @@ impl ProbePath<'_> {
     /// As [`LinearProbeConfig::fit`].
     pub fn fit(&mut self, regularisation: f64) -> Result<LinearProbe> {
         crate::error::within("regularisation", regularisation, 0.0, f64::MAX)?;
-        let given = self.problem.squared_weights(&self.parameters);
+        let squares_before = self.problem.squared_weights(&self.parameters);
         self.problem.centre_classes(&mut self.parameters);
         // The cross-entropy is the same at the centred weights.
-        let removed = regularisation * (given - self.problem.squared_weights(&self.parameters));
+        let removed = regularisation * (squares_before - self.problem.squared_weights(&self.parameters));
         let curvature = match self.curvature.take() {
             Some(curvature) => curvature,
             None => self.problem.curvature()?,

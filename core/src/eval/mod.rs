@@ -1,17 +1,18 @@
 //! Evaluation of a representation: probes, metrics, agreement of clusters and projections, on the host.
 //!
-//! Probes take features as [`Rows`](crate::numeric::rows::Rows): in `f32` as the encoder gives them, in `f64`, or in a file; they
-//! read them in blocks and give results in `f64`. The rest takes a [`Matrix`]. Nothing here depends on the device of the
-//! encoder, and the code runs in a page.
+//! Probes, principal components and the effective rank take features as [`Rows`](crate::numeric::rows::Rows): in `f32` as the encoder
+//! gives them, in `f64`, or in a file; they read them in blocks and give results in `f64`. The rest takes a [`Matrix`]. Nothing here
+//! depends on the device of the encoder, and the code runs in a page.
 //!
 //! A linear probe and the nearest neighbours on embeddings, such as those of [`embed`](crate::train::embed):
 //!
 //! ```
 //! # fn main() -> simile_core::error::Result<()> {
-//! use simile_core::eval::knn::{KnnConfig, Unit};
+//! use simile_core::eval::knn::KnnConfig;
 //! use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 //! use simile_core::eval::metrics::ConfusionMatrix;
 //! use simile_core::eval::standardise::Standardise;
+//! use simile_core::eval::unit::Unit;
 //! use simile_core::numeric::rows::FeatureTable;
 //!
 //! // Samples of two classes in turn, which the first feature tells apart.
@@ -42,9 +43,9 @@
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
-//! | [`choice`] | which penalty is best? |
+//! | [`penalty`] | which penalty is best? |
 //! | [`random_features`] | how much leaks to a non-linear probe? |
-//! | [`knn`] | how well do the nearest neighbours predict the label? |
+//! | [`knn`], [`unit`] | how well do the nearest neighbours predict the label? |
 //! | [`metrics`], [`group_accuracy`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
 //! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
@@ -53,7 +54,6 @@
 //! | [`cluster`] | k-means, clusters of binary attributes |
 
 mod blocks;
-pub mod choice;
 pub mod cluster;
 mod dense;
 pub mod geometry;
@@ -64,6 +64,7 @@ pub mod linear_probe;
 pub mod mcnemar;
 pub mod metrics;
 mod moments;
+pub mod penalty;
 pub mod permutation;
 mod probe_objective;
 pub mod projection;
@@ -71,10 +72,13 @@ pub mod random_features;
 pub mod ranking;
 pub mod regression;
 pub mod ridge;
+mod sgd_batch;
 pub mod sgd_probe;
 mod softmax;
 pub mod standardise;
+mod triangle;
 pub mod tsne;
+pub mod unit;
 
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;

@@ -118,13 +118,13 @@ impl Problem<'_> {
         let sample = Every { source: self.features, stride };
         let moments = Moments::of(&sample, &vec![0.0; d], &Matrix::zeros(sample.rows(), 0))?;
         let outputs = self.target.outputs() as f64;
-        let of_loss = match self.target {
+        let loss_scale = match self.target {
             Target::Classes { .. } => 1.0 / outputs,
             Target::Values(_) => 2.0 / outputs,
         };
-        let scale = of_loss / sample.rows() as f64;
+        let scale = loss_scale / sample.rows() as f64;
         Ok(Matrix::from_fn(width, width, |i, j| match (i == d, j == d) {
-            (true, true) => of_loss,
+            (true, true) => loss_scale,
             (true, false) => scale * moments.sums[j],
             (false, true) => scale * moments.sums[i],
             (false, false) => scale * moments.products[(i.max(j), i.min(j))],

@@ -3,9 +3,12 @@
 use faer::{MatRef, Side};
 use simile_kernels::cpu::vectors::dot;
 
-use super::{check_matrix, check_size, dense};
+use super::blocks::{check_columns, check_finite, rows_of_block};
+use super::dense;
+use super::moments::{Moments, means};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{Buffer, Rows, to_matrix};
 
 /// Directions of largest variance.
 ///
@@ -21,7 +24,8 @@ pub struct Pca {
 
 impl Pca {
     /// Computes `count` components of `features` (`[n, d]`) from the eigenvectors of the covariance, or of the Gram
-    /// matrix of the samples if that is smaller.
+    /// matrix of the samples if that is smaller. The covariance is summed by blocks; samples that are fewer than their
+    /// features are copied.
     ///
     /// Components without variance are zero if the Gram matrix is used, and arbitrary otherwise; the
     /// projection on them is zero in both cases.
@@ -30,36 +34,43 @@ impl Pca {
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `count` is 0 or
     /// above `min(n, d)`, [`Error::Degenerate`] if the eigenvalues do not converge, as with values that
     /// overflow when squared.
-    pub fn fit(features: &Matrix, count: usize) -> Result<Self> {
-        check_matrix("features", features)?;
+    pub fn fit(features: &dyn Rows, count: usize) -> Result<Self> {
+        check_finite("features", features)?;
         let (n, d) = (features.rows(), features.columns());
         if count == 0 || count > n.min(d) {
             let range = format!("expected 1 to {}, the smaller side of the features", n.min(d));
             return Err(Error::parameter("components", count, &range));
         }
-        let mean = dense::column_means(features);
-        let centred = dense::centred(features, &mean);
-        let divisor = (n - 1).max(1) as f64;
-        let total_variance = dot(centred.data(), centred.data()) / divisor;
-        let (mut components, variance) = if d <= n {
-            from_covariance(&centred, count, divisor)?
+        let mean = means(features)?;
+        let Spectrum { mut components, values, total } = if d <= n {
+            from_covariance(features, &mean, count)?
         } else {
-            from_gram(&centred, count, divisor)?
+            from_gram(features, &mean, count)?
         };
         for k in 0..count {
             fix_sign(components.row_mut(k));
         }
-        Ok(Self { mean, components, variance, total_variance })
+        let divisor = (n - 1).max(1) as f64;
+        let variance = values.iter().map(|value| value.max(0.0) / divisor).collect();
+        Ok(Self { mean, components, variance, total_variance: total / divisor })
     }
 
     /// Coordinates of `features` (`[m, d]`) in the components: `[m, count]`.
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn project(&self, features: &Matrix) -> Result<Matrix> {
-        check_size("features", features, features.rows(), self.mean.len())?;
-        let centred = dense::centred(features, &self.mean);
-        Ok(dense::times_transpose(dense::view(&centred), dense::view(&self.components)))
+    pub fn project(&self, features: &dyn Rows) -> Result<Matrix> {
+        to_matrix(&self.of(features)?)
+    }
+
+    /// Rows (`[m, d]`) as their coordinates in the components (`[m, count]`), which are computed where the rows are read: nothing is
+    /// copied.
+    ///
+    /// # Errors
+    /// As [`Pca::project`].
+    pub fn of<R: Rows>(&self, rows: R) -> Result<Projected<'_, R>> {
+        check_columns(&rows, self.mean.len())?;
+        Ok(Projected { rows, pca: self })
     }
 
     /// `[count, d]`, orthonormal rows.
@@ -79,26 +90,74 @@ impl Pca {
     }
 }
 
-fn from_covariance(centred: &Matrix, count: usize, divisor: f64) -> Result<(Matrix, Vec<f64>)> {
-    let moments = dense::transpose_times(centred, centred);
-    let (vectors, values) = eigen(&moments, count)?;
-    Ok((vectors, values.iter().map(|v| v.max(0.0) / divisor).collect()))
+/// Rows as their coordinates in components, which are computed where the rows are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Projected<'a, R> {
+    rows: R,
+    pca: &'a Pca,
 }
 
-fn from_gram(centred: &Matrix, count: usize, divisor: f64) -> Result<(Matrix, Vec<f64>)> {
-    let gram = dense::times_transpose(dense::view(centred), dense::view(centred));
+impl<R: Rows> Rows for Projected<'_, R> {
+    fn is_single(&self) -> bool {
+        self.rows.is_single()
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.pca.components.rows()
+    }
+
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
+        let Pca { mean, components, .. } = self.pca;
+        let (columns, count) = (mean.len(), components.rows());
+        // The block that is asked for can be many rows, because it has fewer columns.
+        let (rows, step) = (out.len() / count, rows_of_block(columns));
+        for start in (0..rows).step_by(step) {
+            let mut block = Matrix::zeros(step.min(rows - start), columns);
+            self.rows.read(first + start, Buffer::Double(block.data_mut()))?;
+            dense::centre(&mut block, mean);
+            let places = dense::times_transpose(dense::view(&block), dense::view(components));
+            out.part(start * count, places.data().len()).copy(places.data());
+        }
+        Ok(())
+    }
+}
+
+/// The components of centred samples with the largest eigenvalues of their moments, and the sum of all eigenvalues.
+struct Spectrum {
+    components: Matrix,
+    values: Vec<f64>,
+    total: f64,
+}
+
+fn from_covariance(features: &dyn Rows, mean: &[f64], count: usize) -> Result<Spectrum> {
+    let no_targets = Matrix::zeros(features.rows(), 0);
+    let moments = Moments::of(features, mean, &no_targets)?.products;
+    let total = (0..moments.rows()).map(|j| moments[(j, j)]).sum();
+    let (components, values) = eigen(&moments, count)?;
+    Ok(Spectrum { components, values, total })
+}
+
+fn from_gram(features: &dyn Rows, mean: &[f64], count: usize) -> Result<Spectrum> {
+    let mut centred = to_matrix(features)?;
+    dense::centre(&mut centred, mean);
+    let gram = dense::times_transpose(dense::view(&centred), dense::view(&centred));
     let (vectors, values) = eigen(&gram, count)?;
     let mut components = Matrix::zeros(count, centred.columns());
-    dense::gemm(dense::view_mut(&mut components), dense::view(&vectors), dense::view(centred), 1.0);
+    dense::gemm(dense::view_mut(&mut components), dense::view(&vectors), dense::view(&centred), 1.0);
     let smallest = f64::EPSILON * centred.rows() as f64 * values.iter().copied().fold(0.0, f64::max);
     for (k, &value) in values.iter().enumerate() {
         let scale = if value > smallest { 1.0 / value.sqrt() } else { 0.0 };
         components.row_mut(k).iter_mut().for_each(|v| *v *= scale);
     }
-    Ok((components, values.iter().map(|v| v.max(0.0) / divisor).collect()))
+    let total = dot(centred.data(), centred.data());
+    Ok(Spectrum { components, values, total })
 }
 
-/// The `count` largest eigenvalues of a symmetric matrix, and their vectors as rows.
+/// The `count` largest eigenvalues of a symmetric matrix, of which the lower triangle is read, and their vectors as rows.
 fn eigen(symmetric: &Matrix, count: usize) -> Result<(Matrix, Vec<f64>)> {
     let failed = |_| Error::Degenerate {
         reason: "the eigenvalues of the features' covariance did not converge".into(),
@@ -125,6 +184,7 @@ fn fix_sign(component: &mut [f64]) {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
+    use crate::eval::blocks::testing::InBlocks;
 
     fn wave(rows: usize, columns: usize) -> Matrix {
         Matrix::from_fn(rows, columns, |i, j| {
@@ -136,15 +196,39 @@ mod tests {
     fn both_routes_agree() {
         let features = wave(5, 5);
         let mean = dense::column_means(&features);
-        let centred = dense::centred(&features, &mean);
-        let (mut a, va) = from_covariance(&centred, 2, 4.0).unwrap();
-        let (mut b, vb) = from_gram(&centred, 2, 4.0).unwrap();
+        let mut a = from_covariance(&features, &mean, 2).unwrap();
+        let mut b = from_gram(&features, &mean, 2).unwrap();
         for k in 0..2 {
-            fix_sign(a.row_mut(k));
-            fix_sign(b.row_mut(k));
-            assert!((va[k] - vb[k]).abs() < 1e-10 * va[0]);
+            fix_sign(a.components.row_mut(k));
+            fix_sign(b.components.row_mut(k));
+            assert!((a.values[k] - b.values[k]).abs() < 1e-10 * a.values[0]);
         }
-        assert!(a.data().iter().zip(b.data()).all(|(x, y)| (x - y).abs() < 1e-9));
+        assert!((a.total - b.total).abs() < 1e-10 * a.total);
+        let mut pairs = a.components.data().iter().zip(b.components.data());
+        assert!(pairs.all(|(x, y)| (x - y).abs() < 1e-9));
+    }
+
+    /// All of them were copied to `f64` at once, and once more around their mean.
+    #[test]
+    fn many_samples_are_read_by_blocks() {
+        let value = |i: usize, j: usize| ((i * i + 31 * j * j + 13 * i * j) % 1009) as f64 / (1 + j) as f64;
+        let features = Matrix::from_fn(30_000, 30, value);
+        let mean = dense::column_means(&features);
+        let centred = dense::centred(&features, &mean);
+        let (mut components, values) = eigen(&dense::transpose_times(&centred, &centred), 3).unwrap();
+        (0..3).for_each(|k| fix_sign(components.row_mut(k)));
+        let pca = Pca::fit(&InBlocks(&features), 3).unwrap();
+        let close = |a: &[f64], b: &[f64], scale: f64| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * scale)
+        };
+        assert!(close(pca.components().data(), components.data(), 1.0));
+        let variance: Vec<f64> = values.iter().map(|value| value / 29_999.0).collect();
+        assert!(close(pca.variance(), &variance, variance[0]));
+        let total = dot(centred.data(), centred.data()) / 29_999.0;
+        let ratio: Vec<f64> = variance.iter().map(|variance| variance / total).collect();
+        assert!(close(&pca.variance_ratio(), &ratio, 1.0));
+        let places = dense::times_transpose(dense::view(&centred), dense::view(&components));
+        assert!(close(pca.project(&InBlocks(&features)).unwrap().data(), places.data(), 1e3));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Random features, which make a linear probe non-linear: `phi(x) = max(0, x A + c)`, one hidden layer with random,
 //! frozen weights (Rahimi & Recht, *Random Features for Large-Scale Kernel Machines*, 2007; rectified, as in Cho &
-//! Saul 2009). With many of them a ridge regression on `phi(x)` is kernel regression with the arc-cosine kernel.
+//! Saul 2009). With many of them a ridge regression on `phi(x)` is kernel regression with `k(x, y) = E max(0, w·x + c) max(0, w·y + c)`:
+//! the arc-cosine kernel of degree 1 with a random offset `c`, which the original lacks.
 //!
 //! As probes of leakage they have two advantages over a trained network: the fit is convex, so that the result does
 //! not depend on a learning rate, and the seed is the only setting to report.
@@ -58,18 +59,57 @@ impl RandomFeatures {
     /// # Errors
     /// As [`apply`](Self::apply).
     pub fn beside(&self, rows: &dyn Rows) -> Result<FeatureTable> {
-        let (count, inputs) = (rows.rows(), rows.columns());
-        let step = rows_of_block(inputs + self.offsets.len());
+        let wide = self.of(rows);
+        let (count, columns) = (wide.rows(), wide.columns());
+        let step = rows_of_block(columns);
         let of_block = |first: usize| {
-            let mut block = Matrix::zeros(step.min(count - first), inputs);
-            rows.read(first, Buffer::Double(block.data_mut()))?;
-            let lifted = self.apply(&block).map_err(|error| in_all_rows(error, first))?;
-            let pairs = block.iter_rows().zip(lifted.iter_rows());
-            Ok(pairs.flat_map(|(row, phi)| row.iter().chain(phi)).map(|&value| value as f32).collect())
+            let mut values = vec![0.0; step.min(count - first) * columns];
+            wide.read(first, Buffer::Single(&mut values))?;
+            Ok(values)
         };
         let blocks = parallel::map((0..count).step_by(step), of_block);
         let values = blocks.into_iter().collect::<Result<Vec<Vec<f32>>>>()?.concat();
-        FeatureTable::new(count, inputs + self.offsets.len(), values)
+        FeatureTable::new(count, columns, values)
+    }
+
+    /// As [`beside`](Self::beside), computed where the rows are read: nothing is copied.
+    pub fn of<R: Rows>(&self, rows: R) -> Beside<'_, R> {
+        Beside { rows, features: self }
+    }
+}
+
+/// Rows beside their random features in `f32`, which are computed where the rows are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside<'a, R> {
+    rows: R,
+    features: &'a RandomFeatures,
+}
+
+impl<R: Rows> Rows for Beside<'_, R> {
+    fn is_single(&self) -> bool {
+        true
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.rows.columns() + self.features.offsets.len()
+    }
+
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
+        let (inputs, columns) = (self.rows.columns(), self.columns());
+        let (rows, step) = (out.len() / columns.max(1), rows_of_block(columns));
+        for start in (0..rows).step_by(step) {
+            let mut block = Matrix::zeros(step.min(rows - start), inputs);
+            self.rows.read(first + start, Buffer::Double(block.data_mut()))?;
+            let lifted = self.features.apply(&block).map_err(|error| in_all_rows(error, first + start))?;
+            let pairs = block.iter_rows().zip(lifted.iter_rows());
+            let values = pairs.flat_map(|(row, phi)| row.iter().chain(phi)).map(|&value| value as f32);
+            out.part(start * columns, block.rows() * columns).write(values);
+        }
+        Ok(())
     }
 }
 
@@ -88,8 +128,10 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::eval::blocks::testing::InBlocks;
     use crate::eval::ridge::Ridge;
     use crate::eval::standardise::Standardise;
+    use crate::numeric::rows::to_matrix;
 
     #[test]
     fn what_is_not_linear_can_be_read_off_them() {
@@ -117,6 +159,16 @@ mod tests {
         rows[(bad, 2)] = f64::NAN;
         let error = lift.beside(&rows).unwrap_err();
         assert_eq!(error, Error::NotFinite { input: "features".into(), row: bad });
+    }
+
+    /// All test rows were kept beside theirs, and once more while they were put together.
+    #[test]
+    fn what_is_computed_where_it_is_read_is_what_can_be_kept() {
+        let lift = RandomFeatures::draw(60, 4, &mut ChaCha8Rng::seed_from_u64(0));
+        let value = |i: usize, j: usize| ((i * 7 + j * 3) % 11) as f64 - 5.0;
+        let rows = Matrix::from_fn(2 * rows_of_block(64) + 3, 60, value);
+        let stored = to_matrix(&lift.beside(&rows).unwrap()).unwrap();
+        assert_eq!(to_matrix(&lift.of(InBlocks(&rows))).unwrap(), stored);
     }
 
     #[test]

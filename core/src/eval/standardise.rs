@@ -11,9 +11,9 @@
 //! The released CCL-K probe does not standardise. This one does, because a ridge penalty on features of different
 //! scales is a different penalty for each, and because L-BFGS can diverge without it.
 
-use super::blocks::{Block, accumulate, check_any, check_finite, fold};
+use super::blocks::{Block, accumulate, check_any, check_columns, check_finite, fold};
 use super::moments;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Real, Rows, to_matrix};
 
@@ -33,7 +33,8 @@ impl Standardise {
     /// Measures mean and deviation of every column of `features` (`[n, d]`), in two passes.
     ///
     /// # Errors
-    /// [`Error::Shape`] without rows, [`Error::NotFinite`] naming the first bad row.
+    /// [`Error::Shape`](crate::error::Error::Shape) without rows, [`Error::NotFinite`](crate::error::Error::NotFinite) naming the first
+    /// bad row.
     pub fn fit(features: &dyn Rows) -> Result<Self> {
         check_any("features", features)?;
         let mean = moments::means(features)?;
@@ -77,7 +78,7 @@ impl Standardise {
     /// Applies the fitted shift and scale to `features` (`[m, d]`).
     ///
     /// # Errors
-    /// [`Error::Shape`] if the number of columns differs from the one fitted.
+    /// [`Error::Shape`](crate::error::Error::Shape) if the number of columns differs from the one fitted.
     pub fn apply(&self, features: &Matrix) -> Result<Matrix> {
         to_matrix(&self.of(features)?)
     }
@@ -87,13 +88,7 @@ impl Standardise {
     /// # Errors
     /// As [`Standardise::apply`].
     pub fn of<R: Rows>(&self, rows: R) -> Result<Standardised<R>> {
-        if rows.columns() != self.mean.len() {
-            return Err(Error::shape(
-                "features",
-                format!("{} columns, as in the set that was fitted", self.mean.len()),
-                format!("{} columns", rows.columns()),
-            ));
-        }
+        check_columns(&rows, self.mean.len())?;
         let scale = self.deviation.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 1.0 }).collect();
         Ok(Standardised { rows, mean: self.mean.clone(), scale })
     }
@@ -157,6 +152,7 @@ fn shift_and_scale(rows: Buffer<'_>, mean: &[f64], scale: &[f64]) {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn training_features_get_zero_mean_and_unit_variance() {

@@ -117,7 +117,7 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
     let others = || squares.iter().enumerate().filter(|(j, _)| *j != own).map(|(_, square)| *square);
     let least = others().fold(f64::INFINITY, f64::min);
     let mean_distance = others().map(|square| square - least).sum::<f64>() / (squares.len() - 1) as f64;
-    let wanted = perplexity.ln();
+    let target_entropy = perplexity.ln();
     let (mut low, mut high) = (0.0, f64::INFINITY);
     let mut beta = if mean_distance.recip().is_normal() { mean_distance.recip() } else { 1.0 };
     let mut weights = vec![0.0; squares.len()];
@@ -135,7 +135,7 @@ fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
         }
         weights.iter_mut().for_each(|weight| *weight /= sum);
         let mean = first / sum;
-        let excess = sum.ln() + mean - wanted;
+        let excess = sum.ln() + mean - target_entropy;
         if excess.abs() < PRECISION {
             break;
         }

@@ -14,22 +14,24 @@ pub struct KernelConfig {
     /// all, is an error that lists them.
     #[serde(default)]
     pub name: String,
-    /// Bandwidth as a standard deviation (rbf) or a distance (laplacian), or `"median"`.
+    /// Bandwidth as a standard deviation (rbf) or a distance (laplacian), 1e-100 to 1e100, or `"median"`. Without it and without
+    /// `temp_z` the bandwidth is `temp_z = 1`: for rbf a `sigma` of 0.707.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sigma: Option<Bandwidth>,
-    /// Bandwidth as released by CCL-K.
+    /// Bandwidth (rbf, laplacian) or divisor (linear, polynomial) as released by CCL-K, 1e-250 to 1e250; the cosine ignores it.
+    /// Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temp_z: Option<f64>,
-    /// Factor of the distance (laplacian-l1) or the inner product (polynomial).
+    /// Factor of the distance (laplacian-l1) or the inner product (polynomial), 1e-250 to 1e250. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
-    /// Added to the inner product (polynomial), 0 or above.
+    /// Added to the inner product (polynomial), 0 to 1e100. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<f64>,
-    /// Exponent (polynomial), 3 by default.
+    /// Exponent (polynomial), 1 to 16. Default: 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub degree: Option<u32>,
-    /// Factors (product).
+    /// Factors (product), at least one, each with `start` below `end`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factors: Option<Vec<Factor>>,
     /// The formula of the kernel, for the reader; not used.

@@ -1,16 +1,4 @@
 //! Low-rank approximation of a Gram matrix with a stated error, for kernels without few features (RBF, Laplacian).
-//!
-//! Cholesky factorisation with the largest remaining diagonal entry as the next pivot gives, after `r` steps,
-//!
-//! ```text
-//! K = L L^T + E,   E positive semi-definite,   |E|_2 <= tr E = trace error
-//! ```
-//!
-//! with `L` of `r` columns. `L L^T` is the Nystroem approximation from the `r` pivots, chosen one by one. It takes
-//! `n r^2` work and `n r` values of the kernel; `K` is never formed. Because the error is known after every step, the
-//! factorisation stops as soon as it is small enough.
-//!
-//! For the conditional operator `W = (K + ridge I)^-1 K` this means `|W - W_approximate|_2 <= trace error / ridge`.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -25,13 +13,13 @@ use crate::numeric::matrix::Matrix;
 /// Rows of a column that a thread fills at once.
 const ROWS: usize = 1024;
 
-/// The stopping rule.
+/// The stopping rule of a low-rank factor ([`LowRank`]).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Approximation {
-    /// Maximum number of columns of the factor.
+    /// Maximum number of columns of the factor, 1 or more. Default: 256.
     pub rank: usize,
-    /// Trace error, as a fraction of the trace of `K`, at which the factorisation stops early.
+    /// Trace error, as a fraction of the trace of `K`, at which the factorisation stops early, 0 to 1. Default: 1e-6.
     pub tolerance: f64,
 }
 
@@ -55,6 +43,18 @@ impl Approximation {
 }
 
 /// `K = L L^T` up to a known error.
+///
+/// Cholesky factorisation with the largest remaining diagonal entry as the next pivot gives, after `r` steps,
+///
+/// ```text
+/// K = L L^T + E,   E positive semi-definite,   |E|_2 <= tr E = trace error
+/// ```
+///
+/// with `L` of `r` columns. `L L^T` is the Nystroem approximation from the `r` pivots, chosen one by one. It takes
+/// `n r^2` work and `n r` values of the kernel; `K` is never formed. Because the error is known after every step, the
+/// factorisation stops as soon as it is small enough.
+///
+/// For the weights `W = (K + ridge I)^-1 K` this means `|W - W_approximate|_2 <= trace error / ridge`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowRank {
     factor: Matrix,
@@ -86,7 +86,7 @@ impl LowRank {
 }
 
 impl Kernel {
-    /// A low-rank factor of the Gram matrix of the rows of `z`.
+    /// A low-rank factor of the Gram matrix of the rows of `z`, by Cholesky factorisation with pivots; see [`LowRank`].
     ///
     /// # Errors
     /// The approximation's parameters are out of range, or a factor reads columns that `z` does not have.

@@ -17,42 +17,37 @@
 //! `factors = [{ start = 0, end = 3, kernel = { name = "rbf", sigma = 20 } }, { start = 3, end = 4, kernel = { name =
 //! "exact-match" } }]`. `exact-match` turns clusters and labels into a kernel.
 
+mod advice;
 pub mod conditional;
 mod config;
-mod extremes;
 mod features;
+mod first_batch;
+mod gram_on_device;
 mod low_rank;
+mod median;
 mod values;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{dot, squared_distance};
 
+pub use advice::{Degeneracy, NoEffect};
 pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
-pub use extremes::{NoEffect, Remedy, Undecided};
+pub use first_batch::{Remedy, Undecided};
 pub use low_rank::{Approximation, LowRank};
+pub use median::median_distance;
 
 /// A kernel with a numeric bandwidth.
 pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
-/// Rows shorter than this have cosine 0 with every row, as in released CCL-K (`eps`).
+/// The least length by which the cosine divides, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
 
-/// A kernel value below this adds nothing to the weights of a pair beside those of 1, for any ridge.
-const ALIKE: f64 = 1e-12;
-
-/// The kernel that a warning advises, as documents of `simile loss`, programs of a page and Python write it.
-const BY_MEDIAN: &str = r#"{ "name": "rbf", "sigma": "median" }"#;
-
-/// Most rows whose distances give a median.
-const MEDIAN_ROWS: usize = 1000;
-/// The fractional part of the golden ratio, whose multiples fill the unit interval most evenly.
-const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
-
-/// A positive semi-definite function of two conditioning values.
+/// A positive semi-definite function of two conditioning values. Its numbers are checked where they are read by name
+/// ([`KernelConfig`]), but not here: a `scale` of 0 gives NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "KernelConfig", into = "KernelConfig")]
 pub enum Kernel {
@@ -80,7 +75,7 @@ pub enum Kernel {
         /// Divisor.
         scale: f64,
     },
-    /// `<z,z'> / (|z| |z'|)`.
+    /// `<z,z'> / (max(|z|, 1e-8) max(|z'|, 1e-8))`, as released by CCL-K.
     Cosine,
     /// `(gamma <z,z'> + offset)^degree / scale`.
     Polynomial {
@@ -115,7 +110,7 @@ pub struct Factor {
 }
 
 impl Kernel {
-    /// The RBF kernel of standard deviation `sigma`.
+    /// The RBF kernel of standard deviation `sigma`, which is not checked.
     pub fn rbf(sigma: f64) -> Self {
         Self::Rbf { scale: 2.0 * sigma * sigma }
     }
@@ -187,52 +182,6 @@ impl Kernel {
         }
     }
 
-    /// A warning if `z` decides nothing: all its rows are equal, or alike because the cosine of two numbers of one sign is 1; or no
-    /// two of them have anything in common, as with a bandwidth that is too small for them, where `W` is the identity. A loss of
-    /// shares divides the weights of other samples by their sum, so that they count as long as they are numbers above 0.
-    pub fn warning(&self, z: &Matrix, of_shares: bool) -> Option<NoEffect> {
-        if z.rows() < 2 {
-            return None;
-        }
-        if (1..z.rows()).all(|row| z.row(row) == z.row(0)) {
-            let text = "all samples have one value of it, so there is nothing to condition on".to_owned();
-            return Some(NoEffect { text, median: None });
-        }
-        let raise =
-            |bandwidth: &str, value: f64| format!("raise {bandwidth}, which is {}, towards", rounded(value));
-        let remedy = match self {
-            Self::Rbf { scale } => raise("kernel.sigma", (scale / 2.0).sqrt()),
-            Self::Laplacian { scale } => raise("kernel.sigma", *scale),
-            Self::LaplacianL1 { gamma } => raise("1 / kernel.gamma", 1.0 / gamma),
-            Self::ExactMatch => {
-                format!(
-                    "no two samples have the same value of it; take the kernel {BY_MEDIAN}, whose sigma is"
-                )
-            }
-            Self::Product { factors } if self.has_unit_diagonal() => remedy_of_factors(factors),
-            Self::Cosine if is_column_of_one_sign(z) => {
-                let text = "under the kernel `cosine` numbers of one sign are all alike, so the condition has no effect; take \
-                            `rbf` for numbers, or `exact-match` for categories";
-                return Some(NoEffect { text: text.to_owned(), median: None });
-            }
-            _ => return None,
-        };
-        let kernel = self.function(z);
-        let least = if of_shares { 0.0 } else { ALIKE };
-        let mut pairs = (0..z.rows()).flat_map(|i| (0..i).map(move |j| (i, j)));
-        if pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > least) {
-            return None;
-        }
-        let (remedy, median) = match self {
-            Self::Product { .. } => (remedy, None),
-            _ => (format!("{remedy} the samples' median distance"), Some(median_distance(z).ok()?)),
-        };
-        let text = format!(
-            "every kernel value between two samples is about 0, so the condition has no effect; {remedy}"
-        );
-        Some(NoEffect { text, median })
-    }
-
     /// Checks that the factors of a product read columns that `z` has.
     ///
     /// # Errors
@@ -267,70 +216,6 @@ impl Factor {
         let start = self.start.min(end);
         Matrix::from_fn(z.rows(), end - start, |i, j| z[(i, start + j)])
     }
-}
-
-/// True for one number for each sample, all above 0 or all below it: any two have the cosine 1.
-fn is_column_of_one_sign(z: &Matrix) -> bool {
-    let have = |is: fn(&f64) -> bool| z.data().iter().all(is);
-    z.columns() == 1 && (have(|value| *value >= COSINE_EPSILON) || have(|value| *value <= -COSINE_EPSILON))
-}
-
-/// The remedy for a product of kernels under which no two samples are alike.
-fn remedy_of_factors(factors: &[Factor]) -> String {
-    let has = |is: fn(&Kernel) -> bool| factors.iter().any(|factor| is(&factor.kernel));
-    let has_width = has(|kernel| {
-        matches!(kernel, Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::LaplacianL1 { .. })
-    });
-    let widen = "widen some, each towards the median distance of the samples in its columns";
-    let replace = format!("take the kernel {BY_MEDIAN} in place of an exact match");
-    let remedy = match (has_width, has(|kernel| *kernel == Kernel::ExactMatch)) {
-        (true, true) => format!("{widen}, or {replace}"),
-        (true, false) => widen.to_owned(),
-        (false, true) => replace,
-        (false, false) => "leave some out".to_owned(),
-    };
-    format!("no two samples are alike in all of kernel.factors; {remedy}")
-}
-
-/// The rows whose distances give the median: all of `rows`, or one of each of 1,000 equal parts, at a place in it that multiples of
-/// the golden ratio spread evenly. If every n-th row were taken, and rows alternated between two groups, all could be of one group.
-/// The PyTorch of the objectives takes the same rows.
-fn median_rows(rows: usize) -> Vec<usize> {
-    if rows <= MEDIAN_ROWS {
-        return (0..rows).collect();
-    }
-    let start = |part: usize| part * rows / MEDIAN_ROWS;
-    let within = |part: usize| (part as f64 * GOLDEN_RATIO).fract() * (start(part + 1) - start(part)) as f64;
-    (0..MEDIAN_ROWS).map(|part| start(part) + within(part) as usize).collect()
-}
-
-/// The median of the pairwise Euclidean distances of the rows of `z`, without those of equal rows; of an even number the upper one
-/// of the two in the middle. A bandwidth `sigma` for data of any unit.
-///
-/// Beyond 1,000 rows it is that of 1,000 of them, so that at most half a million distances are formed.
-///
-/// # Errors
-/// [`Error::Degenerate`] if fewer than two rows differ.
-pub fn median_distance(z: &Matrix) -> Result<f64> {
-    let rows: Vec<&[f64]> = median_rows(z.rows()).into_iter().map(|row| z.row(row)).collect();
-    let mut distances: Vec<f64> = (rows.iter().enumerate())
-        .flat_map(|(i, a)| rows[..i].iter().map(move |b| squared_distance(a, b)))
-        .filter(|&d| d > 0.0)
-        .collect();
-    if distances.is_empty() {
-        return Err(Error::Degenerate {
-            reason: "all conditioning values are equal, so there is no median distance".into(),
-            remedy: "give the bandwidth as a number".into(),
-        });
-    }
-    let middle = distances.len() / 2;
-    let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    Ok(median.sqrt())
-}
-
-/// A number with a few digits.
-fn rounded(value: f64) -> String {
-    shown(format!("{value:.4e}").parse().unwrap_or(value))
 }
 
 #[cfg(test)]
@@ -389,25 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_many_rows_sees_groups_that_come_in_turn() {
-        let in_turn = Matrix::from_fn(1200, 1, |i, _| 100.0 * (i % 2) as f64);
-        assert_eq!(median_distance(&in_turn).unwrap(), 100.0);
-        let rows = median_rows(4096);
-        assert_eq!(rows.len(), MEDIAN_ROWS);
-        assert!(rows.is_sorted_by(|a, b| a < b) && *rows.last().unwrap() < 4096);
-        let odd = rows.iter().filter(|row| *row % 2 == 1).count();
-        assert!((450..550).contains(&odd), "{odd}");
-    }
-
-    /* Equivalent Python: `median_rows` of loss/cclk/operator.py */
-    #[test]
-    fn the_pytorch_of_the_objectives_takes_the_same_rows() {
-        let rows = median_rows(4096);
-        assert_eq!(rows[..8], [0, 6, 8, 15, 17, 20, 26, 29]);
-        assert_eq!(rows.iter().sum::<usize>(), 2_047_004);
-    }
-
-    #[test]
     fn the_median_rule_follows_the_unit_of_the_data() {
         let z = Matrix::from_fn(9, 2, |i, j| ((i * (3 + j) + j) % 7) as f64);
         let larger = Matrix::from_fn(9, 2, |i, j| 100.0 * z[(i, j)]);
@@ -421,78 +287,6 @@ mod tests {
         assert_eq!(Kernel::MedianRbf.gram(&z), Kernel::rbf(sigma).gram(&z));
         let equal = Kernel::MedianRbf.gram(&Matrix::zeros(3, 2));
         assert!(equal.data().iter().all(|&v| v == 1.0));
-    }
-
-    #[test]
-    fn a_kernel_under_which_no_two_samples_are_alike_warns_with_its_remedy() {
-        let z = Matrix::from_fn(3, 2, |i, _| [10.0, 120.0, 250.0][i]);
-        let warning = |kernel: &Kernel| kernel.warning(&z, true);
-        let factor = |start: usize, kernel| Factor { start, end: start + 1, kernel };
-        let product =
-            |kernel| Kernel::Product { factors: vec![factor(0, Kernel::MedianRbf), factor(1, kernel)] };
-        for (kernel, remedy) in [
-            (Kernel::rbf(1.0), "raise kernel.sigma, which is 1, towards the samples' median distance, "),
-            (
-                Kernel::ExactMatch,
-                r#"take the kernel { "name": "rbf", "sigma": "median" }, whose sigma is the samples' median distance, "#,
-            ),
-        ] {
-            let warning = warning(&kernel).unwrap().to_string();
-            assert!(warning.starts_with("every kernel value") && warning.contains(remedy), "{warning}");
-        }
-        for kernel in [Kernel::MedianRbf, Kernel::Cosine, product(Kernel::MedianLaplacian)] {
-            assert_eq!(warning(&kernel), None, "{kernel:?}");
-        }
-        let two_equal = Matrix::from_fn(3, 2, |i, _| (i / 2) as f64);
-        assert_eq!(Kernel::ExactMatch.warning(&two_equal, false), None);
-    }
-
-    #[test]
-    fn a_condition_with_one_value_warns_under_any_kernel() {
-        for kernel in [Kernel::ExactMatch, Kernel::MedianRbf, Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
-            let warning = |rows: usize| kernel.warning(&Matrix::from_fn(rows, 2, |_, _| 0.5), false);
-            let warned = warning(3).unwrap().to_string();
-            assert!(warned.starts_with("all samples have one value"), "{kernel:?}: {warned}");
-            assert_eq!(warning(1), None, "{kernel:?}: one sample has nothing to compare");
-        }
-    }
-
-    #[test]
-    fn numbers_of_one_sign_warn_under_the_cosine() {
-        let warning = |kernel: &Kernel, z: [f64; 3], columns: usize| {
-            kernel.warning(&Matrix::from_fn(3, columns, |i, j| z[i] + j as f64), true)
-        };
-        for z in [[20.0, 40.0, 60.0], [-1.0, -2.0, -3.0]] {
-            let warned = warning(&Kernel::Cosine, z, 1).unwrap().to_string();
-            assert!(warned.contains("numbers of one sign are all alike"), "{warned}");
-            assert!(warned.contains("take `rbf`") && warned.contains("`exact-match`"), "{warned}");
-            assert_eq!(warning(&Kernel::Linear { scale: 1.0 }, z, 1), None, "{z:?}");
-            assert_eq!(warning(&Kernel::Cosine, z, 2), None, "{z:?}");
-        }
-        // The cosine of 0 with every number is 0.
-        for z in [[-1.0, 2.0, 3.0], [0.0, 1.0, 2.0]] {
-            assert_eq!(warning(&Kernel::Cosine, z, 1), None, "{z:?}");
-        }
-    }
-
-    #[test]
-    fn the_remedy_for_a_product_is_one_that_its_factors_can_take() {
-        let z = Matrix::from_fn(3, 2, |i, _| [10.0, 120.0, 250.0][i]);
-        let factor = |start: usize, kernel| Factor { start, end: start + 1, kernel };
-        let of_two = |first, second| vec![factor(0, first), factor(1, second)];
-        let (narrow, exact) = (|| Kernel::rbf(1.0), Kernel::ExactMatch);
-        let widen = "widen some, each towards the median distance of the samples in its columns";
-        let replace = r#"take the kernel { "name": "rbf", "sigma": "median" } in place of an exact match"#;
-        for (factors, remedy) in [
-            (of_two(narrow(), narrow()), widen.to_owned()),
-            (of_two(exact.clone(), exact.clone()), replace.to_owned()),
-            (of_two(Kernel::MedianRbf, exact.clone()), replace.to_owned()),
-            (of_two(narrow(), exact), format!("{widen}, or {replace}")),
-            (vec![factor(0, Kernel::MedianRbf); 100], "leave some out".to_owned()),
-        ] {
-            let warning = Kernel::Product { factors }.warning(&z, false).unwrap().to_string();
-            assert!(warning.ends_with(&format!("all of kernel.factors; {remedy}")), "{warning}");
-        }
     }
 
     #[test]

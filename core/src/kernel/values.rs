@@ -12,10 +12,11 @@ pub(crate) struct KernelValues {
     rows: Matrix,
     /// The columns of the rows.
     columns: Vec<Vec<f64>>,
-    form: Form,
+    evaluator: Evaluator,
 }
 
-enum Form {
+/// How the values of a kernel are computed.
+enum Evaluator {
     /// `exp(-|z-z'|^2 / scale)`.
     Rbf(f64),
     /// `exp(-|z-z'|_2 / scale)`.
@@ -24,13 +25,13 @@ enum Form {
     LaplacianL1(f64),
     ExactMatch,
     /// The product of kernels on ranges of columns.
-    Product(Vec<(Range<usize>, Form)>),
+    Product(Vec<(Range<usize>, Evaluator)>),
     /// Any other, pair by pair.
     Other(KernelFunction),
 }
 
-impl Form {
-    /// The form of a kernel for rows with `columns` columns. A bandwidth that is given as a rule is computed from `z`.
+impl Evaluator {
+    /// That of a kernel for rows with `columns` columns. A bandwidth that is given as a rule is computed from `z`.
     fn of(kernel: &Kernel, z: &Matrix, columns: usize) -> Self {
         match kernel.with_bandwidth_of(z) {
             Kernel::Rbf { scale } => Self::Rbf(scale),
@@ -41,8 +42,8 @@ impl Form {
                 let range = |start: usize, end: usize| start.min(end.min(columns))..end.min(columns);
                 let of = |factor: &super::Factor| {
                     let range = range(factor.start, factor.end);
-                    let form = Self::of(&factor.kernel, &factor.columns_of(z), range.len());
-                    (range, form)
+                    let evaluator = Self::of(&factor.kernel, &factor.columns_of(z), range.len());
+                    (range, evaluator)
                 };
                 Self::Product(factors.iter().map(of).collect())
             }
@@ -54,67 +55,41 @@ impl Form {
 impl KernelValues {
     /// The kernel among `rows`. A bandwidth given as a rule is that of `z`.
     pub(crate) fn new(kernel: &Kernel, z: &Matrix, rows: Matrix) -> Self {
-        let form = Form::of(kernel, z, rows.columns());
+        let evaluator = Evaluator::of(kernel, z, rows.columns());
         let columns = (0..rows.columns()).map(|j| rows.iter_rows().map(|row| row[j]).collect()).collect();
-        Self { rows, columns, form }
+        Self { rows, columns, evaluator }
     }
 
     /// `k(row, z_j)` for `j` of a range, one value each in `values`.
     pub(crate) fn with(&self, row: &[f64], range: Range<usize>, values: &mut [f64]) {
-        self.evaluate_columns(&self.form, 0..self.columns.len(), row, range, values);
+        self.evaluate_columns(&self.evaluator, 0..self.columns.len(), row, range, values);
     }
 
     /// A kernel on some of the columns.
     fn evaluate_columns(
         &self,
-        form: &Form,
+        evaluator: &Evaluator,
         columns: Range<usize>,
         row: &[f64],
         range: Range<usize>,
         values: &mut [f64],
     ) {
-        let add = |values: &mut [f64], distance: fn(f64) -> f64| {
-            values.fill(0.0);
-            for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns.clone()]) {
-                let others = &column[range.clone()];
-                values.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
-            }
-        };
-        match form {
-            Form::Rbf(scale) => {
-                add(values, |d| d * d);
+        match evaluator {
+            Evaluator::Rbf(scale) => {
+                self.add_up(columns, row, range, values, |d| d * d);
                 values.iter_mut().for_each(|value| *value = -*value / scale);
             }
-            Form::Laplacian(scale) => {
-                add(values, |d| d * d);
+            Evaluator::Laplacian(scale) => {
+                self.add_up(columns, row, range, values, |d| d * d);
                 values.iter_mut().for_each(|value| *value = -value.sqrt() / scale);
             }
-            Form::LaplacianL1(gamma) => {
-                add(values, f64::abs);
+            Evaluator::LaplacianL1(gamma) => {
+                self.add_up(columns, row, range, values, f64::abs);
                 values.iter_mut().for_each(|value| *value *= -gamma);
             }
-            Form::ExactMatch => {
-                values.fill(1.0);
-                for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns]) {
-                    let others = &column[range.clone()];
-                    let alike = |(result, other): (&mut f64, &f64)| {
-                        *result = if value == other { *result } else { 0.0 };
-                    };
-                    values.iter_mut().zip(others).for_each(alike);
-                }
-                return;
-            }
-            Form::Product(factors) => {
-                values.fill(1.0);
-                let mut of_factor = vec![0.0; values.len()];
-                for (of, form) in factors {
-                    let of = columns.start + of.start..columns.start + of.end;
-                    self.evaluate_columns(form, of, row, range.clone(), &mut of_factor);
-                    values.iter_mut().zip(&of_factor).for_each(|(product, value)| *product *= value);
-                }
-                return;
-            }
-            Form::Other(function) => {
+            Evaluator::ExactMatch => return self.match_exactly(columns, row, range, values),
+            Evaluator::Product(factors) => return self.multiply(factors, columns.start, row, range, values),
+            Evaluator::Other(function) => {
                 let part = |row| &self.rows.row(row)[columns.clone()];
                 values.iter_mut().zip(range).for_each(|(value, j)| {
                     *value = function(&row[columns.clone()], part(j));
@@ -123,6 +98,53 @@ impl KernelValues {
             }
         }
         exp_of_slice(values);
+    }
+
+    /// The sum over columns of a function of the differences.
+    #[inline]
+    fn add_up(
+        &self,
+        columns: Range<usize>,
+        row: &[f64],
+        range: Range<usize>,
+        sums: &mut [f64],
+        distance: impl Fn(f64) -> f64,
+    ) {
+        sums.fill(0.0);
+        for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns]) {
+            let others = &column[range.clone()];
+            sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
+        }
+    }
+
+    /// 1 for rows with equal values in all of the columns, else 0.
+    fn match_exactly(&self, columns: Range<usize>, row: &[f64], range: Range<usize>, values: &mut [f64]) {
+        values.fill(1.0);
+        for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns]) {
+            let others = &column[range.clone()];
+            let alike = |(result, other): (&mut f64, &f64)| {
+                *result = if value == other { *result } else { 0.0 };
+            };
+            values.iter_mut().zip(others).for_each(alike);
+        }
+    }
+
+    /// The product of kernels, whose columns are counted from `start`.
+    fn multiply(
+        &self,
+        factors: &[(Range<usize>, Evaluator)],
+        start: usize,
+        row: &[f64],
+        range: Range<usize>,
+        values: &mut [f64],
+    ) {
+        values.fill(1.0);
+        let mut of_factor = vec![0.0; values.len()];
+        for (of, evaluator) in factors {
+            let columns = start + of.start..start + of.end;
+            self.evaluate_columns(evaluator, columns, row, range.clone(), &mut of_factor);
+            values.iter_mut().zip(&of_factor).for_each(|(product, value)| *product *= value);
+        }
     }
 
     /// The values of rows `i` of a range with rows `j` of another, in row order.

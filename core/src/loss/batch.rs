@@ -10,7 +10,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor};
 
 use crate::error::{Error, Result};
-use crate::kernel::conditional::ConditionSolution;
+use crate::kernel::conditional::SolvedCondition;
 use crate::numeric::matrix::{Matrix, check_values};
 use crate::numeric::read;
 use crate::numeric::unit_rows::UnitRows;
@@ -24,7 +24,7 @@ pub struct Batch {
     on_host: BTreeMap<String, Matrix>,
     integers: BTreeMap<String, Vec<i64>>,
     conditions: BTreeMap<String, Matrix>,
-    solution: Option<ConditionSolution>,
+    solution: Option<SolvedCondition>,
     unit: bool,
     detailed: bool,
     tile: Option<usize>,
@@ -75,16 +75,16 @@ impl Batch {
         self
     }
 
-    /// Adds the result of [`SolveAhead::solve`](crate::loss::SolveAhead::solve) for the condition `z`, so that the objective
-    /// does not solve for it again.
+    /// Adds the result of [`ConditionedByKernel::solve`](crate::loss::ConditionedByKernel::solve) for the condition `z`, so that
+    /// the objective does not solve for it again.
     #[must_use]
-    pub fn with_solution(mut self, solution: Option<ConditionSolution>) -> Self {
+    pub fn with_solution(mut self, solution: Option<SolvedCondition>) -> Self {
         self.solution = solution;
         self
     }
 
     /// The solution for the condition that was computed ahead, if it is one of `rows` samples.
-    pub(crate) fn solution(&self, rows: usize) -> Option<&ConditionSolution> {
+    pub(crate) fn solution(&self, rows: usize) -> Option<&SolvedCondition> {
         self.solution.as_ref().filter(|solution| solution.rows() == rows)
     }
 

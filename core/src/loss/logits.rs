@@ -1,4 +1,4 @@
-//! Code shared by the objectives on class scores: checked targets, cross-entropy by sample, autodiff over named
+//! Code shared by the objectives on class scores: checked targets, weights and cross-entropy by sample, autodiff over named
 //! inputs.
 
 use burn::tensor::activation::log_softmax;
@@ -8,20 +8,44 @@ use super::objective::{Evaluation, differentiate};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::numeric::matrix::indices;
-use simile_kernels::{RowSoftmax, product};
+use simile_kernels::{RowSoftmax, gemm};
 
 /// The classes of an input as targets of scores `[n, classes]`, `[n, 1]`, from the names of both inputs.
 pub(crate) fn targets(
     batch: &Batch,
     objective: &str,
-    [of_scores, of_classes]: [&str; 2],
+    [scores_name, classes_name]: [&str; 2],
     scores: &Tensor<2>,
 ) -> Result<Tensor<2, Int>> {
-    check_scores(of_scores, scores)?;
+    check_scores(scores_name, scores)?;
     let [rows, classes] = scores.dims();
-    let labels = batch.indices(objective, of_classes, rows)?;
-    below(of_classes, &labels, classes)?;
+    let labels = batch.indices(objective, classes_name, rows)?;
+    below(classes_name, &labels, classes)?;
     Ok(indices(&labels, &scores.device()).unsqueeze_dim(1))
+}
+
+/// The input `weights`, one for each row of `logits`, if given: on the host, or as a tensor.
+pub(crate) fn sample_weights(
+    batch: &Batch,
+    objective: &str,
+    logits: &Tensor<2>,
+) -> Result<Option<Tensor<1>>> {
+    if batch.tracked("weights").is_some() {
+        let (weights, rows) = (batch.tensor(objective, "weights")?, logits.dims()[0]);
+        if weights.dims() != [rows, 1] {
+            let shape = format!("shape {:?}", weights.dims());
+            return Err(Error::shape("weights", format!("shape [{rows}, 1]"), shape));
+        }
+        return Ok(Some(weights.cast(logits.dtype()).squeeze_dim(1)));
+    }
+    if !batch.has_condition("weights") {
+        return Ok(None);
+    }
+    let weights = batch.condition(objective, "weights", logits.dims()[0])?;
+    if weights.columns() != 1 {
+        return Err(Error::shape("weights", "1 column", format!("{} columns", weights.columns())));
+    }
+    Ok(Some(weights.to_tensor(&logits.device(), logits.dtype()).squeeze_dim(1)))
 }
 
 /// Checks that there is a score.
@@ -95,7 +119,7 @@ pub(crate) fn entropy(logits: Tensor<2>) -> (Tensor<1>, Tensor<2>) {
 ///
 /// `weight` is `[classes, features]` and `bias` is `[1, classes]`.
 pub(crate) fn linear(features: Tensor<2>, weight: Tensor<2>, bias: Tensor<2>) -> Tensor<2> {
-    product(features, weight.transpose()) + bias
+    gemm(features, weight.transpose()) + bias
 }
 
 /// Checks that `fc_weight` and `fc_bias` map `features` to `outputs` numbers.

@@ -107,7 +107,9 @@
 
 pub mod batch;
 pub mod cclk;
+mod condition;
 pub mod debias;
+mod directions;
 #[cfg(test)]
 pub(crate) mod finite_difference;
 pub mod infonce;
@@ -122,7 +124,8 @@ pub mod supervised;
 pub mod uniformity;
 mod views;
 
-pub use cclk::{FairCclk, HardNegCclk, KernelWeights, TrainableFairCclk, TrainableKernel, WeakSupCclk};
+pub use cclk::{CclkSettings, FairCclk, HardNegCclk, TrainableFairCclk, TrainableKernel, WeakSupCclk};
+pub use condition::ConditionedByKernel;
 pub use debias::bias_balance::{BiasBalance, bias_prior};
 pub use debias::biascon::BiasCon;
 pub use debias::biascon_total::BiasConTotal;
@@ -132,7 +135,6 @@ pub use debias::hsic::{RebiasHsic, unbiased_hsic};
 pub use debias::jtt::{Jtt, error_set, error_weights};
 pub use debias::learned_mixin::LearnedMixin;
 pub use debias::lff::Lff;
-pub use debias::lff_weights::LffWeights;
 pub use debias::lnl::{Lnl, LnlAdversary, reverse_gradient};
 pub use debias::rubi::Rubi;
 pub use debias::softcon::SoftCon;
@@ -142,13 +144,11 @@ pub use infonce::dc::{Dc, Dclw};
 pub use infonce::dcl::Dcl;
 pub use infonce::hcl::Hcl;
 pub use infonce::info_nce::{FairInfoNce, InfoNce};
-pub use infonce::moco::{KeyQueue, MoCo};
+pub use infonce::moco::MoCo;
 pub use infonce::nt_xent::NtXent;
 pub use infonce::weaksup_info_nce::WeakSupInfoNce;
 pub(crate) use logits::cross_entropies;
-pub use objective::{
-    Aux, Evaluation, Objective, SolveAhead, Variant, differentiate, loss, with_representations,
-};
+pub use objective::{Aux, Evaluation, Objective, Variant, differentiate, loss, with_representations};
 pub use reduction::Reduction;
 pub use registry::{ObjectiveConfig, build, input_kind, names, spec, specs};
 pub use selfsup::barlow_twins::BarlowTwins;

@@ -1,15 +1,14 @@
 //! An objective: maps a batch to a loss and its gradient.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::kernel::Kernel;
-use crate::kernel::conditional::{Accuracy, ConditionSolution, ConditionalEmbedding, DenseSolve};
+use crate::kernel::conditional::Accuracy;
 use crate::loss::batch::Batch;
+use crate::loss::condition::ConditionedByKernel;
 use crate::loss::spec::{Conditioning, Specified};
 use crate::numeric::matrix::Matrix;
 use crate::step_stage::StepStage;
@@ -51,8 +50,8 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
         Ok(scores)
     }
 
-    /// The part of its work that needs the condition of a batch alone, if there is one.
-    fn ahead(&self) -> Option<&dyn SolveAhead> {
+    /// Its weights by a kernel of the condition, if it has such weights.
+    fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         None
     }
 
@@ -68,49 +67,13 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation>;
 }
 
-/// Work on the condition `z` of a batch that can be done before its step, by another thread: it depends on nothing else, so
-/// that the numbers are the same.
-pub trait SolveAhead {
-    /// Solves for the rows of `z`, for embeddings on a device. [`Batch::with_solution`] takes the result.
-    ///
-    /// # Errors
-    /// As [`Objective::evaluate`] for such a `z`.
-    fn solve(&self, z: &Matrix, device: &Device) -> Result<ConditionSolution>;
-
-    /// The numbers that the weights of `samples` samples have on their device, before the condition is known: from the least to
-    /// the most.
-    fn numbers(&self, samples: usize) -> RangeInclusive<u64>;
-
-    /// Whether the weights of `samples` samples, more than 1024, take a dense solve, if their condition has `columns` columns.
-    fn dense_solve(&self, samples: usize, columns: usize) -> DenseSolve;
-
-    /// The kernel `K` that compares conditions.
-    fn kernel(&self) -> &Kernel;
-
-    /// The ridge `r` of the weights `(K + r I)⁻¹ K` of `samples` samples.
-    ///
-    /// # Errors
-    /// The parameters expect another one.
-    fn ridge(&self, samples: usize) -> Result<f64>;
-
-    /// `W = (K + r I)⁻¹ K` of the rows of `z`, with the objective's approximation, before its form clips or divides.
-    ///
-    /// # Errors
-    /// As [`Objective::evaluate`] for such a `z`.
-    fn weights(&self, z: &Matrix) -> Result<ConditionalEmbedding>;
-
-    /// True if the diagonal of `K` is set to 1, whatever the kernel.
-    fn sets_unit_diagonal(&self) -> bool {
-        false
-    }
-}
-
 /// A loss with its gradient.
 #[derive(Debug)]
 pub struct Evaluation {
     /// The loss, `[1]`.
     pub loss: Tensor<1>,
-    /// Gradients by the name of the input.
+    /// Gradients by the name of the input, in its shape, with respect to the input as given: to embeddings before they are
+    /// normalised, unless the batch marks them as unit rows ([`Batch::with_unit_rows`]).
     pub gradients: BTreeMap<String, Tensor<2>>,
     /// Parts of the loss, weights and other intermediate results, by name.
     pub aux: BTreeMap<String, Aux>,

@@ -21,8 +21,11 @@ pub enum Reduction {
 }
 
 /// The parameter `reduction`.
-pub(crate) const REDUCTION: Parameter =
-    Parameter::choice("reduction", &["mean", "sum"], "mean or sum over the anchors");
+pub(crate) const REDUCTION: Parameter = Parameter::choice(
+    "reduction",
+    &["mean", "sum"],
+    "mean or sum over the anchors, the latter without 1/(2b)",
+);
 
 /// The parameter `base_temperature`.
 pub(crate) const BASE_TEMPERATURE: Parameter = Parameter::number(
@@ -31,7 +34,8 @@ pub(crate) const BASE_TEMPERATURE: Parameter = Parameter::number(
     0.07,
     "divisor of the temperature in the released factor",
 )
-.symbol("τ₀");
+.symbol("τ₀")
+.only_in("released");
 
 /// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
 /// convention of the SupContrast repository that ties the learning rate to the temperature.
@@ -78,5 +82,23 @@ impl Scale {
             .with_aux("scale", Aux::Number(self.ratio()))
             .with_aux("loss_mean", Aux::Scalar(sum * mean))
             .with_aux("per_anchor", Aux::Vector(per_anchor))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::loss;
+
+    #[test]
+    fn the_released_form_alone_reads_the_base_temperature() {
+        for name in ["supcon", "weaksup-info-nce", "contex", "contex-p"] {
+            let spec = loss::spec(name).unwrap();
+            let unread = |form: &str| -> Vec<&'static str> {
+                spec.without_effect(Some(form)).map(|parameter| parameter.name).collect()
+            };
+            assert_eq!(unread("paper"), ["base_temperature"], "{name}");
+            assert!(unread("released").is_empty(), "{name}");
+        }
     }
 }

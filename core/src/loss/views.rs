@@ -6,9 +6,16 @@ use burn::tensor::Tensor;
 use super::objective::Evaluation;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::pairwise::PairwiseResult;
+use crate::loss::pairwise::{PairwiseLoss, PairwiseResult};
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::unit_rows::UnitRows;
+
+/// The direction of a comparison across views: anchors of one, candidates of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    AToB,
+    BToA,
+}
 
 /// Unit rows of `view_a` and `view_b`.
 #[derive(Debug, Clone)]
@@ -53,9 +60,40 @@ impl TwoViews {
         Tensor::cat(vec![self.a.rows(), self.b.rows()], 0)
     }
 
+    /// The stacked rows compared with themselves, in the tiles of the batch and shared by its processes.
+    ///
+    /// # Errors
+    /// As [`PairwiseLoss::within`].
+    pub(crate) fn compare_stacked<'p>(&self, batch: &Batch, temperature: f64) -> Result<PairwiseLoss<'p>> {
+        Ok(PairwiseLoss::within(self.stacked(), temperature, batch.tile())?.with_peers(batch.peers()))
+    }
+
+    /// The rows of one view compared with those of the other, in the tiles of the batch and shared by its processes.
+    ///
+    /// # Errors
+    /// As [`PairwiseLoss::new`].
+    pub(crate) fn compare_across<'p>(
+        &self,
+        batch: &Batch,
+        temperature: f64,
+        direction: Direction,
+    ) -> Result<PairwiseLoss<'p>> {
+        let (a, b) = (self.a.rows(), self.b.rows());
+        let (anchors, candidates) = match direction {
+            Direction::AToB => (a, b),
+            Direction::BToA => (b, a),
+        };
+        Ok(PairwiseLoss::new(anchors, candidates, temperature, batch.tile())?.with_peers(batch.peers()))
+    }
+
     /// The contribution of each row's own pair to the mean loss, `-1/b sum_i cos(a_i, b_i) / temperature`.
     pub(crate) fn own_pairs(&self, temperature: f64) -> Tensor<1> {
         (self.a.rows() * self.b.rows()).sum() * (-1.0 / (self.size as f64 * temperature))
+    }
+
+    /// The evaluation of the mean over `2 b` stacked anchors that are compared with themselves.
+    pub(crate) fn mean_over_anchors(&self, result: PairwiseResult) -> Evaluation {
+        self.stacked_loss(result, 1.0 / (2 * self.size) as f64)
     }
 
     /// The evaluation of `scale` times the sum over `2 b` stacked anchors that are compared with themselves.

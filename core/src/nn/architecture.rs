@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
+use super::gradient_sections::Section;
 use super::initial::InitialValues;
 use super::layers::widen;
+use super::norm_steps::{Flow, Segment, Step};
 use super::operations::Operation;
-use super::sections::Section;
-use super::segments::{Flow, Segment, Step};
 use super::work::Work;
 use crate::step_stage::StepStage;
 
@@ -201,7 +201,7 @@ impl Serialize for Architecture {
 impl<'de> Deserialize<'de> for Architecture {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let known = Self::ALL.iter().copied().find(|architecture| architecture.name() == name);
-        known.ok_or_else(|| D::Error::unknown_variant(&name, Self::NAMES))
+        let named = Self::ALL.iter().copied().find(|architecture| architecture.name() == name);
+        named.ok_or_else(|| D::Error::unknown_variant(&name, Self::NAMES))
     }
 }

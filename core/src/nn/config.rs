@@ -32,17 +32,17 @@ pub struct EncoderConfig {
     /// Side of the square input in pixels. Default: 32.
     #[serde(default = "default_input_size")]
     pub input_size: usize,
-    /// Channels of the input. Default: 3.
+    /// Channels of the input, 1 to 64. Default: 3.
     #[serde(default = "default_channels")]
     pub channels: usize,
     /// The first layers of a residual network. Default: `imagenet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stem: Option<Stem>,
-    /// Channels of the first stage of a residual network; the others have 2, 4 and 8 times as many. Default: 64, as in the
-    /// paper; 128 and 256 are the networks "2×" and "4×" of SimCLR, and fewer train sooner.
+    /// Channels of the first stage of a residual network, 1 to 1024; the others have 2, 4 and 8 times as many. Default: 64, as in
+    /// the paper; 128 and 256 are the networks "2×" and "4×" of SimCLR, and fewer train sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
-    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048.
+    /// Width of a linear layer at the end of a residual network, 1 to 65,536; none by default. Decoupled Uniformity has 2048.
     /// For the autoencoder it is the number of latents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<usize>,

@@ -16,7 +16,7 @@ use burn::tensor::activation::{leaky_relu, relu};
 use burn::tensor::module::conv_transpose2d;
 use burn::tensor::ops::ConvTransposeOptions;
 use burn::tensor::{Device, Tensor};
-use simile_kernels::{Windows, convolve};
+use simile_kernels::{Epilogue, Windows, convolve};
 
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
@@ -62,7 +62,7 @@ fn normal<const D: usize>(
 
 /// Batch norm with an initial gain near 1.
 fn batch_norm(features: usize, device: &Device, initial: &mut impl InitialValues) -> BatchNorm {
-    let mut layer = BatchNorm::new(features, true, device);
+    let mut layer = BatchNorm::new(features, device);
     layer.weight = Some(normal(1.0, [features], device, initial));
     layer
 }
@@ -104,7 +104,7 @@ impl Layer {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: 2, padding: 1 };
         match &self.bn {
-            Some(bn) => bn.after_convolution(maps, (weight, None), windows, None, false),
+            Some(bn) => bn.after_convolution(maps, (weight, None), windows, Epilogue::none()),
             None => convolve(maps, weight, None, windows),
         }
     }

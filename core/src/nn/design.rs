@@ -8,10 +8,10 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
+use super::gradient_sections::Section;
 use super::initial::InitialValues;
+use super::norm_steps::Segments;
 use super::operations::Operation;
-use super::sections::Section;
-use super::segments::Segments;
 use super::work::{Window, Work};
 
 /// Below this side nothing is left after the strides of a residual network.
@@ -29,7 +29,8 @@ pub enum Stem {
     /// 7×7 at stride 2, then a 3×3 maximum at stride 2: images of 224 pixels.
     #[default]
     Imagenet,
-    /// 3×3 at stride 1 and no pool: images of 32 pixels (CCL-K, ConTeX, difficulty-based).
+    /// 3×3 at stride 1 and no pool: images of 32 pixels (CCL-K, difficulty-based, and ConTeX's `resnet50t4`). ConTeX's `resnet50` has
+    /// the ImageNet stem on CIFAR too; which of the two its tables have is not stated.
     Cifar,
     /// The same with a padding of 2, as Decoupled Uniformity released it.
     CifarPadded,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::initial::InitialValues;
 use super::layers::{BatchNorm, Linear};
-use super::segments::{Flow, Segment, Step};
+use super::norm_steps::{Flow, Segment, Step};
 use super::work::{Layers, Work};
 use crate::error::{Error, Result};
 use crate::step_stage::StepStage;
@@ -15,10 +15,11 @@ use crate::step_stage::StepStage;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
-    /// As CCLK released it: linear without bias, batch norm, ReLU, linear without bias, batch norm without affine.
+    /// As CCLK released it: linear without bias, batch norm, ReLU, linear without bias, batch norm without affine. The paper has
+    /// widths of 2048, 2048 and 128 with batch norm after each 2048, and on ColorMNIST a linear head of two layers.
     #[default]
     Released,
-    /// Linear with bias, ReLU, linear with bias (SimCLR; ConTeX).
+    /// Linear with bias, ReLU, linear with bias (SimCLR's paper; ConTeX). SimCLR's code has three layers.
     Mlp,
     /// Linear without bias, batch norm, ReLU, linear with bias (HCL; difficulty-based).
     MlpNormalised,
@@ -35,10 +36,10 @@ pub struct HeadConfig {
     /// The layers.
     #[serde(default)]
     pub kind: HeadKind,
-    /// Width of the hidden layer; the embedding size if absent, as released.
+    /// Width of the hidden layer, 1 to 65,536; the embedding size if absent, as released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<usize>,
-    /// Width of the output. Default: 128.
+    /// Width of the output, 1 to 65,536. Default: 128.
     #[serde(default = "default_output")]
     pub output: usize,
 }
@@ -117,33 +118,32 @@ impl HeadConfig {
     ) -> Result<ProjectionHead> {
         self.validate()?;
         let hidden = self.hidden.unwrap_or(embedding_size);
-        let mut linear = |inputs, outputs, bias| Linear::new(inputs, outputs, bias, device, initial);
         Ok(match self.kind {
             HeadKind::Released => ProjectionHead {
-                w1: Some(linear(embedding_size, hidden, false)),
-                bn1: Some(BatchNorm::new(hidden, true, device)),
-                w2: linear(hidden, self.output, false),
-                bn2: Some(BatchNorm::new(self.output, false, device)),
+                w1: Some(Linear::without_bias(embedding_size, hidden, device, initial)),
+                bn1: Some(BatchNorm::new(hidden, device)),
+                w2: Linear::without_bias(hidden, self.output, device, initial),
+                bn2: Some(BatchNorm::without_affine(self.output, device)),
                 activated: false,
             },
             HeadKind::MlpNormalised => ProjectionHead {
-                w1: Some(linear(embedding_size, hidden, false)),
-                bn1: Some(BatchNorm::new(hidden, true, device)),
-                w2: linear(hidden, self.output, true),
+                w1: Some(Linear::without_bias(embedding_size, hidden, device, initial)),
+                bn1: Some(BatchNorm::new(hidden, device)),
+                w2: Linear::new(hidden, self.output, device, initial),
                 bn2: None,
                 activated: false,
             },
             HeadKind::Mlp | HeadKind::MlpActivated => ProjectionHead {
-                w1: Some(linear(embedding_size, hidden, true)),
+                w1: Some(Linear::new(embedding_size, hidden, device, initial)),
                 bn1: None,
-                w2: linear(hidden, self.output, true),
+                w2: Linear::new(hidden, self.output, device, initial),
                 bn2: None,
                 activated: self.kind == HeadKind::MlpActivated,
             },
             HeadKind::Linear => ProjectionHead {
                 w1: None,
                 bn1: None,
-                w2: linear(embedding_size, self.output, true),
+                w2: Linear::new(embedding_size, self.output, device, initial),
                 bn2: None,
                 activated: false,
             },

@@ -4,7 +4,7 @@
 use burn::module::{Flag, Module, Param, RunningState};
 use burn::tensor::{DType, Device, Tensor};
 use simile_kernels::{
-    Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, is_half,
+    Epilogue, Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, is_half,
 };
 
 use super::initial::{InitialValues, Normal, Uniform};
@@ -89,7 +89,7 @@ impl Convolution {
     /// The convolution of maps `[n, h, w, channels]`, normalised and rectified.
     pub(super) fn normalised(&self, norm: &BatchNorm, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
-        norm.after_convolution(maps, (weight, Some(self.bias.val())), windows, None, true)
+        norm.after_convolution(maps, (weight, Some(self.bias.val())), windows, Epilogue::rectified())
     }
 }
 
@@ -103,17 +103,20 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A layer of `inputs` to `outputs` features.
-    pub fn new(
+    /// A layer of `inputs` to `outputs` features. Its weight is drawn before its bias.
+    pub fn new(inputs: usize, outputs: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
+        let layer = Self::without_bias(inputs, outputs, device, initial);
+        Self { bias: Some(uniform_fan_in([outputs], inputs, device, initial)), ..layer }
+    }
+
+    /// The same without a bias.
+    pub fn without_bias(
         inputs: usize,
         outputs: usize,
-        bias: bool,
         device: &Device,
         initial: &mut impl InitialValues,
     ) -> Self {
-        let weight = uniform_fan_in([outputs, inputs], inputs, device, initial);
-        let bias = bias.then(|| uniform_fan_in([outputs], inputs, device, initial));
-        Self { weight, bias }
+        Self { weight: uniform_fan_in([outputs, inputs], inputs, device, initial), bias: None }
     }
 
     /// `[n, in]` to `[n, out]`.
@@ -153,10 +156,19 @@ pub struct BatchNorm {
 
 impl BatchNorm {
     /// PyTorch's defaults: `ε = 1e-5`, momentum 0.1, `γ = 1`, `β = 0`.
-    pub fn new(features: usize, affine: bool, device: &Device) -> Self {
+    pub fn new(features: usize, device: &Device) -> Self {
         Self {
-            weight: affine.then(|| Param::from_tensor(Tensor::ones([features], device))),
-            bias: affine.then(|| Param::from_tensor(Tensor::zeros([features], device))),
+            weight: Some(Param::from_tensor(Tensor::ones([features], device))),
+            bias: Some(Param::from_tensor(Tensor::zeros([features], device))),
+            ..Self::without_affine(features, device)
+        }
+    }
+
+    /// The same without gain and shift.
+    pub fn without_affine(features: usize, device: &Device) -> Self {
+        Self {
+            weight: None,
+            bias: None,
             running_mean: RunningState::new(Tensor::zeros([features], device)),
             running_var: RunningState::new(Tensor::ones([features], device)),
             training: Param::from_bool(true),
@@ -166,7 +178,8 @@ impl BatchNorm {
         }
     }
 
-    /// Normalises each feature. Shape and float type stay the same, but statistics are never in half precision.
+    /// Normalises each feature: `γ (x − mean) / sqrt(var + ε) + β`, with the mean and the biased variance of the batch in training.
+    /// Shape and float type stay the same, but statistics are never in half precision.
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
         let (device, dtype) = (input.device(), input.dtype());
         let statistics = if is_half(dtype) { DType::F32 } else { dtype };
@@ -195,8 +208,7 @@ impl BatchNorm {
         maps: Tensor<4>,
         (weight, bias): (Tensor<4>, Option<Tensor<1>>),
         windows: Windows,
-        identity: Option<Tensor<4>>,
-        rectified: bool,
+        epilogue: Epilogue,
     ) -> Tensor<4> {
         let device = maps.device();
         let dtype = if is_half(maps.dtype()) { DType::F32 } else { maps.dtype() };
@@ -214,9 +226,9 @@ impl BatchNorm {
                 None => mean,
             };
             let running = Statistics { mean, variance };
-            return convolve_normalised_by(maps, weight, windows, norm, running, identity, rectified);
+            return convolve_normalised_by(maps, weight, windows, norm, running, epilogue);
         }
-        let (output, batch) = convolve_normalised(maps, weight, windows, norm, identity, rectified);
+        let (output, batch) = convolve_normalised(maps, weight, windows, norm, epilogue);
         let [n, height, width, _] = output.dims();
         let mean = match bias {
             Some(bias) => batch.mean + bias,

@@ -10,8 +10,8 @@ use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::initial::InitialValues;
 use super::layers::{Convolution, Linear, in_type_of};
+use super::norm_steps::{Flow, Segment, Segments, Step};
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Window, Work};
 
 /// Side of the square input.
@@ -41,7 +41,7 @@ impl LeNet5 {
             conv1: Convolution::new(channels, first, KERNEL, device, initial),
             conv2: Convolution::new(first, second, KERNEL, device, initial),
             conv3: Convolution::new(second, third, KERNEL, device, initial),
-            fc: Linear::new(third, EMBEDDING_SIZE, true, device, initial),
+            fc: Linear::new(third, EMBEDDING_SIZE, device, initial),
         }
     }
 
@@ -310,10 +310,10 @@ mod tests {
             gradients(&network, loss)
         };
         let halves = [images.clone().slice([0..1]), images.clone().slice([1..2])];
-        let apart = gradient(halves.map(|half| network.forward(half)).into());
+        let halves_apart = gradient(halves.map(|half| network.forward(half)).into());
         let together = gradient(vec![network.forward(images.clone())]);
-        for (apart, together) in apart.iter().zip(&together) {
-            assert!(apart.iter().zip(together).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1e-2)));
+        for (halves_apart, together) in halves_apart.iter().zip(&together) {
+            assert!(halves_apart.iter().zip(together).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1e-2)));
         }
 
         let frozen = network.clone().freeze_group(ParamGroup::ids_from_module(network.conv1.clone()));

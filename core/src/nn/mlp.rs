@@ -9,8 +9,8 @@ use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::initial::InitialValues;
 use super::layers::Linear;
+use super::norm_steps::{Flow, Segment, Segments, Step};
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Work};
 
 /// Number of features, of every layer.
@@ -27,9 +27,7 @@ impl Mlp {
     /// A network for images of this many values.
     pub fn new(values: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         let inputs = std::iter::once(values).chain(std::iter::repeat(EMBEDDING_SIZE)).take(LAYERS);
-        Self {
-            layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, true, device, initial)).collect(),
-        }
+        Self { layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, device, initial)).collect() }
     }
 
     /// `[n, channels, h, w]` to `[n, 100]`.

@@ -12,8 +12,8 @@ use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::initial::InitialValues;
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
+use super::norm_steps::{Flow, Segment, Segments, Step};
 use super::operations::Operation;
-use super::segments::{Flow, Segment, Segments, Step};
 use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
@@ -51,7 +51,7 @@ impl SimpleConv {
         let layers = inputs.zip(WIDTHS).map(|(inputs, outputs)| {
             let mut conv = Convolution::new(inputs, outputs, kernel, device, initial);
             conv.weight = normal_fan_out([outputs, inputs, kernel, kernel], device, initial);
-            Layer { conv, bn: BatchNorm::new(outputs, true, device) }
+            Layer { conv, bn: BatchNorm::new(outputs, device) }
         });
         Self { layers: layers.collect(), padding: kernel / 2 }
     }
@@ -248,10 +248,10 @@ mod tests {
         let numbers = |tensor: Tensor<1>| tensor.into_data().iter::<f32>().collect::<Vec<_>>();
         let step = |embedding: Tensor<2>| {
             let gradients = embedding.clone().powi_scalar(2).sum().backward();
-            let of_layers =
+            let grad_layers =
                 network.layers.iter().map(|Layer { conv, .. }| conv.weight.grad(&gradients).unwrap());
-            let of_layers = of_layers.map(|gradient| numbers(gradient.flatten(0, 3)));
-            std::iter::once(numbers(embedding.flatten(0, 1))).chain(of_layers).collect::<Vec<_>>()
+            let grad_layers = grad_layers.map(|gradient| numbers(gradient.flatten(0, 3)));
+            std::iter::once(numbers(embedding.flatten(0, 1))).chain(grad_layers).collect::<Vec<_>>()
         };
         let (by_matrix_products, expected) =
             (step(network.by_matrix_products(images())), step(network.by_convolutions(images())));

@@ -38,7 +38,7 @@ impl Layer {
     fn new(inputs: usize, outputs: usize, device: &Device, initial: &mut impl InitialValues) -> Self {
         Self {
             conv: Convolution::new(inputs, outputs, 3, device, initial),
-            bn: BatchNorm::new(outputs, true, device),
+            bn: BatchNorm::new(outputs, device),
         }
     }
 
@@ -81,8 +81,8 @@ impl VaeEncoder {
             .map(|(inputs, outputs)| Layer::new(inputs, outputs, device, initial))
             .collect();
         let features = flattened(side);
-        let mean = Linear::new(features, latents, true, device, initial);
-        Self { layers, mean, log_variance: Linear::new(features, latents, true, device, initial) }
+        let mean = Linear::new(features, latents, device, initial);
+        Self { layers, mean, log_variance: Linear::new(features, latents, device, initial) }
     }
 
     /// `[n, channels, side, side]` to the means of the codes, `[n, latents]`.
@@ -121,7 +121,7 @@ impl VaeDecoder {
         device: &Device,
         initial: &mut impl InitialValues,
     ) -> Self {
-        let first = Linear::new(latents, WIDTHS[3] * last_side(side).pow(2), true, device, initial);
+        let first = Linear::new(latents, WIDTHS[3] * last_side(side).pow(2), device, initial);
         let pairs = WIDTHS.windows(2).rev();
         let layers = pairs.map(|pair| Layer::new(pair[1], pair[0], device, initial)).collect();
         Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, initial), side }

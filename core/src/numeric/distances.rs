@@ -1,14 +1,14 @@
 //! Distances between the rows of a tensor.
 
 use burn::tensor::Tensor;
-use simile_kernels::product;
+use simile_kernels::gemm;
 
 /// `|z_i - z_j|^2` of the rows of `z`, `[n, n]`, from their products. Distances do not depend on the origin; rows about their mean,
 /// which passes no gradient on, lose fewer digits in the difference of squares.
 pub(crate) fn squared_distances(z: Tensor<2>) -> Tensor<2> {
     let centred = z.clone() - z.mean_dim(0).detach();
     let squares = centred.clone().square().sum_dim(1);
-    let products = product(centred.clone(), centred.transpose());
+    let products = gemm(centred.clone(), centred.transpose());
     (squares.clone() + squares.transpose() - products * 2.0).clamp_min(0.0)
 }
 

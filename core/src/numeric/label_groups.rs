@@ -17,7 +17,7 @@ use crate::numeric::matrix::indices;
 #[derive(Debug, Clone)]
 pub struct LabelGroups {
     /// Group of each row, from 0 without gaps.
-    of_row: Vec<usize>,
+    by_row: Vec<usize>,
     sizes: Vec<usize>,
     on_device: Tensor<1, Int>,
 }
@@ -25,24 +25,24 @@ pub struct LabelGroups {
 impl LabelGroups {
     /// Groups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
     pub fn new<T: Ord>(labels: impl IntoIterator<Item = T>, device: &Device) -> Self {
-        let mut known = BTreeMap::new();
-        let of_row: Vec<usize> = (labels.into_iter())
+        let mut groups_by_label = BTreeMap::new();
+        let by_row: Vec<usize> = (labels.into_iter())
             .map(|label| {
-                let next = known.len();
-                *known.entry(label).or_insert(next)
+                let next = groups_by_label.len();
+                *groups_by_label.entry(label).or_insert(next)
             })
             .collect();
-        let mut sizes = vec![0; known.len()];
-        for &group in &of_row {
+        let mut sizes = vec![0; groups_by_label.len()];
+        for &group in &by_row {
             sizes[group] += 1;
         }
-        let on_device = indices(&of_row, device);
-        Self { of_row, sizes, on_device }
+        let on_device = indices(&by_row, device);
+        Self { by_row, sizes, on_device }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.of_row.len()
+        self.by_row.len()
     }
 
     /// The groups as weights, for log-sum-exps over the rows of the same group or of others.
@@ -52,13 +52,13 @@ impl LabelGroups {
 
     /// Number of rows in the group of row `i`, including itself; 0 if there is no such row.
     pub fn size_of(&self, i: usize) -> usize {
-        self.of_row.get(i).map_or(0, |&group| self.sizes[group])
+        self.by_row.get(i).map_or(0, |&group| self.sizes[group])
     }
 
     /// The rows, group after group.
     pub fn by_group(&self) -> Vec<usize> {
         let mut rows: Vec<usize> = (0..self.rows()).collect();
-        rows.sort_by_key(|&i| self.of_row[i]);
+        rows.sort_by_key(|&i| self.by_row[i]);
         rows
     }
 

@@ -29,19 +29,19 @@ pub fn split_subjects(subjects: &[usize], held_out: usize, seed: u64) -> Option<
         return None;
     }
     samples.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let mut held: Vec<usize> = Vec::new();
+    let mut held_samples: Vec<usize> = Vec::new();
     // The first subject is left in any case.
     for samples in &samples[1..] {
-        if held.len() + samples.len() <= held_out {
-            held.extend(samples);
+        if held_samples.len() + samples.len() <= held_out {
+            held_samples.extend(samples);
         }
     }
-    if held.is_empty() {
-        held.extend(samples.iter().min_by_key(|samples| samples.len()).into_iter().flatten());
+    if held_samples.is_empty() {
+        held_samples.extend(samples.iter().min_by_key(|samples| samples.len()).into_iter().flatten());
     }
-    held.sort_unstable();
-    let rest = (0..subjects.len()).filter(|sample| held.binary_search(sample).is_err()).collect();
-    Some((rest, held))
+    held_samples.sort_unstable();
+    let rest = (0..subjects.len()).filter(|sample| held_samples.binary_search(sample).is_err()).collect();
+    Some((rest, held_samples))
 }
 
 /// The entries `indices` of a list, in that order.

@@ -4,7 +4,8 @@
 use burn::tensor::Tensor;
 use simile_kernels::{pull_back_unit_rows, unit_rows};
 
-/// Rows shorter than this are treated as zero: their cosine with every row is 0 and they receive no gradient.
+/// Rows whose entries are all at most this, 1e-12, in size are treated as zero: their cosine with every row is 0 and they
+/// receive no gradient.
 ///
 /// Released code divides by `max(norm, 1e-8)` instead, which gives a zero row a gradient of about `1e8`.
 pub const SMALLEST_NORM: f64 = simile_kernels::SMALLEST_NORM;

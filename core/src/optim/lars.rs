@@ -54,15 +54,16 @@ pub struct Lars {
     /// `simclr`: the other variant excludes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excluded: Option<Excluded>,
-    /// `γ`. Default: 1.5, as CCLK for a batch of 256; its rate grows with the batch, `1.5 · b / 256`.
+    /// `γ`, above 0 to 3.4e38. Default: 1.5, as CCLK for a batch of 256; its rate grows with the batch, `1.5 · b / 256`.
     pub learning_rate: f64,
-    /// `μ`. Default: 0.9.
+    /// `μ`, 0 to 1. Default: 0.9.
     pub momentum: f64,
-    /// `β`. Default: 1e-6.
+    /// `β`, 0 to 3.4e38. Default: 1e-6, as CCLK; SimCLR has 1e-4.
     pub weight_decay: f64,
-    /// Trust coefficient `η`. Default: 1e-3.
+    /// Trust coefficient `η`, 0 to 3.4e38. Default: 1e-3.
     pub eta: f64,
-    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
+    /// Maximum norm of the gradient `g` of the whole model, above 0: `g` is multiplied by `min(1, clip_norm / (‖g‖ + 1e-6))`, as by
+    /// PyTorch's `clip_grad_norm_`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }

@@ -88,12 +88,12 @@ impl Optimizer {
     /// The tensor of the slot `name`, if this optimiser has such slots.
     pub fn tensor_of<'a>(&self, name: &'a str) -> Option<&'a str> {
         let (tensor, slot) = name.rsplit_once('.')?;
-        let known: &[&str] = match self.config {
+        let own_slots: &[&str] = match self.config {
             OptimizerConfig::Sgd(_) => &["momentum"],
             OptimizerConfig::Adam(_) | OptimizerConfig::AdamW(_) => &["first", "second"],
             OptimizerConfig::Lars(_) => &["velocity"],
         };
-        (known.contains(&slot) || slot == ACCUMULATED).then_some(tensor)
+        (own_slots.contains(&slot) || slot == ACCUMULATED).then_some(tensor)
     }
 
     /// Its counters.

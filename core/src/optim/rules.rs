@@ -14,15 +14,16 @@ pub(super) fn decayed(gradient: Tensor<1>, weight: &Tensor<1>, weight_decay: f64
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sgd {
-    /// `γ`. Default: 0.1.
+    /// `γ`, above 0 to 3.4e38. Default: 0.1.
     pub learning_rate: f64,
-    /// `μ`. Default: 0.9.
+    /// `μ`, 0 to 1. Default: 0.9.
     pub momentum: f64,
-    /// True for Nesterov momentum, `w ← w − γ (g + β w + μ m)`. Default: false.
+    /// True for Nesterov momentum, `w ← w − γ (g + β w + μ m)`, which needs `μ` above 0. Default: false.
     pub nesterov: bool,
-    /// `β`. Default: 0.
+    /// `β`, 0 to 3.4e38. Default: 0.
     pub weight_decay: f64,
-    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
+    /// Maximum norm of the gradient `g` of the whole model, above 0: `g` is multiplied by `min(1, clip_norm / (‖g‖ + 1e-6))`, as by
+    /// PyTorch's `clip_grad_norm_`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }
@@ -64,20 +65,28 @@ impl Sgd {
 }
 
 /// Settings of Adam (Kingma & Ba, 2015) and AdamW (Loshchilov & Hutter, 2019).
+///
+/// ```text
+/// m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²,   w ← w − γ m̂ / (√v̂ + ε)
+/// m̂ = m / (1 − β₁ᵏ),   v̂ = v / (1 − β₂ᵏ)
+/// ```
+///
+/// at step `k` of the tensor, from 1, with the weight decay `β`: Adam adds `β w` to `g`, AdamW subtracts `γ β w` from `w`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adam {
-    /// Learning rate. Default: 1e-3.
+    /// Learning rate `γ`, above 0 to 3.4e38. Default: 1e-3.
     pub learning_rate: f64,
-    /// Decay of the first moment. Default: 0.9.
+    /// Decay `β₁` of the first moment, 0 to below 1. Default: 0.9.
     pub beta1: f64,
-    /// Decay of the second moment. Default: 0.999.
+    /// Decay `β₂` of the second moment, 0 to below 1. Default: 0.999.
     pub beta2: f64,
-    /// Added to the root of the second moment. Default: 1e-8.
+    /// `ε`, added to the root of the second moment, above 0 to 3.4e38. Default: 1e-8.
     pub epsilon: f64,
-    /// Weight decay, coupled in Adam, decoupled in AdamW. Default: 0.
+    /// Weight decay `β`, 0 to 3.4e38, coupled in Adam, decoupled in AdamW. Default: 0.
     pub weight_decay: f64,
-    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
+    /// Maximum norm of the gradient `g` of the whole model, above 0: `g` is multiplied by `min(1, clip_norm / (‖g‖ + 1e-6))`, as by
+    /// PyTorch's `clip_grad_norm_`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }

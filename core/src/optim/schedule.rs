@@ -8,7 +8,9 @@ use crate::error::{Error, Result, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Linear from 0 over `warm_up` of the run, then half a cosine to 0, changing at each step (SimCLR).
+    /// A linear ramp, then half a cosine to 0, changing at each step (SimCLR). With `w = round(warm_up · steps)`:
+    /// `(step + 1) / w` while `step < w`, then `½ (1 + cos(π (step − w) / (steps − w)))`. SimCLR's ramp is `step / w`, which
+    /// begins at 0.
     Cosine {
         /// Fraction of the steps for warm-up, 0 to 1. Default: 0.
         #[serde(default)]
@@ -23,7 +25,7 @@ pub enum Schedule {
     Step {
         /// Fractions of the run, 0 to 1, in rising order.
         milestones: Vec<f64>,
-        /// Factor of the rate at each milestone. Default: 0.1.
+        /// Factor of the rate at each milestone, 0 to 1. Default: 0.1.
         #[serde(default = "default_factor")]
         factor: f64,
     },

@@ -1,5 +1,6 @@
 //! Rejects results that are not finite; the error names the value of the request that most likely causes them.
 
+use burn::tensor::DType;
 use serde_json::Value;
 
 use super::Request;
@@ -10,27 +11,27 @@ use crate::error::{Error, Result, shown};
 ///
 /// # Errors
 /// [`Error::Degenerate`] names the result that is not finite, and the parameter or input that is furthest from 1.
-pub(super) fn checked(request: &Request, outcome: Outcome, is_double: bool) -> Result<Outcome> {
+pub(super) fn checked(request: &Request, outcome: Outcome, dtype: DType) -> Result<Outcome> {
     let Some(result) = not_finite(&outcome) else { return Ok(outcome) };
     let mut furthest = None;
     visit(&request.params, "", &mut furthest);
     for (name, value) in &request.inputs {
         visit(value, name, &mut furthest);
     }
-    Err(refused(&request.objective, &result, furthest, is_double))
+    Err(refused(&request.objective, &result, furthest, dtype))
 }
 
 /// The refusal of a result, with the number that most likely causes it.
-pub(super) fn refused(objective: &str, result: &str, furthest: Option<Furthest>, is_double: bool) -> Error {
+pub(super) fn refused(objective: &str, result: &str, furthest: Option<Furthest>, dtype: DType) -> Error {
     let culprit = match furthest {
         Some(Furthest { place, value, .. }) => {
             format!("the number furthest from 1 is {} in `{place}`", shown(value))
         }
         None => "its inputs hold no number but 0".into(),
     };
-    let remedy = match is_double {
-        true => "scale it towards 1",
-        false => "scale it towards 1, or compute in double precision",
+    let remedy = match dtype {
+        DType::F64 => "scale it towards 1",
+        _ => "scale it towards 1, or compute in double precision",
     };
     Error::Degenerate {
         reason: format!("`{objective}`: {result} is not a finite number; {culprit}"),
@@ -105,7 +106,7 @@ pub(super) fn compare(value: f64, place: &str, furthest: &mut Option<Furthest>) 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use burn::tensor::{DType, Device};
+    use burn::tensor::Device;
     use serde_json::json;
 
     use super::*;

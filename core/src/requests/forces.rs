@@ -38,15 +38,15 @@ impl Request {
     /// As [`run`](Self::run), or the objective does not compare rows by their inner products.
     pub async fn forces(&self, device: &Device, dtype: DType) -> Result<Matrix> {
         let views = [self.unit_view(VIEWS[0])?, self.unit_view(VIEWS[1])?];
-        let [of_a, of_b] = [views[0].rows(), views[1].rows()];
-        let (n, width) = (of_a + of_b, views[0].columns());
+        let [rows_a, rows_b] = [views[0].rows(), views[1].rows()];
+        let (n, width) = (rows_a + rows_b, views[0].columns());
         if views[1].columns() != width {
             let columns = |view: &Matrix| format!("{} columns", view.columns());
             return Err(Error::shape(VIEWS[1], columns(&views[0]), columns(&views[1])));
         }
         let mut probe = self.clone();
         self.condition_on_views(&mut probe)?;
-        for ((name, view), first) in VIEWS.into_iter().zip(&views).zip([0, of_a]) {
+        for ((name, view), first) in VIEWS.into_iter().zip(&views).zip([0, rows_a]) {
             let own = |i: usize, j: usize| if j == width + first + i { LENGTH } else { 0.0 };
             let extended =
                 Matrix::from_fn(
@@ -152,17 +152,17 @@ mod tests {
             alone.inputs.insert(name.into(), rows(&longer));
         }
         alone.inputs.remove("inputs_normalised");
-        let mut given = alone.clone();
+        let mut weighted = alone.clone();
         for (view, condition) in VIEWS.into_iter().zip(["z_a", "z_b"]) {
-            given.inputs.insert(condition.into(), alone.inputs[view].clone());
+            weighted.inputs.insert(condition.into(), alone.inputs[view].clone());
         }
         let forces =
             |request: &Request| pollster::block_on(request.forces(&Device::flex(), DType::F64)).unwrap();
-        let difference = (forces(&alone).data().iter().zip(forces(&given).data()))
+        let difference = (forces(&alone).data().iter().zip(forces(&weighted).data()))
             .fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
         assert!(difference < 1e-12, "{difference}");
-        given.inputs.insert("view_b".into(), serde_json::json!([[1], [1], [1], [1]]));
-        let error = pollster::block_on(given.forces(&Device::flex(), DType::F64)).unwrap_err();
+        weighted.inputs.insert("view_b".into(), serde_json::json!([[1], [1], [1], [1]]));
+        let error = pollster::block_on(weighted.forces(&Device::flex(), DType::F64)).unwrap_err();
         assert!(error.to_string().contains("`view_b` has 1 columns, expected 2 columns"), "{error}");
     }
 

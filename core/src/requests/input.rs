@@ -1,9 +1,10 @@
 //! The numbers of a document as tensors, matrices and labels; each error names the input.
 
 use burn::tensor::DType;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result, read_by_name};
+use crate::error::{Error, Result, read_by_name, without_types};
 use crate::numeric::matrix::Matrix;
 
 /// A list of rows; a plain list of numbers is one row.
@@ -16,11 +17,32 @@ pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
         let found = format!("{} numbers in row {row}", lengths[row]);
         return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), found));
     }
-    let matrix: Matrix = serde_json::from_value(value)
-        .map_err(|e| Error::shape(name, "a list of rows of numbers", e.to_string()))?;
+    let matrix = Matrix::deserialize(&value).map_err(|error| {
+        let found = first_of_another_form(&value).map(in_words);
+        let found = found.unwrap_or_else(|| without_types(&error.to_string()));
+        Error::shape(name, "a list of rows of numbers", found)
+    })?;
     match matrix.first_not_finite() {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),
         None => Ok(matrix),
+    }
+}
+
+/// The first part of a document that keeps it from being a list of rows of numbers.
+fn first_of_another_form(value: &Value) -> Option<&Value> {
+    let Value::Array(rows) = value else { return Some(value) };
+    rows.iter().find_map(|row| match row {
+        Value::Array(numbers) => numbers.iter().find(|number| !number.is_number()),
+        other => Some(other),
+    })
+}
+
+/// A part of a document in a few words.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list in the place of a number".to_owned(),
+        other => format!("{:.40}", other.to_string()),
     }
 }
 
@@ -67,4 +89,26 @@ pub(super) fn parse_integers(name: &str, value: &Value) -> Result<Vec<i64>> {
         value => value.as_i64().ok_or_else(|| fail(value)),
     };
     value.as_array().ok_or_else(|| fail(value))?.iter().map(integer).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_no_number_is_shown() {
+        for (value, found) in [
+            (json!([[1.0, null]]), "null"),
+            (json!([[1.0], "a"]), "\"a\""),
+            (json!([[1.0, [2.0]]]), "a list in the place of a number"),
+            (json!({ "rows": 1 }), "an object"),
+            (json!(null), "null"),
+        ] {
+            let error = parse_rows("view_a", &value).unwrap_err().to_string();
+            assert_eq!(error, format!("`view_a` has {found}, expected a list of rows of numbers"));
+        }
+    }
 }

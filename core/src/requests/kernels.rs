@@ -23,7 +23,7 @@ struct Inputs {
 struct GramParams {
     #[serde(default)]
     kernels: BTreeMap<String, Kernel>,
-    /// The distribution of `z`, for the reader; not used.
+    /// The distribution of `z`, which files of reference numbers state; it has no effect.
     #[serde(default, rename = "zkind")]
     _drawn_as: Option<String>,
 }

@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn every_reference_file_has_a_variant_and_inputs_of_its_kind() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
-        let mut seen = vec![0; KINDS.len()];
+        let mut counts = vec![0; KINDS.len()];
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let file = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -253,8 +253,8 @@ mod tests {
             KINDS[at].check_variant(document.variant.as_deref()).unwrap();
             KINDS[at].check_names(&document.inputs).unwrap();
             assert!(document.inputs.keys().all(|name| KINDS[at].reads(name)), "{file}");
-            seen[at] += 1;
+            counts[at] += 1;
         }
-        assert!(seen.iter().all(|&files| files > 0), "{seen:?}");
+        assert!(counts.iter().all(|&files| files > 0), "{counts:?}");
     }
 }

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::input::parse_part;
 use super::outcome::{Outcome, read};
+use crate::algorithm::LossAverages;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
+use crate::loss::cross_entropies;
 use crate::loss::logits::below;
-use crate::loss::{LffWeights, cross_entropies};
 use crate::numeric::matrix::Matrix;
 
 #[derive(Deserialize)]
@@ -45,7 +46,7 @@ pub(super) async fn run(params: &Value, inputs: &Value, device: &Device, dtype: 
         return Err(Error::shape("labels", format!("{} (n_samples)", params.n_samples), count));
     }
     below("labels", &inputs.labels, params.classes)?;
-    let mut state = LffWeights::new(inputs.labels.clone(), params.ema_alpha, params.eps, (device, dtype))?;
+    let mut state = LossAverages::new(inputs.labels.clone(), params.ema_alpha, params.eps, (device, dtype))?;
     // The weights of a step, then the averages of both networks after it.
     let mut results = Vec::new();
     for (step, samples) in inputs.batches.iter().enumerate() {

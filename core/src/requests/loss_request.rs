@@ -80,18 +80,18 @@ impl LossRequest {
         let differentiated = on_host(evaluation).await?;
         match differentiated.not_finite() {
             None => Ok(differentiated),
-            Some(result) => Err(self.refuse(&result, dtype == DType::F64)),
+            Some(result) => Err(self.refuse(&result, dtype)),
         }
     }
 
     /// The refusal of a result that is not finite.
-    fn refuse(&self, result: &str, is_double: bool) -> Error {
+    fn refuse(&self, result: &str, dtype: DType) -> Error {
         let mut furthest = None;
         visit(&self.params, "", &mut furthest);
         for (name, values) in &self.inputs {
             values.each().for_each(|value| compare(value, name, &mut furthest));
         }
-        refused(&self.objective, result, furthest, is_double)
+        refused(&self.objective, result, furthest, dtype)
     }
 
     /// Checks that the objective reads every input: a misspelt name would be an input that is left out.

@@ -31,6 +31,7 @@ pub use self::input_values::InputValues;
 use self::input_values::{check_views, has_views};
 pub use self::loss_request::{LossAndGradients, LossRequest};
 pub use self::outcome::Outcome;
+pub use self::warnings::Warning;
 
 /// The names that a request may have as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -104,7 +105,7 @@ impl Request {
     /// the parameter or input that is furthest from 1.
     pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Outcome> {
         let outcome = self.outcome(device, dtype, tile).await?;
-        finite::checked(self, outcome, dtype == DType::F64)
+        finite::checked(self, outcome, dtype)
     }
 
     async fn outcome(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Outcome> {
@@ -260,7 +261,7 @@ mod tests {
             ("{", "`request` is not understood, EOF while parsing"),
             (
                 r#"{"objective": "kceo-weights", "params": {"kernel": {"name": "rbf"}}, "inputs": {"z": "a"}}"#,
-                "`z` has invalid type",
+                "`z` has \"a\", expected a list of rows of numbers",
             ),
             (
                 r#"{"objective": "kmeans", "params": {"k": "two"}, "inputs": {"points": [[1]]}}"#,

@@ -57,18 +57,7 @@ pub(super) async fn run(
 ) -> Result<Outcome> {
     let params: Params = parse_part("params", params)?;
     let inputs: Inputs = parse_part("inputs", inputs)?;
-    let steps = params.lr_per_step.len();
-    for (name, count) in [("grad_weight", inputs.grad_weight.len()), ("grad_bias", inputs.grad_bias.len())] {
-        if count != steps {
-            return Err(Error::shape(name, format!("{steps} steps as in `lr_per_step`"), format!("{count}")));
-        }
-    }
-    for (name, count) in [("weight", inputs.weight.data().len()), ("bias", inputs.bias.len())] {
-        if count == 0 {
-            return Err(Error::shape(name, "one number at least", "none"));
-        }
-    }
-
+    check_counts(&params, &inputs)?;
     let mut optimizer = Optimizer::new(OptimizerConfig::Lars(Lars {
         variant,
         momentum: params.momentum,
@@ -100,6 +89,22 @@ pub(super) async fn run(
     let (weights, biases): (Vec<&Matrix>, Vec<&[f64]>) =
         read.chunks_exact(2).map(|step| (&step[0], step[1].data())).unzip();
     Ok(Outcome { loss: None, gradients: BTreeMap::new(), aux: json!({ "weight": weights, "bias": biases }) })
+}
+
+/// Checks that each step has its gradients, and that there is something to update.
+fn check_counts(params: &Params, inputs: &Inputs) -> Result<()> {
+    let steps = params.lr_per_step.len();
+    for (name, count) in [("grad_weight", inputs.grad_weight.len()), ("grad_bias", inputs.grad_bias.len())] {
+        if count != steps {
+            return Err(Error::shape(name, format!("{steps} steps as in `lr_per_step`"), format!("{count}")));
+        }
+    }
+    for (name, count) in [("weight", inputs.weight.data().len()), ("bias", inputs.bias.len())] {
+        if count == 0 {
+            return Err(Error::shape(name, "one number at least", "none"));
+        }
+    }
+    Ok(())
 }
 
 fn same_shape(name: &str, expected: String, found: String) -> Result<()> {

@@ -1,20 +1,36 @@
 //! Warnings about results that are finite and still mean little.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::input::parse_condition;
 use super::{InputValues, LossRequest, Request};
-use crate::kernel::{Kernel, NoEffect};
+use crate::kernel::{Degeneracy, Kernel, NoEffect};
 use crate::loss;
 use crate::numeric::matrix::Matrix;
+
+/// A warning about a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Why a condition has no effect; `None` of a parameter that the form does not read.
+    pub degeneracy: Option<Degeneracy>,
+    /// The warning in words, with what helps.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
 impl Request {
     /// Warnings about a finite result: parameters that the form does not read, and a condition that has no effect, by
     /// [`Kernel::warning`].
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let settings =
             Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
         let condition =
@@ -26,7 +42,7 @@ impl Request {
 impl LossRequest {
     /// As [`Request::warnings`], but without the median distance of the samples: in a loop it differs from batch to batch, and
     /// Python shows a text once for a line of a program.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let settings =
             Settings { objective: &self.objective, variant: self.variant.as_deref(), params: &self.params };
         let condition = |name: &str| match self.inputs.get(name)? {
@@ -50,18 +66,22 @@ impl Settings<'_> {
         &self,
         condition: impl Fn(&str) -> Option<Cow<'c, Matrix>>,
         in_words: impl Fn(NoEffect) -> String,
-    ) -> Vec<String> {
-        let of_condition = |(name, no_effect): (&str, NoEffect)| format!("`{name}`: {}", in_words(no_effect));
-        self.unread().into_iter().chain(self.of_conditions(condition).into_iter().map(of_condition)).collect()
+    ) -> Vec<Warning> {
+        let unread = self.unread().into_iter().map(|text| Warning { degeneracy: None, text });
+        let of_condition = |(name, no_effect): (&str, NoEffect)| {
+            let degeneracy = Some(no_effect.degeneracy);
+            Warning { degeneracy, text: format!("`{name}`: {}", in_words(no_effect)) }
+        };
+        unread.chain(self.of_conditions(condition).into_iter().map(of_condition)).collect()
     }
 
     /// The warnings about parameters that the form does not read.
     fn unread(&self) -> Vec<String> {
         let variant = self.variant.or_else(|| self.params.get("variant")?.as_str());
         let unread = loss::spec(self.objective).map(|spec| spec.without_effect(variant));
-        let given =
+        let set_in_vain =
             unread.into_iter().flatten().filter(|parameter| self.params.get(parameter.name).is_some());
-        given
+        set_in_vain
             .map(|parameter| {
                 let form = parameter.form.unwrap_or_default();
                 format!("`{}` has no effect: the form `{form}` alone reads it", parameter.name)
@@ -76,7 +96,7 @@ impl Settings<'_> {
     ) -> Vec<(&'static str, NoEffect)> {
         let objective = loss::build(self.objective, self.variant, self.params.clone()).ok();
         let kernel = match &objective {
-            Some(objective) => objective.ahead().map(|weights| weights.kernel().clone()),
+            Some(objective) => objective.conditioned_by_kernel().map(|weights| weights.kernel().clone()),
             // A request for weights alone is no objective.
             None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
         };
@@ -85,7 +105,8 @@ impl Settings<'_> {
         let of_name = |name: &'static str| {
             let z = condition(name)?;
             kernel.fits(&z).ok()?;
-            kernel.warning(&z, of_shares).map(|no_effect| (name, no_effect))
+            let no_effect = if of_shares { kernel.warning_of_shares(&z) } else { kernel.warning(&z) };
+            no_effect.map(|no_effect| (name, no_effect))
         };
         ["z", "z_a", "z_b"].into_iter().filter_map(of_name).collect()
     }
@@ -96,13 +117,18 @@ impl Settings<'_> {
 mod tests {
     use super::*;
 
+    /// The texts of warnings.
+    fn texts(warnings: Vec<Warning>) -> Vec<String> {
+        warnings.into_iter().map(|warning| warning.text).collect()
+    }
+
     #[test]
     fn a_kernel_under_which_no_two_samples_are_alike_is_said() {
         let warnings = |kernel: &str| {
             let case = format!(
                 r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
             );
-            Request::parse(&case).unwrap().warnings()
+            texts(Request::parse(&case).unwrap().warnings())
         };
         for kernel in [
             r#"{"name": "rbf", "sigma": 1e-30}"#,
@@ -121,19 +147,20 @@ mod tests {
         }
         // Kernel values near 1e-87 add nothing to a weight near 1, but among themselves they have shares.
         let small = r#""params": {"kernel": {"name": "rbf", "sigma": 0.05}}, "inputs": {"z": [0, 1, 2]}"#;
-        let said = |head: &str| Request::parse(&format!("{{{head}, {small}}}")).unwrap().warnings().len();
-        assert_eq!(said(r#""objective": "hardneg-cclk""#), 0);
-        assert_eq!(said(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
-        assert_eq!(said(r#""objective": "weaksup-cclk""#), 1);
+        let warning_count =
+            |head: &str| Request::parse(&format!("{{{head}, {small}}}")).unwrap().warnings().len();
+        assert_eq!(warning_count(r#""objective": "hardneg-cclk""#), 0);
+        assert_eq!(warning_count(r#""objective": "hardneg-cclk", "variant": "paper""#), 1);
+        assert_eq!(warning_count(r#""objective": "weaksup-cclk""#), 1);
     }
 
     #[test]
     fn a_condition_of_one_value_is_said_whether_the_kernel_is_given_or_the_default() {
-        let said = |objective: &str, params: &str| {
+        let warnings_of = |objective: &str, params: &str| {
             let case = format!(
                 r#"{{"objective": "{objective}", {params} "inputs": {{"z": [[2, 1], [2, 1], [2, 1]]}}}}"#
             );
-            Request::parse(&case).unwrap().warnings()
+            texts(Request::parse(&case).unwrap().warnings())
         };
         let given = r#""params": {"kernel": {"name": "cosine"}},"#;
         for (objective, params) in [
@@ -143,30 +170,30 @@ mod tests {
             ("kernel-decoupled-uniformity", ""),
             ("kceo-weights", given),
         ] {
-            let warnings = said(objective, params);
+            let warnings = warnings_of(objective, params);
             let expected = "`z`: all samples have one value of it, so there is nothing to condition on";
             assert_eq!(warnings, [expected], "{objective} {params}");
         }
-        assert_eq!(said("nt-xent", ""), Vec::<String>::new());
+        assert_eq!(warnings_of("nt-xent", ""), Vec::<String>::new());
     }
 
     #[test]
     fn parameters_that_a_form_does_not_read_are_named() {
-        let said = |head: &str, params: &str| {
+        let warnings_of = |head: &str, params: &str| {
             let case =
                 format!(r#"{{"objective": "fair-cclk", {head} "params": {{{params}}}, "inputs": {{}}}}"#);
-            Request::parse(&case).unwrap().warnings()
+            texts(Request::parse(&case).unwrap().warnings())
         };
         let clip = r#""clip_threshold": 0.5"#;
         let expected = "`clip_threshold` has no effect: the form `released` alone reads it";
-        assert_eq!(said("", clip), [expected]);
-        assert_eq!(said(r#""variant": "released","#, r#""symmetric": true"#).len(), 1);
+        assert_eq!(warnings_of("", clip), [expected]);
+        assert_eq!(warnings_of(r#""variant": "released","#, r#""symmetric": true"#).len(), 1);
         for (head, params) in [
             (r#""variant": "released","#, clip.to_owned()),
             ("", format!(r#""variant": "released", {clip}"#)),
             (r#""variant": "paper","#, r#""symmetric": true"#.to_owned()),
         ] {
-            assert_eq!(said(head, &params), Vec::<String>::new(), "{head} {params}");
+            assert_eq!(warnings_of(head, &params), Vec::<String>::new(), "{head} {params}");
         }
     }
 
@@ -182,7 +209,7 @@ mod tests {
                 let document =
                     format!(r#"{{"objective": "fair-cclk", "params": {params}, "inputs": {{"z": {z}}}}}"#);
                 let request = Request::parse(&document).unwrap();
-                (request.warnings(), LossRequest::of(&request).unwrap().warnings())
+                (texts(request.warnings()), texts(LossRequest::of(&request).unwrap().warnings()))
             };
             let (first, in_memory) = of_batch("[100, 200, 400]");
             let (second, of_second) = of_batch("[300, 600, 1200]");
@@ -195,6 +222,7 @@ mod tests {
         let one_value = r#"{"objective": "fair-cclk", "inputs": {"z": [1, 1]}}"#;
         let request = Request::parse(one_value).unwrap();
         assert_eq!(LossRequest::of(&request).unwrap().warnings(), request.warnings());
-        assert_eq!(request.warnings().len(), 1);
+        let one_value = request.warnings().into_iter().map(|warning| warning.degeneracy);
+        assert_eq!(one_value.collect::<Vec<_>>(), [Some(Degeneracy::OneValue)]);
     }
 }

@@ -36,9 +36,9 @@ impl Average {
     pub(super) fn update(&mut self, online: &Model) {
         let values =
             flattened("", online).into_iter().map(|Flat { name, values, .. }| (name, values)).collect();
-        let mut interpolation =
-            Interpolation { path: TensorPath::default(), online: values, momentum: self.momentum };
-        self.model = self.model.clone().map(&mut interpolation);
+        let mut average =
+            AverageByName { path: TensorPath::default(), online: values, momentum: self.momentum };
+        self.model = self.model.clone().map(&mut average);
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) {
@@ -52,13 +52,13 @@ impl Average {
 }
 
 /// Maps the average to its mean with the online network, tensor by tensor of the same name.
-struct Interpolation {
+struct AverageByName {
     path: TensorPath,
     online: BTreeMap<String, Tensor<1>>,
     momentum: f64,
 }
 
-impl ModuleMapper for Interpolation {
+impl ModuleMapper for AverageByName {
     fn enter_module(&mut self, name: &str, container: &str) {
         self.path.enter(name, container);
     }

@@ -1,5 +1,4 @@
-//! Batches whose samples are all of one cluster, as appendix D of CCL-K describes those of Fair-InfoNCE: positive and negative
-//! pairs of a step have the same outcome of the condition.
+//! Batches of one cluster.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +11,11 @@ use crate::numeric::random::{Purpose, stream};
 /// The fewest samples that a loss can compare.
 const FEWEST: usize = 2;
 
-/// Batches of one cluster each, without a sample twice; a cluster comes as often as its share of all samples. One of fewer samples
-/// than a batch gives all of them, and one of a single sample never comes.
+/// Batches of one cluster each, as appendix D of CCL-K describes those of Fair-InfoNCE: positive and negative pairs of a step have
+/// the same outcome of the condition.
+///
+/// No batch has a sample twice; a cluster comes as often as its share of all samples. One of fewer samples than a batch gives all
+/// of them, and one of a single sample never comes.
 #[derive(Debug, Clone)]
 pub struct ClusterBatches {
     /// The samples of each cluster that can come.
@@ -53,8 +55,8 @@ impl ClusterBatches {
     /// The samples of step `step`, each once: they depend only on the seed and the step.
     pub fn batch(&self, step: u64) -> Vec<usize> {
         let mut rng = stream(self.seed, Purpose::Order, step);
-        let drawn = rng.random_range(0..self.clusters.len());
-        let cluster = self.clusters.get(drawn).and_then(|&place| self.members.get(place));
+        let position = rng.random_range(0..self.clusters.len());
+        let cluster = self.clusters.get(position).and_then(|&place| self.members.get(place));
         let mut members = cluster.cloned().unwrap_or_default();
         members.partial_shuffle(&mut rng, self.batch).0.to_vec()
     }

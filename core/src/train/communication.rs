@@ -19,7 +19,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::memory::F32_BYTES;
 use super::{Trainer, TrainerConfig};
 use crate::algorithm::{
-    AlgorithmConfig, BatchStatistics, CachedSettings, Pairs, StepSize, TrainingSet, Views, Workload,
+    AlgorithmConfig, BatchStatistics, CachedSettings, PairCount, StepSize, TrainingSet, Views, Workload,
 };
 use crate::loss::ObjectiveConfig;
 use crate::loss::batch::Batch;
@@ -44,7 +44,7 @@ impl TrainerConfig {
     /// [`step_cost`](Self::step_cost).
     fn communication_volume(&self, size: StepSize, parameters: u64, processes: u64) -> CommunicationVolume {
         let Workload { pairs, .. } = self.workload(size);
-        let Pairs { anchors, width, .. } = pairs;
+        let PairCount { anchors, width, .. } = pairs;
         let round = |numbers: u64| {
             let processes = u128::from(processes.max(1));
             (u128::from(F32_BYTES) * u128::from(numbers) * (processes - 1) / processes) as u64

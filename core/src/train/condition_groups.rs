@@ -1,9 +1,6 @@
-//! Batches of samples with similar conditions, so that a conditional objective has pairs to compare in every batch.
-//!
-//! In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight.
-//! Here a batch consists of groups: for each group one sample is drawn, together with the samples whose condition
-//! is nearest to its own. Ours: of the four works only the appendix of CCL-K composes batches by the condition, of one
-//! cluster each ([`ClusterBatches`](super::ClusterBatches)).
+//! Batches of samples with similar conditions.
+
+use std::sync::Arc;
 
 use rand::RngExt;
 
@@ -11,10 +8,17 @@ use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::random::{Purpose, stream};
 
-/// Groups of near neighbours in the space of the condition.
+/// Batches of groups of near neighbours in the space of the condition.
+///
+/// Their samples have similar conditions, so that a conditional objective has pairs to compare in every batch.
+///
+/// In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight.
+/// Here a batch consists of groups: for each group one sample is drawn, together with the samples whose condition
+/// is nearest to its own. Ours: of the four works only the appendix of CCL-K composes batches by the condition, of one
+/// cluster each ([`ClusterBatches`](super::ClusterBatches)).
 #[derive(Debug, Clone)]
 pub struct ConditionGroups {
-    condition: Matrix,
+    condition: Arc<Matrix>,
     batch: usize,
     groups: usize,
     seed: u64,
@@ -26,7 +30,8 @@ impl ConditionGroups {
     ///
     /// # Errors
     /// [`Error::Parameter`] if there is not at least one sample a group, or `batch` is above the number of samples.
-    pub fn new(condition: Matrix, batch: usize, groups: usize, seed: u64) -> Result<Self> {
+    pub fn new(condition: impl Into<Arc<Matrix>>, batch: usize, groups: usize, seed: u64) -> Result<Self> {
+        let condition = condition.into();
         if !(1..=condition.rows()).contains(&batch) {
             let range = format!("expected 1 to {}, the number of samples", condition.rows());
             return Err(Error::parameter("batch_size", batch, &range));
@@ -40,7 +45,7 @@ impl ConditionGroups {
     /// The samples of step `step`, each once: they depend only on the seed and the step.
     pub fn batch(&self, step: u64) -> Vec<usize> {
         let mut rng = stream(self.seed, Purpose::Order, step);
-        let mut taken = vec![false; self.condition.rows()];
+        let mut is_drawn = vec![false; self.condition.rows()];
         let mut batch = Vec::with_capacity(self.batch);
         for group in 0..self.groups {
             // Group sizes differ by at most one if the batch size is not a multiple of the number of groups.
@@ -48,7 +53,7 @@ impl ConditionGroups {
             let centre = self.condition.row(rng.random_range(0..self.condition.rows()));
             let distance = |row: &[f64]| row.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
             let mut free: Vec<(f64, usize)> = (self.condition.iter_rows().enumerate())
-                .filter(|&(sample, _)| !taken[sample])
+                .filter(|&(sample, _)| !is_drawn[sample])
                 .map(|(sample, row)| (distance(row), sample))
                 .collect();
             let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
@@ -58,7 +63,7 @@ impl ConditionGroups {
             }
             free.sort_unstable_by(order);
             for (_, sample) in free {
-                taken[sample] = true;
+                is_drawn[sample] = true;
                 batch.push(sample);
             }
         }

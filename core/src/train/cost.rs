@@ -1,21 +1,10 @@
-//! The arithmetic and the memory traffic of a step, computed from the settings alone.
-//!
-//! ```text
-//! networks   2 multiply-adds, 4 numbers of every pass (2 in bf16); a pass with gradients counts three times
-//! loss       2 · 3 a c d, 4 (3 (a + c) d + 4 a c)      a anchors, c candidates of d numbers
-//! update     4 p (3 + 2 slots)          parameters p: value, gradient and state are read, value and state written;
-//!                                       3 more for each with an average, which reads both and writes one
-//! ```
-//!
-//! The loss is that of an objective of pairs: similarities, and the gradients of anchors and of candidates, each one product of
-//! matrices; every similarity is written and read forward and backward, as a GPU does (the CPU's tiles stay in its cache).
-//! Arithmetic of single numbers, exponentials among it, is not counted, nor is the augmentation.
+//! The arithmetic and the memory traffic of a step.
 
 use serde::Serialize;
 
 use super::TrainerConfig;
 use super::memory::F32_BYTES;
-use crate::algorithm::{Pairs, StepSize, Workload};
+use crate::algorithm::{PairCount, StepSize, Workload};
 
 /// Floating-point operations, two for each multiply-add, and bytes that are read and written in the device's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -26,7 +15,18 @@ pub struct Effort {
     pub bytes: u64,
 }
 
-/// The arithmetic and the memory traffic of a training step, by formula.
+/// The arithmetic and the memory traffic of a training step, computed from the settings alone.
+///
+/// ```text
+/// networks   2 multiply-adds, 4 numbers of every pass (2 in bf16); a pass with gradients counts three times
+/// loss       2 · 3 a c d, 4 (3 (a + c) d + 4 a c)      a anchors, c candidates of d numbers
+/// update     4 p (3 + 2 slots)          parameters p: value, gradient and state are read, value and state written;
+///                                       3 more for each with an average, which reads both and writes one
+/// ```
+///
+/// The loss is that of an objective of pairs: similarities, and the gradients of anchors and of candidates, each one product of
+/// matrices; every similarity is written and read forward and backward, as a GPU does (the CPU's tiles stay in its cache).
+/// Arithmetic of single numbers, exponentials among it, is not counted, nor is the augmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StepCost {
     /// All passes of all networks, forward and backward.
@@ -52,7 +52,7 @@ impl TrainerConfig {
     /// The cost of a step of a size. The same settings count as for [`step_memory`](Self::step_memory).
     pub fn step_cost(&self, size: StepSize) -> StepCost {
         let Workload { trained, multiply_adds, traffic, pairs, .. } = self.workload(size);
-        let Pairs { anchors, candidates, width } = pairs;
+        let PairCount { anchors, candidates, width } = pairs;
         let (compared, rows) = (anchors.saturating_mul(candidates), (anchors + candidates) * width);
         let average = if self.ema.is_some() { 3 } else { 0 };
         StepCost {

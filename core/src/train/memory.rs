@@ -1,23 +1,9 @@
-//! The memory of a step, estimated from the settings alone, before there is any tensor.
-//!
-//! ```text
-//!   4 p (2 + slots)           parameters p, their gradients, the optimiser's state; 4 p for each network that follows
-//! + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side, twice for `cached` with the statistics of the
-//!                             batch; the pictures, r pixels a side, of a number a of batches that are read ahead
-//! + the larger one of
-//!     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
-//!     4 Σ n k + 4 (b² + m)    for each network, k numbers that it keeps of n images that it computes at once (2 Σ n k in bf16);
-//!                             b² weights of pairs, if they are dense for every condition; m similarities that the loss has
-//!                             at once
-//! ```
-//!
-//! It is a lower bound: weights that can have another form, buffers of single operations, and pages that an allocator keeps, come
-//! on top.
+//! The memory of a step.
 
 use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
-use crate::algorithm::{ModelConfig, Pairs, StepSize, Workload};
+use crate::algorithm::{ModelConfig, PairCount, StepSize, Workload};
 use crate::loss::Objective;
 use crate::nn::EncoderConfig;
 
@@ -35,7 +21,21 @@ pub struct StoredPictures {
     pub ahead: usize,
 }
 
-/// The least memory of a training step on its device, in bytes.
+/// The least memory of a training step on its device, in bytes, estimated from the settings alone, before there is any tensor.
+///
+/// ```text
+///   4 p (2 + slots)           parameters p, their gradients, the optimiser's state; 4 p for each network that follows
+/// + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side, twice for `cached` with the statistics of the
+///                             batch; the pictures, r pixels a side, of a number a of batches that are read ahead
+/// + the larger one of
+///     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
+///     4 Σ n k + 4 (b² + m)    for each network, k numbers that it keeps of n images that it computes at once (2 Σ n k in bf16);
+///                             b² weights of pairs, if they are dense for every condition; m similarities that the loss has
+///                             at once
+/// ```
+///
+/// It is a lower bound: weights that can have another form, buffers of single operations, and pages that an allocator keeps, come
+/// on top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepMemory {
     /// Parameters, gradients, the optimiser's state, and networks that follow.
@@ -114,8 +114,10 @@ impl TrainerConfig {
     }
 
     /// Bytes of the weights of pairs of samples, at least, and of the similarities that the loss has at once.
-    fn pairs(&self, Pairs { anchors, candidates, .. }: Pairs, samples: usize) -> u64 {
-        let least = |objective: Box<dyn Objective>| Some(*objective.ahead()?.numbers(samples).start());
+    fn pairs(&self, PairCount { anchors, candidates, .. }: PairCount, samples: usize) -> u64 {
+        let least = |objective: Box<dyn Objective>| {
+            Some(*objective.conditioned_by_kernel()?.stored_numbers(samples).start())
+        };
         let weights = self.objective.build().ok().and_then(least).unwrap_or(0);
         F32_BYTES.saturating_mul(weights.saturating_add(similarities_at_once(anchors, candidates)))
     }

@@ -150,12 +150,13 @@ pub fn bias_weights(labels: &[usize], biases: &[usize], most: f64) -> Result<Vec
     if !(most >= 1.0 && most.is_finite()) {
         return Err(Error::parameter("objective.oversample", most, "expected 1 or more"));
     }
-    let (mut of_label, mut of_both) = (BTreeMap::new(), BTreeMap::new());
+    let (mut label_counts, mut pair_counts) = (BTreeMap::new(), BTreeMap::new());
     for (&label, &bias) in labels.iter().zip(biases) {
-        *of_label.entry(label).or_insert(0_u64) += 1;
-        *of_both.entry((label, bias)).or_insert(0_u64) += 1;
+        *label_counts.entry(label).or_insert(0_u64) += 1;
+        *pair_counts.entry((label, bias)).or_insert(0_u64) += 1;
     }
-    let weight = |(&label, &bias): (&usize, &usize)| of_label[&label] as f64 / of_both[&(label, bias)] as f64;
+    let weight =
+        |(&label, &bias): (&usize, &usize)| label_counts[&label] as f64 / pair_counts[&(label, bias)] as f64;
     let weights: Vec<f64> = labels.iter().zip(biases).map(weight).collect();
     let least = weights.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(weights.into_iter().map(|weight| weight.min(most * least)).collect())

@@ -6,7 +6,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{PendingLoss, TrainError, Trainer, TrainerConfig};
+use super::trainer::PendingLoss;
+use super::{TrainError, Trainer, TrainerConfig};
 use crate::algorithm::{StateReader, StateWriter, TrainingSet};
 use crate::nn::checkpoint::{Archive, CheckpointError, Flat, STATE_KEY, metadata};
 use crate::numeric::read;
@@ -69,7 +70,7 @@ impl Trainer {
     /// The device failed.
     pub async fn is_finite(&self) -> Result<bool, CheckpointError> {
         let sums = self.on_device()?.tensors.into_iter().map(|tensor| tensor.values.abs().sum());
-        let Some(sum) = sums.reduce(|sum, of_tensor| sum + of_tensor) else { return Ok(true) };
+        let Some(sum) = sums.reduce(|sum, next| sum + next) else { return Ok(true) };
         let failed = |reason| CheckpointError::Device { name: "state".into(), reason };
         let sum = read::values(sum).await.map_err(failed)?;
         Ok(sum.iter::<f32>().all(f32::is_finite))
@@ -113,52 +114,23 @@ impl Trainer {
     /// # Errors
     /// As [`resume`](Self::resume).
     pub fn restore(mut self, device: &Device, bytes: &[u8]) -> Result<Self, TrainError> {
-        let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
-            key: STATE_KEY,
-            reason: format!("is not readable: {e}"),
-        };
-        let state: State = serde_json::from_str(&metadata(bytes, STATE_KEY)?).map_err(unreadable)?;
-        if state.version != STATE_VERSION {
-            return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION }.into());
-        }
-        same_settings(&state.config, &written(&self.config)?)?;
-        if state.step > self.config.steps {
-            let (found, expected) = (state.step.to_string(), format!("at most {}", self.config.steps));
-            return Err(CheckpointError::Field { field: "step".into(), found, expected }.into());
-        }
-
+        let state = self.state_of(bytes)?;
         let mut reader = StateReader::new(Archive::parse(bytes)?, state.algorithm);
         self.algorithm.restore(&mut reader)?;
         if let Some(average) = &mut self.average {
             average.restore(&mut reader)?;
         }
-        let size_of = |slot: &str| {
-            let tensor = self.optimizer.tensor_of(slot)?;
-            reader.trained_size(tensor)
-        };
-        let unknown = |slot: &String| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") };
-        let sizes = (state.slots.iter().map(|slot| size_of(slot).ok_or_else(|| unknown(slot))))
-            .collect::<Result<Vec<usize>, _>>()?;
+        let sizes = self.slot_sizes(&state.slots, &reader)?;
         let mut archive = reader.into_archive();
         let device = device.clone().without_autodiff();
-        let mut take = |name: String, count: Option<usize>| -> Result<Tensor<1>, CheckpointError> {
-            let Some(tensor) = archive.tensors.remove(&name) else {
-                return Err(CheckpointError::MissingTensor { name });
-            };
-            if let Some(count) = count.filter(|&count| tensor.shape != [count]) {
-                return Err(CheckpointError::Shape { name, expected: vec![count], found: tensor.shape });
-            }
-            let data = TensorData::new(tensor.values, tensor.shape);
-            Ok(Tensor::from_data(data, (&device, DType::F32)))
-        };
         let mut slots = BTreeMap::new();
-        for (name, count) in state.slots.into_iter().zip(sizes) {
-            let slot = take(format!("{OPTIMIZER}.{name}"), Some(count))?;
+        for (name, size) in state.slots.into_iter().zip(sizes) {
+            let slot = take(&mut archive, format!("{OPTIMIZER}.{name}"), size, &device)?;
             slots.insert(name, slot);
         }
         self.loss = match state.losses {
             0 => PendingLoss::default(),
-            count => PendingLoss { sum: Some(take(LOSS.into(), Some(1))?), count },
+            count => PendingLoss { sum: Some(take(&mut archive, LOSS.into(), 1, &device)?), count },
         };
         archive.finish()?;
         let (steps, waiting) = (state.optimizer_steps, state.waiting_gradients);
@@ -166,6 +138,50 @@ impl Trainer {
         self.step = state.step;
         Ok(self)
     }
+
+    /// The state that is not a tensor, if it is of a run of these settings.
+    fn state_of(&self, bytes: &[u8]) -> Result<State, CheckpointError> {
+        let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
+            key: STATE_KEY,
+            reason: format!("is not readable: {e}"),
+        };
+        let state: State = serde_json::from_str(&metadata(bytes, STATE_KEY)?).map_err(unreadable)?;
+        if state.version != STATE_VERSION {
+            return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION });
+        }
+        same_settings(&state.config, &written(&self.config)?)?;
+        if state.step > self.config.steps {
+            let (found, expected) = (state.step.to_string(), format!("at most {}", self.config.steps));
+            return Err(CheckpointError::Field { field: "step".into(), found, expected });
+        }
+        Ok(state)
+    }
+
+    /// The number of values in each slot of the optimiser.
+    fn slot_sizes(&self, slots: &[String], reader: &StateReader) -> Result<Vec<usize>, CheckpointError> {
+        let size_of = |slot: &String| {
+            let size = self.optimizer.tensor_of(slot).and_then(|tensor| reader.trained_size(tensor));
+            size.ok_or_else(|| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") })
+        };
+        slots.iter().map(size_of).collect()
+    }
+}
+
+/// The tensor of a name, which has `size` values.
+fn take(
+    archive: &mut Archive,
+    name: String,
+    size: usize,
+    device: &Device,
+) -> Result<Tensor<1>, CheckpointError> {
+    let Some(tensor) = archive.tensors.remove(&name) else {
+        return Err(CheckpointError::MissingTensor { name });
+    };
+    if tensor.shape != [size] {
+        return Err(CheckpointError::Shape { name, expected: vec![size], found: tensor.shape });
+    }
+    let data = TensorData::new(tensor.values, tensor.shape);
+    Ok(Tensor::from_data(data, (device, DType::F32)))
 }
 
 fn written(value: &impl Serialize) -> Result<String, CheckpointError> {

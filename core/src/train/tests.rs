@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{DType, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::RngExt;
 
 use super::*;
-use crate::algorithm::{AlgorithmConfig, JttSettings, Single, StateReader, StateWriter, VaeSettings};
+use crate::algorithm::{
+    Algorithm, AlgorithmConfig, JttSettings, ModelConfig, Single, StateReader, StateWriter, TrainingSet,
+    VaeSettings, Views,
+};
+use crate::error::Error;
+use crate::loss::batch::Batch;
 use crate::loss::{NtXent, ObjectiveConfig};
-use crate::nn::checkpoint::Weights;
+use crate::nn::checkpoint::{Checkpoint, CheckpointError, Metadata, Weights};
 use crate::nn::head::HeadConfig;
-use crate::nn::{Architecture, EncoderConfig};
+use crate::nn::{Architecture, EncoderConfig, Model};
 use crate::numeric::rows::Rows as _;
-use crate::optim::OptimizerConfig;
 use crate::optim::lars::Lars;
 use crate::optim::rules::{Adam, Sgd};
 use crate::optim::schedule::Schedule;
+use crate::optim::{Optimizer, OptimizerConfig};
 
 const SAMPLES: usize = 12;
 

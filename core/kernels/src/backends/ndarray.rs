@@ -6,9 +6,8 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 
 use crate::{
-    ActivationGradients, ActivationOps, AugmentationOps, ConvolutionGradients, ConvolutionOps,
-    NormalisationGradients, NormalisationOps, PairOps, ProductOps, RedundancyOps, RowOps, SinkhornOps,
-    UniformityOps,
+    ActivationGradients, ActivationOps, AugmentationOps, ConvolutionGradients, ConvolutionOps, GemmOps,
+    NormalisationGradients, NormalisationOps, PairOps, RedundancyOps, RowOps, SinkhornOps, UniformityOps,
 };
 
 impl ActivationOps for NdArray {
@@ -29,5 +28,5 @@ impl NormalisationGradients for NdArray {}
 impl ConvolutionOps for NdArray {}
 impl ConvolutionGradients for NdArray {}
 impl PairOps for NdArray {}
-impl ProductOps for NdArray {}
+impl GemmOps for NdArray {}
 impl UniformityOps for NdArray {}

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::moments::Moments;
 use super::parallel;
 use super::upstream::Upstream;
 
@@ -16,60 +17,25 @@ const PART: usize = 512;
 /// Number of positions that are read twice in a row, so that they lie in a core's nearest cache the second time.
 const RUN: usize = 8;
 
-/// Mean and sum of squared deviations by channel.
-#[derive(Debug, Clone)]
-pub struct Moments {
-    count: usize,
-    means: Vec<f32>,
-    squares: Vec<f32>,
+/// The moments of maps, on the calling thread.
+pub fn moments(maps: &[f32], channels: usize) -> Moments {
+    Moments::joined(maps.chunks(PART * channels).map(|part| moments_of_part(part, channels)), channels)
 }
 
-impl Moments {
-    /// The moments of maps, on the calling thread.
-    pub fn of(maps: &[f32], channels: usize) -> Self {
-        Self::joined(maps.chunks(PART * channels).map(|part| Self::from_part(part, channels)), channels)
-    }
-
-    /// The moments of all parts together (Chan, Golub & LeVeque, 1983).
-    pub fn joined(parts: impl IntoIterator<Item = Self>, channels: usize) -> Self {
-        let none = Self { count: 0, means: vec![0.0; channels], squares: vec![0.0; channels] };
-        parts.into_iter().fold(none, Self::with)
-    }
-
-    fn from_part(part: &[f32], channels: usize) -> Self {
-        let count = part.len() / channels;
-        let mut means = vec![0.0_f32; channels];
-        let mut squares = vec![0.0_f32; channels];
-        vectorised!({
-            for row in part.chunks_exact(channels) {
-                add_row(&mut means, row);
-            }
-            means.iter_mut().for_each(|sum| *sum /= count as f32);
-            for row in part.chunks_exact(channels) {
-                add_squares(&mut squares, row, &means);
-            }
-        });
-        Self { count, means, squares }
-    }
-
-    fn with(mut self, other: Self) -> Self {
-        let count = self.count + other.count;
-        let share = other.count as f32 / count as f32;
-        let between = self.count as f32 * share;
-        let ours = self.means.iter_mut().zip(&mut self.squares);
-        for ((mean, square), (other_mean, other_square)) in ours.zip(other.means.iter().zip(&other.squares)) {
-            let difference = other_mean - *mean;
-            *mean += difference * share;
-            *square += other_square + difference * difference * between;
+fn moments_of_part(part: &[f32], channels: usize) -> Moments {
+    let count = part.len() / channels;
+    let mut means = vec![0.0_f32; channels];
+    let mut squares = vec![0.0_f32; channels];
+    vectorised!({
+        for row in part.chunks_exact(channels) {
+            add_row(&mut means, row);
         }
-        Self { count, ..self }
-    }
-
-    /// Means and biased variances.
-    pub fn into_mean_and_variance(self) -> [Vec<f32>; 2] {
-        let count = self.count as f32;
-        [self.means, self.squares.into_iter().map(|square| square / count).collect()]
-    }
+        means.iter_mut().for_each(|sum| *sum /= count as f32);
+        for row in part.chunks_exact(channels) {
+            add_squares(&mut squares, row, &means);
+        }
+    });
+    Moments { count, means, squares }
 }
 
 /// The parameters by which a normalisation changes each channel.

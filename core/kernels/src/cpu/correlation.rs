@@ -30,9 +30,9 @@ impl Weights {
         let mut values = Vec::with_capacity(outputs.next_multiple_of(group) * offsets);
         for first in (0..outputs).step_by(group) {
             for offset in 0..offsets {
-                let of_group =
+                let offset_weights =
                     (first..first + group).map(|at| if at < outputs { of(at, offset) } else { 0.0 });
-                values.extend(of_group);
+                values.extend(offset_weights);
             }
         }
         Self { six, outputs, values }
@@ -67,8 +67,8 @@ impl Correlate<'_> {
     fn groups<S: Simd, const OUTPUTS: usize>(self, simd: S) {
         let Self { planes, offsets, weights, start, target } = self;
         let length = target.len() / weights.outputs.max(1);
-        let of_groups = weights.values.chunks_exact(OUTPUTS * offsets.len());
-        for (at, (target, weights)) in target.chunks_mut(OUTPUTS * length).zip(of_groups).enumerate() {
+        let weights_by_group = weights.values.chunks_exact(OUTPUTS * offsets.len());
+        for (at, (target, weights)) in target.chunks_mut(OUTPUTS * length).zip(weights_by_group).enumerate() {
             let start: [f32; OUTPUTS] =
                 std::array::from_fn(|output| start.get(at * OUTPUTS + output).copied().unwrap_or_default());
             let (weights, _) = weights.as_chunks::<OUTPUTS>();
@@ -163,11 +163,11 @@ impl WithSimd for AddProducts<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { planes, offsets, slopes, length, sums } = self;
-        let of_output = offsets.len() * LANES;
+        let sums_per_output = offsets.len() * LANES;
         let (mut slopes, mut sums) = (slopes, sums);
         for outputs in runs(slopes.len() / length, most::<S>(4, 2)) {
             let (these, slopes_left) = slopes.split_at(outputs * length);
-            let (targets, sums_left) = sums.split_at_mut(outputs * of_output);
+            let (targets, sums_left) = sums.split_at_mut(outputs * sums_per_output);
             match outputs {
                 4 => add_group::<S, 4>(simd, planes, offsets, these, targets),
                 3 => add_group::<S, 3>(simd, planes, offsets, these, targets),

@@ -87,14 +87,14 @@ pub fn backward(
         Some(grad_maps) => grad_maps.chunks_mut(size).collect(),
         None => maps.chunks(size).map(|_| Default::default()).collect(),
     };
-    let of_part = places_of_part(geometry);
+    let places_per_part = places_of_part(geometry);
     let groups = maps.chunks(size).zip(targets.drain(..)).enumerate();
-    let of_kernels = parallel::map(groups, |(at, (maps, target))| {
+    let grads_by_group = parallel::map(groups, |(at, (maps, target))| {
         let mut grad_kernel = vec![0.0; if is_weight_wanted { kernel.len() } else { 0 }];
         let [mut slope, mut windows] = [Vec::new(), Vec::new()];
         let (first, count) = (at * images * places, maps.len() / geometry.image() * places);
-        for start in (0..count).step_by(of_part) {
-            let part = start..count.min(start + of_part);
+        for start in (0..count).step_by(places_per_part) {
+            let part = start..count.min(start + places_per_part);
             let values = (first + part.start) * outputs..(first + part.end) * outputs;
             let slope = matrix(upstream.part(values, &mut slope), outputs);
             if is_weight_wanted {
@@ -106,8 +106,8 @@ pub fn backward(
             }
             let kernel = matrix(kernel, outputs).transpose();
             if geometry.is_plain() {
-                let of_places = part.start * geometry.inputs..part.end * geometry.inputs;
-                add(&mut target[of_places], slope, kernel);
+                let span = part.start * geometry.inputs..part.end * geometry.inputs;
+                add(&mut target[span], slope, kernel);
             } else {
                 windows.resize(part.len() * geometry.window(), 0.0);
                 assign(&mut windows, slope, kernel);
@@ -123,7 +123,7 @@ pub fn backward(
     let size = sums.len().div_ceil(GROUPS).max(1);
     parallel::map(sums.chunks_mut(size).enumerate(), |(at, sum)| {
         sum.fill(0.0);
-        for part in &of_kernels {
+        for part in &grads_by_group {
             sum.iter_mut().zip(&part[at * size..]).for_each(|(sum, value)| *sum += value);
         }
     });

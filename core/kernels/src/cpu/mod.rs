@@ -13,6 +13,7 @@ pub mod gemm;
 pub mod geometry;
 pub mod im2col;
 mod lanes;
+pub mod moments;
 pub mod near;
 pub mod norm;
 pub mod pairs;

@@ -5,6 +5,7 @@
 //! dx = γ / sqrt(var + ε) ( g - mean(g) - x̂ mean(g x̂) ),  dγ = sum(g x̂),  dβ = sum(g)
 //! ```
 
+use super::moments::Moments;
 use super::parallel;
 
 /// Number of values in one iteration of a loop: they stay in a core's own cache between two passes.
@@ -49,8 +50,8 @@ pub struct Statistics {
 /// Golub & LeVeque (1983), so that a mean far from zero costs no digits. One pass over memory, 5 operations a
 /// value.
 pub fn statistics(x: &[f32], layout: Channels) -> Statistics {
-    let parts = parallel::map(x.chunks(layout.part()), |part| Moments::of(part, layout));
-    let total = parts.into_iter().fold(Moments::none(layout.channels), Moments::with);
+    let parts = parallel::map(x.chunks(layout.part()), |part| moments(part, layout));
+    let total = Moments::joined(parts, layout.channels);
     let share = 1.0 / total.count.max(1) as f32;
     Statistics { means: total.means, variances: total.squares.iter().map(|square| square * share).collect() }
 }
@@ -171,60 +172,34 @@ fn sums(g: &[f32], x: &[f32], layout: Channels, means: &[f32]) -> (Vec<f32>, Vec
     (sum, along)
 }
 
-/// Mean and sum of squared deviations by channel.
-struct Moments {
-    count: usize,
-    means: Vec<f32>,
-    squares: Vec<f32>,
-}
-
-impl Moments {
-    fn none(channels: usize) -> Self {
-        Self { count: 0, means: vec![0.0; channels], squares: vec![0.0; channels] }
-    }
-
-    fn of(part: &[f32], layout: Channels) -> Self {
-        let mut moments = Self::none(layout.channels);
-        moments.count = part.len() / layout.channels;
-        let share = 1.0 / moments.count.max(1) as f32;
-        vectorised!({
-            let Self { means, squares, .. } = &mut moments;
-            for row in part.chunks_exact(layout.row()) {
-                if layout.inner == 1 {
-                    means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-                } else {
-                    let planes = means.iter_mut().zip(row.chunks_exact(layout.inner));
-                    planes.for_each(|(sum, plane)| *sum += add_up(plane, |x| x));
-                }
+/// Mean and sum of squared deviations by channel of some whole rows.
+fn moments(part: &[f32], layout: Channels) -> Moments {
+    let mut moments = Moments::none(layout.channels);
+    moments.count = part.len() / layout.channels;
+    let share = 1.0 / moments.count.max(1) as f32;
+    vectorised!({
+        let Moments { means, squares, .. } = &mut moments;
+        for row in part.chunks_exact(layout.row()) {
+            if layout.inner == 1 {
+                means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            } else {
+                let planes = means.iter_mut().zip(row.chunks_exact(layout.inner));
+                planes.for_each(|(sum, plane)| *sum += add_up(plane, |x| x));
             }
-            means.iter_mut().for_each(|sum| *sum *= share);
-            for row in part.chunks_exact(layout.row()) {
-                let sums = squares.iter_mut().zip(means.iter());
-                if layout.inner == 1 {
-                    sums.zip(row).for_each(|((square, mean), x)| *square += (x - mean) * (x - mean));
-                } else {
-                    for ((square, mean), plane) in sums.zip(row.chunks_exact(layout.inner)) {
-                        *square += add_up(plane, |x| (x - mean) * (x - mean));
-                    }
-                }
-            }
-        });
-        moments
-    }
-
-    /// The moments of both parts together.
-    fn with(mut self, other: Self) -> Self {
-        let count = self.count + other.count;
-        let share = other.count as f32 / count.max(1) as f32;
-        let between = self.count as f32 * share;
-        let ours = self.means.iter_mut().zip(&mut self.squares);
-        for ((mean, square), (other_mean, other_square)) in ours.zip(other.means.iter().zip(&other.squares)) {
-            let difference = other_mean - *mean;
-            *mean += difference * share;
-            *square += other_square + difference * difference * between;
         }
-        Self { count, ..self }
-    }
+        means.iter_mut().for_each(|sum| *sum *= share);
+        for row in part.chunks_exact(layout.row()) {
+            let sums = squares.iter_mut().zip(means.iter());
+            if layout.inner == 1 {
+                sums.zip(row).for_each(|((square, mean), x)| *square += (x - mean) * (x - mean));
+            } else {
+                for ((square, mean), plane) in sums.zip(row.chunks_exact(layout.inner)) {
+                    *square += add_up(plane, |x| (x - mean) * (x - mean));
+                }
+            }
+        }
+    });
+    moments
 }
 
 /// The sum of a function of each value.
@@ -263,9 +238,9 @@ mod tests {
             let x: Vec<f32> = (0..outer * 2 * inner).map(value).collect();
             let statistics = statistics(&x, layout);
             for channel in 0..2 {
-                let of_channel = |(i, _): &(usize, &f32)| i / inner % 2 == channel;
+                let is_of_channel = |(i, _): &(usize, &f32)| i / inner % 2 == channel;
                 let values: Vec<f64> =
-                    x.iter().enumerate().filter(of_channel).map(|(_, &x)| x.into()).collect();
+                    x.iter().enumerate().filter(is_of_channel).map(|(_, &x)| x.into()).collect();
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64;
                 assert!((f64::from(statistics.means[channel]) - mean).abs() < 1e-3);

@@ -148,8 +148,8 @@ mod tests {
             let mut command = Command::new(env::current_exe().unwrap());
             command.arg("with_one_thread_work_stays").env(SIZE, "1");
             let output = command.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
             return;
         }
         let asks = thread::current().id();

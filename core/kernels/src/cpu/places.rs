@@ -6,14 +6,14 @@ use super::parallel;
 /// an image at a time.
 pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> Vec<f32> {
     let [n, height, width, channels] = sides;
-    let [of_image, of_row, of_place, of_channel] = strides;
+    let [image_stride, row_stride, place_stride, channel_stride] = strides;
     let row = width * channels;
     let mut maps = parallel::zeros(n * height * row);
     parallel::map(maps.chunks_exact_mut((height * row).max(1)).enumerate(), |(image, target)| {
         for (y, target) in target.chunks_exact_mut(row.max(1)).enumerate() {
             for channel in 0..channels {
-                let first = image * of_image + y * of_row + channel * of_channel;
-                let values = values[first..].iter().step_by(of_place.max(1));
+                let first = image * image_stride + y * row_stride + channel * channel_stride;
+                let values = values[first..].iter().step_by(place_stride.max(1));
                 target[channel..].iter_mut().step_by(channels).zip(values).for_each(|(to, from)| *to = *from);
             }
         }

@@ -105,8 +105,8 @@ impl<'a> Standardised<'a> {
         parallel::map(pulled.chunks_mut(size).zip(self.parts()), |(gradient, own)| {
             for (gradient, x) in gradient.chunks_exact_mut(width).zip(own.chunks_exact(width)) {
                 vectorised!({
-                    let of_column = x.iter().zip(means.iter().zip(&along)).zip(&self.scale);
-                    for (g, ((x, (mean, along)), scale)) in gradient.iter_mut().zip(of_column) {
+                    let with_statistics = x.iter().zip(means.iter().zip(&along)).zip(&self.scale);
+                    for (g, ((x, (mean, along)), scale)) in gradient.iter_mut().zip(with_statistics) {
                         *g = (*g - mean - x * along) * scale;
                     }
                 });

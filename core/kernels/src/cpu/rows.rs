@@ -5,7 +5,7 @@ use super::exp::exp_or_zero;
 use super::parallel;
 use super::vectors::dot_f32;
 
-/// Rows shorter than this count as zero.
+/// Rows whose entries are all at most this in size count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;
 
 /// Number of parallel sums, which the compiler keeps in vector registers.

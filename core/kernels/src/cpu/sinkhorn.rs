@@ -39,8 +39,8 @@ pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iter
         by_row = sums.concat();
     }
     parallel::map(terms.chunks_mut(size).zip(by_row.chunks(PART)), |(part, by_row)| {
-        for (row, of_row) in part.chunks_exact_mut(columns).zip(by_row) {
-            vectorised!(row.iter_mut().zip(&by_column).for_each(|(x, c)| *x = *x * of_row * c));
+        for (row, row_factor) in part.chunks_exact_mut(columns).zip(by_row) {
+            vectorised!(row.iter_mut().zip(&by_column).for_each(|(x, c)| *x = *x * row_factor * c));
         }
     });
 }

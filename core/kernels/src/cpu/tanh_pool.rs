@@ -92,11 +92,11 @@ impl Block {
             .zip(pooled.chunks_mut(CHUNK * self.out * self.places()))
             .zip(tanh.chunks_mut(CHUNK * self.out * self.span()));
         parallel::map_in(parts, Vec::new, |planes, ((maps, pooled), tanh)| {
-            let of_images = maps
+            let of_each_image = maps
                 .chunks_exact(image)
                 .zip(pooled.chunks_exact_mut(self.out * self.places()))
                 .zip(tanh.chunks_exact_mut(self.out * self.span()));
-            for ((image, pooled), tanh) in of_images {
+            for ((image, pooled), tanh) in of_each_image {
                 self.spread(image, planes);
                 correlate(planes, &offsets, &weights, bias, tanh);
                 tanh_in_place(tanh);
@@ -147,16 +147,16 @@ impl Block {
             .zip(targets.drain(..))
             .zip(tanh.chunks(CHUNK * self.out * self.span()))
             .zip(upstream.chunks(CHUNK * self.out * self.places()));
-        let of_parts =
+        let grads_by_part =
             parallel::map_in(parts, Scratch::default, |scratch, (((maps, target), tanh), upstream)| {
                 let mut grad_weight = vec![0.0; if is_weight { self.out * offsets.len() * LANES } else { 0 }];
                 let mut grad_bias = vec![0.0; self.out];
                 let mut targets = target.chunks_exact_mut(image);
-                let of_images = maps
+                let of_each_image = maps
                     .chunks_exact(image)
                     .zip(tanh.chunks_exact(self.out * self.span()))
                     .zip(upstream.chunks_exact(self.out * self.places()));
-                for ((image, tanh), upstream) in of_images {
+                for ((image, tanh), upstream) in of_each_image {
                     self.write_slopes(tanh, upstream, &mut scratch.slopes);
                     if is_weight {
                         self.spread(image, &mut scratch.planes);
@@ -181,7 +181,7 @@ impl Block {
                 (grad_weight.chunks_exact(LANES).map(sum).collect::<Vec<f32>>(), grad_bias)
             });
         drop(targets);
-        let (grad_weights, grad_biases): (Vec<_>, Vec<_>) = of_parts.into_iter().unzip();
+        let (grad_weights, grad_biases): (Vec<_>, Vec<_>) = grads_by_part.into_iter().unzip();
         let grad_weight = is_weight.then(|| parallel::sum(grad_weights, weight.len()));
         [grad_maps, grad_weight, is_bias.then(|| parallel::sum(grad_biases, self.out))]
     }
@@ -234,15 +234,15 @@ impl Block {
 
     /// Writes the gradient of the maps of an image, from its slopes.
     fn fill(self, mirrored: &Weights, scratch: &mut Scratch, target: &mut [f32]) {
-        let Scratch { slopes, padded, of_planes, .. } = scratch;
+        let Scratch { slopes, padded, grad_planes, .. } = scratch;
         padded.resize(self.out * self.stride_back(), 0.0);
         for (to, from) in padded.chunks_exact_mut(self.stride_back()).zip(slopes.chunks_exact(self.span())) {
             to[self.reach()..][..from.len()].copy_from_slice(from);
         }
         let length = self.plane().next_multiple_of(LANES);
-        of_planes.resize(self.channels * length, 0.0);
-        correlate(padded, &self.offsets_back(), mirrored, &[], of_planes);
-        for (to, from) in target.chunks_exact_mut(self.plane()).zip(of_planes.chunks_exact(length)) {
+        grad_planes.resize(self.channels * length, 0.0);
+        correlate(padded, &self.offsets_back(), mirrored, &[], grad_planes);
+        for (to, from) in target.chunks_exact_mut(self.plane()).zip(grad_planes.chunks_exact(length)) {
             to.copy_from_slice(&from[..to.len()]);
         }
     }
@@ -254,7 +254,7 @@ struct Scratch {
     planes: Vec<f32>,
     slopes: Vec<f32>,
     padded: Vec<f32>,
-    of_planes: Vec<f32>,
+    grad_planes: Vec<f32>,
 }
 
 fn total(values: &[f32]) -> f32 {

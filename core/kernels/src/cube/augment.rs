@@ -84,17 +84,23 @@ struct Window {
     to_columns: i32,
 }
 
-/// The window of the view whose numbers begin at `of_view`, in the image whose values begin at `first`.
+/// The window of the view whose numbers begin at `first_number`, in the image whose values begin at `first`.
 #[cube]
-fn window_of(numbers: &Tensor<f32>, of_view: usize, first: usize, plane: usize, sizes: &ViewSizes) -> Window {
-    let top = usize::cast_from(numbers[of_view]);
-    let left = usize::cast_from(numbers[of_view + 1]);
+fn window_of(
+    numbers: &Tensor<f32>,
+    first_number: usize,
+    first: usize,
+    plane: usize,
+    sizes: &ViewSizes,
+) -> Window {
+    let top = usize::cast_from(numbers[first_number]);
+    let left = usize::cast_from(numbers[first_number + 1]);
     Window {
         first: first + top * sizes.width + left,
         stride: sizes.width,
         plane,
-        rows: i32::cast_from(numbers[of_view + 2]),
-        columns: i32::cast_from(numbers[of_view + 3]),
+        rows: i32::cast_from(numbers[first_number + 2]),
+        columns: i32::cast_from(numbers[first_number + 3]),
         to_rows: sizes.to_height as i32,
         to_columns: sizes.to_width as i32,
     }
@@ -111,12 +117,12 @@ struct Source {
 
 /// The source of pixel `at` of a view, by its flip and rotation.
 #[cube]
-fn source_of(numbers: &Tensor<f32>, of_view: usize, at: usize, sizes: &ViewSizes) -> Source {
-    let cosine = numbers[of_view + COSINE];
-    let sine = numbers[of_view + SINE];
+fn source_of(numbers: &Tensor<f32>, first_number: usize, at: usize, sizes: &ViewSizes) -> Source {
+    let cosine = numbers[first_number + COSINE];
+    let sine = numbers[first_number + SINE];
     let row = at / sizes.to_width;
     let column = at % sizes.to_width;
-    let is_flipped = numbers[of_view + FLIPPED] > 0.5_f32;
+    let is_flipped = numbers[first_number + FLIPPED] > 0.5_f32;
     let column = if is_flipped { sizes.to_width - 1 - column } else { column };
     // Without a rotation these are row and column again.
     let middle_x = f32::cast_from(sizes.to_width) * 0.5_f32;
@@ -166,21 +172,21 @@ fn resize(
             line[channel] = 0.0_f32;
         }
         for k in first_column..end_column {
-            let of_column = weight(k, j, window.columns, window.to_columns, support) / across;
+            let column_weight = weight(k, j, window.columns, window.to_columns, support) / across;
             let place = window.first + l as usize * window.stride + k as usize;
             #[unroll]
             for channel in 0..channels {
-                line[channel] = line[channel] + of_column * images[channel * window.plane + place];
+                line[channel] = line[channel] + column_weight * images[channel * window.plane + place];
             }
         }
-        let of_row = weight(l, i, window.rows, window.to_rows, support);
+        let row_weight = weight(l, i, window.rows, window.to_rows, support);
         #[unroll]
         for channel in 0..channels {
             // A cubic is clipped after each of the two passes.
             if comptime!(support == 2) {
                 line[channel] = cut(line[channel]);
             }
-            values[channel] = values[channel] + of_row * line[channel];
+            values[channel] = values[channel] + row_weight * line[channel];
         }
     }
     #[unroll]
@@ -194,13 +200,13 @@ fn resize(
 
 /// The colour changes of a view before contrast.
 #[cube]
-fn before_contrast(values: &mut Array<f32>, numbers: &Tensor<f32>, of_view: usize) {
-    let turn = usize::cast_from(numbers[of_view + CONTRAST]);
+fn before_contrast(values: &mut Array<f32>, numbers: &Tensor<f32>, first_number: usize) {
+    let turn = usize::cast_from(numbers[first_number + CONTRAST]);
     for t in 0..turn {
-        let pair = of_view + STEPS + 2 * t;
+        let pair = first_number + STEPS + 2 * t;
         step(values, numbers[pair], numbers[pair + 1]);
     }
-    if turn == 4 && numbers[of_view + GREY] > 0.5_f32 {
+    if turn == 4 && numbers[first_number + GREY] > 0.5_f32 {
         mix(values, 0.0_f32, 1.0_f32);
     }
 }
@@ -241,14 +247,14 @@ pub(crate) fn view(
     let mut light = 0.0_f32;
     if image < sizes.count {
         let area = sizes.to_height * sizes.to_width;
-        let of_view = image * sizes.stride;
+        let first_number = image * sizes.stride;
         let plane = sizes.height * sizes.width;
         let first = image * channels * plane;
-        let window = window_of(numbers, of_view, first, plane, sizes);
+        let window = window_of(numbers, first_number, first, plane, sizes);
         for i in 0..EACH {
             let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
             if at < area {
-                let source = source_of(numbers, of_view, at, sizes);
+                let source = source_of(numbers, first_number, at, sizes);
                 let mut values = Array::<f32>::new(channels);
                 #[unroll]
                 for channel in 0..channels {
@@ -258,7 +264,7 @@ pub(crate) fn view(
                     resize(images, &mut values, &window, source.row, source.column, channels, support);
                 }
                 if comptime!(channels == 3) {
-                    before_contrast(&mut values, numbers, of_view);
+                    before_contrast(&mut values, numbers, first_number);
                     if contrast {
                         light += grey(values[0usize], values[1usize], values[2usize]);
                     }
@@ -287,15 +293,15 @@ pub(crate) fn after_contrast(
 ) {
     let image = CUBE_POS_Z as usize * FOLD + CUBE_POS_Y as usize;
     if image < count {
-        let of_view = image * stride;
-        let turn = usize::cast_from(numbers[of_view + CONTRAST]);
+        let first_number = image * stride;
+        let turn = usize::cast_from(numbers[first_number + CONTRAST]);
         if turn < 4 {
             let parts = CUBE_COUNT_X as usize;
             let mut light = 0.0_f32;
             for part in 0..parts {
                 light += sums[image * parts + part];
             }
-            let factor = numbers[of_view + STEPS + 2 * turn + 1];
+            let factor = numbers[first_number + STEPS + 2 * turn + 1];
             let base = (1.0_f32 - factor) * light / f32::cast_from(area);
             for i in 0..EACH {
                 let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
@@ -306,10 +312,10 @@ pub(crate) fn after_contrast(
                         values[channel] = cut(output[(image * 3 + channel) * area + at] * factor + base);
                     }
                     for t in turn + 1..4usize {
-                        let pair = of_view + STEPS + 2 * t;
+                        let pair = first_number + STEPS + 2 * t;
                         step(&mut values, numbers[pair], numbers[pair + 1]);
                     }
-                    if numbers[of_view + GREY] > 0.5_f32 {
+                    if numbers[first_number + GREY] > 0.5_f32 {
                         mix(&mut values, 0.0_f32, 1.0_f32);
                     }
                     #[unroll]
@@ -339,19 +345,19 @@ pub(crate) fn blur(
     if at >= count {
         terminate!();
     }
-    let of_view = at / (channels * height * width) * stride;
-    let radius = usize::cast_from(numbers[of_view + RADIUS]);
+    let first_number = at / (channels * height * width) * stride;
+    let radius = usize::cast_from(numbers[first_number + RADIUS]);
     let (side, place, step) =
         if comptime!(vertical) { (height, at / width % height, width) } else { (width, at % width, 1usize) };
     let start = at - place * step;
-    let mut sum = numbers[of_view + NUMBERS] * images[at];
+    let mut sum = numbers[first_number + NUMBERS] * images[at];
     for distance in 1..radius + 1 {
         // Reflected without the border itself: -1 is 1 and `side` is `side - 2`.
         let before = if place >= distance { place - distance } else { distance - place };
         let after = place + distance;
         let after = if after < side { after } else { 2 * side - 2 - after };
         let both = images[start + before * step] + images[start + after * step];
-        sum += numbers[of_view + NUMBERS + distance] * both;
+        sum += numbers[first_number + NUMBERS + distance] * both;
     }
     output[at] = sum;
 }

@@ -13,10 +13,10 @@ pub(crate) fn cut(value: f32) -> f32 {
 /// The grey of a colour.
 #[cube]
 pub(crate) fn grey(red: f32, green: f32, blue: f32) -> f32 {
-    let of_red = comptime!(LUMINANCE[0]);
-    let of_green = comptime!(LUMINANCE[1]);
-    let of_blue = comptime!(LUMINANCE[2]);
-    red * of_red + green * of_green + blue * of_blue
+    let red_weight = comptime!(LUMINANCE[0]);
+    let green_weight = comptime!(LUMINANCE[1]);
+    let blue_weight = comptime!(LUMINANCE[2]);
+    red * red_weight + green * green_weight + blue * blue_weight
 }
 
 /// `factor` of a colour and `added` of its grey.
@@ -55,12 +55,12 @@ fn turn_hue(values: &mut Array<f32>, turn: f32) {
     if sector >= 6.0_f32 {
         sector -= 6.0_f32;
     }
-    let of_red = (sector - 3.0_f32).abs() - 1.0_f32;
-    let of_green = 2.0_f32 - (sector - 2.0_f32).abs();
-    let of_blue = 2.0_f32 - (sector - 4.0_f32).abs();
-    values[0usize] = cut(value + (cut(of_red) - 1.0_f32) * chroma);
-    values[1usize] = cut(value + (cut(of_green) - 1.0_f32) * chroma);
-    values[2usize] = cut(value + (cut(of_blue) - 1.0_f32) * chroma);
+    let red_ramp = (sector - 3.0_f32).abs() - 1.0_f32;
+    let green_ramp = 2.0_f32 - (sector - 2.0_f32).abs();
+    let blue_ramp = 2.0_f32 - (sector - 4.0_f32).abs();
+    values[0usize] = cut(value + (cut(red_ramp) - 1.0_f32) * chroma);
+    values[1usize] = cut(value + (cut(green_ramp) - 1.0_f32) * chroma);
+    values[2usize] = cut(value + (cut(blue_ramp) - 1.0_f32) * chroma);
 }
 
 /// A colour change that only needs the pixel itself.

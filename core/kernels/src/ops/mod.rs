@@ -5,10 +5,10 @@
 pub(crate) mod activation;
 pub(crate) mod augmentation;
 pub(crate) mod convolution;
+pub(crate) mod gemm;
 pub(crate) mod normalisation;
 pub(crate) mod pairs;
 pub(crate) mod precision;
-pub(crate) mod product;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
 pub(crate) mod sinkhorn;

@@ -4,7 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 
-use super::product::ProductOps;
+use super::gemm::GemmOps;
 
 /// Cross-correlations that backends implement.
 #[backend_extension(
@@ -14,7 +14,7 @@ use super::product::ProductOps;
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
-pub trait RedundancyOps: ProductOps {
+pub trait RedundancyOps: GemmOps {
     /// [`Redundancy::new`]: the loss, `[1]`, and the gradients with respect to both views.
     #[fusion(default)]
     fn redundancy(
@@ -33,7 +33,7 @@ pub trait RedundancyOps: ProductOps {
 /// ```text
 /// L = l sum_kl C_kl^2 + sum_k (C_kk - 1)^2 - l C_kk^2,   1/2 dL/dC = l C + diag((1 - l) C_kk - 1)
 /// ```
-pub(crate) fn plain_redundancy<B: ProductOps>(
+pub(crate) fn plain_redundancy<B: GemmOps>(
     a: FloatTensor<B>,
     b: FloatTensor<B>,
     off_diagonal: f64,
@@ -42,7 +42,7 @@ pub(crate) fn plain_redundancy<B: ProductOps>(
     let share = 1.0 / a.shape()[0] as f64;
     let [a, b] = [a, b].map(|view| Standardised::<B>::new(view, eps));
     let diagonal = B::float_mean_dim(B::float_mul(a.rows.clone(), b.rows.clone()), 0);
-    let correlation = B::product(B::float_transpose(a.rows.clone()), b.rows.clone());
+    let correlation = B::gemm(B::float_transpose(a.rows.clone()), b.rows.clone());
     let correlation = B::float_mul_scalar(correlation, share.into());
 
     let squares = |x: FloatTensor<B>| B::float_sum(B::float_mul(x.clone(), x));
@@ -50,16 +50,16 @@ pub(crate) fn plain_redundancy<B: ProductOps>(
     let own = squares(B::float_sub_scalar(diagonal.clone(), 1.0.into()));
     let loss = B::float_add(B::float_mul_scalar(all, off_diagonal.into()), own);
 
-    let of_diagonal = B::float_mul_scalar(diagonal, (1.0 - off_diagonal).into());
-    let of_diagonal = B::float_sub_scalar(of_diagonal, 1.0.into());
+    let half_grad_diagonal = B::float_mul_scalar(diagonal, (1.0 - off_diagonal).into());
+    let half_grad_diagonal = B::float_sub_scalar(half_grad_diagonal, 1.0.into());
     let gradient = |other: FloatTensor<B>, correlation: FloatTensor<B>| {
-        let across = B::float_mul_scalar(B::product(other.clone(), correlation), off_diagonal.into());
-        let along = B::float_mul(other, of_diagonal.clone());
+        let across = B::float_mul_scalar(B::gemm(other.clone(), correlation), off_diagonal.into());
+        let along = B::float_mul(other, half_grad_diagonal.clone());
         B::float_mul_scalar(B::float_add(across, along), (2.0 * share).into())
     };
-    let to_a = a.pull_back(gradient(b.rows.clone(), B::float_transpose(correlation.clone())));
-    let to_b = b.pull_back(gradient(a.rows.clone(), correlation));
-    (loss, to_a, to_b)
+    let grad_a = a.pull_back(gradient(b.rows.clone(), B::float_transpose(correlation.clone())));
+    let grad_b = b.pull_back(gradient(a.rows.clone(), correlation));
+    (loss, grad_a, grad_b)
 }
 
 /// A matrix whose columns have mean 0 and variance 1.
@@ -92,8 +92,9 @@ impl<B: Backend> Standardised<B> {
 /// L = sum_k (1 - C_kk)^2 + off_diagonal sum_{k != l} C_kl^2,   C = A^T B / n
 /// ```
 ///
-/// where `A` and `B` are the views with standardised columns of mean 0 and variance 1, `(x - mean) / sqrt(var +
-/// eps)`.
+/// where `A` and `B` are the views with standardised columns of mean 0 and variance 1, `(x - mean) / sqrt(var + eps)` with the
+/// biased variance. Zbontar et al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2; there
+/// `off_diagonal` is 0.0051 and `eps` 1e-5.
 #[derive(Debug, Clone)]
 pub struct Redundancy {
     /// `[1]`, with a gradient.
@@ -108,9 +109,9 @@ impl Redundancy {
     /// Cost: three products of `2 n m^2` operations and a matrix of `m^2` numbers. In addition, the CPU's body
     /// moves about `50 n m` bytes a view, both views in parallel; plain operations about `120 n m`.
     pub fn new([a, b]: [Tensor<2>; 2], off_diagonal: f64, eps: f64) -> Self {
-        let (loss, to_a, to_b) =
+        let (loss, grad_a, grad_b) =
             <Dispatch as RedundancyOps>::redundancy(a.into_dispatch(), b.into_dispatch(), off_diagonal, eps);
-        let gradients = [to_a, to_b].map(Tensor::from_dispatch);
+        let gradients = [grad_a, grad_b].map(Tensor::from_dispatch);
         Self { loss: Tensor::from_dispatch(loss), gradients }
     }
 }

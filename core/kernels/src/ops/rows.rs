@@ -15,8 +15,8 @@ pub use crate::cpu::rows::SMALLEST_NORM;
     Autodiff,
 )]
 pub trait RowOps: Backend {
-    /// Rows divided by their lengths, and the reciprocals of the lengths; both are 0 for rows no longer than
-    /// [`SMALLEST_NORM`].
+    /// Rows divided by their lengths, and the reciprocals of the lengths; both are 0 for rows whose entries are all at most
+    /// [`SMALLEST_NORM`] in size.
     #[fusion(meta = |x| (x.clone(), fused::column_of(x)))]
     fn unit_rows(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         plain_unit_rows::<Self>(x)
@@ -131,7 +131,7 @@ pub(crate) fn plain_soft_cross_entropy<B: Backend>(
 }
 
 /// Divides each row of `x`, `[n, m]`, by its Euclidean length `|x|`. Returns the unit rows and the reciprocals of the
-/// lengths, `[n, 1]`; both are 0, and so is the gradient, for rows whose entries are all at most [`SMALLEST_NORM`].
+/// lengths, `[n, 1]`; both are 0, and so is the gradient, for rows whose entries are all at most [`SMALLEST_NORM`] in size.
 ///
 /// Cost: `5 n m` operations. The CPU's body reads and writes each entry once, `8 n m` bytes, in place if no other
 /// tensor shares `x`; CubeCL's, one kernel for `f32`, moves `16 n m`; plain operations about `40 n m`.

@@ -43,8 +43,11 @@ pub(crate) fn plain_sinkhorn<B: Backend>(
 }
 
 /// The assignment of `n` samples to `m` prototypes by Sinkhorn's algorithm from scores, `[n, m]`: the columns and
-/// rows of `exp(scores / epsilon)` are alternately divided by their sums, at least once, the rows last. Rows sum to
-/// 1, and columns to `n / m` in the limit of many `iterations`. No gradient flows through it.
+/// rows of `exp(scores / epsilon)`, `epsilon` above 0, are alternately divided by their sums, the rows last. Rows sum to
+/// 1, and columns to `n / m` in the limit of many `iterations`, of which 0 count as 1. No gradient flows through it.
+///
+/// Cuturi, *Sinkhorn Distances: Lightspeed Computation of Optimal Transport* (2013), as Caron et al., *Unsupervised Learning of
+/// Visual Features by Contrasting Cluster Assignments* (2020), SwAV, use it.
 ///
 /// Cost: about `20 n m` operations and `4 n m` more an iteration. The CPU's body reads the exponentials twice an
 /// iteration, `8 n m` bytes, and only computes the factors of rows and columns; plain operations move `24 n m`. If

@@ -55,10 +55,10 @@ pub(crate) fn by_pairs<B: PairOps>(
         B::float_cat(parts.cloned().collect(), 1)
     };
     let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
-    let comparison = Comparison { tile, ..Comparison::new([LogSumExp::apart(n)], 2.0 * t) };
+    let comparison = Comparison { tile, ..Comparison::new([LogSumExp::other_rows(n)], 2.0 * t) };
 
     let of = (anchors.clone(), candidates.clone());
-    let (sums, context) = B::pair_sums(of.0, of.1, PairWeights::Ones, comparison.clone());
+    let (sums, saved) = B::pair_sums(of.0, of.1, PairWeights::Ones, comparison.clone());
     let largest = B::float_max_dim(sums.clone(), 0);
     let terms = B::float_exp(B::float_sub(sums.clone(), largest.clone()));
     let total = B::float_add(B::float_log(B::float_sum_dim(terms, 0)), largest);
@@ -67,13 +67,13 @@ pub(crate) fn by_pairs<B: PairOps>(
     let value = B::float_reshape(B::float_sub_scalar(total, pairs.into()), Shape::new([1]));
 
     let (grad_anchors, grad_candidates) =
-        B::pair_sums_backward(anchors, candidates, PairWeights::Ones, context, sums, shares, comparison);
+        B::pair_sums_backward(anchors, candidates, PairWeights::Ones, saved, sums, shares, comparison);
     let grad_halves = B::float_add(
         columns(&grad_anchors, width, width + 1),
         columns(&grad_candidates, width + 1, width + 2),
     );
-    let of_rows = B::float_add(columns(&grad_anchors, 0, width), columns(&grad_candidates, 0, width));
-    (value, B::float_sub(of_rows, B::float_mul(rows, grad_halves)))
+    let grad_rows = B::float_add(columns(&grad_anchors, 0, width), columns(&grad_candidates, 0, width));
+    (value, B::float_sub(grad_rows, B::float_mul(rows, grad_halves)))
 }
 
 /// The uniformity of at least two rows `[n, d]`, `[1]`:
@@ -81,6 +81,9 @@ pub(crate) fn by_pairs<B: PairOps>(
 /// ```text
 /// log 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
 /// ```
+///
+/// with `t` above 0: Wang and Isola, *Understanding Contrastive Representation Learning through Alignment and Uniformity on the
+/// Hypersphere* (2020), `L_uniform`.
 ///
 /// The gradient is computed with it. The CPU takes half of the pairs, `3 n^2 d` operations, and stores no matrix of
 /// pairs; other backends compose it of [`log_sum_exps`](crate::log_sum_exps) of `d + 2` columns.

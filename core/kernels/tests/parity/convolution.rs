@@ -3,8 +3,8 @@ use burn::tensor::module::{avg_pool2d, conv2d, max_pool2d};
 use burn::tensor::ops::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 use simile_kernels::{
-    Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool,
-    max_pool, mean_pool,
+    Epilogue, Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
+    convolve_tanh_pool, max_pool, mean_pool,
 };
 
 use crate::devices::{Target, assert_close, noise, targets, values};
@@ -268,14 +268,14 @@ fn convolutions_normalised_by_their_batch() {
             let variance = mean((maps.clone() - centre.clone()).square());
             on.follow(maps, [centre, variance], identity(on), rectified)
         };
+        let epilogue = |on: &On| Epilogue { added: identity(on), rectified };
         let ours = |on: &On| {
             let (maps, weight) = (on.maps.clone(), on.weight.clone());
-            let (output, batch) =
-                convolve_normalised(maps, weight, case.windows, on.norm(), identity(on), rectified);
+            let (output, batch) = convolve_normalised(maps, weight, case.windows, on.norm(), epilogue(on));
             // The statistics too, because they normalise.
             let by = |batch| {
                 let (maps, weight) = (on.maps.clone(), on.weight.clone());
-                convolve_normalised_by(maps, weight, case.windows, on.norm(), batch, identity(on), rectified)
+                convolve_normalised_by(maps, weight, case.windows, on.norm(), batch, epilogue(on))
             };
             let again = (by(batch) - output.clone()).abs().max().into_scalar::<f64>();
             assert!(again < 1e-3, "{case:?}: {again}");
@@ -295,9 +295,9 @@ fn convolutions_normalised_by_given_statistics() {
             on.follow(on.plain(None, case.windows), statistics, identity(on), rectified)
         };
         let ours = |on: &On| {
-            let by = |maps: Tensor<4>, weight: Tensor<4>, norm, identity| {
-                let statistics = on.statistics();
-                convolve_normalised_by(maps, weight, case.windows, norm, statistics, identity, rectified)
+            let by = |maps: Tensor<4>, weight: Tensor<4>, norm, added| {
+                let epilogue = Epilogue { added, rectified };
+                convolve_normalised_by(maps, weight, case.windows, norm, on.statistics(), epilogue)
             };
             let output = by(on.maps.clone(), on.weight.clone(), on.norm(), identity(on));
             // Without gradients it is a single operation.
@@ -335,8 +335,9 @@ fn inputs_without_a_gradient_change_no_other() {
                 4 => on.identity = on.identity.set_require_grad(false),
                 _ => {}
             }
-            let (maps, weight, identity) = (on.maps.clone(), on.weight.clone(), Some(on.identity.clone()));
-            let output = convolve_normalised(maps, weight, case.windows, on.norm(), identity, true).0;
+            let (maps, weight) = (on.maps.clone(), on.weight.clone());
+            let epilogue = Epilogue::added_and_rectified(on.identity.clone());
+            let output = convolve_normalised(maps, weight, case.windows, on.norm(), epilogue).0;
             on.results(output)
         };
         let all = run(0);

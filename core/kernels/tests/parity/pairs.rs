@@ -71,7 +71,7 @@ fn weight(term: &LogSumExp, given: &Given, shape: [usize; 2], i: usize, j: usize
     };
     let counts = match term.pairs {
         Pairs::All => true,
-        Pairs::Apart { period } => i % period != j % period,
+        Pairs::NotCongruent { period } => i % period != j % period,
         Pairs::OtherLabel => group(i) != group(j),
         Pairs::SameLabel => group(i) == group(j),
     };
@@ -111,18 +111,25 @@ fn cases() -> Vec<Case> {
         Case { name, shape, width, given, terms, scale }
     };
     let groups = |n: usize| Given::Groups((0..n / 2).chain(0..n / 2).map(|i| (i % 5) as i32).collect());
-    let above = LogSumExp::apart(19).weighted(Weight::Above(0.1));
+    let above = LogSumExp::other_samples(19).weighted(Weight::Above(0.1));
     vec![
-        case("all", [7, 5], 3, Given::Nothing, &[LogSumExp::over_all()], 2.0),
-        case("all, many", [200, 132], 8, Given::Nothing, &[LogSumExp::over_all()], 2.0),
-        case("other rows", [38, 38], 9, Given::Nothing, &[LogSumExp::apart(38)], 2.0),
-        case("other rows at a low temperature", [38, 38], 9, Given::Nothing, &[LogSumExp::apart(38)], 60.0),
+        case("all", [7, 5], 3, Given::Nothing, &[LogSumExp::all()], 2.0),
+        case("all, many", [200, 132], 8, Given::Nothing, &[LogSumExp::all()], 2.0),
+        case("other rows", [38, 38], 9, Given::Nothing, &[LogSumExp::other_rows(38)], 2.0),
+        case(
+            "other rows at a low temperature",
+            [38, 38],
+            9,
+            Given::Nothing,
+            &[LogSumExp::other_rows(38)],
+            60.0,
+        ),
         case(
             "other samples by two powers",
             [38, 38],
             4,
             Given::Nothing,
-            &[LogSumExp::apart(19).with_power(1.5), LogSumExp::apart(19).with_power(0.5)],
+            &[LogSumExp::other_samples(19).with_power(1.5), LogSumExp::other_samples(19).with_power(0.5)],
             2.0,
         ),
         case(
@@ -130,7 +137,7 @@ fn cases() -> Vec<Case> {
             [38, 38],
             6,
             groups(38),
-            &[LogSumExp::exclude_same_label(), LogSumExp::apart(19)],
+            &[LogSumExp::other_label(), LogSumExp::other_samples(19)],
             2.0,
         ),
         case("the own group", [38, 38], 6, groups(38), &[LogSumExp::same_label()], 2.0),
@@ -139,10 +146,7 @@ fn cases() -> Vec<Case> {
             [21, 34],
             5,
             Given::Pairs,
-            &[
-                LogSumExp::over_all().weighted(Weight::Above(0.0)),
-                LogSumExp::over_all().weighted(Weight::Below(0.2)),
-            ],
+            &[LogSumExp::all().weighted(Weight::Above(0.0)), LogSumExp::all().weighted(Weight::Below(0.2))],
             3.0,
         ),
         case("weights of samples", [38, 38], 9, Given::Samples(1, 19), &[above, above.with_power(0.0)], 2.0),
@@ -151,7 +155,7 @@ fn cases() -> Vec<Case> {
             [38, 38],
             9,
             Given::Samples(2, 19),
-            &[above, LogSumExp::apart(38)],
+            &[above, LogSumExp::other_rows(38)],
             2.0,
         ),
         case("weights of two of four views", [76, 76], 9, Given::Samples(2, 19), &[above], 2.0),
@@ -227,7 +231,7 @@ fn sums_over_pairs() {
 fn sums_of_more_rows_than_workgroups_in_a_row() {
     let device = Device::flex().autodiff();
     for (name, shape) in [("many anchors", [66_000, 3]), ("many candidates", [3, 262_147])] {
-        let terms = vec![LogSumExp::over_all()];
+        let terms = vec![LogSumExp::all()];
         let case = Case { name, shape, width: 2, given: Given::Nothing, terms, scale: 2.0 };
         let expected = run(&case, (&device, DType::F64), None, |anchors, candidates, comparison, _| {
             reference(anchors, candidates, &comparison, &case.given)
@@ -251,7 +255,7 @@ fn candidates_without_anchors_have_a_gradient_of_zeros() {
     for target in targets() {
         let none = |width| target.leaf(&[], [0, width]).without_autodiff();
         let candidates = target.leaf(&noise(9 * 4, 2), [9, 4]).without_autodiff();
-        let comparison = Comparison::new([LogSumExp::over_all()], 2.0);
+        let comparison = Comparison::new([LogSumExp::all()], 2.0);
         let sums = PairSums::across(none(4), candidates, PairWeights::Ones, comparison);
         let (grad_anchors, grad_candidates) = sums.pull_back(none(1));
         assert_eq!(grad_anchors.dims(), [0, 4], "{}", target.name);
@@ -266,12 +270,8 @@ fn an_anchor_without_pairs_has_no_gradient() {
         let rows = target.leaf(&noise(6 * 4, 1), [6, 4]);
         let (device, dtype) = (&target.device, target.dtype);
         let weights = Given::Groups(vec![0; 6]).on(device, dtype, [6, 6]);
-        let comparison = || {
-            Comparison::new(
-                [LogSumExp::exclude_same_label(), LogSumExp::exclude_same_label().with_power(0.0)],
-                60.0,
-            )
-        };
+        let comparison =
+            || Comparison::new([LogSumExp::other_label(), LogSumExp::other_label().with_power(0.0)], 60.0);
         for within in [false, true] {
             let (rows, weights) = (rows.clone(), weights.clone());
             let sums = match within {
@@ -292,8 +292,7 @@ fn constant_candidates_get_no_gradient_and_anchors_the_same() {
         let candidates = target.leaf(&noise(9 * 4, 2), [9, 4]).without_autodiff();
         let gradient = target.leaf(&noise(6, 3), [6, 1]).without_autodiff();
         let of = |constant_candidates| {
-            let comparison =
-                Comparison { constant_candidates, ..Comparison::new([LogSumExp::over_all()], 2.0) };
+            let comparison = Comparison { constant_candidates, ..Comparison::new([LogSumExp::all()], 2.0) };
             let (anchors, candidates) = (anchors.clone(), candidates.clone());
             PairSums::across(anchors, candidates, PairWeights::Ones, comparison).pull_back(gradient.clone())
         };

@@ -1,6 +1,7 @@
 //! The binary layout of CIFAR-10 and CIFAR-100, from bytes: records of one (CIFAR-10) or two (CIFAR-100: coarse,
 //! fine) label bytes and 3072 pixel bytes, the red, green and blue plane of a 32×32 image one after the other.
 
+use super::interleaved;
 use crate::data::{Condition, Dataset, DatasetError, Images, Result};
 
 const SIDE: usize = 32;
@@ -73,9 +74,7 @@ pub fn parse(
             if cifar == Cifar::Hundred {
                 coarse.push(head.first().copied().map_or(0, usize::from));
             }
-            let (red, rest) = planes.split_at(PLANE);
-            let (green, blue) = rest.split_at(PLANE);
-            pixels.extend(red.iter().zip(green).zip(blue).flat_map(|((&r, &g), &b)| [r, g, b]));
+            pixels.extend(interleaved(planes));
         }
     }
     let dataset = Dataset::new(Images::new(SIDE, SIDE, 3, pixels)?, labels, classes)?;

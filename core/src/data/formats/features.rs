@@ -65,11 +65,11 @@ impl ListedFeatures {
         for path in &paths {
             rows.push(self.only(path, &with_whole_end(&self.rows, path))?);
         }
-        let taken: HashSet<usize> = rows.iter().copied().flatten().collect();
-        let free: Vec<&Row> = self.rows.iter().filter(|(_, row)| !taken.contains(row)).collect();
+        let owned_rows: HashSet<usize> = rows.iter().copied().flatten().collect();
+        let free_rows: Vec<&Row> = self.rows.iter().filter(|(_, row)| !owned_rows.contains(row)).collect();
         for (path, row) in paths.iter().zip(&mut rows) {
             if row.is_none() {
-                *row = self.only(path, &with_same_name(&free, path))?;
+                *row = self.only(path, &with_same_name(&free_rows, path))?;
             }
         }
         self.check_owners(&paths, &rows)?;

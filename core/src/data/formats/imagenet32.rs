@@ -1,6 +1,7 @@
 //! ImageNet-32 (Chrabaszcz et al. 2017): ImageNet reduced to 32×32, in its NumPy version, whose archives hold an array
 //! `data`, `[n, 3072]` bytes with the red, green and blue plane of an image one after the other, and `labels` 1 to 1000.
 
+use super::interleaved;
 use super::npy::{Array, Values};
 use crate::data::{DatasetError, Images, Result};
 
@@ -54,9 +55,7 @@ pub fn batch(data: &Array, labels: &Array, origin: &str) -> Result<(Images, Vec<
     }
     let mut pixels = Vec::with_capacity(bytes.len());
     for planes in bytes.chunks_exact(3 * PLANE) {
-        let (red, rest) = planes.split_at(PLANE);
-        let (green, blue) = rest.split_at(PLANE);
-        pixels.extend(red.iter().zip(green).zip(blue).flat_map(|((&r, &g), &b)| [r, g, b]));
+        pixels.extend(interleaved(planes));
     }
     Ok((Images::new(SIDE, SIDE, 3, pixels)?, classes))
 }

@@ -26,7 +26,7 @@ pub(super) struct Headers<'a> {
     /// The conversion that Adobe's header names: 0 for none, 1 for luma and chroma, 2 for these with black.
     adobe: Option<u8>,
     /// Number of channels in the first scan.
-    of_scan: usize,
+    scan_channels: usize,
     /// The bytes after the head of the first scan.
     scan: &'a [u8],
 }
@@ -53,7 +53,7 @@ impl<'a> Headers<'a> {
                     headers.adobe = content.get(11).copied().or(headers.adobe);
                 }
                 0xda => {
-                    headers.of_scan = content.first().copied().unwrap_or(0).into();
+                    headers.scan_channels = content.first().copied().unwrap_or(0).into();
                     headers.scan = rest;
                     return Some(headers);
                 }
@@ -72,7 +72,7 @@ impl<'a> Headers<'a> {
         if !self.scan.windows(2).rev().any(|pair| pair == END) {
             return Some("it is cut off: its pixels are not followed by the marker of the end; get it again");
         }
-        if !self.is_progressive && self.of_scan < self.channels.len() {
+        if !self.is_progressive && self.scan_channels < self.channels.len() {
             return Some("its colours lie in separate scans, which are not read; save it anew as PNG");
         }
         if !self.has_known_sizes() {
@@ -197,9 +197,9 @@ mod tests {
 
     /// The first and the last pixel, which Pillow has read.
     fn assert_ends(pixels: &[u8], ends: [[u8; 3]; 2], what: &str) {
-        let found = [&pixels[..3], &pixels[pixels.len() - 3..]];
-        let near = found.iter().zip(ends).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 2));
-        assert!(near, "{what}: {found:?} instead of {ends:?}");
+        let corners = [&pixels[..3], &pixels[pixels.len() - 3..]];
+        let near = corners.iter().zip(ends).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 2));
+        assert!(near, "{what}: {corners:?} instead of {ends:?}");
     }
 
     const LUMA_CHROMA: [[u8; 3]; 2] = [[208, 236, 66], [128, 156, 0]];

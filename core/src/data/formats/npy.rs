@@ -73,19 +73,7 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         return Err(header("the order", "rows (save it with numpy.ascontiguousarray)", "columns".into()));
     }
     let shape = shape(&text).ok_or_else(|| header("the shape", "a list of lengths", text.trim().into()))?;
-    let width = match kind.as_str() {
-        "|b1" | "|u1" | "|i1" => 1,
-        "<f2" | "<i2" | "<u2" => 2,
-        "<f4" | "<i4" | "<u4" => 4,
-        "<f8" | "<i8" | "<u8" => 8,
-        "|O" => {
-            return Err(header("the kind", "numbers (objects are pickled; save an array of numbers)", kind));
-        }
-        _ => {
-            let kinds = "booleans, or little-endian integers or floats of at most 64 bits";
-            return Err(header("the kind", kinds, kind));
-        }
-    };
+    let width = width(&kind).map_err(|expected| header("the kind", expected, kind.clone()))?;
     let count = shape.iter().try_fold(1_usize, |product, &axis| product.checked_mul(axis));
     let expected = count.and_then(|count| count.checked_mul(width)).unwrap_or(usize::MAX);
     if data.len() != expected {
@@ -96,6 +84,18 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         });
     }
     Ok(Array { shape, values: values(&kind, data) })
+}
+
+/// The bytes of a number of a kind, or the kinds that are expected.
+fn width(kind: &str) -> std::result::Result<usize, &'static str> {
+    match kind {
+        "|b1" | "|u1" | "|i1" => Ok(1),
+        "<f2" | "<i2" | "<u2" => Ok(2),
+        "<f4" | "<i4" | "<u4" => Ok(4),
+        "<f8" | "<i8" | "<u8" => Ok(8),
+        "|O" => Err("numbers (objects are pickled; save an array of numbers)"),
+        _ => Err("booleans, or little-endian integers or floats of at most 64 bits"),
+    }
 }
 
 /// The numbers of a known kind.

@@ -145,8 +145,8 @@ mod tests {
             let file = to_jpeg(&picture, quality).unwrap();
             let read = decode(&file).unwrap();
             assert_eq!((read.width, read.height, read.channels), (40, 24, 3));
-            let apart = read.pixels.iter().zip(picture.as_raw()).map(|(a, b)| a.abs_diff(*b)).max();
-            (file.len(), apart.unwrap())
+            let largest_error = read.pixels.iter().zip(picture.as_raw()).map(|(a, b)| a.abs_diff(*b)).max();
+            (file.len(), largest_error.unwrap())
         };
         let [(small, off), (large, near)] = [30, 95].map(of_quality);
         assert!(

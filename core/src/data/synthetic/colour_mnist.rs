@@ -82,7 +82,7 @@ impl Backgrounds {
     pub(in crate::data) fn condition(self, dataset: Dataset) -> Result<Dataset> {
         let mut colour = Matrix::zeros(self.values.len() / 3, 3);
         colour.data_mut().copy_from_slice(&self.values);
-        let dataset = dataset.with_condition("colour", Condition::Numeric(colour))?;
+        let dataset = dataset.with_condition("colour", Condition::Numeric(colour.into()))?;
         if self.palette.is_empty() {
             return Ok(dataset);
         }
@@ -134,6 +134,8 @@ pub(in crate::data) fn check_grey(images: &ImageSet) -> Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::data::digit_names;
 
@@ -152,7 +154,7 @@ mod tests {
         backgrounds.condition(grey(n)).unwrap()
     }
 
-    fn colours_of(dataset: &Dataset) -> Matrix {
+    fn colours_of(dataset: &Dataset) -> Arc<Matrix> {
         dataset.conditions["colour"].to_matrix()
     }
 

@@ -3,7 +3,8 @@
 //!
 //! Columns are ranked by their entropy in bits, `H(p) = -p log2 p - (1 - p) log2(1 - p)` with `p` the
 //! fraction of ones; the `k` columns of largest entropy are kept, and samples with equal kept columns form
-//! one cluster. More columns give smaller clusters.
+//! one cluster. More columns give smaller clusters. CCL-K's released script computes this order, but returns the columns
+//! unsorted; here the `k` of largest entropy are kept.
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,9 @@
 //! distance to the nearest centre so far, as in scikit-learn. A cluster that loses all its points takes the point
 //! that is farthest from its own centre. Clusters are numbered in the order in which they first occur in the data,
 //! so that the same partition has the same ids for every seed.
+//!
+//! CCL-K did not release its k-means. Cl-InfoNCE has faiss, with 20 iterations and 5 restarts, on the features of each epoch. The
+//! defaults here are scikit-learn's.
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
@@ -24,10 +27,10 @@ use crate::numeric::matrix::{Matrix, check_values};
 pub struct KMeansConfig {
     /// Number of clusters, from 1 to the number of points.
     pub k: usize,
-    /// Number of runs from new centres; the best is kept. Default: `10`.
+    /// Number of runs from new centres, 1 or more; the best is kept. Default: `10`.
     #[serde(default = "default_restarts")]
     pub restarts: usize,
-    /// Maximum number of iterations of a run. Default: `300`.
+    /// Maximum number of iterations of a run, 1 or more. Default: `300`.
     #[serde(default = "default_iterations")]
     pub iterations: usize,
 }
@@ -64,7 +67,8 @@ impl KMeans {
     /// The nearest centre of every row of `points` (`[m, d]`); the lower cluster where two are equally near.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the number of columns differs, [`Error::NotFinite`] naming the first bad row.
+    /// [`Error::Shape`] if the number of columns differs or there is no row, [`Error::NotFinite`] or [`Error::TooLarge`], of a
+    /// value above 1e100 in size, naming the first bad row.
     pub fn assign(&self, points: &Matrix) -> Result<Vec<usize>> {
         check(points)?;
         if points.columns() != self.centres.columns() {
@@ -83,12 +87,10 @@ impl KMeansConfig {
 
     /// Clusters `points` (`[n, d]`).
     ///
-    /// If fewer than `k` points are distinct, fewer than `k` clusters exist; [`Error::Degenerate`] then reports
-    /// their largest possible number.
-    ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable points, [`Error::Parameter`] if `k` is 0 or
-    /// above `n`, or if `restarts` or `iterations` is 0.
+    /// [`Error::Shape`], [`Error::NotFinite`] or, of a value above 1e100 in size, [`Error::TooLarge`] for unusable points,
+    /// [`Error::Parameter`] if `k` is 0 or above `n`, or if `restarts` or `iterations` is 0, [`Error::Degenerate`] if fewer than `k`
+    /// points are distinct; it reports the largest possible `k`.
     pub fn fit(&self, points: &Matrix, rng: &mut impl Rng) -> Result<KMeans> {
         check(points)?;
         if self.k == 0 || self.k > points.rows() {

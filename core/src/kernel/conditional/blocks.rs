@@ -11,11 +11,13 @@
 
 use simile_kernels::cpu::parallel;
 
-use super::device::NEGLIGIBLE;
+use super::accuracy::Accuracy;
+use super::dense_f32::{DenseF32, NEGLIGIBLE, ROUNDING};
 use super::groups::EqualRows;
 use super::isolated::{ISOLATED, IsolatedRows};
-use super::large::{DenseF32, ROUNDING};
-use super::{Accuracy, ConditionalEmbedding, Form, SMALL};
+use super::system::SMALL;
+use super::unit_diagonal::GramDiagonal;
+use super::weights::{ConditionWeights, Storage};
 use crate::error::Result;
 use crate::kernel::{Factor, Kernel};
 use crate::numeric::matrix::Matrix;
@@ -24,8 +26,8 @@ use crate::numeric::matrix::Matrix;
 /// most samples are equal, so that their groups are the smaller system.
 ///
 /// # Errors
-/// As [`ConditionalEmbedding::new`].
-pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<ConditionalEmbedding>> {
+/// As [`ConditionWeights::solve`].
+pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<ConditionWeights>> {
     let Kernel::Product { factors } = kernel else { return Ok(None) };
     if z.rows() <= SMALL || ridge <= 0.0 || 2 * EqualRows::of(z).count() <= z.rows() {
         return Ok(None);
@@ -37,22 +39,21 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     }
     // A bandwidth given as a rule is that of all samples.
     let kernel = kernel.with_bandwidth_of(z);
-    let solve = |group: &Vec<usize>| ConditionalEmbedding::new(&kernel, &z.select(group), ridge);
+    let solve = |group: &Vec<usize>| {
+        ConditionWeights::solve(&kernel, &z.select(group), ridge, GramDiagonal::OfKernel)
+    };
     let blocks = parallel::map_one_by_one(&groups, solve).into_iter().collect::<Result<Vec<_>>>()?;
     Ok(Some(in_single_precision(&groups, &blocks)))
 }
 
 /// `W` in `f32` from the samples of each value and `W` of these.
-pub(super) fn in_single_precision(
-    groups: &[Vec<usize>],
-    blocks: &[ConditionalEmbedding],
-) -> ConditionalEmbedding {
+pub(super) fn in_single_precision(groups: &[Vec<usize>], blocks: &[ConditionWeights]) -> ConditionWeights {
     let rows: usize = groups.iter().map(Vec::len).sum();
     let largest = groups.iter().map(Vec::len).max().unwrap_or_default();
-    let error = blocks.iter().filter_map(ConditionalEmbedding::approximation_error).fold(0.0, f64::max);
+    let error = blocks.iter().filter_map(ConditionWeights::approximation_error).fold(0.0, f64::max);
     let isolated = isolated(groups, blocks, rows);
-    ConditionalEmbedding {
-        form: Form::DenseF32(DenseF32 { rows, values: assemble(groups, blocks), isolated }),
+    ConditionWeights {
+        storage: Storage::DenseF32(DenseF32 { rows, values: assemble(groups, blocks), isolated }),
         accuracy: Accuracy::Within(error + ROUNDING * (largest as f64).sqrt()),
     }
 }
@@ -65,8 +66,8 @@ pub(super) fn exact_columns(factors: &[Factor], z: &Matrix) -> Matrix {
 }
 
 /// The rows of samples whose weights are too small for `f32`, up to a factor: those of their blocks, which are in `f64`.
-fn isolated(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding], rows: usize) -> IsolatedRows {
-    let of_group = |(members, block): (&Vec<usize>, &ConditionalEmbedding)| {
+fn isolated(groups: &[Vec<usize>], blocks: &[ConditionWeights], rows: usize) -> IsolatedRows {
+    let of_group = |(members, block): (&Vec<usize>, &ConditionWeights)| {
         let Some(rescaled) = block.rescaled(f64::from(ISOLATED)) else { return Vec::new() };
         let rescaled = rescaled.to_matrix();
         let whole = |at: usize| {
@@ -82,13 +83,13 @@ fn isolated(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding], rows: usize)
 }
 
 /// `W` in the order of the samples.
-fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Vec<f32> {
+fn assemble(groups: &[Vec<usize>], blocks: &[ConditionWeights]) -> Vec<f32> {
     let rows = groups.iter().map(Vec::len).sum();
     let mut places = vec![(0, 0); rows];
     for (group, members) in groups.iter().enumerate() {
         members.iter().enumerate().for_each(|(at, &sample)| places[sample] = (group, at));
     }
-    let blocks = parallel::map_one_by_one(blocks, ConditionalEmbedding::to_matrix);
+    let blocks = parallel::map_one_by_one(blocks, ConditionWeights::to_matrix);
     let mut values = parallel::zeros(rows * rows);
     parallel::map(places.into_iter().zip(values.chunks_mut(rows.max(1))), |((group, at), row)| {
         for (&sample, &weight) in groups[group].iter().zip(blocks[group].row(at)) {
@@ -101,8 +102,9 @@ fn assemble(groups: &[Vec<usize>], blocks: &[ConditionalEmbedding]) -> Vec<f32> 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::dense::solve_dense;
     use super::super::isolated::largest_difference_of_shares;
-    use super::super::solve_dense;
+    use super::super::testing::weights_of;
     use super::*;
 
     fn product(of: &str) -> Kernel {
@@ -127,19 +129,16 @@ mod tests {
         let z = values(SMALL + 26, |i| i * i % 47);
         for kernel in [product(rbf), product(median)] {
             for ridge in [0.01, 1.0] {
-                let embedding = solve(&kernel, &z, ridge).unwrap().unwrap();
-                let bound = embedding.approximation_error().unwrap();
-                let (weights, dense) = (embedding.to_matrix(), solve_dense(&kernel.gram(&z), ridge).unwrap());
+                let solved = solve(&kernel, &z, ridge).unwrap().unwrap();
+                let bound = solved.approximation_error().unwrap();
+                let (weights, dense) = (solved.to_matrix(), solve_dense(&kernel.gram(&z), ridge).unwrap());
                 let largest = weights
                     .data()
                     .iter()
                     .zip(dense.data())
                     .fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
                 assert!(largest <= bound && bound < 1e-6, "{kernel:?}, {ridge}: {largest} {bound}");
-                assert!(matches!(
-                    ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().form,
-                    Form::DenseF32(_)
-                ));
+                assert!(matches!(weights_of(&kernel, &z, ridge).unwrap().storage, Storage::DenseF32(_)));
             }
         }
     }

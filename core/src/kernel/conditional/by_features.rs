@@ -19,7 +19,8 @@ use faer::{Mat, Side};
 use simile_kernels::cpu::vectors::dot;
 
 use super::groups::EqualRows;
-use super::{ConditionalEmbedding, Form, check_magnitude, singular, to_faer};
+use super::system::{check_magnitude, singular, to_faer};
+use super::weights::{ConditionWeights, Storage};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::features::MOST_FEATURES;
@@ -46,7 +47,7 @@ pub(super) fn features_to_solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Opti
     (is_smaller || (is_few && !is_well_scaled(&features, ridge))).then_some(features)
 }
 
-impl ConditionalEmbedding {
+impl ConditionWeights {
     /// `W` from the features of all samples: in factors, or by its entries where these are fewer.
     pub(super) fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
         check_magnitude(features)?;
@@ -62,7 +63,7 @@ impl ConditionalEmbedding {
         let solution = factor.solve(z.transpose());
         let right = Matrix::from_fn(z.nrows(), z.ncols(), |i, j| solution[(j, i)]);
         let diagonal = vec![0.0; features.rows()];
-        Ok(Self::exact(Form::Factors { diagonal, left: features.clone(), right }))
+        Ok(Self::exact(Storage::Factors { diagonal, left: features.clone(), right }))
     }
 
     /// The same from the singular values of the different samples, each of which stands for `n` equal ones with the root of `n` times
@@ -86,8 +87,8 @@ impl ConditionalEmbedding {
             spread
         };
         let (left, right) = (of_samples(&left), of_samples(&right));
-        let operator = Self::exact(Form::Factors { diagonal: vec![0.0; rows], left, right });
-        Ok(if rows > columns { operator } else { Self::exact(Form::Dense(operator.to_matrix())) })
+        let weights = Self::exact(Storage::Factors { diagonal: vec![0.0; rows], left, right });
+        Ok(if rows > columns { weights } else { Self::exact(Storage::Dense(weights.to_matrix())) })
     }
 }
 
@@ -122,9 +123,11 @@ fn is_resolved(singular_values: &[f64], ridge: f64) -> bool {
 mod tests {
     use burn::tensor::{DType, Device, Tensor};
 
+    use super::super::WeightProduct;
+    use super::super::dense::solve_dense;
     use super::super::isolated::largest_difference_of_shares;
-    use super::super::testing::BRIGHT;
-    use super::super::{DENSE_ROWS, KernelRidge, solve_dense};
+    use super::super::testing::{BRIGHT, weights_of};
+    use super::super::weights::DENSE_ROWS;
     use super::*;
     use crate::kernel::Factor;
 
@@ -152,11 +155,11 @@ mod tests {
             let first = z.row(twin - 1).to_vec();
             z.row_mut(twin).copy_from_slice(&first);
             z.row_mut(twin)[0] += apart;
-            let w = ConditionalEmbedding::new(&cubic(1.0), &z, RIDGE).unwrap().to_matrix();
+            let w = weights_of(&cubic(1.0), &z, RIDGE).unwrap().to_matrix();
             let trace: f64 = (0..samples).map(|i| w[(i, i)]).sum();
             assert!((trace - exact).abs() < 1e-6, "{samples}: {trace}");
             let ones = Tensor::<2>::ones([samples, 1], (&Device::flex(), DType::F64));
-            let mapped = KernelRidge::new(&cubic(1.0), &z, RIDGE, &ones).unwrap().apply(ones).unwrap();
+            let mapped = WeightProduct::new(&cubic(1.0), &z, RIDGE, &ones).unwrap().apply(ones).unwrap();
             let sums: Vec<f64> = w.iter_rows().map(|row| row.iter().sum()).collect();
             let off = (mapped - Matrix::column(&sums).to_tensor(&Device::flex(), DType::F64)).abs().max();
             assert!(off.into_scalar::<f64>() < 1e-9, "{samples}");
@@ -173,7 +176,7 @@ mod tests {
         let dense = solve_dense(&product.gram(&z), RIDGE).unwrap();
         let plain = Matrix::from_fn(z.rows(), 3, |i, j| z[(i, j)]);
         for (kernel, z) in [(&product, &z), (&cubic(0.0), &plain)] {
-            let w = ConditionalEmbedding::new(kernel, z, RIDGE).unwrap().to_matrix();
+            let w = weights_of(kernel, z, RIDGE).unwrap().to_matrix();
             for i in 0..w.rows() {
                 let off = largest_difference_of_shares(i, w.row(i), dense.row(i));
                 assert!(off < 1e-6, "{kernel:?}, sample {i}: {off}");
@@ -193,7 +196,7 @@ mod tests {
         for scale in [260.0, 1200.0, 4000.0] {
             let place = |i: usize| if i == 7 { 4 } else { i };
             let z = Matrix::from_fn(12, 3, |i, j| scale * colours[(1 + place(i), j)]);
-            let w = ConditionalEmbedding::new(&cubic(1.0), &z, RIDGE).unwrap().to_matrix();
+            let w = weights_of(&cubic(1.0), &z, RIDGE).unwrap().to_matrix();
             let off = largest_difference(&w, |i, j| match (place(i), place(j)) {
                 (4, 4) => 0.5,
                 (a, b) => f64::from(u8::from(a == b)),
@@ -201,7 +204,7 @@ mod tests {
             assert!(off < 1e-9, "scale {scale}: {off}");
         }
         let six = Matrix::from_fn(60, 3, |i, j| 260.0 * colours[(1 + i % 6, j)]);
-        let w = ConditionalEmbedding::new(&cubic(1.0), &six, RIDGE).unwrap().to_matrix();
+        let w = weights_of(&cubic(1.0), &six, RIDGE).unwrap().to_matrix();
         let off = largest_difference(&w, |i, j| if i % 6 == j % 6 { 0.1 } else { 0.0 });
         assert!(off < 1e-9, "six values: {off}");
     }
@@ -210,11 +213,11 @@ mod tests {
     #[test]
     fn values_that_rounding_hides_are_refused_unless_the_ridge_is_larger() {
         let greys = |samples: usize, step: f64| Matrix::from_fn(samples, 3, |i, _| step * i as f64);
-        let w = ConditionalEmbedding::new(&cubic(1.0), &greys(42, 6.0), RIDGE).unwrap().to_matrix();
+        let w = weights_of(&cubic(1.0), &greys(42, 6.0), RIDGE).unwrap().to_matrix();
         let trace: f64 = (0..42).map(|i| w[(i, i)]).sum();
         assert!((trace - 3.99680664981).abs() < 1e-6, "{trace}");
         for (samples, offset) in [(12, 0.0), (12, 1.0), (40, 0.0), (40, 1.0)] {
-            let solved = ConditionalEmbedding::new(&cubic(offset), &greys(samples, 4000.0), RIDGE);
+            let solved = weights_of(&cubic(offset), &greys(samples, 4000.0), RIDGE);
             let error = solved.unwrap_err().to_string();
             assert!(error.contains("singular") && error.contains("scale"), "{samples}, {offset}: {error}");
         }
@@ -239,8 +242,8 @@ mod tests {
         let z = Matrix::from_fn(n, n + 5, |i, j| ((i * i * (31 + j * j) + (7 + j) * i) % 1009) as f64);
         let linear = Kernel::Linear { scale: 1.0 };
         assert!(features_to_solve(&linear, &z, RIDGE).is_some());
-        let solved = ConditionalEmbedding::new(&linear, &z, RIDGE).unwrap();
-        assert!(matches!(solved.form, Form::Dense(_)));
+        let solved = weights_of(&linear, &z, RIDGE).unwrap();
+        assert!(matches!(solved.storage, Storage::Dense(_)));
         let (w, dense) = (solved.to_matrix(), solve_dense(&linear.gram(&z), RIDGE).unwrap());
         assert!(w.data().iter().zip(dense.data()).all(|(a, b)| (a - b).abs() < 1e-6));
     }

@@ -11,10 +11,13 @@
 
 use simile_kernels::cpu::parallel;
 
+use super::accuracy::Accuracy;
 use super::blocks;
 use super::by_features::is_well_scaled;
 use super::groups::EqualRows;
-use super::{Accuracy, ConditionalEmbedding, DENSE_ROWS, Form, SMALL};
+use super::system::SMALL;
+use super::unit_diagonal::GramDiagonal;
+use super::weights::{ConditionWeights, DENSE_ROWS, Storage};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::features::MOST_FEATURES;
@@ -42,26 +45,26 @@ impl FeaturesByValue {
     /// `W` for a ridge above 0: in factors if these are at most half as large as its entries.
     ///
     /// # Errors
-    /// As [`ConditionalEmbedding::new`].
-    pub(super) fn solve(&self, ridge: f64) -> Result<ConditionalEmbedding> {
+    /// As [`ConditionWeights::solve`].
+    pub(super) fn solve(&self, ridge: f64) -> Result<ConditionWeights> {
         let rows = self.features.rows();
         let of_group = |members: &Vec<usize>| of_one_value(&self.features.select(members), ridge);
         let solved =
             parallel::map_one_by_one(&self.groups, of_group).into_iter().collect::<Result<Vec<_>>>()?;
         let columns: usize = solved.iter().map(columns_of_factors).sum();
-        let form = if rows > DENSE_ROWS && 2 * columns <= rows {
+        let storage = if rows > DENSE_ROWS && 2 * columns <= rows {
             self.factors(&solved, columns)
         } else if rows <= SMALL {
-            Form::Dense(self.entries(&solved))
+            Storage::Dense(self.entries(&solved))
         } else {
             return Ok(blocks::in_single_precision(&self.groups, &solved));
         };
-        let accuracy = solved.iter().map(ConditionalEmbedding::accuracy).fold(Accuracy::Exact, Accuracy::and);
-        Ok(ConditionalEmbedding { form, accuracy })
+        let accuracy = solved.iter().map(ConditionWeights::accuracy).fold(Accuracy::Exact, Accuracy::and);
+        Ok(ConditionWeights { storage, accuracy })
     }
 
     /// `W` by its entries.
-    fn entries(&self, solved: &[ConditionalEmbedding]) -> Matrix {
+    fn entries(&self, solved: &[ConditionWeights]) -> Matrix {
         let rows = self.features.rows();
         let mut entries = Matrix::zeros(rows, rows);
         for (members, block) in self.groups.iter().zip(solved) {
@@ -74,7 +77,7 @@ impl FeaturesByValue {
     }
 
     /// `W = L R^T` with the columns of the factors of one value after the other.
-    fn factors(&self, solved: &[ConditionalEmbedding], columns: usize) -> Form {
+    fn factors(&self, solved: &[ConditionWeights], columns: usize) -> Storage {
         let rows = self.features.rows();
         let (mut left, mut right) = (Matrix::zeros(rows, columns), Matrix::zeros(rows, columns));
         let mut start = 0;
@@ -87,31 +90,32 @@ impl FeaturesByValue {
             }
             start = end;
         }
-        Form::Factors { diagonal: vec![0.0; rows], left, right }
+        Storage::Factors { diagonal: vec![0.0; rows], left, right }
     }
 }
 
 /// `W` of the samples of one value, which may be fewer than their features.
-fn of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionalEmbedding> {
+fn of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionWeights> {
     if features.columns() >= features.rows() && is_well_scaled(features, ridge) {
         // The system of the samples is the smaller one.
-        return ConditionalEmbedding::new(&Kernel::Linear { scale: 1.0 }, features, ridge);
+        let linear = Kernel::Linear { scale: 1.0 };
+        return ConditionWeights::solve(&linear, features, ridge, GramDiagonal::OfKernel);
     }
-    ConditionalEmbedding::from_features(features, ridge)
+    ConditionWeights::from_features(features, ridge)
 }
 
 /// Number of columns of [`factors_of`].
-fn columns_of_factors(block: &ConditionalEmbedding) -> usize {
-    match &block.form {
-        Form::Factors { left, .. } => left.columns(),
+fn columns_of_factors(block: &ConditionWeights) -> usize {
+    match &block.storage {
+        Storage::Factors { left, .. } => left.columns(),
         _ => block.rows(),
     }
 }
 
 /// `L` and `R` with `W = L R^T`. The factors that features give have no diagonal beside them; entries have the identity as `R`.
-fn factors_of(block: &ConditionalEmbedding) -> (Matrix, Matrix) {
-    match &block.form {
-        Form::Factors { left, right, .. } => (left.clone(), right.clone()),
+fn factors_of(block: &ConditionWeights) -> (Matrix, Matrix) {
+    match &block.storage {
+        Storage::Factors { left, right, .. } => (left.clone(), right.clone()),
         _ => {
             let identity = |i, j| f64::from(u8::from(i == j));
             (block.to_matrix(), Matrix::from_fn(block.rows(), block.rows(), identity))
@@ -124,7 +128,9 @@ fn factors_of(block: &ConditionalEmbedding) -> (Matrix, Matrix) {
 mod tests {
     use burn::tensor::{DType, Device, Tensor};
 
-    use super::super::{KernelRidge, solve_dense};
+    use super::super::WeightProduct;
+    use super::super::dense::solve_dense;
+    use super::super::testing::weights_of;
     use super::*;
     use crate::kernel::Factor;
 
@@ -169,7 +175,7 @@ mod tests {
         ] {
             let z = colours(samples, 252.0, |i| i % 2);
             let kernel = product(polynomial(1.0, degree));
-            let w = ConditionalEmbedding::new(&kernel, &z, RIDGE).unwrap().to_matrix();
+            let w = weights_of(&kernel, &z, RIDGE).unwrap().to_matrix();
             assert!((trace(&w) - exact).abs() < 1e-6, "{samples}, degree {degree}: {}", trace(&w));
             for i in 0..samples {
                 for j in 0..samples {
@@ -178,7 +184,7 @@ mod tests {
             }
             let device = Device::flex();
             let ones = Tensor::<2>::ones([samples, 1], (&device, DType::F64));
-            let mapped = KernelRidge::new(&kernel, &z, RIDGE, &ones).unwrap().apply(ones).unwrap();
+            let mapped = WeightProduct::new(&kernel, &z, RIDGE, &ones).unwrap().apply(ones).unwrap();
             let sums: Vec<f64> = w.iter_rows().map(|row| row.iter().sum()).collect();
             let off = (mapped - Matrix::column(&sums).to_tensor(&device, DType::F64)).abs().max();
             assert!(off.into_scalar::<f64>() < 1e-6, "{samples}, degree {degree}");
@@ -190,7 +196,7 @@ mod tests {
     fn values_with_fewer_samples_than_features_are_solved() {
         let z = colours(60, 252.0, |i| (i * i + i / 3) % 7);
         for (degree, exact) in [(2, 52.40806656928893), (3, 59.99009898939706)] {
-            let w = ConditionalEmbedding::new(&product(polynomial(1.0, degree)), &z, RIDGE).unwrap();
+            let w = weights_of(&product(polynomial(1.0, degree)), &z, RIDGE).unwrap();
             let trace = trace(&w.to_matrix());
             assert!((trace - exact).abs() < 1e-6, "degree {degree}: {trace}");
         }
@@ -203,18 +209,18 @@ mod tests {
         let black = [1, 4, 59];
         black.into_iter().for_each(|i| z.row_mut(i)[..3].fill(0.0));
         for kernel in [product(polynomial(0.0, 3)), polynomial(0.0, 3)] {
-            let w = ConditionalEmbedding::new(&kernel, &z, RIDGE).unwrap().to_matrix();
+            let w = weights_of(&kernel, &z, RIDGE).unwrap().to_matrix();
             assert!(black.iter().all(|&i| w.row(i).iter().all(|&weight| weight == 0.0)), "{kernel:?}");
         }
     }
 
     #[test]
     fn every_form_gives_the_dense_solve() {
-        let name = |form: &Form| match form {
-            Form::Factors { .. } => "factors",
-            Form::Dense(_) => "dense",
-            Form::DenseF32(_) => "single",
-            Form::Groups(_) => "groups",
+        let name = |storage: &Storage| match storage {
+            Storage::Factors { .. } => "factors",
+            Storage::Dense(_) => "dense",
+            Storage::DenseF32(_) => "single",
+            Storage::Groups(_) => "groups",
         };
         let (few, many) = (DENSE_ROWS + 22, SMALL + 26);
         for (samples, values, kernel, expected) in [
@@ -226,8 +232,8 @@ mod tests {
             (many, 1009, polynomial(1.0, 2), "single"),
         ] {
             let (z, kernel) = (colours(samples, 1.0, |i| i * i % values), product(kernel));
-            let solved = ConditionalEmbedding::new(&kernel, &z, RIDGE).unwrap();
-            assert_eq!(name(&solved.form), expected, "{kernel:?}, {samples} samples");
+            let solved = weights_of(&kernel, &z, RIDGE).unwrap();
+            assert_eq!(name(&solved.storage), expected, "{kernel:?}, {samples} samples");
             let dense = solve_dense(&kernel.gram(&z), RIDGE).unwrap();
             let allowed = solved.approximation_error().unwrap_or(1e-8);
             let off = largest_difference(&solved.to_matrix(), &dense);

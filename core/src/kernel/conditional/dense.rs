@@ -6,7 +6,7 @@
 use faer::linalg::solvers::{DenseSolveCore, Llt};
 use faer::{Mat, Side};
 
-use super::{check_magnitude, singular, to_faer};
+use super::system::{check_magnitude, singular, to_faer};
 use crate::error::Result;
 use crate::numeric::matrix::Matrix;
 
@@ -103,8 +103,8 @@ fn scales(matrix: &Mat<f64>) -> Vec<f64> {
 mod tests {
     use burn::tensor::{DType, Device, Tensor};
 
-    use super::super::testing::BRIGHT;
-    use super::super::{ConditionalEmbedding, KernelRidge};
+    use super::super::testing::{BRIGHT, weights_of};
+    use super::super::{ConditionWeights, GramDiagonal, WeightProduct};
     use super::*;
     use crate::kernel::Kernel;
 
@@ -120,12 +120,10 @@ mod tests {
     /// of 1e15 of the others.
     #[test]
     fn a_black_colour_among_bright_ones_is_no_singular_system() {
-        for (solve, own) in [
-            (ConditionalEmbedding::new as fn(&Kernel, &Matrix, f64) -> Result<ConditionalEmbedding>, 0.0),
-            (ConditionalEmbedding::with_unit_diagonal, 1.0 / 1.01),
-        ] {
-            let [with, without] =
-                [true, false].map(|black| solve(&CUBIC, &colours(black), 0.01).unwrap().to_matrix());
+        for (diagonal, own) in [(GramDiagonal::OfKernel, 0.0), (GramDiagonal::One, 1.0 / 1.01)] {
+            let [with, without] = [true, false].map(|black| {
+                ConditionWeights::solve(&CUBIC, &colours(black), 0.01, diagonal).unwrap().to_matrix()
+            });
             assert!((with[(0, 0)] - own).abs() < 1e-12, "{}", with[(0, 0)]);
             for i in 1..with.rows() {
                 assert!(with[(0, i)].abs() < 1e-12 && with[(i, 0)].abs() < 1e-12);
@@ -142,9 +140,9 @@ mod tests {
     fn a_map_of_rows_has_a_black_colour_too() {
         let (device, z) = (Device::flex(), colours(true));
         let ones = Tensor::<2>::ones([z.rows(), 1], (&device, DType::F64));
-        let weights = ConditionalEmbedding::new(&CUBIC, &z, 0.01).unwrap().to_matrix();
+        let weights = weights_of(&CUBIC, &z, 0.01).unwrap().to_matrix();
         let sums: Vec<f64> = weights.iter_rows().map(|row| row.iter().sum()).collect();
-        let mapped = KernelRidge::new(&CUBIC, &z, 0.01, &ones).unwrap().apply(ones).unwrap();
+        let mapped = WeightProduct::new(&CUBIC, &z, 0.01, &ones).unwrap().apply(ones).unwrap();
         let off = (mapped - Matrix::column(&sums).to_tensor(&device, DType::F64)).abs().max();
         assert!(off.into_scalar::<f64>() < 1e-9);
     }

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::{ConditionalEmbedding, Form, solve_dense};
+use super::dense::solve_dense;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -75,6 +75,25 @@ enum Between {
 }
 
 impl GroupWeights {
+    /// `W` of the kernel `exact-match` for a ridge above 0: `1 / (n + ridge)` between the `n` samples of one value.
+    pub(super) fn exact_match(z: &Matrix, ridge: f64) -> Self {
+        let EqualRows { of, sizes, .. } = EqualRows::of(z);
+        let weights = sizes.into_iter().map(|size| 1.0 / (size + ridge)).collect();
+        Self { of, between: Between::Same(weights) }
+    }
+
+    /// `W` of a kernel by the groups of equal rows of `z`.
+    pub(super) fn of_equal_rows(kernel: &Kernel, z: &Matrix, equal: EqualRows, ridge: f64) -> Result<Self> {
+        let EqualRows { of, first, sizes } = equal;
+        let roots: Vec<f64> = sizes.into_iter().map(f64::sqrt).collect();
+        // A bandwidth given as a rule is that of all rows.
+        let (function, count) = (kernel.function(z), first.len());
+        let scaled = |i: usize, j: usize| roots[i] * roots[j] * function(z.row(first[i]), z.row(first[j]));
+        let solved = solve_dense(&Matrix::from_fn(count, count, scaled), ridge)?;
+        let weights = Matrix::from_fn(count, count, |i, j| solved[(i, j)] / (roots[i] * roots[j]));
+        Ok(Self { of, between: Between::All(weights) })
+    }
+
     /// Number of groups.
     pub(super) fn count(&self) -> usize {
         match &self.between {
@@ -106,27 +125,6 @@ impl GroupWeights {
     }
 }
 
-impl ConditionalEmbedding {
-    /// `W` of the kernel `exact-match` for a ridge above 0: `1 / (n + ridge)` between the `n` samples of one value.
-    pub(super) fn exact_match(z: &Matrix, ridge: f64) -> Self {
-        let EqualRows { of, sizes, .. } = EqualRows::of(z);
-        let weights = sizes.into_iter().map(|size| 1.0 / (size + ridge)).collect();
-        Self::exact(Form::Groups(GroupWeights { of, between: Between::Same(weights) }))
-    }
-
-    /// `W` of a kernel by the groups of equal rows of `z`.
-    pub(super) fn from_equal_rows(kernel: &Kernel, z: &Matrix, equal: EqualRows, ridge: f64) -> Result<Self> {
-        let EqualRows { of, first, sizes } = equal;
-        let roots: Vec<f64> = sizes.into_iter().map(f64::sqrt).collect();
-        // A bandwidth given as a rule is that of all rows.
-        let (function, count) = (kernel.function(z), first.len());
-        let scaled = |i: usize, j: usize| roots[i] * roots[j] * function(z.row(first[i]), z.row(first[j]));
-        let solved = solve_dense(&Matrix::from_fn(count, count, scaled), ridge)?;
-        let weights = Matrix::from_fn(count, count, |i, j| solved[(i, j)] / (roots[i] * roots[j]));
-        Ok(Self::exact(Form::Groups(GroupWeights { of, between: Between::All(weights) })))
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -149,13 +147,12 @@ mod tests {
                 let dense = solve_dense(&kernel.gram(&z), ridge).unwrap();
                 let equal = EqualRows::of(&z);
                 assert!(equal.count() < 30);
-                let mut ways =
-                    vec![ConditionalEmbedding::from_equal_rows(&kernel, &z, equal, ridge).unwrap()];
+                let mut ways = vec![GroupWeights::of_equal_rows(&kernel, &z, equal, ridge).unwrap()];
                 if kernel == Kernel::ExactMatch {
-                    ways.push(ConditionalEmbedding::exact_match(&z, ridge));
+                    ways.push(GroupWeights::exact_match(&z, ridge));
                 }
-                for embedding in ways {
-                    let weights = embedding.to_matrix();
+                for groups in ways {
+                    let weights = Matrix::from_fn(z.rows(), z.rows(), |i, j| groups.weight(i, j));
                     let off = weights.data().iter().zip(dense.data()).map(|(a, b)| (a - b).abs());
                     assert!(off.fold(0.0, f64::max) < 1e-10, "{kernel:?}, ridge {ridge}");
                 }

@@ -121,10 +121,10 @@ pub(super) fn largest_difference_of_shares(i: usize, one: &[f64], other: &[f64])
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::large::Elimination;
-    use super::super::solve_dense;
+    use super::super::dense::solve_dense;
+    use super::super::elimination::Elimination;
+    use super::super::weights::ConditionWeights;
     use super::*;
-    use crate::kernel::conditional::ConditionalEmbedding;
 
     /// Samples of two columns, most of which have neighbours and some of which have none within thirteen bandwidths.
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             let off = largest_difference_of_shares(i, rescaled.row(i), exact.row(i));
             assert!(off < 1e-4, "sample {i}: {off}");
         }
-        let of_near = |embedding: &ConditionalEmbedding| embedding.to_matrix().row(1).to_vec();
+        let of_near = |weights: &ConditionWeights| weights.to_matrix().row(1).to_vec();
         assert_eq!(rescaled.row(1), of_near(&solved), "a sample with neighbours keeps its weights");
     }
 }

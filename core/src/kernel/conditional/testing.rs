@@ -1,5 +1,16 @@
-//! Samples that several tests solve.
+//! What several tests solve.
+
+use super::unit_diagonal::GramDiagonal;
+use super::weights::ConditionWeights;
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::numeric::matrix::Matrix;
 
 /// Colours from 0 to 255; a cubic kernel of them reaches 1e15.
 pub(super) const BRIGHT: [[f64; 3]; 5] =
     [[239.0, 89.0, 245.0], [166.0, 62.0, 6.0], [23.0, 58.0, 180.0], [9.0, 214.0, 133.0], [251.0, 53.0, 25.0]];
+
+/// `W` of a kernel as it is.
+pub(super) fn weights_of(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<ConditionWeights> {
+    ConditionWeights::solve(kernel, z, ridge, GramDiagonal::OfKernel)
+}

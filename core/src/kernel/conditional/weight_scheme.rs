@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ConditionalEmbedding;
+use super::unit_diagonal::GramDiagonal;
+use super::weights::ConditionWeights;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -15,25 +16,31 @@ pub enum WeightScheme {
     Paper,
     /// As released: `W` of a Gram matrix with unit diagonal, small entries and the diagonal 0.
     Released,
-    /// Non-negative rows of sum 1: ours, and the default.
+    /// Non-negative rows of sum 1, with diagonal 0: ours, and the default.
     #[default]
     Normalised,
 }
 
 impl WeightScheme {
+    /// The diagonal of the Gram matrix that it takes.
+    pub fn gram_diagonal(self) -> GramDiagonal {
+        match self {
+            Self::Released => GramDiagonal::One,
+            Self::Paper | Self::Normalised => GramDiagonal::OfKernel,
+        }
+    }
+
     /// The weights of the rows of `z` among themselves, `[b, b]`, with `ridge` added to the Gram matrix's diagonal.
     /// `clip_threshold` applies to [`Released`](Self::Released), which sets smaller weights to 0 (released:
     /// `1e-6`). A row of [`Normalised`](Self::Normalised) without positive weights is 0.
     ///
     /// # Errors
-    /// As [`ConditionalEmbedding::new`].
+    /// As [`ConditionWeights::solve`].
     pub fn weights(self, kernel: &Kernel, z: &Matrix, ridge: f64, clip_threshold: f64) -> Result<Matrix> {
-        let operator = match self {
-            Self::Paper => return Ok(ConditionalEmbedding::new(kernel, z, ridge)?.to_matrix()),
-            Self::Released => ConditionalEmbedding::with_unit_diagonal(kernel, z, ridge)?,
-            Self::Normalised => ConditionalEmbedding::new(kernel, z, ridge)?,
-        };
-        let mut weights = operator.to_matrix();
+        let mut weights = ConditionWeights::solve(kernel, z, ridge, self.gram_diagonal())?.to_matrix();
+        if self == Self::Paper {
+            return Ok(weights);
+        }
         for i in 0..weights.rows() {
             weights[(i, i)] = 0.0;
             let row = weights.row_mut(i);

@@ -4,21 +4,26 @@
 //! paper       L = 1/b sum_i [ log( exp s_ii + (b-1) sum_j w_ji exp s_ij ) - s_ii ]
 //! released    L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]
 //! normalised  L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
-//! W = (K + lambda I)^-1 K
+//! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
+//! paper       w_ij = W_ij
+//! released    w_ij = W_ij if W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)
 //! ```
 //!
-//! (eq. 8 and 9 are the first), where in the other two the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
-//! `j'` run over the two views of the other samples. Fair: `z` is the sensitive attribute. HardNeg: `z` is the
-//! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
-//! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
+//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022): the printed form is eq. 8 (Fair) and 9 (HardNeg), with `i`
+//! and `j` samples, `j = i` among them, and `s_ij = cos(a_i, b_j) / temperature`. In the other two the anchors are the `2b` rows of
+//! both views, `i'` is the other view of `i`, and `j`, `j'` run over the two views of the other samples. Fair: `z` is the sensitive
+//! attribute. HardNeg: `z` is the representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's
+//! output before the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
 //! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used. Representations on
 //! a GPU stay there: `W` is then made by operations of the device, in `f32`, where a sample whose kernel values with all others are
 //! below 1e-7 has weights of rounding alone, or none and then no loss; on the CPU it has those of its nearest samples. With a
 //! wider kernel both agree. No gradient flows into `z`.
 //!
-//! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
+//! With `b = 1`, and for an anchor whose negatives are all clipped, loss and gradient are 0. As printed, negative weights can bring the
 //! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
-//! that term. The anchor's loss is then about 16 lower, so that `aux.anchors_clamped` counts such anchors.
+//! that term. The anchor's loss is then about 16 lower, so that `aux.anchors_clamped` counts such anchors, if [details are
+//! requested](Batch::with_details).
 //!
 //! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
 //! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not
@@ -28,14 +33,16 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective, SolveAhead};
+use super::super::{ConditionedByKernel, Evaluation, Objective};
+use super::settings::{CclkSettings, PARAMETERS, VARIANTS};
 use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
-use super::{BothEmbeddings, KernelWeights, Mass, PARAMETERS, VARIANTS, released_clamp, weighted};
+use super::sums::{TotalWeight, other_samples_above, released_clamp};
+use super::weights_of_views::WeightsOfViews;
 use crate::error::{Error, Result};
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
-use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{PairwiseLoss, Positives, Reductions, log_add, other_view};
+use crate::loss::directions::{Directions, directed};
+use crate::loss::pairwise::{Positives, log_add, other_view};
 use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 use crate::numeric::matrix::check_values;
 
@@ -43,19 +50,22 @@ use crate::numeric::matrix::check_values;
 const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
     released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
     normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
-    W = (K + lambda I)^-1 K";
+    W = (K + lambda I)^-1 K\n\
+    paper       w_ij = W_ij\n\
+    released    w_ij = W_ij if W_ij > clip_threshold, else 0\n\
+    normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)";
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
 /// optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct FairCclk(pub KernelWeights);
+pub struct FairCclk(pub CclkSettings);
 
 /// HardNeg-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`, else the
 /// representation; `z_a`, `z_b`, `[b, e]`, optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct HardNegCclk(pub KernelWeights);
+pub struct HardNegCclk(pub CclkSettings);
 
 impl Described for FairCclk {
     const SPEC: Spec = Spec {
@@ -65,14 +75,14 @@ impl Described for FairCclk {
         summary: "a continuous condition, through a kernel; samples that share it are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 8",
         formula: FORMULA,
-        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of z",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: VARIANTS,
         parameters: PARAMETERS,
         pytorch: Some(concat!(
             include_str!("../cosines.py"),
-            include_str!("operator.py"),
+            include_str!("condition_weights.py"),
             include_str!("weights.py"),
             include_str!("negatives.py"),
             include_str!("fair.py")
@@ -87,7 +97,7 @@ impl Objective for FairCclk {
         self.0.check(&Self::SPEC)
     }
 
-    fn ahead(&self) -> Option<&dyn SolveAhead> {
+    fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         Some(&self.0)
     }
 
@@ -97,8 +107,8 @@ impl Objective for FairCclk {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
-        conditional_negatives(&self.0, &views, batch, &operators)
+        let weights = self.0.weights_of_shares(batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, batch, &weights)
     }
 }
 
@@ -110,14 +120,14 @@ impl Described for HardNegCclk {
         summary: "the representation itself as condition, through a kernel; near samples are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 9",
         formula: FORMULA,
-        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of the representation",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of the representation",
         inputs: &[VIEW_A, VIEW_B, Z.needed(Needed::OrRepresentation), Z_A, Z_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: VARIANTS,
         parameters: PARAMETERS,
         pytorch: Some(concat!(
             include_str!("../cosines.py"),
-            include_str!("operator.py"),
+            include_str!("condition_weights.py"),
             include_str!("weights.py"),
             include_str!("negatives.py"),
             include_str!("hardneg.py")
@@ -132,7 +142,7 @@ impl Objective for HardNegCclk {
         self.0.check(&Self::SPEC)
     }
 
-    fn ahead(&self) -> Option<&dyn SolveAhead> {
+    fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         Some(&self.0)
     }
 
@@ -143,8 +153,8 @@ impl Objective for HardNegCclk {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
-            let operators = self.0.operators_of_shares(batch, self.name(), &views)?;
-            return conditional_negatives(&self.0, &views, batch, &operators);
+            let weights = self.0.weights_of_shares(batch, self.name(), &views)?;
+            return conditional_negatives(&self.0, &views, batch, &weights);
         }
         let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
         let names = if is_tracked { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
@@ -159,87 +169,92 @@ impl Objective for HardNegCclk {
                     return Err(Error::shape(name, expected, rows));
                 }
             }
-            let operators = self.0.operators_on_device(z_a, z_b, &views.a.rows());
-            return conditional_negatives(&self.0, &views, batch, &operators);
+            let weights = self.0.weights_on_device(z_a, z_b, &views.a.rows());
+            return conditional_negatives(&self.0, &views, batch, &weights);
         };
         check_values(a, &z_a)?;
         check_values(b, &z_b)?;
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
-        let operators = self.0.operators_of_shares(&batch, self.name(), &views)?;
-        conditional_negatives(&self.0, &views, &batch, &operators)
+        let weights = self.0.weights_of_shares(&batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, &batch, &weights)
     }
 }
 
 fn conditional_negatives(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
     let evaluation = match settings.variant {
-        WeightScheme::Paper => as_printed(settings, views, batch, operators),
-        WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, operators),
+        WeightScheme::Paper => as_printed(settings, views, batch, weights),
+        WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, weights),
     };
-    let evaluation = evaluation?.with_accuracy(operators.accuracy);
+    let evaluation = evaluation?.with_accuracy(weights.accuracy);
     Ok(evaluation.with_parts(batch, || views.own_pairs(settings.temperature)))
 }
 
 /// The released and the normalised form, which have no negative weights.
 fn without_signs(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
-    let (b, z) = (views.size, views.stacked());
-    let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .with_peers(batch.peers())
-        .mean(Positives::Partner(other_view(b)))
-        .with_weights(operators.stacked());
+    let b = views.size;
+    let pairs = views.compare_stacked(batch, settings.temperature)?;
+    let mut pairs = pairs.with_weights(weights.stacked());
+    let own = pairs.add_mean(Positives::Partner(other_view(b)));
     let denominator = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
         log_add(own, negatives + mass.max(f64::MIN_POSITIVE).ln())
     };
     let others = (b - 1) as f64;
     let result = match settings.variant {
         WeightScheme::Released => {
-            compared.log_sum_exp(weighted(b, settings.clip_threshold)).evaluate(|reductions| {
-                let own = reductions.means[0].clone();
-                released_clamp(denominator(own.clone(), reductions.sums[0].clone(), others)) - own
+            let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
+            pairs.evaluate(|reductions| {
+                let own = reductions.mean(own);
+                released_clamp(denominator(own.clone(), reductions.sum(negatives), others)) - own
             })?
         }
-        _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|reductions| {
-            let negatives = Mass::of(&reductions.sums[1]).normalise(reductions.sums[0].clone());
-            let own = reductions.means[0].clone();
-            denominator(own.clone(), negatives, others / 2.0) - own
-        })?,
+        _ => {
+            let negatives = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
+            let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
+            pairs.evaluate(|reductions| {
+                let negatives =
+                    TotalWeight::of(reductions.sum(total_weight)).normalise(reductions.sum(negatives));
+                let own = reductions.mean(own);
+                denominator(own.clone(), negatives, others / 2.0) - own
+            })?
+        }
     };
-    Ok(views.stacked_loss(result, 1.0 / (2 * b) as f64))
+    Ok(views.mean_over_anchors(result))
 }
 
 fn as_printed(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
     let mass = (views.size - 1) as f64;
     // The denominator over `exp(shift)`, where `shift` is the logarithm of its largest term.
-    let denominator = |reductions: &Reductions, estimate: &SignedEstimate| {
-        let own = reductions.means[0].clone();
+    let denominator = |estimate: &SignedEstimate| {
+        let own = estimate.own_similarity.clone();
         let shift = estimate.largest().max_pair(own.clone());
         let positive = (own - shift.clone()).exp();
         (positive + estimate.relative_to(&shift) * mass, shift)
     };
-    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
-        let operator = operators.of(side);
-        let diagonal = operator.diagonal();
-        signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|reductions| {
-            let estimate = SignedEstimate::of(reductions, &diagonal);
-            let (sum, shift) = denominator(reductions, &estimate);
-            sum.clamp_min(FLOOR).log() + shift - reductions.means[0].clone()
+    let evaluation = directed(views, batch, Directions::of(settings.symmetric), |direction| {
+        let weights = weights.of(direction);
+        let diagonal = weights.diagonal();
+        let (pairs, terms) = signed_sums(settings, views, batch, weights, direction)?;
+        pairs.evaluate(|reductions| {
+            let estimate = SignedEstimate::of(reductions, terms, &diagonal);
+            let (sum, shift) = denominator(&estimate);
+            sum.clamp_min(FLOOR).log() + shift - estimate.own_similarity
         })
     })?;
-    let margin =
-        |reductions: &Reductions, estimate: &SignedEstimate| denominator(reductions, estimate).0 - FLOOR;
-    with_kceo_diagonal(evaluation, settings, views, batch, operators, margin)
+    let margin = |estimate: &SignedEstimate| denominator(estimate).0 - FLOOR;
+    with_kceo_diagonal(evaluation, settings, views, batch, weights, margin)
 }

@@ -2,37 +2,50 @@
 
 use burn::tensor::{DType, Tensor};
 
-use super::{BothEmbeddings, KernelWeights, log_or_empty, weighted};
+use super::settings::CclkSettings;
+use super::sums::{log_or_empty, other_samples_above};
+use super::weights_of_views::WeightsOfViews;
 use crate::error::Result;
-use crate::kernel::conditional::DeviceEmbedding;
+use crate::kernel::conditional::DeviceWeights;
 use crate::loss::batch::Batch;
-use crate::loss::infonce::info_nce::Side;
 use crate::loss::objective::{Aux, Evaluation};
-use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Reductions, Weight, itself};
-use crate::loss::views::TwoViews;
+use crate::loss::pairwise::{
+    EMPTY, LogSumExp, Mean, PairwiseLoss, Positives, Reductions, Sum, Weight, itself,
+};
+use crate::loss::views::{Direction, TwoViews};
 
 /// Lower bound of a sum with weights of either sign, as a fraction of its largest term, so that it has a logarithm.
 pub(super) const FLOOR: f64 = 1e-7;
 
-/// The comparison for [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
-pub(super) fn signed_sums<'a>(
-    settings: &KernelWeights,
+/// The reductions of [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
+#[derive(Clone, Copy)]
+pub(super) struct SignedTerms {
+    own: Mean,
+    above: Sum,
+    below: Sum,
+}
+
+/// The comparison for [`SignedEstimate`].
+pub(super) fn signed_sums<'p>(
+    settings: &CclkSettings,
+    views: &TwoViews,
     batch: &Batch,
-    anchors: Tensor<2>,
-    candidates: Tensor<2>,
-    operator: &'a DeviceEmbedding,
-) -> Result<PairwiseLoss<'a>> {
-    let [b, _] = anchors.dims();
-    Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
-        .with_peers(batch.peers())
-        .mean(Positives::Partner(itself(b)))
-        .with_weights(DeviceEmbedding::pair_weights(&[operator]))
-        .log_sum_exp(weighted(b, 0.0))
-        .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
+    weights: &DeviceWeights,
+    direction: Direction,
+) -> Result<(PairwiseLoss<'p>, SignedTerms)> {
+    let b = views.size;
+    let pairs = views.compare_across(batch, settings.temperature, direction)?;
+    let mut pairs = pairs.with_weights(DeviceWeights::pair_weights(&[weights]));
+    let own = pairs.add_mean(Positives::Partner(itself(b)));
+    let above = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
+    let below = pairs.add_log_sum_exp(LogSumExp::other_samples(b).weighted(Weight::Below(0.0)));
+    Ok((pairs, SignedTerms { own, above, below }))
 }
 
 /// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile, as logarithms.
 pub(super) struct SignedEstimate {
+    /// `s_ii`.
+    pub(super) own_similarity: Tensor<1>,
     own: Tensor<1>,
     own_sign: Tensor<1>,
     above: Tensor<1>,
@@ -40,13 +53,15 @@ pub(super) struct SignedEstimate {
 }
 
 impl SignedEstimate {
-    pub(super) fn of(reductions: &Reductions, diagonal: &Tensor<2>) -> Self {
+    pub(super) fn of(reductions: &Reductions, terms: SignedTerms, diagonal: &Tensor<2>) -> Self {
         let own_weight: Tensor<1> = diagonal.clone().squeeze_dim(1);
+        let own_similarity = reductions.mean(terms.own);
         Self {
-            own: (reductions.means[0].clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
+            own: (own_similarity.clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
+            own_similarity,
             own_sign: own_weight.sign(),
-            above: reductions.sums[0].clone(),
-            below: reductions.sums[1].clone(),
+            above: reductions.sum(terms.above),
+            below: reductions.sum(terms.below),
         }
     }
 
@@ -72,36 +87,35 @@ impl SignedEstimate {
 /// of view a the weights and the estimate, if it is finite. `margin` is above 0 for anchors that are not clamped.
 pub(super) fn with_kceo_diagonal(
     evaluation: Evaluation,
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
-    margin: impl Fn(&Reductions, &SignedEstimate) -> Tensor<1>,
+    weights: &WeightsOfViews,
+    margin: impl Fn(&SignedEstimate) -> Tensor<1>,
 ) -> Result<Evaluation> {
     if !batch.is_detailed() {
         return Ok(evaluation);
     }
-    let per_anchor = |side, value: &dyn Fn(&Reductions, &SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
-        let (a, b) = (views.a.rows(), views.b.rows());
-        let (anchors, candidates) = if side == Side::A { (a, b) } else { (b, a) };
-        let operator = operators.of(side);
-        let diagonal = operator.diagonal();
-        let sums = signed_sums(settings, batch, anchors, candidates, operator)?;
-        Ok(sums
-            .evaluate(|reductions| value(reductions, &SignedEstimate::of(reductions, &diagonal)))?
-            .per_anchor)
+    let per_anchor = |direction, value: &dyn Fn(&SignedEstimate) -> Tensor<1>| -> Result<Tensor<1>> {
+        let weights = weights.of(direction);
+        let diagonal = weights.diagonal();
+        let (pairs, terms) = signed_sums(settings, views, batch, weights, direction)?;
+        let values = |reductions: &Reductions| value(&SignedEstimate::of(reductions, terms, &diagonal));
+        Ok(pairs.evaluate(values)?.per_anchor)
     };
-    let estimate = per_anchor(Side::A, &|_, estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
-    let clamped =
-        |side| -> Result<Tensor<1>> { Ok(per_anchor(side, &margin)?.lower_equal_elem(0.0).float().sum()) };
+    let estimate = per_anchor(Direction::AToB, &|estimate| estimate.relative_to(&estimate.own.zeros_like()))?;
+    let clamped = |direction| -> Result<Tensor<1>> {
+        Ok(per_anchor(direction, &margin)?.lower_equal_elem(0.0).float().sum())
+    };
     let clamped = match settings.symmetric {
-        true => clamped(Side::A)? + clamped(Side::B)?,
-        false => clamped(Side::A)?,
+        true => clamped(Direction::AToB)? + clamped(Direction::BToA)?,
+        false => clamped(Direction::AToB)?,
     };
-    let (operator, diagonal) = (&operators.a, operators.a.diagonal());
+    let of_a = weights.of(Direction::AToB);
+    let diagonal = of_a.diagonal();
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
     let evaluation = evaluation
-        .with_aux("W", Aux::Tensor(operator.apply(identity)))
+        .with_aux("W", Aux::Tensor(of_a.apply(identity)))
         .with_aux("anchors_clamped", Aux::Scalar(clamped));
     // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
     let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };

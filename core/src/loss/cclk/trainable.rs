@@ -20,12 +20,12 @@
 //! weight that is clipped at 0 has no gradient; where a weight crosses 0 the loss has a kink.
 //!
 //! Inputs are `view_a`, `view_b` (`[b, d]`), `z` (`[b, e]`), and `log_sigma`, one number, whose gradient has the
-//! same name. Given as a conditioning value it stays on the host; given as a tensor it is read back, which is not
-//! possible on a page's GPU. The loss measures how well the encoder separates positives from negatives of the same
-//! `z`: descent in `sigma` finds easy negatives and ascent finds hard ones, so a trainer that learns a condition to
-//! be removed ascends.
+//! same name: from -230.2 to 230.2, for a bandwidth from 1e-100 to 1e100; any other is an error. Given as a conditioning value it
+//! stays on the host; given as a tensor it is read back, which is not possible on a page's GPU. The loss measures how well the
+//! encoder separates positives from negatives of the same `z`: descent in `sigma` finds easy negatives and ascent finds hard ones,
+//! so a trainer that learns a condition to be removed ascends.
 //!
-//! It allocates `b x b` matrices on the device and takes `b^3` work on the host.
+//! It allocates `b x b` matrices on the device and takes `b^3` work on the host. A singular `K + lambda I` is an error.
 
 use std::ops::RangeInclusive;
 
@@ -34,7 +34,7 @@ use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::vectors::squared_distance;
-use simile_kernels::product;
+use simile_kernels::gemm;
 
 use super::super::differentiate;
 use super::super::views::TwoViews;
@@ -66,9 +66,9 @@ pub enum TrainableKernel {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainableFairCclk {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Ridge of `(K + lambda I)^-1 K`, above 0.
+    /// Ridge of `(K + lambda I)^-1 K`, 1e-12 to 1e12.
     pub lambda: f64,
     /// Kernel of the conditioning variable.
     pub kernel: TrainableKernel,
@@ -137,7 +137,7 @@ impl TrainableFairCclk {
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 1);
         let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 0);
 
-        let similarity = product(stacked.clone(), stacked.transpose()) * self.temperature.recip();
+        let similarity = gemm(stacked.clone(), stacked.transpose()) * self.temperature.recip();
         let partner = indices(&other_view(b), &device).unsqueeze_dim(1);
         let positive = similarity.clone().gather(1, partner);
         let mass = ((b - 1) as f64 / 2.0).max(f64::MIN_POSITIVE).ln();
@@ -204,7 +204,7 @@ impl Objective for TrainableFairCclk {
 mod tests {
     use super::super::super::FairCclk;
     use super::super::super::finite_difference::{gradient_error, place, random, read, value};
-    use super::super::KernelWeights;
+    use super::super::CclkSettings;
     use super::*;
 
     fn batch(log_sigma: f64) -> Batch {
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn its_value_is_that_of_fair_cclk() {
-        let fair = FairCclk(KernelWeights { kernel: Kernel::rbf(0.8), ..KernelWeights::default() });
+        let fair = FairCclk(CclkSettings { kernel: Kernel::rbf(0.8), ..CclkSettings::default() });
         let batch = batch(0.8_f64.ln());
         assert!((value(&TrainableFairCclk::default(), &batch) - value(&fair, &batch)).abs() < 1e-9);
     }

@@ -5,13 +5,21 @@
 //! released    L = 1/(2b) sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],   P_i = sum_j w_ij (exp s_ij + exp s_ij')
 //! normalised  L = 1/(2b) sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ]
 //! normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
-//! W = (K + lambda I)^-1 K
+//! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
+//! paper       w_ij = W_ij
+//! released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)
 //! ```
 //!
-//! The first is eq. 7. In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is part of the sum
-//! of the negatives (which there runs over all `2b - 1` other rows): it is pushed away. Both sums are clamped into `[1e-7, 1e20]`, where
-//! they have no gradient: an anchor without any weight above the clip learns repulsion only. In the normalised form the own pair keeps
-//! its weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
+//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022): the printed form is eq. 7, with `i` and `j` samples and
+//! `s_ij = cos(a_i, b_j) / temperature`. In the other two the anchors are the `2b` rows of both views, `i'` is the other view of
+//! `i`, `j` and `j'` in `P_i` run over the two views of the other samples, and the sum of the negatives runs over all `2b - 1`
+//! other rows.
+//!
+//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is one of the negatives: it is
+//! pushed away. Both sums are clamped into `[1e-7, 1e20]`, where they have no gradient: an anchor without any weight above the clip
+//! learns repulsion only. In the normalised form the own pair keeps its weight, rows sum to 1, and an anchor without neighbours
+//! falls back to its own pair, NT-Xent's positive: with `b = 1` the loss is `log 2` and the gradient 0.
 //!
 //! The loss takes the logarithm of the sum `P_i`, so one near positive is enough. If the views of a sample share a
 //! feature that its partners lack, such as a colour, the own pair can be that positive, and a form that keeps it
@@ -20,7 +28,7 @@
 //! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times the largest of its terms with a positive
 //! weight, and takes the gradient of that term, which draws the anchor to samples that share its condition. An anchor without positive
 //! weights has `exp(-60)` times the sum of the negatives in place of that term, so that its loss is finite.
-//! `aux.anchors_clamped` counts both.
+//! `aux.anchors_clamped` counts both, if [details are requested](Batch::with_details).
 //!
 //! In `f32` a `P_i` near 0 loses digits, because it is a difference of sums: rounding errors grow by the factor
 //! `sum_j |w_ji| exp s_ij / |P_i|`. For 37 samples without structure, a cosine kernel, `lambda` from 0.01 to 1 and
@@ -33,16 +41,16 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective, SolveAhead};
+use super::super::{ConditionedByKernel, Evaluation, Objective};
+use super::settings::{CclkSettings, PARAMETERS, VARIANTS};
 use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
-use super::{
-    BothEmbeddings, KernelWeights, Mass, PARAMETERS, VARIANTS, log_or_empty, released_clamp, weighted,
-};
+use super::sums::{TotalWeight, log_or_empty, other_samples_above, released_clamp};
+use super::weights_of_views::WeightsOfViews;
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
-use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Reductions, log_add, other_view};
+use crate::loss::directions::{Directions, directed};
+use crate::loss::pairwise::{EMPTY, LogSumExp, Positives, Reductions, log_add, other_view};
 use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 
 /// The largest term of `P_i` is taken for `exp(-SPAN)` of the negatives where there is none.
@@ -52,7 +60,7 @@ const SPAN: f64 = 60.0;
 /// e]`, optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct WeakSupCclk(pub KernelWeights);
+pub struct WeakSupCclk(pub CclkSettings);
 
 impl Described for WeakSupCclk {
     const SPEC: Spec = Spec {
@@ -65,16 +73,19 @@ impl Described for WeakSupCclk {
             released    L = 1/(2b) sum_i [ repel{log( P_i + sum_{j != i} exp s_ij )} - attract{log P_i} ],   P_i = sum_j w_ij (exp s_ij + exp s_ij')\n\
             normalised  L = 1/(2b) sum_i [ repel{log( P_i + sum_{j != i} exp s_ij )} - attract{log P_i} ]\n\
             normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2\n\
-            W = (K + lambda I)^-1 K",
-        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of z",
+            W = (K + lambda I)^-1 K\n\
+            paper       w_ij = W_ij\n\
+            released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0\n\
+            normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: VARIANTS,
         keeps_condition: true,
         parameters: PARAMETERS,
         pytorch: Some(concat!(
             include_str!("../cosines.py"),
-            include_str!("operator.py"),
+            include_str!("condition_weights.py"),
             include_str!("weights.py"),
             include_str!("weak.py")
         )),
@@ -88,42 +99,41 @@ impl Objective for WeakSupCclk {
         self.0.check(&Self::SPEC)
     }
 
-    fn ahead(&self) -> Option<&dyn SolveAhead> {
+    fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         Some(&self.0)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let operators = self.0.operators(batch, self.name(), &views)?;
+        let weights = self.0.weights_of_views(batch, self.name(), &views)?;
         let evaluation = match self.0.variant {
-            WeightScheme::Paper => as_printed(&self.0, &views, batch, &operators),
-            WeightScheme::Released => as_released(&self.0, &views, batch, &operators),
-            WeightScheme::Normalised => normalised(&self.0, &views, batch, &operators),
+            WeightScheme::Paper => as_printed(&self.0, &views, batch, &weights),
+            WeightScheme::Released => as_released(&self.0, &views, batch, &weights),
+            WeightScheme::Normalised => normalised(&self.0, &views, batch, &weights),
         };
-        Ok(evaluation?.with_accuracy(operators.accuracy))
+        Ok(evaluation?.with_accuracy(weights.accuracy))
     }
 }
 
 fn as_printed(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
-    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
-        let operator = operators.of(side);
-        let diagonal = operator.diagonal();
-        let others = LogSumExp::apart(views.size);
-        let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
-        sums.evaluate(|reductions| {
-            let estimate = SignedEstimate::of(reductions, &diagonal);
-            let negatives = reductions.sums[2].clone();
+    let evaluation = directed(views, batch, Directions::of(settings.symmetric), |direction| {
+        let weights = weights.of(direction);
+        let diagonal = weights.diagonal();
+        let (mut pairs, terms) = signed_sums(settings, views, batch, weights, direction)?;
+        let others = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
+        pairs.evaluate(|reductions| {
+            let estimate = SignedEstimate::of(reductions, terms, &diagonal);
+            let negatives = reductions.sum(others);
             let positive = printed_positive(&estimate, &negatives);
             log_add(positive.clone(), negatives) - positive
         })
     })?;
-    let margin = |_: &Reductions, estimate: &SignedEstimate| above_floor(estimate);
-    with_kceo_diagonal(evaluation, settings, views, batch, operators, margin)
+    with_kceo_diagonal(evaluation, settings, views, batch, weights, above_floor)
 }
 
 /// `log P_i` as printed, clamped.
@@ -143,61 +153,54 @@ fn above_floor(estimate: &SignedEstimate) -> Tensor<1> {
 }
 
 fn as_released(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
-    let (b, z) = (views.size, views.stacked());
-    let result = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .with_peers(batch.peers())
-        .with_weights(operators.stacked())
-        .log_sum_exp(weighted(b, settings.clip_threshold))
-        .log_sum_exp(LogSumExp::apart(2 * b))
-        .evaluate(|reductions| {
-            let positive = released_positive(reductions);
-            released_clamp(log_add(positive.clone(), reductions.sums[1].clone())) - positive
-        })?;
-    let positive = released_positive(&result.reductions);
-    let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
-    Ok(evaluation.with_parts(batch, || positive.mean().neg()))
-}
-
-/// `log P_i` as released.
-fn released_positive(reductions: &Reductions) -> Tensor<1> {
-    released_clamp(reductions.sums[0].clone())
+    let b = views.size;
+    let pairs = views.compare_stacked(batch, settings.temperature)?;
+    let mut pairs = pairs.with_weights(weights.stacked());
+    let positives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
+    let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
+    let log_positive = |reductions: &Reductions| released_clamp(reductions.sum(positives));
+    let result = pairs.evaluate(|reductions| {
+        let positive = log_positive(reductions);
+        released_clamp(log_add(positive.clone(), reductions.sum(others))) - positive
+    })?;
+    let positive = log_positive(&result.reductions);
+    Ok(views.mean_over_anchors(result).with_parts(batch, || positive.mean().neg()))
 }
 
 fn normalised(
-    settings: &KernelWeights,
+    settings: &CclkSettings,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothEmbeddings,
+    weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
-    let (b, z) = (views.size, views.stacked());
-    let own_weights = operators.own_weights().clamp_min(0.0);
+    let b = views.size;
+    let own_weights = weights.own_weights().clamp_min(0.0);
+    let pairs = views.compare_stacked(batch, settings.temperature)?;
+    let mut pairs = pairs.with_weights(weights.stacked());
+    let own_pair = pairs.add_mean(Positives::Partner(other_view(b)));
+    let neighbours = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
+    let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
+    let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
     let positive = |reductions: &Reductions| {
         // Weights are fractions of their sum including the sample's own; a sample without neighbours keeps all of
         // it.
-        let mass = Mass::of(&reductions.sums[2]);
-        let own = log_or_empty(own_weights.clone().mask_fill(mass.is_empty(), 1.0));
-        let total = log_add(mass.0, own.clone());
-        let neighbours = reductions.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
-        log_add(reductions.means[0].clone() + own - total, neighbours)
+        let total_weight = TotalWeight::of(reductions.sum(total_weight));
+        let own = log_or_empty(own_weights.clone().mask_fill(total_weight.is_empty(), 1.0));
+        let total = log_add(total_weight.0, own.clone());
+        let neighbours = reductions.sum(neighbours) - total.clone() - std::f64::consts::LN_2;
+        log_add(reductions.mean(own_pair) + own - total, neighbours)
     };
-    let result = PairwiseLoss::within(z, settings.temperature, batch.tile())?
-        .with_peers(batch.peers())
-        .mean(Positives::Partner(other_view(b)))
-        .with_weights(operators.stacked())
-        .log_sum_exp(weighted(b, 0.0))
-        .log_sum_exp(LogSumExp::apart(2 * b))
-        .log_sum_exp(Mass::term(b))
-        .evaluate(|reductions| {
-            let positive = positive(reductions);
-            log_add(positive.clone(), reductions.sums[1].clone()) - positive
-        })?;
+    let result = pairs.evaluate(|reductions| {
+        let positive = positive(reductions);
+        log_add(positive.clone(), reductions.sum(others)) - positive
+    })?;
     let part = batch.is_detailed().then(|| positive(&result.reductions).mean().neg());
-    let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+    let evaluation = views.mean_over_anchors(result);
     Ok(match part {
         Some(part) => evaluation.with_parts(batch, || part),
         None => evaluation,
@@ -235,7 +238,7 @@ mod tests {
         let batch = Batch::views(at(of_a), at(of_b))
             .with_condition("z", Matrix::column(&[1.0, -1.0, -1.0]))
             .with_details(true);
-        let settings = KernelWeights { variant: WeightScheme::Paper, ..KernelWeights::default() };
+        let settings = CclkSettings { variant: WeightScheme::Paper, ..CclkSettings::default() };
         let evaluation = WeakSupCclk(settings.clone()).evaluate(&batch).unwrap();
         assert_eq!(clamped(&evaluation), 1.0);
 
@@ -261,7 +264,7 @@ mod tests {
                 .with_condition("z", Matrix::column(&[1.0, -1.0, -1.0]))
                 .with_details(true);
             let settings =
-                KernelWeights { variant: WeightScheme::Paper, symmetric, ..KernelWeights::default() };
+                CclkSettings { variant: WeightScheme::Paper, symmetric, ..CclkSettings::default() };
             clamped(&WeakSupCclk(settings).evaluate(&batch).unwrap())
         };
         let [a, b] = &views;
@@ -280,7 +283,7 @@ mod tests {
                 Matrix::new(3, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap(),
             );
         let settings =
-            KernelWeights { temperature: 0.1, variant: WeightScheme::Paper, ..KernelWeights::default() };
+            CclkSettings { temperature: 0.1, variant: WeightScheme::Paper, ..CclkSettings::default() };
         let objective = WeakSupCclk(settings);
         let loss = value(&objective, &batch);
         // With K = I, P_i is w exp s_ii, w = 1 / 1.01.

@@ -30,7 +30,7 @@ use crate::numeric::matrix::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasBalance {
-    /// Added to every probability before the logarithm.
+    /// Added to every probability before the logarithm, above 0.
     pub min_prob: f64,
 }
 
@@ -77,7 +77,7 @@ impl Described for BiasBalance {
             Input::host("prior", "[biases, classes]", "p(class | bias) in the training set"),
         ],
         head: Head::ClassScores,
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[Parameter::number(
             "min_prob",
             Range::Positive,

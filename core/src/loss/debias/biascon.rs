@@ -25,24 +25,21 @@
 //! Use it if bias labels are known. An anchor without positives has loss 0 with gradient 0 and still
 //! counts in the mean, as released; `aux.anchors_without_positive` counts these anchors.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use super::attraction::Attraction;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Reductions, log_add};
+use crate::loss::pairwise::{LogSumExp, Positives};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
-
-/// Constant that the released code adds inside the logarithm.
-const RELEASED_EPSILON: f64 = 1e-9;
 
 /// BiasCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `bias`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasCon {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// `released` adds the constant, `paper` does not.
     pub variant: Variant,
@@ -62,17 +59,17 @@ impl BiasCon {
         let bias = batch.groups(objective, "bias", views.size)?;
         let (label, excluded) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
         let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == excluded.size_of(i)).count();
-        let z = views.stacked();
-        let result = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Group { group: label, excluded })
-            .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|reductions| attraction(reductions, &z, self.temperature, self.variant))?;
-        let without_epsilon = attraction(&result.reductions, &z, self.temperature, Variant::Paper).mean();
-        let positives = result.reductions.means[0].clone();
-        let evaluation = views
-            .stacked_loss(result, 1.0 / (2 * views.size) as f64)
-            .with_parts(batch, || positives.mean().neg());
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let attraction = Attraction {
+            positives: pairs.add_mean(Positives::Group { group: label, excluded }),
+            others: pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size)),
+            views: &views,
+            temperature: self.temperature,
+        };
+        let result = pairs.evaluate(|reductions| attraction.loss(reductions, self.variant))?;
+        let without_epsilon = attraction.loss(&result.reductions, Variant::Paper).mean();
+        let positives = result.reductions.mean(attraction.positives);
+        let evaluation = views.mean_over_anchors(result).with_parts(batch, || positives.mean().neg());
         Ok(evaluation
             .with_aux("anchors_without_positive", Aux::Number(alone as f64))
             .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
@@ -92,7 +89,7 @@ impl Described for BiasCon {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "P(i) the rows of the anchor's label and another bias",
         inputs: &[VIEW_A, VIEW_B, CLASSES, BIAS],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("paper", "as above"),
             Form::new("released", "1e-9 is added inside the logarithm"),
@@ -108,23 +105,4 @@ impl Objective for BiasCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.evaluate_as(self.name(), batch)
     }
-}
-
-/// The negated mean log-probability of the positives, from one mean and one sum over all other rows of `z`.
-pub(crate) fn attraction(
-    reductions: &Reductions,
-    z: &Tensor<2>,
-    temperature: f64,
-    variant: Variant,
-) -> Tensor<1> {
-    let others = reductions.sums[0].clone();
-    let denominator = match variant {
-        Variant::Paper => others,
-        Variant::Released => {
-            let is_zero = (z.clone() * z.clone()).sum_dim(1).squeeze_dim::<1>(1).lower_elem(0.5);
-            let largest = others.full_like(1.0 / temperature).mask_fill(is_zero, 0.0);
-            log_add(others, largest + RELEASED_EPSILON.ln())
-        }
-    };
-    reductions.with_positives(0, denominator) - reductions.means[0].clone()
 }

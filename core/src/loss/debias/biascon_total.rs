@@ -1,7 +1,7 @@
 //! The sum of BiasCon and the cross-entropy of its training.
 //!
 //! ```text
-//! L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon
+//! L = ce_weight 1/n sum_i CE( z_i + [bias_balanced] log( p(. | b_i) + 1e-9 ), y_i ) + BiasCon
 //! ```
 //!
 //! [`BiasCon`] is computed on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a separate batch, drawn
@@ -34,9 +34,9 @@ const BALANCED: Needed = Needed::If { setting: "bias_balanced", value: "true" };
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasConTotal {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Factor of the cross-entropy, 0 or above.
+    /// Factor of the cross-entropy, 0 to 1e12.
     pub ce_weight: f64,
     /// Shifts the scores by the logarithm of the prior of their bias.
     pub bias_balanced: bool,
@@ -63,7 +63,7 @@ impl Described for BiasConTotal {
         family: Family::Labelled,
         summary: "labels and bias labels, on embeddings and on class scores",
         work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
-        formula: "L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon",
+        formula: "L = ce_weight 1/n sum_i CE( z_i + [bias_balanced] log( p(. | b_i) + 1e-9 ), y_i ) + BiasCon",
         symbols: "z and y the scores and classes of a separate batch, b its bias",
         inputs: &[
             LOGITS.meaning("the score of each class, of a batch of its own"),
@@ -75,7 +75,7 @@ impl Described for BiasConTotal {
             CLASSES,
             BIAS,
         ],
-        methods: &["with-classifier"],
+        algorithms: &["with-classifier"],
         variants: &[
             Form::new("paper", "BiasCon as printed"),
             Form::new("released", "BiasCon with 1e-9 inside the logarithm"),

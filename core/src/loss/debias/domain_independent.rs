@@ -31,7 +31,7 @@ use burn::tensor::{Int, Tensor};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainIndependent {
-    /// Number of values of the bias.
+    /// Number of values of the bias, at least 1. The default, 0, is an error: it has to be given.
     pub domains: usize,
 }
 
@@ -108,7 +108,7 @@ impl Described for DomainIndependent {
             CLASSES.shape("[n]"),
         ],
         head: Head::ClassScoresByBias,
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[Parameter::integer(
             "domains",
             [0, u64::MAX],
@@ -141,8 +141,8 @@ impl Objective for DomainIndependent {
         let block: Vec<usize> =
             bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
         let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
-        let of_domain = logits.clone().gather(1, block.clone());
-        let targets = targets(batch, self.name(), ["logits", "labels"], &of_domain)?;
+        let domain_logits = logits.clone().gather(1, block.clone());
+        let targets = targets(batch, self.name(), ["logits", "labels"], &domain_logits)?;
         Ok(grad_inputs([("logits", logits)], |[logits]| {
             cross_entropy(logits.gather(1, block), &targets).mean()
         }))

@@ -31,11 +31,11 @@ use crate::numeric::distances::squared_distances;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RebiasHsic {
-    /// Bandwidth of the kernel of `view_a`.
+    /// Bandwidth of the kernel of `view_a`, 1e-12 to 1e12.
     pub sigma_x: f64,
-    /// Bandwidth of the kernel of `view_b`.
+    /// Bandwidth of the kernel of `view_b`, 1e-12 to 1e12.
     pub sigma_y: f64,
-    /// The formula of the kernel, for the reader; not used.
+    /// The formula of the kernel, which files of reference numbers state; it has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
 }
@@ -62,7 +62,7 @@ impl Described for RebiasHsic {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Biased,
-        methods: &["rebias"],
+        algorithms: &["rebias"],
         parameters: &[
             Parameter::number("sigma_x", Range::Moderate, 1.0, "bandwidth of the kernel of view_a"),
             Parameter::number("sigma_y", Range::Moderate, 1.0, "bandwidth of the kernel of view_b"),

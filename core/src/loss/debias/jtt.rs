@@ -37,7 +37,7 @@ use crate::numeric::matrix::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jtt {
-    /// Weight of the error set, 0 or above.
+    /// Weight of the error set, 0 to 1e12.
     pub up_weight: f64,
     /// An error counts `up_weight` times (`paper`) or `1 + up_weight` times (`released`).
     pub variant: Variant,
@@ -67,7 +67,7 @@ impl Described for Jtt {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Earlier,
-        methods: &["jtt"],
+        algorithms: &["jtt"],
         variants: &[
             Form::new("paper", "an error counts up_weight times"),
             Form::new("released", "an error counts 1 + up_weight times"),

@@ -26,14 +26,14 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
-use simile_kernels::{product, sigmoid};
+use simile_kernels::{gemm, sigmoid};
 
 /// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`; `f_logits`, `g_logits`, `[n, classes]`;
 /// `fc_weight`, `[1, d]`; `fc_bias`, `[1, 1]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnedMixin {
-    /// Factor of the entropy, 0 or above; 0 is LearnedMixin without H.
+    /// Factor of the entropy, 0 to 1e12; 0 is LearnedMixin without H.
     pub entropy_weight: f64,
 }
 
@@ -63,7 +63,7 @@ impl Described for LearnedMixin {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Biased,
-        methods: &["bias-network"],
+        algorithms: &["bias-network"],
         parameters: &[Parameter::number(
             "entropy_weight",
             Range::Factor,
@@ -94,10 +94,10 @@ impl Objective for LearnedMixin {
         // The softplus has the sigmoid as its slope.
         let to_score = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(score);
         Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
-            .with_gradient("f_features", product(to_score.clone(), weight))
+            .with_gradient("f_features", gemm(to_score.clone(), weight))
             .with_gradient("f_logits", to_logits)
             .with_gradient("g_logits", to_mixed * factor)
-            .with_gradient("fc_weight", product(to_score.clone().transpose(), features))
+            .with_gradient("fc_weight", gemm(to_score.clone().transpose(), features))
             .with_gradient("fc_bias", to_score.sum_dim(0)))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! L = 1/n sum_i GCE(b_i, y_i) + 1/n sum_i W_i CE(d_i, y_i)
-//! W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) )
+//! W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) + eps )
 //! ```
 //!
 //! with the relative difficulty `W_i`, a constant, the biased network's scores `logits_b` `b`, the debiased network's `logits_d`
@@ -12,11 +12,12 @@
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!
 //! Released code does not use the two cross-entropies of this batch but their moving averages by training sample,
-//! each divided by the largest average of its class: [`lff-weights`](crate::loss::LffWeights), whose output is the input
-//! `weights`. Without that input the weights are those of the equation. `variant` is that of the generalised cross-entropy.
+//! each divided by the largest average of its class: [`lff-weights`](crate::algorithm::LossAverages), whose output is the input
+//! `weights`. Without that input the weights are those of the equation. The paper has no `eps`; the release has 1e-8. `variant` is
+//! that of the generalised cross-entropy.
 //!
 //! Use it if the bias is not labelled but is easier to learn than the class. A sample on which both networks are
-//! certain has weight 1/2 in the limit of the equation; with `eps` = 1e-8 this holds down to losses of that size,
+//! certain has weight 1/2 in the limit of the printed equation; with `eps` = 1e-8 this holds down to losses of that size,
 //! below which the weight tends to 0, as released.
 
 use burn::tensor::Tensor;
@@ -24,12 +25,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
+use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, sample_weights, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{
     CLASSES, Described, Family, Form, Head, Input, InputNetworks, Parameter, Range, Spec,
 };
-use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
 /// The loss of both networks; see the [module](self). Inputs: `logits_b`, `logits_d`, `[n, classes]`; `labels`,
@@ -39,7 +39,7 @@ use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 pub struct Lff {
     /// Amplification of the biased network, above 0 and at most 1.
     pub q: f64,
-    /// Added to the denominator of the weights.
+    /// Added to the denominator of the weights, above 0.
     pub eps: f64,
     /// The form of the generalised cross-entropy.
     pub variant: Variant,
@@ -59,7 +59,7 @@ impl Described for Lff {
         summary: "labels, and a biased network that says which samples are hard",
         work: "Nam et al., Learning from Failure: Training Debiased Classifier from Biased Classifier, 2020",
         formula: "L = 1/n sum_i GCE(b_i, y_i) + 1/n sum_i W_i CE(d_i, y_i)\n\
-            W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) )",
+            W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) + eps )",
         symbols: "b and d the scores of the biased and the debiased network; W_i is a constant",
         inputs: &[
             Input::rows("logits_b", "[n, classes]", "scores of the biased network"),
@@ -70,7 +70,7 @@ impl Described for Lff {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Biased,
-        methods: &["lff"],
+        algorithms: &["lff"],
         variants: &[
             Form::new("paper", "the textbook form of the generalised cross-entropy"),
             Form::new("released", "its weighted form").detached(),

@@ -39,7 +39,7 @@ use crate::loss::spec::{
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lnl {
-    /// Factor of the entropy of the bias predictor, 0 or above.
+    /// Factor of the entropy of the bias predictor, 0 to 1e12.
     pub entropy_weight: f64,
 }
 
@@ -65,7 +65,7 @@ impl Described for Lnl {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Adversary,
-        methods: &["lnl"],
+        algorithms: &["lnl"],
         parameters: &[Parameter::number(
             "entropy_weight",
             Range::Factor,

@@ -1,5 +1,6 @@
 //! Debiasing: objectives that use bias labels, or a biased network instead, so that an attribute does not decide.
 
+mod attraction;
 pub mod bias_balance;
 pub mod biascon;
 pub mod biascon_total;
@@ -9,7 +10,6 @@ pub mod hsic;
 pub mod jtt;
 pub mod learned_mixin;
 pub mod lff;
-pub mod lff_weights;
 pub mod lnl;
 pub mod rubi;
 pub mod softcon;

@@ -23,14 +23,14 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, InputNetworks, Parameter, Range, Spec};
-use simile_kernels::{product, sigmoid};
+use simile_kernels::{gemm, sigmoid};
 
 /// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`; `g_features`, `[n, d]`; `fc_weight`,
 /// `[classes, d]`; `fc_bias`, `[1, classes]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rubi {
-    /// Factor of the bias head's own cross-entropy, 0 or above.
+    /// Factor of the bias head's own cross-entropy, 0 to 1e12.
     pub question_loss_weight: f64,
 }
 
@@ -59,7 +59,7 @@ impl Described for Rubi {
         ],
         head: Head::ClassScores,
         networks: InputNetworks::Biased,
-        methods: &["bias-network"],
+        algorithms: &["bias-network"],
         parameters: &[Parameter::number(
             "question_loss_weight",
             Range::Factor,
@@ -91,7 +91,7 @@ impl Objective for Rubi {
         let to_question = to_mask + to_question_scores * self.question_loss_weight;
         Ok(Evaluation::new(fused + question_loss * self.question_loss_weight)
             .with_gradient("f_logits", to_logits)
-            .with_gradient("fc_weight", product(to_question.clone().transpose(), features))
+            .with_gradient("fc_weight", gemm(to_question.clone().transpose(), features))
             .with_gradient("fc_bias", to_question.sum_dim(0))
             .with_gradient("g_features", to_features))
     }

@@ -27,14 +27,14 @@ use std::ops::Range;
 
 use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
-use simile_kernels::product;
+use simile_kernels::gemm;
 
-use super::biascon::attraction;
+use super::attraction::Attraction;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
+use crate::loss::pairwise::{LogSumExp, Positives};
 use crate::loss::spec::{
     CLASSES, Described, Family, Form, Input, InputNetworks, LOGITS, Parameter, Spec, VIEW_A, VIEW_B,
 };
@@ -52,7 +52,7 @@ fn smallest_weight(dtype: DType) -> f64 {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftCon {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// `released` adds the constant, `paper` does not.
     pub variant: Variant,
@@ -88,7 +88,7 @@ impl Described for SoftCon {
             Input::integers("ce_labels", "[n]", "the class of each row of logits").optional(),
         ],
         networks: InputNetworks::Biased,
-        methods: &["bias-network"],
+        algorithms: &["bias-network"],
         variants: &[
             Form::new("paper", "as above"),
             Form::new("released", "1e-9 is added inside the logarithm"),
@@ -102,20 +102,21 @@ impl Described for SoftCon {
 impl Objective for SoftCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
-        let label = LabelGroups::new(batch.groups(self.name(), "labels", b)?, &z.device());
-        let sample = LabelGroups::new(0..b, &z.device());
-        let features = bias_features(batch, &z, b)?;
+        let (b, like) = (views.size, views.a.rows());
+        let label = LabelGroups::new(batch.groups(self.name(), "labels", b)?, &like.device());
+        let sample = LabelGroups::new(0..b, &like.device());
+        let features = bias_features(batch, &like, b)?;
         let features = UnitRows::normalise(features).rows();
-        let result = PairwiseLoss::within(z.clone(), self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Samples {
-                count: b,
-                weights: Box::new(|range| shares(&features, &label, &sample, range)),
-            })
-            .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|reductions| attraction(reductions, &z, self.temperature, self.variant))?;
-        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+        let weights = |range| shares(&features, &label, &sample, range);
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let attraction = Attraction {
+            positives: pairs.add_mean(Positives::Samples { count: b, weights: Box::new(weights) }),
+            others: pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b)),
+            views: &views,
+            temperature: self.temperature,
+        };
+        let result = pairs.evaluate(|reductions| attraction.loss(reductions, self.variant))?;
+        let evaluation = views.mean_over_anchors(result);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);
         }
@@ -132,11 +133,11 @@ fn bias_features(batch: &Batch, like: &Tensor<2>, b: usize) -> Result<Tensor<2>>
     let features = match batch.tracked("bias_features") {
         Some(features) => features.clone().without_autodiff().cast(like.dtype()),
         None => {
-            let given = batch.condition(SoftCon::SPEC.name, "bias_features", b)?;
-            if given.columns() == 0 {
+            let on_host = batch.condition(SoftCon::SPEC.name, "bias_features", b)?;
+            if on_host.columns() == 0 {
                 return Err(Error::shape("bias_features", "at least one column", "none"));
             }
-            given.to_tensor(&like.device(), like.dtype())
+            on_host.to_tensor(&like.device(), like.dtype())
         }
     };
     match features.dims() {
@@ -147,8 +148,7 @@ fn bias_features(batch: &Batch, like: &Tensor<2>, b: usize) -> Result<Tensor<2>>
 
 /// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.
 fn shares(features: &Tensor<2>, label: &LabelGroups, sample: &LabelGroups, range: Range<usize>) -> Tensor<2> {
-    let cosines =
-        product(crate::loss::pairwise::rows_of(features, range.clone()), features.clone().transpose());
+    let cosines = gemm(crate::loss::pairwise::rows_of(features, range.clone()), features.clone().transpose());
     let weights = cosines.neg() + 1.0;
     let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
     let rounding = smallest_weight(weights.dtype());

@@ -22,11 +22,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::moco::against_bank;
+use super::bank::against_bank;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::PairwiseResult;
 use crate::loss::spec::{Described, Family, Form, Input, Needed, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use burn::tensor::Tensor;
@@ -39,7 +38,7 @@ const RELEASED: Needed = Needed::If { setting: "variant", value: "\"released\"" 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cmc {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// The choice of the positive.
     pub variant: Variant,
@@ -109,20 +108,20 @@ impl Objective for Cmc {
         let from_b = direction(&b, positive_of_b, "bank_a")?;
 
         let mean = 1.0 / views.size as f64;
-        let loss = (from_a.per_anchor.clone() + from_b.per_anchor.clone()).sum() * mean;
-        let (mut to_a, mut to_b) = (from_a.grad_anchors.clone(), from_b.grad_anchors.clone());
+        let loss = (from_a.per_anchor + from_b.per_anchor).sum() * mean;
+        let (mut to_a, mut to_b) = (from_a.grad_anchors, from_b.grad_anchors);
         if self.variant == Variant::Paper {
-            to_b = to_b + self.to_positives(&from_a, a);
-            to_a = to_a + self.to_positives(&from_b, b);
+            to_b = to_b + self.to_positives(from_a.grad_own, a);
+            to_a = to_a + self.to_positives(from_b.grad_own, b);
         }
         Ok(views.with_gradients(loss, to_a * mean, to_b * mean))
     }
 }
 
 impl Cmc {
-    /// Gradient with respect to the positives of anchors.
-    fn to_positives(&self, result: &PairwiseResult, anchors: Tensor<2>) -> Tensor<2> {
-        let grad_mean: Tensor<2> = result.grad_means[0].clone().unsqueeze_dim(1);
-        anchors * grad_mean / self.temperature
+    /// Gradient with respect to the positives of anchors, from that with respect to their similarities.
+    fn to_positives(&self, grad_own: Tensor<1>, anchors: Tensor<2>) -> Tensor<2> {
+        let grad_own: Tensor<2> = grad_own.unsqueeze_dim(1);
+        anchors * grad_own / self.temperature
     }
 }

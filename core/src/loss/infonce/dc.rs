@@ -24,7 +24,8 @@
 //! and `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl` is
 //! Debiased Contrastive Learning.
 //!
-//! With `b = 1` there is no negative: as printed, loss and gradient are 0.
+//! With `b = 1` there is no negative: as printed, loss and gradient are 0; as released `l_i` is
+//! `log( exp s_ii + exp s_ii' ) - 103.6 - s_ii'`, in DCLW too, where `w_i` is 1.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
@@ -34,7 +35,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
 use crate::loss::pairwise::{
-    LogSumExp, PairwiseLoss, Positives, Reductions, itself, log_add, other_view, where_present,
+    LogSumExp, Mean, PairwiseLoss, Positives, Sum, itself, log_add, other_view, where_present,
 };
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -43,7 +44,7 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dc {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// Mean, or sum of two means.
     pub variant: Variant,
@@ -59,9 +60,9 @@ impl Default for Dc {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dclw {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the cosines in the weights of the positives.
+    /// Divisor of the cosines in the weights of the positives, 1e-12 to 1e12.
     pub sigma: f64,
     /// Mean, or sum of two means.
     pub variant: Variant,
@@ -91,7 +92,7 @@ impl Described for Dc {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[Form::new("paper", "mean over the 2 b anchors"), RELEASED],
         parameters: &[Parameter::temperature(0.1)],
         pytorch: Some(concat!(
@@ -107,12 +108,13 @@ impl Described for Dc {
 impl Objective for Dc {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
-        let result = compared(z, self.temperature, self.variant, batch)?.evaluate(|reductions| {
-            let (own, negatives) = (reductions.means[0].clone(), reductions.sums[0].clone());
-            match self.variant {
-                Variant::Paper => where_present(negatives.clone() - own, &negatives),
-                Variant::Released => with_masked(reductions) - own,
+        let b = views.size;
+        let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
+        let result = pairs.evaluate(|reductions| {
+            let (own, negatives) = (reductions.mean(terms.own), reductions.sum(terms.negatives));
+            match terms.of_itself {
+                None => where_present(negatives.clone() - own, &negatives),
+                Some(of_itself) => with_masked(negatives, reductions.mean(of_itself), own.clone()) - own,
             }
         })?;
         let [one_way_ab, one_way_ba] = by_view(&result.per_anchor, b);
@@ -138,7 +140,7 @@ impl Described for Dclw {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[Form::new("paper", "mean over the 2 b anchors"), RELEASED],
         parameters: &[
             Parameter::temperature(0.1),
@@ -164,14 +166,17 @@ impl Described for Dclw {
 impl Objective for Dclw {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
-        let negatives =
-            compared(z, self.temperature, self.variant, batch)?.evaluate(|reductions| {
-                match self.variant {
-                    Variant::Paper => where_present(reductions.sums[0].clone(), &reductions.sums[0]),
-                    Variant::Released => with_masked(reductions),
+        let b = views.size;
+        let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
+        let negatives = pairs.evaluate(|reductions| {
+            let negatives = reductions.sum(terms.negatives);
+            match terms.of_itself {
+                None => where_present(negatives.clone(), &negatives),
+                Some(of_itself) => {
+                    with_masked(negatives, reductions.mean(of_itself), reductions.mean(terms.own))
                 }
-            })?;
+            }
+        })?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
         let has_loss = b > 1 || self.variant == Variant::Released;
         let share = if has_loss { 1.0 / b as f64 } else { 0.0 };
@@ -196,23 +201,30 @@ impl Objective for Dclw {
     }
 }
 
-/// The comparison of the stacked rows `z`: the similarity of the other view, as released that of the row itself too, and
-/// the log-sum-exp over the rows of other samples.
+/// The reductions of both objectives.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// The similarity of the other view.
+    own: Mean,
+    /// The rows of other samples.
+    negatives: Sum,
+    /// The similarity of the row to itself, as released.
+    of_itself: Option<Mean>,
+}
+
+/// The comparison of the stacked rows.
 fn compared(
-    z: Tensor<2>,
+    views: &TwoViews,
     temperature: f64,
     variant: Variant,
     batch: &Batch,
-) -> Result<PairwiseLoss<'static>> {
-    let [rows, _] = z.dims();
-    let compared = PairwiseLoss::within(z, temperature, batch.tile())?
-        .with_peers(batch.peers())
-        .mean(Positives::Partner(other_view(rows / 2)))
-        .log_sum_exp(LogSumExp::apart(rows / 2));
-    Ok(match variant {
-        Variant::Paper => compared,
-        Variant::Released => compared.mean(Positives::Partner(itself(rows))),
-    })
+) -> Result<(PairwiseLoss<'static>, Terms)> {
+    let mut pairs = views.compare_stacked(batch, temperature)?;
+    let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
+    let negatives = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
+    let is_released = variant == Variant::Released;
+    let of_itself = is_released.then(|| pairs.add_mean(Positives::Partner(itself(2 * views.size))));
+    Ok((pairs, Terms { own, negatives, of_itself }))
 }
 
 /// The logarithm that released code adds to a logit which is to count as left out.
@@ -222,9 +234,8 @@ fn mask() -> f64 {
 
 /// The log-sum-exp of the negatives as released: the anchor itself, whose cosine is 1 unless it is a row of zeros, and its other
 /// view are in it, masked.
-fn with_masked(reductions: &Reductions) -> Tensor<1> {
-    let masked = log_add(reductions.means[1].clone(), reductions.means[0].clone()) + mask();
-    log_add(reductions.sums[0].clone(), masked)
+fn with_masked(negatives: Tensor<1>, of_itself: Tensor<1>, own: Tensor<1>) -> Tensor<1> {
+    log_add(negatives, log_add(of_itself, own) + mask())
 }
 
 /// Factor of the sum over the `2 b` anchors.

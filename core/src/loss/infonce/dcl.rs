@@ -18,31 +18,21 @@
 //! small temperature this is normal. `aux.anchors_at_floor` counts these anchors. With `tau_plus` = 0 it is
 //! [`NtXent`](crate::loss::NtXent). Use it for few, balanced classes. With `b = 1` loss and gradient are 0.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use super::corrected::{Debias, TAU_PLUS};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
-use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
+use crate::loss::pairwise::{LogSumExp, Positives, other_view};
+use crate::loss::spec::{Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
-
-/// The parameter `tau_plus` of DCL and HCL.
-pub(super) const TAU_PLUS: Parameter = Parameter::number(
-    "tau_plus",
-    Range::Probability,
-    0.1,
-    "probability that a negative is of the anchor's class",
-)
-.symbol("τ⁺")
-.between(0.0, 0.5);
 
 /// DCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dcl {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// Probability that a negative is of the anchor's class, from 0 to below 1.
     pub tau_plus: f64,
@@ -66,7 +56,7 @@ impl Described for Dcl {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[Parameter::temperature(0.5), TAU_PLUS],
         pytorch: Some(concat!(
             include_str!("../cosines.py"),
@@ -81,62 +71,16 @@ impl Described for Dcl {
 impl Objective for Dcl {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
-        let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|reductions| debias.loss(reductions.means[0].clone(), reductions.sums[0].clone()))?;
-        let at_floor = debias.at_floor(result.reductions.means[0].clone(), result.reductions.sums[0].clone());
-        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
-        let evaluation = evaluation.with_parts(batch, || views.own_pairs(self.temperature));
+        let debias = Debias::new(self.temperature, self.tau_plus, views.size)?;
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
+        let negatives = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
+        let result =
+            pairs.evaluate(|reductions| debias.loss(reductions.mean(own), reductions.sum(negatives)))?;
+        let at_floor = debias.at_floor(result.reductions.mean(own), result.reductions.sum(negatives));
+        let evaluation =
+            views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
-    }
-}
-
-/// The correction of a sum over negatives for the positives among them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Debias {
-    temperature: f64,
-    tau_plus: f64,
-    /// `N`, the number of negatives of an anchor.
-    negatives: f64,
-}
-
-impl Debias {
-    /// The correction for `2 b` stacked anchors.
-    pub(crate) fn new(temperature: f64, tau_plus: f64, b: usize) -> Result<Self> {
-        Range::Moderate.check("temperature", temperature)?;
-        Range::Probability.check("tau_plus", tau_plus)?;
-        Ok(Self { temperature, tau_plus, negatives: (2 * b.saturating_sub(1)) as f64 })
-    }
-
-    /// `log( exp own + N g ) - own` from the similarity of the own pair and the log of the sum over
-    /// negatives.
-    pub(crate) fn loss(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
-        let (shift, estimate, floor) = self.estimate(&own, &negatives);
-        let positive = (own.clone() - shift.clone()).exp();
-        (positive + estimate.max_pair(floor)).log() + shift - own
-    }
-
-    /// Number of anchors at the floor.
-    pub(crate) fn at_floor(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
-        let (_, estimate, floor) = self.estimate(&own, &negatives);
-        estimate.lower(floor).float().sum()
-    }
-
-    /// A shift, and both arguments of the maximum divided by its exponential.
-    fn estimate(&self, own: &Tensor<1>, negatives: &Tensor<1>) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
-        let lowest = -1.0 / self.temperature;
-        let largest = own.clone().max_pair(negatives.clone()).detach();
-        // Only rows that are given as unit rows, but are longer, have similarities below those of the floor.
-        let shift = if self.negatives > 0.0 { largest.clamp_min(lowest) } else { largest };
-        let positives = (own.clone() - shift.clone()).exp() * (self.tau_plus * self.negatives);
-        let estimate =
-            ((negatives.clone() - shift.clone()).exp() - positives) * (1.0 - self.tau_plus).recip();
-        let floor = (shift.clone().neg() + lowest).exp() * self.negatives;
-        (shift, estimate, floor)
     }
 }
 
@@ -159,8 +103,12 @@ mod tests {
         let opposite = 1600.0 + (2.0_f64 / 0.9).ln();
         let expected = (alone + opposite + 2.0 * (1.0_f64 + 0.8 / 0.9).ln()) / 4.0;
         for objective in [&dcl as &dyn Objective, &hcl] {
-            let found = value(objective, &batch);
-            assert!((found - expected).abs() < 1e-9, "{}: {found}, expected {expected}", objective.name());
+            let computed = value(objective, &batch);
+            assert!(
+                (computed - expected).abs() < 1e-9,
+                "{}: {computed}, expected {expected}",
+                objective.name()
+            );
         }
     }
 }

@@ -20,11 +20,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dcl::{Debias, TAU_PLUS};
+use super::corrected::{Debias, TAU_PLUS, reweighted};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Reductions, other_view};
+use crate::loss::pairwise::{LogSumExp, Positives, Reductions, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -32,11 +32,11 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hcl {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// Probability that a negative is of the anchor's class, from 0 to below 1.
     pub tau_plus: f64,
-    /// Concentration of the weights of the negatives, 0 or above.
+    /// Concentration of the weights of the negatives, 0 to 1e12.
     pub beta: f64,
 }
 
@@ -59,7 +59,7 @@ impl Described for Hcl {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::number("beta", Range::Factor, 1.0, "concentration of the weights of the negatives")
@@ -80,25 +80,18 @@ impl Described for Hcl {
 impl Objective for Hcl {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
+        let b = views.size;
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
-            .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
-            .evaluate(|reductions| debias.loss(reductions.means[0].clone(), reweighted(reductions, b)))?;
-        let at_floor = debias.at_floor(result.reductions.means[0].clone(), reweighted(&result.reductions, b));
-        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
-        let evaluation = evaluation.with_parts(batch, || views.own_pairs(self.temperature));
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let own = pairs.add_mean(Positives::Partner(other_view(b)));
+        let raised = pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(1.0 + self.beta));
+        let weights = pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta));
+        let negatives =
+            |reductions: &Reductions| reweighted(reductions.sum(raised), reductions.sum(weights), b);
+        let result = pairs.evaluate(|reductions| debias.loss(reductions.mean(own), negatives(reductions)))?;
+        let at_floor = debias.at_floor(result.reductions.mean(own), negatives(&result.reductions));
+        let evaluation =
+            views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
-    }
-}
-
-/// `log R_i` from the sums with power `1 + beta` and `beta` over the `2 b - 2` rows of other samples.
-pub(crate) fn reweighted(reductions: &Reductions, b: usize) -> burn::tensor::Tensor<1> {
-    match b {
-        0 | 1 => reductions.sums[0].clone(),
-        _ => reductions.sums[0].clone() - reductions.sums[1].clone() + ((2 * b - 2) as f64).ln(),
     }
 }

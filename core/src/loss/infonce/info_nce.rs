@@ -9,27 +9,29 @@
 //! across `view_a` and `view_b`, `[b, d]`, only, in one direction, view a to view b. Tsai et al., *Conditional Contrastive Learning
 //! with Kernel* (2022), eq. 1 and 4, with the sign of a loss.
 //!
-//! The released code's InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released. The
-//! paper does not specify how to restrict a batch to one cluster; here the denominator is restricted to the
-//! anchor's cluster, `labels`, computed for instance by k-means of the sensitive variable. An anchor alone in its
-//! cluster has loss 0 and gradient 0.
+//! The released code's InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released. Appendix D of the
+//! paper takes all pairs of a step from one cluster ([batches of one cluster](crate::train::ClusterBatches)). Here the denominator
+//! is restricted to the rows of the anchor's cluster, `labels`, computed for instance by k-means of the sensitive variable: for a
+//! batch of one cluster that is the printed loss, and it is defined for mixed batches too.
+//!
+//! With `b = 1`, and for an anchor alone in its cluster, loss and gradient are 0.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, itself};
+use crate::loss::directions::{Directions, directed};
+use crate::loss::objective::{Evaluation, Objective};
+use crate::loss::pairwise::{LogSumExp, Positives, itself};
 use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
-use burn::tensor::Tensor;
 
 /// InfoNCE across views; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InfoNce {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// `cosine`, the only supported similarity.
     pub similarity: String,
@@ -54,7 +56,7 @@ impl Described for InfoNce {
             s_ij = cos(a_i, b_j) / temperature",
         symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         variants: &[Form::new("paper", "as printed, across views; the released form is `nt-xent`")],
         directed: true,
         parameters: &[
@@ -86,12 +88,11 @@ impl Objective for InfoNce {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
-                .with_peers(batch.peers())
-                .mean(Positives::Partner(itself(views.size)))
-                .log_sum_exp(LogSumExp::over_all())
-                .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())
+        let evaluation = directed(&views, batch, Directions::of(self.symmetric), |direction| {
+            let mut pairs = views.compare_across(batch, self.temperature, direction)?;
+            let own = pairs.add_mean(Positives::Partner(itself(views.size)));
+            let all = pairs.add_log_sum_exp(LogSumExp::all());
+            pairs.evaluate(|reductions| reductions.sum(all) - reductions.mean(own))
         })?;
         Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
@@ -102,7 +103,7 @@ impl Objective for InfoNce {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairInfoNce {
-    /// Divisor of the cosines; 0.1 in the released command for ColorMNIST.
+    /// Divisor of the cosines, 1e-12 to 1e12. Not published; the released command of Fair-CCLK passes 0.1.
     pub temperature: f64,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
@@ -125,7 +126,7 @@ impl Described for FairInfoNce {
             s_ij = cos(a_i, b_j) / temperature",
         symbols: "a_i and b_i the views of sample i, c_i its cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[Form::new("paper", "as printed; no code was released")],
         directed: true,
         parameters: &[
@@ -143,53 +144,13 @@ impl Objective for FairInfoNce {
         let views = TwoViews::of(batch, self.name())?;
         let cluster = batch.groups(self.name(), "labels", views.size)?;
         let cluster = LabelGroups::new(cluster, &views.a.rows().device());
-        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
-                .with_peers(batch.peers())
-                .mean(Positives::Partner(itself(views.size)))
-                .with_weights(cluster.pair_weights())
-                .log_sum_exp(LogSumExp::same_label())
-                .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())
+        let evaluation = directed(&views, batch, Directions::of(self.symmetric), |direction| {
+            let pairs = views.compare_across(batch, self.temperature, direction)?;
+            let mut pairs = pairs.with_weights(cluster.pair_weights());
+            let own = pairs.add_mean(Positives::Partner(itself(views.size)));
+            let same_cluster = pairs.add_log_sum_exp(LogSumExp::same_label());
+            pairs.evaluate(|reductions| reductions.sum(same_cluster) - reductions.mean(own))
         })?;
         Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
-}
-
-/// The view of the anchors of a direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    A,
-    B,
-}
-
-/// The mean over `b` anchors of one direction, a to b, or the average of both. With details, `loss_reverse` is the
-/// other direction and `loss_symmetric` their average.
-pub(crate) fn directed(
-    views: &TwoViews,
-    batch: &Batch,
-    symmetric: bool,
-    direction: impl Fn(Tensor<2>, Tensor<2>, Side) -> Result<PairwiseResult>,
-) -> Result<Evaluation> {
-    let (a, b) = (views.a.rows(), views.b.rows());
-    let mean = 1.0 / views.size as f64;
-    let forward = direction(a.clone(), b.clone(), Side::A)?;
-    let loss = forward.per_anchor.clone().sum() * mean;
-    if !symmetric && !batch.is_detailed() {
-        return Ok(views.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean));
-    }
-    let reverse = direction(b, a, Side::B)?;
-    let loss_reverse = reverse.per_anchor.sum() * mean;
-    let loss_symmetric = (loss.clone() + loss_reverse.clone()) / 2.0;
-    let evaluation = if symmetric {
-        let half = mean / 2.0;
-        let to_a = (forward.grad_anchors + reverse.grad_candidates) * half;
-        let to_b = (forward.grad_candidates + reverse.grad_anchors) * half;
-        views.with_gradients(loss_symmetric.clone(), to_a, to_b)
-    } else {
-        views.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean)
-    };
-    Ok(evaluation
-        .with_aux("per_anchor", Aux::Vector(forward.per_anchor))
-        .with_aux("loss_reverse", Aux::Scalar(loss_reverse))
-        .with_aux("loss_symmetric", Aux::Scalar(loss_symmetric)))
 }

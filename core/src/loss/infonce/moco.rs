@@ -6,7 +6,7 @@
 //! ```
 //!
 //! with the queries `view_a` `q`, `[b, d]`, the keys `view_b` `k`, `[b, d]`, of the momentum encoder, both
-//! normalised here, and the `queue` `m`, `[K, d]`, whose rows are unit-length keys of a [`KeyQueue`]. Only the
+//! normalised here, and the `queue` `m`, `[K, d]`, whose rows are unit-length keys of a [`KeyQueue`](crate::algorithm::KeyQueue). Only the
 //! queries get a gradient. The keys of the batch are no negatives of each other; they enter the queue after the
 //! step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
 //!
@@ -14,24 +14,22 @@
 //! MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it if a batch is too small for
 //! negatives. Defined for every batch and queue of at least one row.
 
-use burn::tensor::{IndexingUpdateOp, Tensor};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
-use simile_kernels::product;
+use simile_kernels::gemm;
 
+use super::bank::against_bank;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, log_add};
 use crate::loss::spec::{Described, Family, Input, InputNetworks, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
-use crate::numeric::matrix::indices;
-use crate::numeric::unit_rows::UnitRows;
 
 /// MoCo; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `queue`, `[K, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MoCo {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// Rows of the queue, checked if given.
     #[serde(rename = "K")]
@@ -60,7 +58,7 @@ impl Described for MoCo {
             Input::rows("queue", "[K, d]", "keys of earlier samples, of length one"),
         ],
         networks: InputNetworks::Averaged,
-        methods: &["moco"],
+        algorithms: &["moco"],
         directed: true,
         parameters: &[
             Parameter::temperature(0.07),
@@ -93,108 +91,10 @@ impl Objective for MoCo {
         Ok(if batch.is_detailed() {
             let first = queries.slice(0..1) / self.temperature;
             let candidates = Tensor::cat(vec![keys.slice(0..1), queue], 0);
-            let logits = product(first, candidates.transpose()).squeeze_dim(0);
+            let logits = gemm(first, candidates.transpose()).squeeze_dim(0);
             evaluation.with_aux("logits_row0", Aux::Vector(logits))
         } else {
             evaluation
         })
-    }
-}
-
-/// InfoNCE of each anchor with one positive row and a named bank of negatives; neither gets a gradient.
-pub(crate) fn against_bank(
-    anchors: Tensor<2>,
-    positives: Tensor<2>,
-    (name, bank): (&str, Tensor<2>),
-    temperature: f64,
-    tile: Option<usize>,
-) -> Result<PairwiseResult> {
-    let ([_, width], [size, columns]) = (anchors.dims(), bank.dims());
-    if size == 0 || columns != width {
-        return Err(Error::shape(name, format!("at least one row of {width}"), format!("{size}x{columns}")));
-    }
-    PairwiseLoss::new(anchors, bank, temperature, tile)?
-        .with_constant_candidates()
-        .mean(Positives::Rows(positives))
-        .log_sum_exp(LogSumExp::over_all())
-        .evaluate(|reductions| {
-            let own = reductions.means[0].clone();
-            log_add(own.clone(), reductions.sums[0].clone()) - own
-        })
-}
-
-/// The keys of the latest samples; new keys overwrite the oldest.
-#[derive(Debug, Clone)]
-pub struct KeyQueue {
-    rows: Tensor<2>,
-    next: usize,
-}
-
-impl KeyQueue {
-    /// A queue of rows `[K, d]`, drawn at random before training, which are normalised here.
-    ///
-    /// # Errors
-    /// There is no row.
-    pub fn new(rows: Tensor<2>) -> Result<Self> {
-        match rows.dims() {
-            [0, _] => Err(Error::shape("queue", "at least one row", "none")),
-            _ => Ok(Self { rows: UnitRows::normalise(rows).rows(), next: 0 }),
-        }
-    }
-
-    /// The keys, `[K, d]`, as the input `queue`.
-    pub fn rows(&self) -> Tensor<2> {
-        self.rows.clone()
-    }
-
-    /// Index of the oldest key, the next to be overwritten.
-    pub fn oldest(&self) -> usize {
-        self.next
-    }
-
-    /// A queue of this size with other rows, not normalised; `oldest` is the first to be overwritten.
-    pub(crate) fn replaced(&self, rows: Tensor<2>, oldest: usize) -> Self {
-        Self { rows, next: oldest % self.rows.dims()[0] }
-    }
-
-    /// Overwrites the oldest rows by the keys of a batch, `[b, d]`, which are normalised. Of more than `K`
-    /// keys the last `K` stay.
-    ///
-    /// # Errors
-    /// The keys are of another width.
-    pub fn push(&mut self, keys: Tensor<2>) -> Result<()> {
-        let ([size, width], [b, columns]) = (self.rows.dims(), keys.dims());
-        if width != columns {
-            return Err(Error::shape("view_b", format!("{width} columns"), format!("{columns} columns")));
-        }
-        let key_count = b.min(size);
-        let keys = UnitRows::normalise(keys.without_autodiff()).rows().slice(b - key_count..b);
-        let slots: Vec<usize> = (0..key_count).map(|i| (self.next + i) % size).collect();
-        let at = indices(&slots, &keys.device());
-        let change = keys - self.rows.clone().select(0, at.clone());
-        self.rows = self.rows.clone().select_assign(0, at, change, IndexingUpdateOp::Add);
-        self.next = (self.next + key_count) % size;
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::loss::finite_difference::{place, read};
-    use crate::numeric::matrix::Matrix;
-
-    #[test]
-    fn the_oldest_keys_make_room() {
-        let axis = |i: usize| Matrix::from_fn(1, 3, |_, j| if i == j { 2.0 } else { 0.0 });
-        let mut queue = KeyQueue::new(place(&Matrix::from_fn(3, 3, |_, _| 1.0))).unwrap();
-        queue.push(Tensor::cat(vec![place(&axis(0)), place(&axis(1))], 0)).unwrap();
-        queue.push(Tensor::cat(vec![place(&axis(2)), place(&axis(2))], 0)).unwrap();
-        let rows = read(queue.rows());
-        let nearest: Vec<usize> =
-            rows.iter_rows().map(|row| row.iter().position(|&v| v > 0.99).unwrap()).collect();
-        assert_eq!(nearest, [2, 1, 2]);
-        assert!(queue.push(place(&Matrix::zeros(1, 2))).is_err());
     }
 }

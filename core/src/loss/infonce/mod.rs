@@ -1,6 +1,8 @@
 //! Losses of a positive against negatives: InfoNCE, its corrections and its queues.
 
+mod bank;
 pub mod cmc;
+pub(crate) mod corrected;
 pub mod dc;
 pub mod dcl;
 pub mod hcl;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
+use crate::loss::pairwise::{LogSumExp, Positives, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -26,7 +26,7 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NtXent {
-    /// Divisor of the cosines; 0.5 in SimCLR's CIFAR recipe, 0.1 on ImageNet.
+    /// Divisor of the cosines, 1e-12 to 1e12; 0.5 in SimCLR's CIFAR recipe, 0.1 on ImageNet.
     pub temperature: f64,
 }
 
@@ -47,7 +47,7 @@ impl Described for NtXent {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         parameters: &[Parameter::temperature(0.5)],
         pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("nt_xent.py"))),
         module: module_path!(),
@@ -58,13 +58,10 @@ impl Described for NtXent {
 impl Objective for NtXent {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (b, z) = (views.size, views.stacked());
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())?;
-        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
-        Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
+        let result = pairs.evaluate(|reductions| reductions.sum(others) - reductions.mean(own))?;
+        Ok(views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

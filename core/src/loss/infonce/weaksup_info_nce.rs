@@ -35,9 +35,9 @@ use crate::loss::supervised::supcon::SupCon;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WeakSupInfoNce {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the temperature in the released factor (variant `released` only).
+    /// Divisor of the temperature in the released factor (variant `released` only), 1e-12 to 1e12.
     pub base_temperature: f64,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
@@ -76,7 +76,7 @@ impl Described for WeakSupInfoNce {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "P(i) the other rows of the anchor's cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[
             Form::new("released", "times temperature / base_temperature"),
             Form::new("paper", "without that factor"),

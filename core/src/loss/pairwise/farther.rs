@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor};
-use simile_kernels::{product, tile_rows};
+use simile_kernels::{gemm, tile_rows};
 
 use super::means::{MeanInputs, WeightedSums};
+use super::reductions::Sum;
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
@@ -16,10 +17,10 @@ use crate::numeric::matrix::{Matrix, indices};
 /// Number of rows up to which small groups share a block.
 const BLOCK: usize = 256;
 /// Number of weights that are stored for the gradient, 16 MiB in `f32`; more are computed twice.
-const KEPT_ENTRIES: usize = 1 << 22;
+const STORED_ENTRIES: usize = 1 << 22;
 
 /// The rows of a comparison with themselves, group after group.
-pub(super) struct Sorted {
+pub(super) struct RowsByGroup {
     /// The original index of each row, and the inverse.
     order: Tensor<1, Int>,
     inverse: Tensor<1, Int>,
@@ -38,14 +39,14 @@ pub(super) struct Sorted {
     tile: Option<usize>,
 }
 
-impl Sorted {
+impl RowsByGroup {
     /// The rows of `inputs`. The positives of a row are those of its group that are not excluded and whose scaled cosine is below
-    /// the log-sum-exp `sum`, so that they are farther.
+    /// a log-sum-exp, so that they are farther.
     pub(super) fn new(
         inputs: &MeanInputs<'_>,
         group: &LabelGroups,
         excluded: &LabelGroups,
-        sum: usize,
+        than: Sum,
     ) -> Self {
         let (device, dtype) = (inputs.candidates.device(), inputs.candidates.dtype());
         let order = group.by_group();
@@ -62,7 +63,7 @@ impl Sorted {
             candidates: sorted(inputs.candidates),
             group: labels(group),
             excluded: labels(excluded),
-            limit: inputs.sums[sum].clone().select(0, order.clone()).unsqueeze_dim(1),
+            limit: inputs.sums[than.0].clone().select(0, order.clone()).unsqueeze_dim(1),
             share,
             blocks,
             tile: inputs.tile,
@@ -81,7 +82,7 @@ impl Sorted {
     /// The weights of a tile of anchors of a block, `[tile, block]`.
     fn weights(&self, tile: &Range<usize>, block: &Range<usize>) -> Tensor<2> {
         let candidates = rows_of(&self.candidates, block.clone()).transpose();
-        let similarity = product(rows_of(&self.scaled, tile.clone()), candidates);
+        let similarity = gemm(rows_of(&self.scaled, tile.clone()), candidates);
         let shape = similarity.dims();
         let own = |labels: &Tensor<2, Int>| rows_of_labels(labels, tile).expand(shape);
         let others = |labels: &Tensor<2, Int>| rows_of_labels(labels, block).transpose().expand(shape);
@@ -95,14 +96,14 @@ impl Sorted {
     /// The weighted sums from which the means are computed.
     pub(super) fn weighted_sums(&self) -> WeightedSums {
         let (mut rows, mut masses, mut tile_weights) = (Vec::new(), Vec::new(), Vec::new());
-        let are_kept = self.blocks.iter().map(|block| block.len().pow(2)).sum::<usize>() <= KEPT_ENTRIES;
+        let are_stored = self.blocks.iter().map(|block| block.len().pow(2)).sum::<usize>() <= STORED_ENTRIES;
         for block in &self.blocks {
             let candidates = rows_of(&self.candidates, block.clone());
             for tile in self.tiles(block) {
                 let weights = self.weights(&tile, block);
-                rows.push(product(weights.clone(), candidates.clone()));
+                rows.push(gemm(weights.clone(), candidates.clone()));
                 masses.push(weights.clone().sum_dim(1));
-                tile_weights.extend(are_kept.then_some(weights));
+                tile_weights.extend(are_stored.then_some(weights));
             }
         }
         let restored = |parts| Tensor::cat(parts, 0).select(0, self.inverse.clone());
@@ -117,15 +118,15 @@ impl Sorted {
     pub(super) fn pull_back(&self, gradient: Tensor<2>, sums: &WeightedSums) -> Tensor<2> {
         let gradient = gradient.select(0, self.order.clone());
         let mut tile_weights = sums.weights.iter();
-        let of_block = |block: &Range<usize>| {
-            let of_tiles = self.tiles(block).map(|tile| {
+        let grad_block = |block: &Range<usize>| {
+            let grad_tiles = self.tiles(block).map(|tile| {
                 let weights = tile_weights.next().cloned().unwrap_or_else(|| self.weights(&tile, block));
-                product(weights.transpose(), rows_of(&gradient, tile))
+                gemm(weights.transpose(), rows_of(&gradient, tile))
             });
-            of_tiles.reduce(|sum, tile| sum + tile)
+            grad_tiles.reduce(|sum, tile| sum + tile)
         };
-        let of_blocks: Vec<Tensor<2>> = self.blocks.iter().filter_map(of_block).collect();
-        Tensor::cat(of_blocks, 0).select(0, self.inverse.clone())
+        let grad_blocks: Vec<Tensor<2>> = self.blocks.iter().filter_map(grad_block).collect();
+        Tensor::cat(grad_blocks, 0).select(0, self.inverse.clone())
     }
 }
 

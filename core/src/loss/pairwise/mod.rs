@@ -7,19 +7,20 @@
 //! log-sum-exp m_i = log sum_j W_ij exp(power * s_ij)   d m_i / d s_ij = power * W_ij exp(power * s_ij) / exp(m_i)
 //! ```
 //!
-//! with constant weights `P` and `W >= 0`. An objective lists its reductions and computes the losses of the anchors
-//! from them in one closure, for example `m - p` for InfoNCE. The log-sum-exps and their gradients are operations
-//! of [`simile_kernels`], which avoid a `b x b` matrix; most means need none ([`Positives`]). The closure itself is
-//! differentiated by Burn's autodiff on vectors.
+//! with constant weights `P` and `W >= 0`. An objective adds its reductions, keeps the name of each, a [`Mean`] or a [`Sum`], and
+//! computes the losses of the anchors from them in one closure, for example `m - p` for InfoNCE. The log-sum-exps and their
+//! gradients are operations of [`simile_kernels`], which avoid a `b x b` matrix; most means need none ([`Positives`]). The closure itself
+//! is differentiated by Burn's autodiff on vectors.
 //!
 //! A row without any pair of positive weight has no log-sum-exp; its value is the finite stand-in [`EMPTY`], its
 //! gradient is 0, and the closure determines the anchor's loss.
 
+mod among_peers;
 mod farther;
 mod means;
 mod positives;
+mod reductions;
 mod rows;
-mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -32,42 +33,17 @@ use simile_kernels::Comparison;
 use crate::error::{Error, Result, bounded};
 use crate::peers::Peers;
 
+use among_peers::{LogSumExps, PairProblem};
 use means::{MeanInputs, WeightedSums};
 pub use positives::{Positives, SampleWeights};
+use reductions::ReductionGradients;
+pub use reductions::{Mean, Reductions, Sum};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
-use shared::{Compared, Sums};
 pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
 
 /// Weights of pairs, or groups of rows, that the log-sum-exps of a comparison refer to.
 pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
-
-/// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
-pub struct Reductions {
-    /// One vector for each [`Positives`].
-    pub means: Vec<Tensor<1>>,
-    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives; none where each is 1.
-    masses: Vec<Option<Tensor<1>>>,
-    /// One vector for each [`LogSumExp`].
-    pub sums: Vec<Tensor<1>>,
-}
-
-impl Reductions {
-    /// `values` times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
-    pub fn with_positives(&self, mean: usize, values: Tensor<1>) -> Tensor<1> {
-        match self.masses.get(mean) {
-            Some(Some(mass)) => mass.clone() * values,
-            _ => values,
-        }
-    }
-
-    /// The same numbers as constants.
-    fn constant(self) -> Self {
-        let constant =
-            |vectors: Vec<Tensor<1>>| vectors.into_iter().map(Tensor::without_autodiff).collect::<Vec<_>>();
-        Self { means: constant(self.means), masses: self.masses, sums: constant(self.sums) }
-    }
-}
 
 /// Value and gradient of the sum of all anchors' losses.
 pub struct PairwiseResult {
@@ -79,8 +55,17 @@ pub struct PairwiseResult {
     pub grad_anchors: Tensor<2>,
     /// Gradient of the sum of the losses with respect to the candidates, `[candidates, d]`.
     pub grad_candidates: Tensor<2>,
-    /// Gradient of the sum of the losses with respect to each of the means, `[anchors]` each.
-    pub grad_means: Vec<Tensor<1>>,
+    grad_means: Vec<Tensor<1>>,
+}
+
+impl PairwiseResult {
+    /// Gradient of the sum of the losses with respect to one of the means, `[anchors]`.
+    ///
+    /// # Panics
+    /// The mean is that of another comparison, which has more of them.
+    pub fn grad_mean(&self, of: Mean) -> Tensor<1> {
+        self.grad_means[of.0].clone()
+    }
 }
 
 /// Anchors compared with candidates. Rows are unit vectors (see [`crate::numeric::unit_rows`]); the gradients are
@@ -102,7 +87,8 @@ impl<'a> PairwiseLoss<'a> {
     /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or a number that suits the size.
     ///
     /// # Errors
-    /// The temperature is not above 0, or the widths differ.
+    /// [`Error::Parameter`] if the temperature is not from 1e-12 to 1e12, [`Error::Shape`] if the widths differ or there is no
+    /// anchor.
     pub fn new(
         anchors: Tensor<2>,
         candidates: Tensor<2>,
@@ -165,18 +151,16 @@ impl<'a> PairwiseLoss<'a> {
         self
     }
 
-    /// Adds a mean of similarities.
-    #[must_use]
-    pub fn mean(mut self, positives: Positives<'a>) -> Self {
+    /// Adds a mean of similarities, to be read from the [`Reductions`] of this comparison.
+    pub fn add_mean(&mut self, positives: Positives<'a>) -> Mean {
         self.means.push(positives);
-        self
+        Mean(self.means.len() - 1)
     }
 
-    /// Adds a log-sum-exp.
-    #[must_use]
-    pub fn log_sum_exp(mut self, term: LogSumExp) -> Self {
+    /// Adds a log-sum-exp, to be read from the [`Reductions`] of this comparison.
+    pub fn add_log_sum_exp(&mut self, term: LogSumExp) -> Sum {
         self.sums.push(term);
-        self
+        Sum(self.sums.len() - 1)
     }
 
     /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
@@ -193,57 +177,59 @@ impl<'a> PairwiseLoss<'a> {
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
         let inputs =
             MeanInputs { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
-        let of_positives: Vec<WeightedSums> =
+        let weighted_sums: Vec<WeightedSums> =
             self.means.iter().map(|positives| positives.weighted_sums(&inputs)).collect();
-        let reductions = Reductions {
-            means: of_positives.iter().map(|sums| leaf(sums.mean(&scaled))).collect(),
-            masses: of_positives.iter().map(|sums| sums.mass.clone()).collect(),
-            sums: values.iter().cloned().map(leaf).collect(),
-        };
-
+        let reductions = Reductions::tracked(&weighted_sums, &inputs);
         let losses = loss(&reductions);
-        let per_anchor = losses.clone().without_autodiff();
-        // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
-        let mut gradients = losses.is_tracked().then(|| losses.backward());
-        let mut gradient = |x: &Tensor<1>| gradients.as_mut().and_then(|all| x.grad_remove(all));
-        let grad_means: Vec<Tensor<1>> = (reductions.means.iter())
-            .map(|mean| gradient(mean).unwrap_or_else(|| per_anchor.zeros_like()))
-            .collect();
-        let grad_sums: Vec<Option<Tensor<1>>> = reductions.sums.iter().map(gradient).collect();
+        let ReductionGradients { means: grad_means, sums: grad_sums } = reductions.gradients(&losses);
+        let log_sum_exps = sums.zip(grad_sums);
+        let (grad_anchors, grad_candidates) =
+            self.pull_back(log_sum_exps, &weighted_sums, &grad_means, &inputs)?;
+        Ok(PairwiseResult {
+            per_anchor: losses.without_autodiff(),
+            reductions: reductions.constant(),
+            grad_anchors,
+            grad_candidates,
+            grad_means,
+        })
+    }
 
+    /// The gradients of anchors and candidates, from those of the log-sum-exps first and then of the means in their order.
+    fn pull_back(
+        &self,
+        log_sum_exps: Option<(LogSumExps, Vec<Tensor<1>>)>,
+        weighted_sums: &[WeightedSums],
+        grad_means: &[Tensor<1>],
+        inputs: &MeanInputs<'_>,
+    ) -> Result<(Tensor<2>, Tensor<2>)> {
         let (mut grad_anchors, mut grad_candidates) = (None, None);
-        if let Some(sums) = sums.filter(|_| grad_sums.iter().any(Option::is_some)) {
-            let grad_sums =
-                grad_sums.into_iter().map(|gradient| gradient.unwrap_or_else(|| per_anchor.zeros_like()));
-            let (grad_anchors_term, grad_candidates_term) = sums.pull_back(matrix(grad_sums.collect()))?;
+        if let Some((sums, grad_sums)) = log_sum_exps {
+            let (grad_anchors_term, grad_candidates_term) = sums.pull_back(matrix(grad_sums))?;
             (grad_anchors, grad_candidates) = (Some(grad_anchors_term), grad_candidates_term);
         }
-        for ((positives, sums), grad_mean) in self.means.iter().zip(&of_positives).zip(&grad_means) {
+        for ((positives, sums), grad_mean) in self.means.iter().zip(weighted_sums).zip(grad_means) {
             let grad_mean: Tensor<2> = grad_mean.clone().unsqueeze_dim(1);
             let grad_anchors_term = sums.rows.clone() * (grad_mean.clone() / self.temperature);
             grad_anchors = Some(plus(grad_anchors, grad_anchors_term));
             if !self.constant_candidates
                 && let Some(grad_candidates_term) =
-                    positives.pull_back(scaled.clone() * grad_mean, sums, &inputs)
+                    positives.pull_back(inputs.scaled.clone() * grad_mean, sums, inputs)
             {
                 grad_candidates = Some(plus(grad_candidates, grad_candidates_term));
             }
         }
-        Ok(PairwiseResult {
-            per_anchor,
-            reductions: reductions.constant(),
-            grad_anchors: grad_anchors.unwrap_or_else(|| scaled.zeros_like()),
-            grad_candidates: grad_candidates.unwrap_or_else(|| self.candidates.zeros_like()),
-            grad_means,
-        })
+        Ok((
+            grad_anchors.unwrap_or_else(|| inputs.scaled.zeros_like()),
+            grad_candidates.unwrap_or_else(|| inputs.candidates.zeros_like()),
+        ))
     }
 
     /// The log-sum-exps, if there are any.
-    fn pair_sums(&self) -> Result<Option<Sums>> {
+    fn pair_sums(&self) -> Result<Option<LogSumExps>> {
         if self.sums.is_empty() {
             return Ok(None);
         }
-        let compared = Compared {
+        let problem = PairProblem {
             anchors: self.anchors.clone(),
             candidates: self.candidates.clone(),
             within: self.within,
@@ -254,7 +240,7 @@ impl<'a> PairwiseLoss<'a> {
                 ..Comparison::new(self.sums.clone(), self.temperature.recip())
             },
         };
-        Sums::of(compared, self.peers.clone()).map(Some)
+        LogSumExps::of(problem, self.peers.clone()).map(Some)
     }
 }
 
@@ -295,9 +281,4 @@ pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
 pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
     let empty = sum.clone().detach().lower_elem(EMPTY / 2.0);
     values.mask_fill(empty, 0.0)
-}
-
-/// A vector that autodiff tracks from here on.
-fn leaf(vector: Tensor<1>) -> Tensor<1> {
-    vector.autodiff().require_grad()
 }

@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
-use simile_kernels::{product, tile_rows};
+use simile_kernels::{gemm, tile_rows};
 
-use super::farther::Sorted;
+use super::farther::RowsByGroup;
 use super::means::{MeanInputs, WeightedSums};
+use super::reductions::Sum;
 use super::rows::rows_of;
 use crate::error::{Error, Result};
 use crate::numeric::label_groups::LabelGroups;
@@ -33,7 +34,7 @@ pub enum Positives<'a> {
         excluded: LabelGroups,
     },
     /// Row `i` of a tensor `[anchors, d]` that is not a candidate, weight one; it receives no gradient, see
-    /// [`PairwiseResult::grad_means`](super::PairwiseResult::grad_means).
+    /// [`PairwiseResult::grad_mean`](super::PairwiseResult::grad_mean).
     Rows(Tensor<2>),
     /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows,
     /// with the samples of one view after those of another.
@@ -51,8 +52,8 @@ pub enum Positives<'a> {
         group: LabelGroups,
         /// The rows of the group that are no positives of each other, as a finer partition.
         excluded: LabelGroups,
-        /// Index of the log-sum-exp.
-        sum: usize,
+        /// The log-sum-exp.
+        than: Sum,
     },
 }
 
@@ -85,8 +86,8 @@ impl Positives<'_> {
                     "the same rows in all of them".into(),
                 )
             }
-            Self::Farther { sum, .. } if *sum >= sums => {
-                (format!("the log-sum-exp {sum}"), format!("the index of one of {sums}"))
+            Self::Farther { than, .. } if than.0 >= sums => {
+                (format!("the log-sum-exp {}", than.0), format!("the index of one of {sums}"))
             }
             Self::Group { .. } | Self::Farther { .. } => return Ok(()),
         };
@@ -108,18 +109,18 @@ impl Positives<'_> {
                 of(positive_sums(group, excluded, candidates.clone()) * share, Some(mass.squeeze_dim(1)))
             }
             Self::Samples { count, weights } => {
-                let (views, of_samples) = (n / count, over_views(candidates.clone(), *count));
+                let (views, sample_sums) = (n / count, over_views(candidates.clone(), *count));
                 let tiles = ranges(*count).map(|range| {
                     let weights = weights(range);
                     let mass = weights.clone().sum_dim(1) * views as f64;
-                    (product(weights, of_samples.clone()), mass)
+                    (gemm(weights, sample_sums.clone()), mass)
                 });
                 let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.unzip();
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
                 of(for_views(rows), Some(for_views(mass).squeeze_dim(1)))
             }
-            Self::Farther { group, excluded, sum } => {
-                Sorted::new(inputs, group, excluded, *sum).weighted_sums()
+            Self::Farther { group, excluded, than } => {
+                RowsByGroup::new(inputs, group, excluded, *than).weighted_sums()
             }
         }
     }
@@ -147,12 +148,12 @@ impl Positives<'_> {
                 let views = candidates.dims()[0] / count;
                 let gradient = over_views(gradient, *count);
                 let tiles = ranges(*count)
-                    .map(|range| product(weights(range.clone()).transpose(), rows_of(&gradient, range)));
+                    .map(|range| gemm(weights(range.clone()).transpose(), rows_of(&gradient, range)));
                 tiles.reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
             }
             Self::Rows(_) => None,
-            Self::Farther { group, excluded, sum } => {
-                Some(Sorted::new(inputs, group, excluded, *sum).pull_back(gradient, sums))
+            Self::Farther { group, excluded, than } => {
+                Some(RowsByGroup::new(inputs, group, excluded, *than).pull_back(gradient, sums))
             }
         }
     }
@@ -205,9 +206,10 @@ mod tests {
 
     /// The reason for which positives of four anchors are refused; none if they fit.
     fn refusal(candidates: usize, positives: Positives<'_>) -> Option<String> {
-        let compared = PairwiseLoss::new(rows(4, 2), rows(candidates, 2), 0.5, None).unwrap();
-        let compared = compared.mean(positives).log_sum_exp(LogSumExp::over_all());
-        let loss = compared.evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone());
+        let mut pairs = PairwiseLoss::new(rows(4, 2), rows(candidates, 2), 0.5, None).unwrap();
+        let mean = pairs.add_mean(positives);
+        let all = pairs.add_log_sum_exp(LogSumExp::all());
+        let loss = pairs.evaluate(|reductions| reductions.sum(all) - reductions.mean(mean));
         loss.err().map(|error| error.to_string())
     }
 
@@ -229,9 +231,9 @@ mod tests {
         Positives::Group { group, excluded }
     }
 
-    fn farther(count: usize, sum: usize) -> Positives<'static> {
+    fn farther(count: usize, than: usize) -> Positives<'static> {
         let [group, excluded] = partitions(count);
-        Positives::Farther { group, excluded, sum }
+        Positives::Farther { group, excluded, than: Sum(than) }
     }
 
     #[test]

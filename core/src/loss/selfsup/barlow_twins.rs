@@ -26,9 +26,9 @@ use crate::loss::spec::{Described, Family, Input, Parameter, Range, Spec};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BarlowTwins {
-    /// Factor of the terms off the diagonal.
+    /// Factor of the terms off the diagonal, 0 to 1e12.
     pub lambd: f64,
-    /// Added to the variances.
+    /// Added to the variances, above 0.
     pub bn_eps: f64,
 }
 
@@ -51,7 +51,7 @@ impl Described for BarlowTwins {
             Input::rows("view_a", "[b, d]", "features of the first views, not normalised by row"),
             Input::rows("view_b", "[b, d]", "features of the second views"),
         ],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[
             Parameter::number("lambd", Range::Factor, 0.0051, "factor of the terms off the diagonal")
                 .symbol("λ")

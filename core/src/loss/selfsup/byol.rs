@@ -46,7 +46,7 @@ impl Described for Byol {
             Input::embeddings("target_b", "[b, d]", "projections of the second views by the moving average"),
         ],
         networks: InputNetworks::Averaged,
-        methods: &["byol"],
+        algorithms: &["byol"],
         module: module_path!(),
         ..Spec::BASE
     };

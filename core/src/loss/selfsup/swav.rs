@@ -21,11 +21,13 @@
 //! normalised again (they are stored with length one), and get no gradient. In a request file they are one input,
 //! `queue`, `[views][L][d]`.
 //!
-//! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and
-//! never projects their gradient. With variant `released`, `prototypes` gets the gradient with respect to the
-//! normalised prototypes; with `paper`, the default, the gradient with respect to the given prototypes, which is the
-//! same for prototypes given as unit rows. Defaults as published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000
-//! prototypes that are fixed in the first epoch.
+//! Both variants are the released mean. Eq. 1 adds both directions, while released code divides by the number of assigned views:
+//! for two views value and gradient are half of those of eq. 1.
+//!
+//! Released code also normalises the prototypes in place before the step and never projects their gradient. With variant
+//! `released`, `prototypes` gets the gradient with respect to the normalised prototypes; with `paper`, the default, the gradient
+//! with respect to the given prototypes, which is the same for prototypes given as unit rows. Defaults as published: temperature
+//! 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that are fixed in the first epoch.
 //!
 //! `swav-sinkhorn` computes only the assignment, for inspection: its input is `scores`, `[b, K]`, its output
 //! `aux.assignments`; its loss is their sum, `b`, and has no gradient. Both are defined for every batch of at least
@@ -33,7 +35,7 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
-use simile_kernels::{SoftCrossEntropy, product};
+use simile_kernels::{SoftCrossEntropy, gemm};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -51,11 +53,11 @@ pub use simile_kernels::sinkhorn;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Swav {
-    /// Divisor of the cosines in the prediction.
+    /// Divisor of the cosines in the prediction, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the cosines in the assignment; smaller is harder.
+    /// Divisor of the cosines in the assignment, 1e-12 to 1e12; smaller is harder.
     pub epsilon: f64,
-    /// Iterations of Sinkhorn's algorithm, at least 1.
+    /// Iterations of Sinkhorn's algorithm, 1 to 10,000.
     pub sinkhorn_iterations: usize,
     /// Indices of the assigned views, from 0.
     pub crops_for_assign: Vec<usize>,
@@ -100,7 +102,7 @@ impl Described for Swav {
             )
             .optional(),
         ],
-        methods: &["swav"],
+        algorithms: &["swav"],
         variants: &[
             Form::new("paper", "the gradient of the prototypes as given"),
             Form::new("released", "the gradient of the normalised prototypes"),
@@ -148,7 +150,7 @@ impl Objective for Swav {
         let prototypes = UnitRows::normalise(prototypes);
 
         let scores: Vec<Tensor<2>> =
-            views.iter().map(|(_, view)| product(view.rows(), prototypes.rows().transpose())).collect();
+            views.iter().map(|(_, view)| gemm(view.rows(), prototypes.rows().transpose())).collect();
         let queues = self.queues(batch, prototypes.rows())?;
         let assignments: Vec<(usize, Tensor<2>)> = (self.crops_for_assign.iter().zip(queues))
             .map(|(&v, queue)| (v, self.assign(scores[v].clone(), queue)))
@@ -156,7 +158,7 @@ impl Objective for Swav {
 
         let share = 1.0 / (size * self.crops_for_assign.len() * (views.len() - 1)) as f64;
         let mut loss = prototypes.rows().zeros_like().sum();
-        let mut to_prototypes = prototypes.rows().zeros_like();
+        let mut grad_prototype_rows = prototypes.rows().zeros_like();
         let mut gradients = Vec::new();
         for (v, ((name, view), scores)) in views.iter().zip(scores).enumerate() {
             let targets: Vec<Tensor<2>> =
@@ -169,13 +171,14 @@ impl Objective for Swav {
                 SoftCrossEntropy::new(scores, target, self.temperature);
             let factor = share / self.temperature;
             loss = loss + losses.sum() * share;
-            to_prototypes = to_prototypes + product(grad_logits.clone().transpose(), view.rows() * factor);
-            gradients.push((name, view.pull_back(product(grad_logits, prototypes.rows()) * factor)));
+            grad_prototype_rows =
+                grad_prototype_rows + gemm(grad_logits.clone().transpose(), view.rows() * factor);
+            gradients.push((name, view.pull_back(gemm(grad_logits, prototypes.rows()) * factor)));
         }
 
         let grad_prototypes = match self.variant {
-            Variant::Paper if !batch.has_unit_rows() => prototypes.pull_back(to_prototypes),
-            _ => to_prototypes,
+            Variant::Paper if !batch.has_unit_rows() => prototypes.pull_back(grad_prototype_rows),
+            _ => grad_prototype_rows,
         };
         let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", grad_prototypes);
         for (name, gradient) in gradients {
@@ -206,7 +209,7 @@ impl Swav {
             let queue = batch.tensor(self.name(), &queue_name(at))?;
             match queue.dims() {
                 [rows, columns] if rows > 0 && columns == width => {
-                    Ok(Some(product(queue, prototypes.clone().transpose())))
+                    Ok(Some(gemm(queue, prototypes.clone().transpose())))
                 }
                 [rows, columns] => {
                     let expected = format!("at least one row of {width}");
@@ -254,9 +257,9 @@ pub(crate) fn queue_name(at: usize) -> String {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwavSinkhorn {
-    /// Divisor of the scores; smaller is harder.
+    /// Divisor of the scores, 1e-12 to 1e12; smaller is harder.
     pub epsilon: f64,
-    /// Iterations, at least 1.
+    /// Iterations, 1 to 10,000.
     pub sinkhorn_iterations: usize,
 }
 
@@ -360,7 +363,12 @@ mod tests {
     }
 
     /// The loss for fixed assignments.
-    fn loss([a, b]: [&Matrix; 2], prototypes: &Matrix, [of_a, of_b]: [&Matrix; 2], temperature: f64) -> f64 {
+    fn loss(
+        [a, b]: [&Matrix; 2],
+        prototypes: &Matrix,
+        [targets_a, targets_b]: [&Matrix; 2],
+        temperature: f64,
+    ) -> f64 {
         let prototypes = unit(prototypes);
         let predicted = |view: &Matrix, target: &Matrix| {
             let scores = products(&unit(view), &prototypes);
@@ -370,7 +378,7 @@ mod tests {
             });
             rows.sum::<f64>() / view.rows() as f64
         };
-        (predicted(b, of_a) + predicted(a, of_b)) / 2.0
+        (predicted(b, targets_a) + predicted(a, targets_b)) / 2.0
     }
 
     #[test]
@@ -382,17 +390,17 @@ mod tests {
         let batch = Batch::views(place(&a), place(&b)).with_tensor("prototypes", place(&p));
         let queued =
             batch.clone().with_tensor("queue_0", place(&queues[0])).with_tensor("queue_1", place(&queues[1]));
-        let [of_a, of_b] = [(&a, &queues[0]), (&b, &queues[1])].map(|(view, queue)| {
+        let [targets_a, targets_b] = [(&a, &queues[0]), (&b, &queues[1])].map(|(view, queue)| {
             released(&products(queue, &unit(&p)), &products(&unit(view), &unit(&p)), 0.3, 3)
         });
         let evaluation = objective.evaluate(&queued).unwrap();
-        for (name, expected) in [("assignments_a", &of_a), ("assignments_b", &of_b)] {
+        for (name, expected) in [("assignments_a", &targets_a), ("assignments_b", &targets_b)] {
             let Aux::Tensor(assignments) = evaluation.aux[name].clone() else { unreachable!() };
             let off = (assignments - place(expected)).abs().max().into_scalar::<f64>();
             assert!(off < 1e-12, "{name}: {off}");
         }
         let queued_loss = read(evaluation.loss.unsqueeze())[(0, 0)];
-        assert!((queued_loss - loss([&a, &b], &p, [&of_a, &of_b], 0.4)).abs() < 1e-12);
+        assert!((queued_loss - loss([&a, &b], &p, [&targets_a, &targets_b], 0.4)).abs() < 1e-12);
         let without = read(objective.evaluate(&batch).unwrap().loss.unsqueeze())[(0, 0)];
         assert!((queued_loss - without).abs() > 1e-3, "{queued_loss} {without}");
 
@@ -402,7 +410,7 @@ mod tests {
                 let moved = |step: f64| {
                     let mut inputs = [a.clone(), b.clone(), p.clone()];
                     inputs[at].data_mut()[entry] += step;
-                    loss([&inputs[0], &inputs[1]], &inputs[2], [&of_a, &of_b], 0.4)
+                    loss([&inputs[0], &inputs[1]], &inputs[2], [&targets_a, &targets_b], 0.4)
                 };
                 let difference = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
                 assert!((gradient.data()[entry] - difference).abs() < 1e-7, "{name} {entry}");

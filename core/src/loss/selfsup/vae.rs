@@ -29,7 +29,7 @@ const LARGEST: f64 = 30.0;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Vae {
-    /// Weight of the divergence of the code, 0 or above.
+    /// Weight of the divergence of the code, 0 to 1e12.
     pub beta: f64,
 }
 
@@ -60,7 +60,7 @@ impl Described for Vae {
         ],
         head: Head::Other,
         networks: InputNetworks::Decoder,
-        methods: &["vae"],
+        algorithms: &["vae"],
         parameters: &[Parameter::number(
             "beta",
             Range::Factor,

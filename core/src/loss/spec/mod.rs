@@ -80,9 +80,10 @@ pub struct Spec {
     pub head: Head,
     /// The networks that compute its inputs.
     pub networks: InputNetworks,
-    /// The methods of a recipe that train it.
-    pub methods: &'static [&'static str],
-    /// The methods of a recipe that train it beside another objective, which a recipe names.
+    /// The algorithms that train it, which recipes call methods.
+    #[serde(rename = "methods")]
+    pub algorithms: &'static [&'static str],
+    /// The algorithms that train it beside another objective, which a recipe names.
     #[serde(skip)]
     pub part_of: &'static [&'static str],
     /// Its forms, the default one first, which are the values of the setting `variant`. Empty if the form of the paper and that of
@@ -251,7 +252,7 @@ impl Spec {
         inputs: &[],
         head: Head::Projection,
         networks: InputNetworks::One,
-        methods: &[],
+        algorithms: &[],
         part_of: &[],
         variants: &[],
         directed: false,

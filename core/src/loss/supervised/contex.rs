@@ -9,9 +9,9 @@
 //! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `L_a` is eq. 6, the printed `L_b` eq. 7 and the sum eq. 8; `i'` is
-//! the other view of `i`, `P(i)` are the other rows of the anchor's label, `N(i)` the rows of another label (`labels`,
-//! `[b]`).
+//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `i'` is the other view of `i`, `P(i)` are the other rows of the
+//! anchor's label, `N(i)` the rows of another label (`labels`, `[b]`). Deng and Yang, *Context-Enriched Contrastive Loss* (ConTeX):
+//! `L_a` is eq. 6, the printed `L_b` eq. 7, and their sum eq. 8.
 //!
 //! | variant | `L_b` | `mix` | value |
 //! |---|---|---|---|
@@ -31,23 +31,22 @@
 //! more than necessary; see [`contex-p`](crate::loss::ConTeXClipped) for a bounded `L_a`.
 //!
 //! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0, so that
-//! `L_b` alone is trained; `aux.anchors_without_positive` and `aux.anchors_without_negative` count them. This differs from
-//! released code, which gives NaN as soon as all labels of a batch are equal (it multiplies the logarithm of an empty sum by a mask
-//! of zeros), and from the printed equation, which tends to minus infinity there. With `b = 1` `L_b` is 0 as well.
+//! `L_b` alone is trained; `aux.anchors_without_positive` and `aux.anchors_without_negative` count them, if [details are
+//! requested](Batch::with_details). This differs from released code, which gives NaN as soon as all labels of a batch are equal
+//! (it multiplies the logarithm of an empty sum by a mask of zeros), and from the printed equation, which tends to minus infinity
+//! there. With `b = 1` `L_b` is 0 as well.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use super::contex_terms::{Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{
-    LogSumExp, PairwiseLoss, Positives, Reductions, log_add, other_view, where_present,
-};
+use crate::loss::pairwise::{LogSumExp, Positives, Reductions, log_add, other_view, where_present};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
-use crate::numeric::label_groups::LabelGroups;
 
 /// The default fraction of `L_a` as printed.
 const MIX_AS_PRINTED: f64 = 0.7;
@@ -58,9 +57,9 @@ const MIX_AS_RELEASED: f64 = 0.5;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeX {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the temperature in the released factor (variant `released` only).
+    /// Divisor of the temperature in the released factor (variant `released` only), 1e-12 to 1e12.
     pub base_temperature: f64,
     /// Fraction of `L_a`, from 0 to 1; `None` for the variant's default.
     pub mix: Option<f64>,
@@ -95,10 +94,10 @@ impl ConTeX {
         })
     }
 
-    fn own_term(&self, reductions: &Reductions) -> Tensor<1> {
+    fn own_term(&self, terms: Terms, reductions: &Reductions) -> Tensor<1> {
         match self.variant {
-            Variant::Paper => unbounded_own_term(reductions),
-            Variant::Released => nt_xent_own_term(reductions),
+            Variant::Paper => unbounded_own_term(terms, reductions),
+            Variant::Released => terms.nt_xent_own_term(reductions),
         }
     }
 }
@@ -123,7 +122,7 @@ impl Described for ConTeX {
             CLASSES,
             BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
         ],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("released", "L_b of NT-Xent, mix 0.5, times temperature / base_temperature")
                 .default("mix", MIX_AS_RELEASED),
@@ -151,26 +150,30 @@ impl Objective for ConTeX {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;
         let mix = self.mix();
-        let z = views.stacked();
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Group { group: labels.label.clone(), excluded: labels.excluded.clone() })
-            .mean(Positives::Partner(other_view(views.size)))
-            .with_weights(labels.label.pair_weights())
-            .log_sum_exp(LogSumExp::exclude_same_label())
-            .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|reductions| class_term(reductions) * mix + self.own_term(reductions) * (1.0 - mix))?;
+        let pairs = views.compare_stacked(batch, self.temperature)?;
+        let mut pairs = pairs.with_weights(labels.label.pair_weights());
+        let (group, excluded) = (labels.label.clone(), labels.excluded.clone());
+        let terms = Terms {
+            positives: pairs.add_mean(Positives::Group { group, excluded }),
+            other_classes: pairs.add_log_sum_exp(LogSumExp::other_label()),
+            own: pairs.add_mean(Positives::Partner(other_view(views.size))),
+            other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
+        };
+        let result = pairs.evaluate(|reductions| {
+            terms.class_term(reductions) * mix + self.own_term(terms, reductions) * (1.0 - mix)
+        })?;
         let parts = batch.is_detailed().then(|| {
             let reductions = &result.reductions;
-            (class_term(reductions), self.own_term(reductions), nt_xent_own_term(reductions))
+            let class = terms.class_term(reductions);
+            (class, self.own_term(terms, reductions), terms.nt_xent_own_term(reductions))
         });
-        let [of_class, own] = [0, 1].map(|mean| result.reductions.means[mean].clone());
+        let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
         let evaluation = self.scale().evaluation(&views, result);
         let evaluation = match self.variant {
             // Eq. 7 has its own pair inside a logarithm only.
             Variant::Paper => evaluation,
             Variant::Released => {
-                let positives = || self.scale().positive_part(of_class * mix + own * (1.0 - mix));
+                let positives = || self.scale().positive_part(class_mean * mix + own * (1.0 - mix));
                 evaluation.with_parts(batch, positives)
             }
         };
@@ -187,51 +190,8 @@ impl Objective for ConTeX {
     }
 }
 
-/// The positives and negatives of each anchor.
-pub(crate) struct Labels {
-    /// Stacked rows by label.
-    pub(crate) label: LabelGroups,
-    /// The rows of the anchor's label that are no positives: the anchor, or all rows of its bias.
-    pub(crate) excluded: LabelGroups,
-}
-
-impl Labels {
-    /// Reads `labels`, and `bias` if given.
-    pub(crate) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
-        let labels = batch.groups(objective, "labels", views.size)?;
-        let excluded = match batch.optional_groups("bias", views.size)? {
-            None => views.each_row(),
-            Some(bias) => views.groups(labels.iter().zip(bias)),
-        };
-        Ok(Self { label: views.groups(labels.iter()), excluded })
-    }
-
-    /// Adds the numbers of anchors without positives and without negatives.
-    pub(crate) fn with_anchor_counts(&self, evaluation: Evaluation) -> Evaluation {
-        let rows = self.label.rows();
-        let count = |is_without: &dyn Fn(&usize) -> bool| (0..rows).filter(is_without).count() as f64;
-        let positive = count(&|&i| self.label.size_of(i) == self.excluded.size_of(i));
-        let negative = count(&|&i| self.label.size_of(i) == rows);
-        evaluation
-            .with_aux("anchors_without_positive", Aux::Number(positive))
-            .with_aux("anchors_without_negative", Aux::Number(negative))
-    }
-}
-
-/// `L_a` from the first mean and the first sum.
-pub(crate) fn class_term(reductions: &Reductions) -> Tensor<1> {
-    let negatives = reductions.sums[0].clone();
-    where_present(reductions.with_positives(0, negatives.clone()) - reductions.means[0].clone(), &negatives)
-}
-
-/// `L_b` as released, from the second mean and the second sum.
-pub(crate) fn nt_xent_own_term(reductions: &Reductions) -> Tensor<1> {
-    let own = reductions.means[1].clone();
-    log_add(reductions.sums[1].clone(), own.clone()) - own
-}
-
 /// `L_b` as printed.
-fn unbounded_own_term(reductions: &Reductions) -> Tensor<1> {
-    let negatives = reductions.sums[1].clone();
-    where_present(negatives.clone() - log_add(negatives.clone(), reductions.means[1].clone()), &negatives)
+fn unbounded_own_term(terms: Terms, reductions: &Reductions) -> Tensor<1> {
+    let negatives = reductions.sum(terms.other_samples);
+    where_present(negatives.clone() - log_add(negatives.clone(), reductions.mean(terms.own)), &negatives)
 }

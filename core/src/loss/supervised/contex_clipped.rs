@@ -9,23 +9,23 @@
 //! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! with the symbols and the bias labels of [`ConTeX`](crate::loss::ConTeX). It is not in the paper; the released
-//! code has it twice, as `contex_p` and `contex_2`, and its `L_a` alone as `SupConLoss1`
-//! (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
+//! with the symbols and the bias labels of [`ConTeX`](crate::loss::ConTeX). It is not in the paper (Deng and Yang,
+//! *Context-Enriched Contrastive Loss*); its released code has it twice, as `contex_p` and `contex_2`, and its `L_a` alone as
+//! `SupConLoss1` (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
 //! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
 //!
 //! Use it if the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
 //! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0, as
 //! released, with gradient 0, which differs from released code: there the gradient is NaN. `aux.anchors_without_positive` and
-//! `aux.anchors_without_negative` count them.
+//! `aux.anchors_without_negative` count them, if [details are requested](Batch::with_details).
 
 use serde::{Deserialize, Serialize};
 
-use super::contex::{Labels, class_term, nt_xent_own_term};
+use super::contex_terms::{Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
+use crate::loss::pairwise::{LogSumExp, Positives, other_view};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -35,9 +35,9 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeXClipped {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the temperature in the released factor (variant `released` only).
+    /// Divisor of the temperature in the released factor (variant `released` only), 1e-12 to 1e12.
     pub base_temperature: f64,
     /// Fraction of `L_a`, from 0 to 1.
     pub mix: f64,
@@ -85,7 +85,7 @@ impl Described for ConTeXClipped {
             CLASSES,
             BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
         ],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("paper", "without a factor"),
             Form::new("released", "times temperature / base_temperature"),
@@ -110,24 +110,22 @@ impl Objective for ConTeXClipped {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;
-        let z = views.stacked();
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Farther {
-                group: labels.label.clone(),
-                excluded: labels.excluded.clone(),
-                sum: 0,
-            })
-            .mean(Positives::Partner(other_view(views.size)))
-            .with_weights(labels.label.pair_weights())
-            .log_sum_exp(LogSumExp::exclude_same_label())
-            .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|reductions| {
-                class_term(reductions) * self.mix + nt_xent_own_term(reductions) * (1.0 - self.mix)
-            })?;
-        let class = class_term(&result.reductions).mean() * self.scale().ratio();
-        let [of_class, own] = [0, 1].map(|mean| result.reductions.means[mean].clone());
-        let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
+        let pairs = views.compare_stacked(batch, self.temperature)?;
+        let mut pairs = pairs.with_weights(labels.label.pair_weights());
+        let (group, excluded) = (labels.label.clone(), labels.excluded.clone());
+        let other_classes = pairs.add_log_sum_exp(LogSumExp::other_label());
+        let terms = Terms {
+            positives: pairs.add_mean(Positives::Farther { group, excluded, than: other_classes }),
+            other_classes,
+            own: pairs.add_mean(Positives::Partner(other_view(views.size))),
+            other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
+        };
+        let result = pairs.evaluate(|reductions| {
+            terms.class_term(reductions) * self.mix + terms.nt_xent_own_term(reductions) * (1.0 - self.mix)
+        })?;
+        let class = terms.class_term(&result.reductions).mean() * self.scale().ratio();
+        let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
+        let positives = || self.scale().positive_part(class_mean * self.mix + own * (1.0 - self.mix));
         let evaluation = self.scale().evaluation(&views, result).with_parts(batch, positives);
         let evaluation = if batch.is_detailed() { labels.with_anchor_counts(evaluation) } else { evaluation };
         Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))

@@ -7,19 +7,18 @@
 //! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and, if given, one weight `weights` `w`
 //! for each sample (1 otherwise). The weights are constants and are not normalised: divide by their mean before if
 //! the size of the gradient should not depend on them. Learning from failure and Just Train Twice are this loss
-//! with weights of their own ([`lff-weights`](crate::loss::LffWeights),
+//! with weights of their own ([`lff-weights`](crate::algorithm::LossAverages),
 //! [`error_weights`](crate::loss::error_weights)).
 //!
 //! Paper and released code agree. Use it if labels are clean and no attribute is
 //! correlated with them, and to train a probe or a bias predictor. It is defined on every batch of at least one
 //! sample.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::logits::{CrossEntropies, targets};
+use crate::loss::logits::{CrossEntropies, sample_weights, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, LOGITS, Spec};
 
@@ -44,7 +43,7 @@ impl Described for CrossEntropy {
             Input::host("weights", "[n, 1]", "a weight of each sample, 1 without it").optional(),
         ],
         head: Head::ClassScores,
-        methods: &["single", "cached", "dcgan"],
+        algorithms: &["single", "cached", "dcgan"],
         module: module_path!(),
         ..Spec::BASE
     };
@@ -68,30 +67,6 @@ impl Objective for CrossEntropy {
         let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);
         Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
     }
-}
-
-/// The input `weights`, one for each row of `logits`, if given: on the host, or as a tensor.
-pub(crate) fn sample_weights(
-    batch: &Batch,
-    objective: &str,
-    logits: &Tensor<2>,
-) -> Result<Option<Tensor<1>>> {
-    if batch.tracked("weights").is_some() {
-        let (weights, rows) = (batch.tensor(objective, "weights")?, logits.dims()[0]);
-        if weights.dims() != [rows, 1] {
-            let shape = format!("shape {:?}", weights.dims());
-            return Err(Error::shape("weights", format!("shape [{rows}, 1]"), shape));
-        }
-        return Ok(Some(weights.cast(logits.dtype()).squeeze_dim(1)));
-    }
-    if !batch.has_condition("weights") {
-        return Ok(None);
-    }
-    let weights = batch.condition(objective, "weights", logits.dims()[0])?;
-    if weights.columns() != 1 {
-        return Err(Error::shape("weights", "1 column", format!("{} columns", weights.columns())));
-    }
-    Ok(Some(weights.to_tensor(&logits.device(), logits.dtype()).squeeze_dim(1)))
 }
 
 #[cfg(test)]

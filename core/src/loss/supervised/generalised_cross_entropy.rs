@@ -15,7 +15,7 @@
 //! For `q -> 0` it becomes cross-entropy, for `q = 1` the mean absolute error.
 //!
 //! Use it for a network that is meant to learn the shortcut. It is defined on every batch of at least one sample;
-//! a sample of vanishing probability has loss `1 / q` and gradient 0.
+//! a sample of vanishing probability has loss `1 / q` as printed and 0 as released, with gradient 0 in both.
 
 use burn::tensor::{Int, Tensor};
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ impl Described for GeneralisedCrossEntropy {
         symbols: "p_iy the probability of the class; as released, q p_iy^q is a constant",
         inputs: &[LOGITS, CLASSES.shape("[n]")],
         head: Head::ClassScores,
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[
             Form::new("paper", "the textbook loss"),
             Form::new("released", "the weighted cross-entropy").detached(),

@@ -23,7 +23,7 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
-use simile_kernels::product;
+use simile_kernels::gemm;
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
@@ -38,7 +38,7 @@ use crate::numeric::unit_rows::SMALLEST_NORM;
 pub struct MaxMargin {
     /// Multiple of the target angle, 1 to 8.
     pub margin: u32,
-    /// Weight of the plain score of the target class, relative to weight 1 of the margin's score; 0 or above.
+    /// Weight of the plain score of the target class, relative to weight 1 of the margin's score; 0 to 1e12.
     pub annealing: f64,
 }
 
@@ -69,9 +69,9 @@ impl MaxMargin {
 
     /// The scores for the cross-entropy; `target` is 1 at the label of each row, else 0.
     fn scores(&self, features: &Tensor<2>, weight: &Tensor<2>, target: &Tensor<2>) -> Tensor<2> {
-        let plain = product(features.clone(), weight.clone().transpose());
+        let plain = gemm(features.clone(), weight.clone().transpose());
         let own = (plain.clone() * target.clone()).sum_dim(1);
-        let lengths = lengths(features) * product(target.clone(), lengths(weight));
+        let lengths = lengths(features) * gemm(target.clone(), lengths(weight));
         let zero = lengths.clone().lower_equal_elem(SMALLEST_NORM * SMALLEST_NORM);
         let cosine = (own.clone() / lengths.clone().mask_fill(zero.clone(), 1.0)).squeeze_dim::<1>(1);
         let with_margin = lengths * self.psi(cosine).unsqueeze_dim(1).mask_fill(zero, 0.0);
@@ -132,7 +132,7 @@ impl Objective for MaxMargin {
             ));
         }
         check_shape("fc_weight", &weight, [classes, width])?;
-        let plain = product(features.clone(), weight.clone().transpose());
+        let plain = gemm(features.clone(), weight.clone().transpose());
         let targets = targets(batch, self.name(), ["features", "labels"], &plain)?;
         let one_hot = plain.zeros_like().scatter(
             1,

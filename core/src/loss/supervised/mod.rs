@@ -2,6 +2,7 @@
 
 pub mod contex;
 pub mod contex_clipped;
+mod contex_terms;
 pub mod cross_entropy;
 pub mod generalised_cross_entropy;
 pub mod max_margin;

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
+use crate::loss::pairwise::{LogSumExp, Positives};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -40,9 +40,9 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupCon {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
-    /// Divisor of the temperature in the released factor (variant `released` only).
+    /// Divisor of the temperature in the released factor (variant `released` only), 1e-12 to 1e12.
     pub base_temperature: f64,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
@@ -66,13 +66,12 @@ impl SupCon {
     pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.groups(objective, "labels", views.size)?;
-        let z = views.stacked();
-        let result = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Group { group: views.groups(labels.iter()), excluded: views.each_row() })
-            .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|reductions| reductions.sums[0].clone() - reductions.means[0].clone())?;
-        let positives = result.reductions.means[0].clone();
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let (group, excluded) = (views.groups(labels.iter()), views.each_row());
+        let positives = pairs.add_mean(Positives::Group { group, excluded });
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
+        let result = pairs.evaluate(|reductions| reductions.sum(others) - reductions.mean(positives))?;
+        let positives = result.reductions.mean(positives);
         let evaluation = self.scale().evaluation(&views, result);
         Ok(evaluation.with_parts(batch, || self.scale().positive_part(positives)))
     }
@@ -91,7 +90,7 @@ impl Described for SupCon {
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "P(i) the other rows of the anchor's label",
         inputs: &[VIEW_A, VIEW_B, CLASSES],
-        methods: &["single", "cached", "with-classifier"],
+        algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("paper", "mean over the anchors, or their sum"),
             Form::new("released", "times temperature / base_temperature"),

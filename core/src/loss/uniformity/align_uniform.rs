@@ -27,13 +27,13 @@ use crate::loss::views::TwoViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlignUniform {
-    /// Exponent of the distance of two views, 1 or above.
+    /// Exponent of the distance of two views, 1 to 100.
     pub alpha: f64,
-    /// Factor of the squared distances.
+    /// Factor of the squared distances, 1e-12 to 1e12.
     pub t: f64,
-    /// Factor of the alignment.
+    /// Factor of the alignment, 0 to 1e12.
     pub align_w: f64,
-    /// Factor of the uniformity.
+    /// Factor of the uniformity, 0 to 1e12.
     pub unif_w: f64,
 }
 
@@ -54,7 +54,7 @@ impl Described for AlignUniform {
             U(x) = log( 2/(b(b-1)) sum_{i<j} exp(-t |x_i - x_j|^2) )",
         symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         parameters: &[
             Parameter::number(
                 "alpha",
@@ -79,13 +79,13 @@ impl Objective for AlignUniform {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (align, grad_align) = alignment(views.a.rows() - views.b.rows(), self.alpha);
-        let (uniform_a, of_a) = uniformity(views.a.rows(), self.t, batch)?;
-        let (uniform_b, of_b) = uniformity(views.b.rows(), self.t, batch)?;
+        let (uniform_a, grad_a) = uniformity(views.a.rows(), self.t, batch)?;
+        let (uniform_b, grad_b) = uniformity(views.b.rows(), self.t, batch)?;
         let uniform = (uniform_a + uniform_b) / 2.0;
 
         let loss = align.clone() * self.align_w + uniform.clone() * self.unif_w;
         let grad_align = grad_align * self.align_w;
-        let [grad_uniform_a, grad_uniform_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
+        let [grad_uniform_a, grad_uniform_b] = [grad_a, grad_b].map(|g| g * (self.unif_w / 2.0));
         Ok(views
             .with_gradients(loss, grad_uniform_a + grad_align.clone(), grad_uniform_b - grad_align)
             .with_parts(batch, || align.clone() * self.align_w)

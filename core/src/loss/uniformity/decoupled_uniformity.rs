@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::potential::uniformity;
+use super::potential::{T_AS_PRINTED, T_AS_RELEASED, default_t, uniformity};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
@@ -29,7 +29,7 @@ use crate::loss::views::ManyViews;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecoupledUniformity {
-    /// Factor of the squared distances; `None` for the variant's default.
+    /// Factor of the squared distances, 1e-12 to 1e12; `None` for the variant's default.
     pub t: Option<f64>,
     /// The variant, which gives the default of `t`.
     pub variant: Variant,
@@ -38,19 +38,6 @@ pub struct DecoupledUniformity {
 impl Default for DecoupledUniformity {
     fn default() -> Self {
         Self { t: None, variant: Variant::Released }
-    }
-}
-
-/// The default factor of the squared distances as printed.
-pub(crate) const T_AS_PRINTED: f64 = 1.0;
-/// That of the released code.
-pub(crate) const T_AS_RELEASED: f64 = 2.0;
-
-/// The variant's default factor of the squared distances.
-pub(crate) fn default_t(variant: Variant) -> f64 {
-    match variant {
-        Variant::Paper => T_AS_PRINTED,
-        Variant::Released => T_AS_RELEASED,
     }
 }
 
@@ -70,7 +57,7 @@ impl Described for DecoupledUniformity {
         formula: "L = log( 2/(b(b-1)) sum_{i<j} exp(-t |m_i - m_j|^2) ),   m_i = 1/V sum_v f(x_i^v)",
         symbols: "m_i the mean of the V views of sample i",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[
             Form::with_default("released", ("t", T_AS_RELEASED), "t = 2"),
             Form::with_default("paper", ("t", T_AS_PRINTED), "t = 1"),

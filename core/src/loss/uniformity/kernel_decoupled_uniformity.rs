@@ -35,15 +35,15 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::decoupled_uniformity::{T_AS_PRINTED, T_AS_RELEASED, default_t};
-use super::potential::uniformity;
+use super::potential::{T_AS_PRINTED, T_AS_RELEASED, default_t, uniformity};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::kernel::conditional::{
-    ConditionSolution, ConditionalEmbedding, DenseSolve, DeviceEmbedding, HostRidge, KernelRidge,
+    ConditionWeights, DenseSolve, Forecast, HostWeightProduct, SolvedCondition, WeightProduct,
 };
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, SolveAhead, Variant};
+use crate::loss::condition::ConditionedByKernel;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::loss::views::ManyViews;
 use crate::numeric::matrix::{Matrix, check_values};
@@ -53,9 +53,9 @@ use crate::numeric::matrix::{Matrix, check_values};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KernelDecoupledUniformity {
-    /// Factor of the squared distances; `None` for the variant's default.
+    /// Factor of the squared distances, 1e-12 to 1e12; `None` for the variant's default.
     pub t: Option<f64>,
-    /// Ridge, 0 or above, before the variant's scaling; `None`, and as released also 0, for `1 / sqrt(b)`.
+    /// Ridge, 0 to 1e12, before the variant's scaling; `None`, and as released also 0, for `1 / sqrt(b)`.
     pub lambda: Option<f64>,
     /// The expected ridge after scaling.
     pub lambda_effective: Option<f64>,
@@ -86,6 +86,11 @@ impl KernelDecoupledUniformity {
     fn ridge_to_plan_with(&self, samples: usize) -> f64 {
         self.ridge(samples).unwrap_or(1.0)
     }
+
+    /// The forecast of a solve.
+    fn forecast(&self, samples: usize) -> Forecast<'_> {
+        Forecast::new(&self.kernel, samples, self.ridge_to_plan_with(samples), self.gram_diagonal())
+    }
 }
 
 impl Described for KernelDecoupledUniformity {
@@ -100,7 +105,7 @@ impl Described for KernelDecoupledUniformity {
             paper     alpha = (K_Z + b lambda I)^-1 K_Z",
         symbols: "m_j the mean of the views of sample j, K_Z the kernel of the prior",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS, Z.meaning("prior knowledge of each sample")],
-        methods: &["single", "cached"],
+        algorithms: &["single", "cached"],
         variants: &[
             Form::new("released", "ridge lambda, t = 2").default("t", T_AS_RELEASED),
             Form::new("paper", "ridge b lambda, t = 1").default("t", T_AS_PRINTED).ridge_grows(),
@@ -125,7 +130,7 @@ impl Described for KernelDecoupledUniformity {
         ],
         pytorch: Some(concat!(
             include_str!("potential.py"),
-            include_str!("../cclk/operator.py"),
+            include_str!("../cclk/condition_weights.py"),
             include_str!("kernel_decoupled_uniformity.py")
         )),
         module: module_path!(),
@@ -133,19 +138,19 @@ impl Described for KernelDecoupledUniformity {
     };
 }
 
-impl SolveAhead for KernelDecoupledUniformity {
-    fn solve(&self, z: &Matrix, device: &Device) -> Result<ConditionSolution> {
+impl ConditionedByKernel for KernelDecoupledUniformity {
+    fn solve(&self, z: &Matrix, device: &Device) -> Result<SolvedCondition> {
         check_values("z", z)?;
-        let ridge = HostRidge::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
-        Ok(ConditionSolution::Ridge(Arc::new(ridge)))
+        let product = HostWeightProduct::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
+        Ok(SolvedCondition::Product(Arc::new(product)))
     }
 
-    fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
-        DeviceEmbedding::numbers(&self.kernel, samples, self.ridge_to_plan_with(samples), false)
+    fn stored_numbers(&self, samples: usize) -> RangeInclusive<u64> {
+        self.forecast(samples).stored_numbers()
     }
 
     fn dense_solve(&self, samples: usize, columns: usize) -> DenseSolve {
-        DenseSolve::of(&self.kernel, (samples, columns), self.ridge_to_plan_with(samples), false)
+        self.forecast(samples).dense_solve(columns)
     }
 
     fn kernel(&self) -> &Kernel {
@@ -168,30 +173,30 @@ impl SolveAhead for KernelDecoupledUniformity {
         }
     }
 
-    fn weights(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
-        ConditionalEmbedding::new(&self.kernel, z, self.ridge(z.rows())?)
+    fn weights(&self, z: &Matrix) -> Result<ConditionWeights> {
+        ConditionWeights::solve(&self.kernel, z, self.ridge(z.rows())?, self.gram_diagonal())
     }
 }
 
 impl Objective for KernelDecoupledUniformity {
-    fn ahead(&self) -> Option<&dyn SolveAhead> {
+    fn conditioned_by_kernel(&self) -> Option<&dyn ConditionedByKernel> {
         Some(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
         let centroids = views.centroids();
-        let smoother = match batch.solution(views.size) {
-            Some(ConditionSolution::Ridge(ridge)) => KernelRidge::of(ridge, &centroids),
+        let weights = match batch.solution(views.size) {
+            Some(SolvedCondition::Product(product)) => WeightProduct::of(product, &centroids),
             _ => {
                 let prior = batch.condition(self.name(), "z", views.size)?;
-                KernelRidge::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?
+                WeightProduct::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?
             }
         };
-        let estimated = smoother.apply(centroids)?;
+        let estimated = weights.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch)?;
         let evaluation =
-            views.centroid_loss(loss, smoother.apply(gradient)?).with_accuracy(smoother.accuracy());
+            views.centroid_loss(loss, weights.apply(gradient)?).with_accuracy(weights.accuracy());
         Ok(if batch.is_detailed() {
             let (at_two, _) = uniformity(estimated, 2.0, batch)?;
             evaluation.with_aux("loss_t2", Aux::Scalar(at_two))
@@ -227,7 +232,7 @@ mod tests {
         let evaluated = |samples, ahead: bool| {
             let z = read(random(samples, 3, 3));
             let solution = ahead.then(|| objective.solve(&z, &Device::flex()).unwrap());
-            let stated = solution.as_ref().map(ConditionSolution::approximation_error);
+            let stated = solution.as_ref().map(SolvedCondition::approximation_error);
             let batch = Batch::views(random(samples, 2, 1), random(samples, 2, 2));
             let batch = batch.with_condition("z", z).with_solution(solution);
             let error = match objective.evaluate(&batch).unwrap().aux.remove("approximation_error") {

@@ -16,14 +16,28 @@ use simile_kernels::uniformity_with_gradient;
 
 use crate::error::{Result, bounded};
 use crate::loss::batch::Batch;
+use crate::loss::objective::Variant;
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss};
 use crate::peers::Peers;
+
+/// The factor of the squared distances of Decoupled Uniformity as printed.
+pub(super) const T_AS_PRINTED: f64 = 1.0;
+/// That of its released code.
+pub(super) const T_AS_RELEASED: f64 = 2.0;
+
+/// The factor of a form of Decoupled Uniformity.
+pub(super) fn default_t(variant: Variant) -> f64 {
+    match variant {
+        Variant::Paper => T_AS_PRINTED,
+        Variant::Released => T_AS_RELEASED,
+    }
+}
 
 /// The uniformity of rows `[n, d]` of a batch and its gradient. Fewer than two rows give 0 with gradient 0. Several processes
 /// share the rows.
 ///
 /// # Errors
-/// `t` is not above 0; a process cannot be reached.
+/// `t` is not from 1e-12 to 1e12; a process cannot be reached.
 pub(crate) fn uniformity(rows: Tensor<2>, t: f64, batch: &Batch) -> Result<(Tensor<1>, Tensor<2>)> {
     bounded("t", t)?;
     let [n, _] = rows.dims();
@@ -56,17 +70,16 @@ fn by_anchors(
     };
     let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
     let pairs = (n as f64 * (n - 1) as f64).ln();
-    let result = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?
-        .with_peers(Some(peers))
-        .log_sum_exp(LogSumExp::apart(n))
-        .evaluate(|reductions| {
-            let sums = &reductions.sums[0];
-            let largest = sums.clone().detach().max();
-            (sums.clone() - largest.clone()).exp().sum().log() + largest - pairs
-        })?;
+    let mut compared = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?.with_peers(Some(peers));
+    let others = compared.add_log_sum_exp(LogSumExp::other_rows(n));
+    let result = compared.evaluate(|reductions| {
+        let sums = reductions.sum(others);
+        let largest = sums.clone().detach().max();
+        (sums - largest.clone()).exp().sum().log() + largest - pairs
+    })?;
     let columns = |of: &Tensor<2>, from: usize, to: usize| of.clone().slice([0..n, from..to]);
-    let of_halves = columns(&result.grad_anchors, width, width + 1)
+    let grad_halves = columns(&result.grad_anchors, width, width + 1)
         + columns(&result.grad_candidates, width + 1, width + 2);
-    let of_rows = columns(&result.grad_anchors, 0, width) + columns(&result.grad_candidates, 0, width);
-    Ok((result.per_anchor, of_rows - rows * of_halves))
+    let grad_rows = columns(&result.grad_anchors, 0, width) + columns(&result.grad_candidates, 0, width);
+    Ok((result.per_anchor, grad_rows - rows * grad_halves))
 }

@@ -182,10 +182,10 @@ pub(crate) fn flattened<M: Module>(prefix: &str, module: &M) -> Vec<Flat> {
 
 /// Fails if the tensors of two modules differ in name or shape.
 pub(super) fn check_same_tensors<M: Module>(prefix: &str, module: &M, expected: &M) -> Result<()> {
-    let of_module = flattened(prefix, module).into_iter().map(|tensor| (tensor.name, tensor.shape));
-    let mut found: BTreeMap<String, Vec<usize>> = of_module.collect();
-    check_shapes(flattened(prefix, expected), |name| found.remove(name))?;
-    match found.into_keys().next() {
+    let module_shapes = flattened(prefix, module).into_iter().map(|tensor| (tensor.name, tensor.shape));
+    let mut shapes: BTreeMap<String, Vec<usize>> = module_shapes.collect();
+    check_shapes(flattened(prefix, expected), |name| shapes.remove(name))?;
+    match shapes.into_keys().next() {
         None => Ok(()),
         Some(name) => Err(CheckpointError::UnknownTensor { name }),
     }

@@ -70,8 +70,8 @@ mod tests {
             let tensors = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
             let shapes: Shapes<'_> =
                 tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())).collect();
-            let said = likely(&shapes).unwrap();
-            assert!(said.ends_with(&format!("`{}`", name.name())), "{said}");
+            let answer = likely(&shapes).unwrap();
+            assert!(answer.ends_with(&format!("`{}`", name.name())), "{answer}");
         }
         let deep: Vec<String> = [3, 8, 36, 3]
             .iter()
@@ -80,8 +80,8 @@ mod tests {
                 (0..blocks).map(move |block| format!("layer{stage}.{block}.conv3.weight"))
             })
             .collect();
-        let said = likely(&deep.iter().map(|name| (name.as_str(), &[1_usize][..])).collect()).unwrap();
-        assert!(said.contains("ResNet-152"), "{said}");
+        let answer = likely(&deep.iter().map(|name| (name.as_str(), &[1_usize][..])).collect()).unwrap();
+        assert!(answer.contains("ResNet-152"), "{answer}");
         assert_eq!(likely(&[("blocks.0.attn.qkv.weight", &[1_usize][..])].into_iter().collect()), None);
     }
 

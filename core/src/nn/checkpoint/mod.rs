@@ -142,9 +142,9 @@ impl Metadata {
     /// Side of the squares that the run kept of its pictures, of which it made the images that it was judged on: `data.side` of the
     /// recipe, or the side of these images before their crop.
     pub fn stored_side(&self) -> usize {
-        let of_recipe = self.recipe.pointer("/data/side").and_then(Value::as_u64);
-        let of_recipe = of_recipe.and_then(|side| usize::try_from(side).ok());
-        of_recipe
+        let recipe_side = self.recipe.pointer("/data/side").and_then(Value::as_u64);
+        let recipe_side = recipe_side.and_then(|side| usize::try_from(side).ok());
+        recipe_side
             .filter(|side| (1..=LARGEST).contains(side))
             .unwrap_or_else(|| self.resize.unwrap_or(self.input_size))
     }
@@ -224,8 +224,8 @@ impl Metadata {
     /// Fails if the network has more values than the file: a header of a few bytes can describe a network of
     /// gigabytes.
     fn check_size(&self, numbers: u64) -> Result<()> {
-        let of_head = self.head.as_ref().map_or(0, |head| head.min_parameters(self.embedding_size));
-        let expected = self.encoder.min_parameters() + of_head;
+        let head_parameters = self.head.as_ref().map_or(0, |head| head.min_parameters(self.embedding_size));
+        let expected = self.encoder.min_parameters() + head_parameters;
         if numbers < expected { Err(CheckpointError::TooFew { found: numbers, expected }) } else { Ok(()) }
     }
 }

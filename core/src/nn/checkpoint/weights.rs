@@ -146,7 +146,7 @@ impl Weights {
         if former.is_empty() {
             return self.assembled(metadata, prefix, device);
         }
-        let of_file = |name: String| {
+        let name_in_file = |name: String| {
             // A tensor that is missing has no former name.
             former
                 .get(&name)
@@ -154,9 +154,9 @@ impl Weights {
                 .unwrap_or_else(|| parts.iter().fold(name, |name, (theirs, ours)| name.replace(ours, theirs)))
         };
         let mut imported =
-            self.assembled(metadata, prefix, device).map_err(|error| error.renamed(of_file))?;
+            self.assembled(metadata, prefix, device).map_err(|error| error.renamed(name_in_file))?;
         for names in [&mut imported.unused, &mut imported.resampled] {
-            *names = std::mem::take(names).into_iter().map(&of_file).collect();
+            *names = std::mem::take(names).into_iter().map(&name_in_file).collect();
         }
         Ok(imported)
     }
@@ -199,14 +199,15 @@ impl Weights {
     /// Fails if all tensors of the encoder are present together with further tensors of the network, as in a deeper
     /// network that starts with the same blocks. A head behind the encoder, or another copy of it, is allowed.
     fn check_whole(&self, prefix: &str, expected: &[String], encoder: Architecture) -> Result<()> {
-        let of_network =
+        let network_tensors =
             || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
-        let of_encoder: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
-        if !of_encoder.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
+        let encoder_names: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+        if !encoder_names.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
             return Ok(());
         }
-        let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
-        let further = shapes.keys().filter(|name| !of_encoder.contains(*name) && !name.ends_with(COUNTER));
+        let shapes: Shapes<'_> =
+            network_tensors().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
+        let further = shapes.keys().filter(|name| !encoder_names.contains(*name) && !name.ends_with(COUNTER));
         let further = further.filter(|name| belongs(name, expected, &shapes));
         let names: Vec<String> = further.map(|name| format!("{prefix}{name}")).collect();
         if names.is_empty() {

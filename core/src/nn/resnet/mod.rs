@@ -7,23 +7,23 @@
 //! normalisation of a block starts at 1. The four works change the [`Stem`]; Decoupled Uniformity adds a linear
 //! layer of 2048 features at the end, which is part of the encoder and of its evaluation.
 
-mod depths;
+mod design;
 #[cfg(test)]
 mod step_tests;
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
-use simile_kernels::{Windows, convolve, max_pool, mean_pool};
+use simile_kernels::{Epilogue, Windows, convolve, max_pool, mean_pool};
 
-pub(crate) use self::depths::{
+pub(crate) use self::design::{
     ResNet18Design, ResNet34Design, ResNet50Design, ResNet101Design, layers_and_blocks,
 };
 pub use super::design::Stem;
+use super::gradient_sections::Section;
 use super::initial::InitialValues;
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
-use super::sections::Section;
-use super::segments::{Flow, Segment, Step};
+use super::norm_steps::{Flow, Segment, Step};
 use super::work::Window;
 
 /// Number of layers.
@@ -120,17 +120,11 @@ impl PlainConvolution {
         Step::of(|flow| flow.through(|maps| self.alone(relu(maps))))
     }
 
-    /// The convolution of maps `[n, h, w, channels]`, normalised, with the identity added, rectified.
-    fn forward(
-        &self,
-        norm: &BatchNorm,
-        maps: Tensor<4>,
-        identity: Option<Tensor<4>>,
-        rectified: bool,
-    ) -> Tensor<4> {
+    /// The convolution of maps `[n, h, w, channels]`, normalised, with the next steps of the block.
+    fn forward(&self, norm: &BatchNorm, maps: Tensor<4>, epilogue: Epilogue) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: self.stride, padding: self.padding };
-        norm.after_convolution(maps, (weight, None), windows, identity, rectified)
+        norm.after_convolution(maps, (weight, None), windows, epilogue)
     }
 }
 
@@ -167,7 +161,7 @@ impl Block {
         let mut convolution = |inputs, outputs, kernel, stride| {
             PlainConvolution::new(Shape { inputs, outputs, kernel, stride }, device, initial)
         };
-        let norm = |features| BatchNorm::new(features, true, device);
+        let norm = |features| BatchNorm::new(features, device);
         let (conv1, conv2, conv3) = match kind {
             Kind::Basic => (convolution(inputs, width, 3, stride), convolution(width, width, 3, 1), None),
             Kind::Bottleneck => (
@@ -188,7 +182,7 @@ impl Block {
 
     /// The block in steps, beside the other branch: each begins with the norm of the convolution before it.
     fn segment(&self) -> Segment<'_> {
-        let (shortcut, of_shortcut) = match self.downsample.as_slice() {
+        let (shortcut, shortcut_norm) = match self.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => (Some(conv), Some(norm)),
             _ => (None, None),
         };
@@ -200,7 +194,7 @@ impl Block {
             Some(branch) => relu(maps + branch).into(),
             None => relu(maps).into(),
         });
-        let second = self.conv2.rectified().after(&self.bn1).after_branch(of_shortcut);
+        let second = self.conv2.rectified().after(&self.bn1).after_branch(shortcut_norm);
         match (&self.conv3, &self.bn3) {
             (Some(conv3), Some(bn3)) => {
                 vec![first, second, conv3.rectified().after(&self.bn2), last.after(bn3)]
@@ -212,17 +206,17 @@ impl Block {
     fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         let identity = match self.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
-                conv.forward(norm, maps.clone(), None, false)
+                conv.forward(norm, maps.clone(), Epilogue::none())
             }
             _ => maps.clone(),
         };
-        let hidden = self.conv1.forward(&self.bn1, maps, None, true);
+        let hidden = self.conv1.forward(&self.bn1, maps, Epilogue::rectified());
         match (&self.conv3, &self.bn3) {
             (Some(conv3), Some(bn3)) => {
-                let hidden = self.conv2.forward(&self.bn2, hidden, None, true);
-                conv3.forward(bn3, hidden, Some(identity), true)
+                let hidden = self.conv2.forward(&self.bn2, hidden, Epilogue::rectified());
+                conv3.forward(bn3, hidden, Epilogue::added_and_rectified(identity))
             }
-            _ => self.conv2.forward(&self.bn2, hidden, Some(identity), true),
+            _ => self.conv2.forward(&self.bn2, hidden, Epilogue::added_and_rectified(identity)),
         }
     }
 }
@@ -297,12 +291,12 @@ impl ResNet {
         let [layer1, layer2, layer3, layer4] = [0, 1, 2, 3].map(&mut stage);
         Self {
             conv1,
-            bn1: BatchNorm::new(width, true, device),
+            bn1: BatchNorm::new(width, device),
             layer1,
             layer2,
             layer3,
             layer4,
-            fc: output.map(|outputs| Linear::new(config.features(), outputs, true, device, initial)),
+            fc: output.map(|outputs| Linear::new(config.features(), outputs, device, initial)),
             pool: stem == Stem::Imagenet,
         }
     }
@@ -313,7 +307,7 @@ impl ResNet {
     }
 
     fn stem(&self, images: Tensor<4>) -> Tensor<4> {
-        let maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), None, true);
+        let maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), Epilogue::rectified());
         if self.pool { max_pool(maps, 3, Windows { stride: 2, padding: 1 }) } else { maps }
     }
 

@@ -11,8 +11,8 @@
 //! Positions are learned for one side; `for_side` of the design brings them to another one.
 
 mod block;
+mod design;
 mod foreign;
-mod sizes;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +20,10 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use self::block::{Block, LayerNorm, normal};
-pub(crate) use self::sizes::{VitB16Design, VitS16Design};
+pub(crate) use self::design::{VitB16Design, VitS16Design};
 use super::initial::InitialValues;
 use super::layers::{Convolution, in_type_of};
-use super::segments::{Flow, Segment, Step};
+use super::norm_steps::{Flow, Segment, Step};
 
 /// Side of a patch in pixels.
 const PATCH: usize = 16;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::foreign::resampled;
 use super::{Vit, VitConfig};
 use crate::nn::checkpoint::{ImportedEncoder, Metadata, Weights, flattened};
-use crate::nn::segments::Flow;
+use crate::nn::norm_steps::Flow;
 use crate::nn::{Architecture, EncoderConfig};
 
 /// Numbers from -1 to 1 of a multiplicative hash, as in `tests/vectors/vit.py`.

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::{input, optional_input, parameters, two_largest};
 use crate::error::Result;
-use crate::eval::knn::{KnnConfig, unit_rows};
+use crate::eval::knn::KnnConfig;
 use crate::eval::metrics::top_k_accuracy;
+use crate::eval::unit::unit_rows;
 use crate::numeric::matrix::Matrix;
 use crate::requests::outcome::Outcome;
 

@@ -22,7 +22,7 @@ fn run(objective: &str, variant: Option<&str>, params: &Value, inputs: &Value) -
 
 /// Calls `check` with every file of a kind and the outcome of its runner.
 fn for_each(objective: &str, mut check: impl FnMut(&Value, &Outcome)) {
-    let mut seen = 0;
+    let mut compared = 0;
     for entry in std::fs::read_dir(FOLDER).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -32,10 +32,10 @@ fn for_each(objective: &str, mut check: impl FnMut(&Value, &Outcome)) {
             let outcome = run(objective, variant, &case["params"], &case["inputs"]);
             let outcome = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
             check(&case, &outcome);
-            seen += 1;
+            compared += 1;
         }
     }
-    assert!(seen > 0, "no vectors of {objective}");
+    assert!(compared > 0, "no vectors of {objective}");
 }
 
 /// Compares numbers in any nesting within `1e-9` relative and absolute; everything else exactly.

@@ -6,9 +6,9 @@
 mod activation;
 mod augmentation;
 mod convolution;
+mod gemm;
 mod normalisation;
 mod pairs;
-mod product;
 mod record;
 mod redundancy;
 mod rows;

@@ -28,16 +28,16 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         let nodes = [anchors.node(), candidates.node()];
         let (anchors, candidates) = (anchors.into_primitive(), candidates.into_primitive());
         let weights = constant(weights);
-        let (values, context) =
+        let (values, saved) =
             B::pair_sums(anchors.clone(), candidates.clone(), weights.clone(), comparison.clone());
-        let constant = Self::from_inner(context.clone());
+        let constant = Self::from_inner(saved.clone());
         let sums = values.clone();
         let values = record::<B, C, 2>(nodes, values, move |gradient, [_, is_wanted]| {
             let mut comparison = comparison;
             comparison.constant_candidates |= !is_wanted;
             let are_constant = comparison.constant_candidates;
             let (grad_anchors, grad_candidates) =
-                B::pair_sums_backward(anchors, candidates, weights, context, sums, gradient, comparison);
+                B::pair_sums_backward(anchors, candidates, weights, saved, sums, gradient, comparison);
             [Some(grad_anchors), (!are_constant).then_some(grad_candidates)]
         });
         (values, constant)
@@ -47,7 +47,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
@@ -56,7 +56,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
             anchors.into_primitive(),
             candidates.into_primitive(),
             constant(weights),
-            context.into_primitive(),
+            saved.into_primitive(),
             sums.into_primitive(),
             gradient.into_primitive(),
             comparison,
@@ -71,11 +71,11 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let node = rows.node();
         let (rows, weights) = (rows.into_primitive(), constant(weights));
-        let (values, context) = B::own_pair_sums(rows.clone(), weights.clone(), comparison.clone());
-        let constant = Self::from_inner(context.clone());
+        let (values, saved) = B::own_pair_sums(rows.clone(), weights.clone(), comparison.clone());
+        let constant = Self::from_inner(saved.clone());
         let sums = values.clone();
         let values = record::<B, C, 1>([node], values, |gradient, _| {
-            [Some(B::own_pair_sums_backward(rows, weights, context, sums, gradient, comparison))]
+            [Some(B::own_pair_sums_backward(rows, weights, saved, sums, gradient, comparison))]
         });
         (values, constant)
     }
@@ -83,7 +83,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
@@ -91,7 +91,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         Self::from_inner(B::own_pair_sums_backward(
             rows.into_primitive(),
             constant(weights),
-            context.into_primitive(),
+            saved.into_primitive(),
             sums.into_primitive(),
             gradient.into_primitive(),
             comparison,

@@ -29,8 +29,8 @@ impl<B: Backend + RowOps, C: CheckpointStrategy> RowOps for Autodiff<B, C> {
         });
         // The reciprocals of the lengths: `d (1 / |x|) / dx = -u / |x|^2`.
         let reciprocals = record::<B, C, 1>([nodes.1], scale.clone(), |gradient, _| {
-            let of_row = B::float_mul(gradient, B::float_mul(scale.clone(), scale));
-            [Some(B::float_neg(B::float_mul(unit, of_row)))]
+            let grad_lengths = B::float_mul(gradient, B::float_mul(scale.clone(), scale));
+            [Some(B::float_neg(B::float_mul(unit, grad_lengths)))]
         });
         (rows, reciprocals)
     }
@@ -38,9 +38,9 @@ impl<B: Backend + RowOps, C: CheckpointStrategy> RowOps for Autodiff<B, C> {
     fn row_softmax(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let nodes = (x.node(), x.node());
         let (shares, log_sum) = B::row_softmax(x.into_primitive());
-        let of_softmax = shares.clone();
+        let saved_shares = shares.clone();
         let softmax = record::<B, C, 1>([nodes.0], shares.clone(), |gradient, _| {
-            [Some(B::row_softmax_backward(of_softmax, gradient))]
+            [Some(B::row_softmax_backward(saved_shares, gradient))]
         });
         (softmax, record_numbers::<B, C>(nodes.1, log_sum, shares, 1.0))
     }

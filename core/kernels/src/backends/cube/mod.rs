@@ -2,10 +2,10 @@
 
 mod augmentation;
 mod convolution;
+mod gemm;
 mod memory;
 mod normalisation;
 mod pairs;
-mod product;
 mod rows;
 
 use burn_cubecl::CubeBackend;

@@ -7,6 +7,7 @@ use super::memory::{contiguous, contiguous_maps, floats, in_place, is_f32, tenso
 use crate::cpu::conv_norm::{self as norm, Masked};
 use crate::cpu::convolution::{backward, forward};
 use crate::cpu::geometry::Geometry;
+use crate::cpu::moments;
 use crate::cpu::parallel;
 use crate::cpu::pool;
 use crate::cpu::tanh_pool::Block;
@@ -86,9 +87,9 @@ impl ConvolutionOps for Flex {
         let outputs = geometry.outputs;
         let mut convolution = parallel::zeros(geometry.results());
         let parts = forward(floats(&maps), floats(&weight), &geometry, &mut convolution, |_, part| {
-            norm::Moments::of(part, outputs)
+            norm::moments(part, outputs)
         });
-        let [means, variances] = norm::Moments::joined(parts, outputs).into_mean_and_variance();
+        let [means, variances] = moments::Moments::joined(parts, outputs).into_mean_and_variance();
         let norm = norm::Norm {
             gains: floats(&gain),
             shifts: floats(&shift),

@@ -14,4 +14,4 @@ mod uniformity;
 use burn::backend::Flex;
 
 // Its products keep all digits.
-impl crate::ProductOps for Flex {}
+impl crate::GemmOps for Flex {}

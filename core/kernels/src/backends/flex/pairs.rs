@@ -4,8 +4,8 @@ use burn_flex::FlexTensor;
 
 use super::memory::{contiguous, floats, is_f32, tensor};
 use crate::cpu::pairs::Weights;
-use crate::cpu::pairs::half::Half;
-use crate::cpu::pairs::whole::Whole;
+use crate::cpu::pairs::symmetric::SymmetricPairs;
+use crate::cpu::pairs::tiled::TiledPairs;
 use crate::ops::pairs::plain;
 use crate::{Comparison, PairOps, PairWeights};
 
@@ -17,7 +17,7 @@ impl PairOps for Flex {
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match PairArguments::of([&anchors, &candidates], &weights) {
-            Some(held) => held.sums(&comparison),
+            Some(arguments) => arguments.sums(&comparison),
             None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
         }
     }
@@ -26,21 +26,21 @@ impl PairOps for Flex {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let Some(held) = PairArguments::of([&anchors, &candidates], &weights) else {
-            let known = plain::GradientInputs { similarities: context, sums, gradient };
-            return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
+        let Some(arguments) = PairArguments::of([&anchors, &candidates], &weights) else {
+            let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+            return plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison);
         };
-        let [grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
+        let [grad_anchors, grad_candidates] = arguments.gradients(sums, gradient, &comparison);
         let grad_candidates = match comparison.constant_candidates {
             true => nothing(),
-            false => tensor(grad_candidates, held.shape(1)),
+            false => tensor(grad_candidates, arguments.shape(1)),
         };
-        (tensor(grad_anchors, held.shape(0)), grad_candidates)
+        (tensor(grad_anchors, arguments.shape(0)), grad_candidates)
     }
 
     fn own_pair_sums(
@@ -48,37 +48,39 @@ impl PairOps for Flex {
         weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let Some(held) = PairArguments::of([&rows, &rows], &weights) else {
+        let Some(arguments) = PairArguments::of([&rows, &rows], &weights) else {
             return plain::sums::<Self>(&rows, &rows, &weights, &comparison);
         };
-        let weights = held.weights();
-        let Some(half) = held.half(&weights, &comparison) else { return held.sums(&comparison) };
-        let (values, sums) = half.sums();
-        let shape = [held.shape(0)[0], comparison.terms.len()];
+        let weights = arguments.weights();
+        let Some(symmetric) = arguments.symmetric(&weights, &comparison) else {
+            return arguments.sums(&comparison);
+        };
+        let (values, sums) = symmetric.sums();
+        let shape = [arguments.shape(0)[0], comparison.terms.len()];
         (tensor(values, shape), tensor(sums, shape))
     }
 
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let Some(held) = PairArguments::of([&rows, &rows], &weights) else {
-            let known = plain::GradientInputs { similarities: context, sums, gradient };
-            return plain::own_gradient::<Self>(&rows, &weights, &known, &comparison);
+        let Some(arguments) = PairArguments::of([&rows, &rows], &weights) else {
+            let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+            return plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison);
         };
-        let weights = held.weights();
-        if let Some(half) = held.half(&weights, &comparison) {
-            let (divisors, gradient) = (contiguous(context), contiguous(gradient));
-            return tensor(half.gradient(floats(&divisors), floats(&gradient)), held.shape(0));
+        let weights = arguments.weights();
+        if let Some(symmetric) = arguments.symmetric(&weights, &comparison) {
+            let (divisors, gradient) = (contiguous(saved), contiguous(gradient));
+            return tensor(symmetric.gradient(floats(&divisors), floats(&gradient)), arguments.shape(0));
         }
         let comparison = Comparison { constant_candidates: false, ..comparison };
-        let [mut grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
+        let [mut grad_anchors, grad_candidates] = arguments.gradients(sums, gradient, &comparison);
         grad_anchors.iter_mut().zip(grad_candidates).for_each(|(sum, other)| *sum += other);
-        tensor(grad_anchors, held.shape(0))
+        tensor(grad_anchors, arguments.shape(0))
     }
 }
 
@@ -99,20 +101,22 @@ enum WeightArguments {
 impl PairArguments {
     /// `None` if the loops do not support them.
     fn of([anchors, candidates]: [&FlexTensor; 2], weights: &PairWeights<Flex>) -> Option<Self> {
-        let lying = |of: &FlexTensor| is_f32(of).then(|| contiguous(of.clone()));
+        let contiguous_f32 = |of: &FlexTensor| is_f32(of).then(|| contiguous(of.clone()));
         let weights = match weights {
             PairWeights::Ones => WeightArguments::Ones,
             PairWeights::Groups(groups) => {
                 WeightArguments::Groups(groups.clone().into_data().iter::<i64>().collect())
             }
-            PairWeights::Pairs(matrix) => WeightArguments::Pairs(lying(matrix)?),
-            PairWeights::Samples(matrix) => WeightArguments::Samples(lying(matrix)?),
-            PairWeights::Factors { left, right, samples } => {
-                WeightArguments::Factors { left: lying(left)?, right: lying(right)?, samples: *samples }
-            }
+            PairWeights::Pairs(matrix) => WeightArguments::Pairs(contiguous_f32(matrix)?),
+            PairWeights::Samples(matrix) => WeightArguments::Samples(contiguous_f32(matrix)?),
+            PairWeights::Factors { left, right, samples } => WeightArguments::Factors {
+                left: contiguous_f32(left)?,
+                right: contiguous_f32(right)?,
+                samples: *samples,
+            },
         };
-        let held = Self { rows: [lying(anchors)?, lying(candidates)?], weights };
-        (held.shape(0)[1] > 0).then_some(held)
+        let arguments = Self { rows: [contiguous_f32(anchors)?, contiguous_f32(candidates)?], weights };
+        (arguments.shape(0)[1] > 0).then_some(arguments)
     }
 
     fn shape(&self, of: usize) -> [usize; 2] {
@@ -135,24 +139,28 @@ impl PairArguments {
         }
     }
 
-    fn half<'h>(&'h self, weights: &'h Weights<'h>, comparison: &'h Comparison) -> Option<Half<'h>> {
-        Half::of(floats(&self.rows[0]), self.shape(0)[1], weights, comparison)
+    fn symmetric<'h>(
+        &'h self,
+        weights: &'h Weights<'h>,
+        comparison: &'h Comparison,
+    ) -> Option<SymmetricPairs<'h>> {
+        SymmetricPairs::of(floats(&self.rows[0]), self.shape(0)[1], weights, comparison)
     }
 
-    fn whole<'h>(&'h self, comparison: &'h Comparison) -> Whole<'h> {
+    fn tiled<'h>(&'h self, comparison: &'h Comparison) -> TiledPairs<'h> {
         let [anchors, candidates] = self.rows.each_ref().map(floats);
-        Whole { anchors, candidates, width: self.shape(0)[1], weights: self.weights(), comparison }
+        TiledPairs { anchors, candidates, width: self.shape(0)[1], weights: self.weights(), comparison }
     }
 
     /// The sums, and nothing for the backward pass, which forms the similarities again.
     fn sums(&self, comparison: &Comparison) -> (FlexTensor, FlexTensor) {
-        let sums = self.whole(comparison).sums();
+        let sums = self.tiled(comparison).sums();
         (tensor(sums, [self.shape(0)[0], comparison.terms.len()]), nothing())
     }
 
     fn gradients(&self, sums: FlexTensor, gradient: FlexTensor, comparison: &Comparison) -> [Vec<f32>; 2] {
         let (sums, gradient) = (contiguous(sums), contiguous(gradient));
-        self.whole(comparison).gradients(floats(&sums), floats(&gradient))
+        self.tiled(comparison).gradients(floats(&sums), floats(&gradient))
     }
 }
 

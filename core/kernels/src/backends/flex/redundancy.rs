@@ -22,7 +22,7 @@ impl RedundancyOps for Flex {
             let views = |b: &mut [f32]| evaluate([a, b], width, off_diagonal as f32, eps as f32);
             in_place(b, views).1
         };
-        let (loss, [to_a, to_b]) = in_place(a, evaluate).1;
-        (tensor(vec![loss], [1]), tensor(to_a, [count, width]), tensor(to_b, [count, width]))
+        let (loss, [grad_a, grad_b]) = in_place(a, evaluate).1;
+        (tensor(vec![loss], [1]), tensor(grad_a, [count, width]), tensor(grad_b, [count, width]))
     }
 }

@@ -81,8 +81,8 @@ impl Planes<'_> {
 
 #[inline(always)]
 fn grey([red, green, blue]: [f32; 3]) -> f32 {
-    let [of_red, of_green, of_blue] = LUMINANCE;
-    red * of_red + green * of_green + blue * of_blue
+    let [red_weight, green_weight, blue_weight] = LUMINANCE;
+    red * red_weight + green * green_weight + blue * blue_weight
 }
 
 #[inline(always)]

@@ -1,8 +1,8 @@
-//! Log-sum-exps over pairs of rows, and their gradients: [`half`] of the pairs if rows are compared with themselves
-//! and terms are symmetric, [`whole`] otherwise.
+//! Log-sum-exps over pairs of rows, and their gradients: half of the pairs ([`symmetric`]) if rows are compared with themselves
+//! and terms are symmetric, [`tiled`] otherwise.
 
-pub mod half;
-pub mod whole;
+pub mod symmetric;
+pub mod tiled;
 
 use std::ops::Range;
 
@@ -108,13 +108,13 @@ impl Weights<'_> {
             }
         };
         let groups: Vec<i64> = match term.pairs {
-            Pairs::All | Pairs::Apart { .. } => Vec::new(),
+            Pairs::All | Pairs::NotCongruent { .. } => Vec::new(),
             Pairs::OtherLabel | Pairs::SameLabel => columns.clone().map(|j| self.group(j)).collect(),
         };
         for (row, i) in weights.chunks_exact_mut(columns.len().max(1)).zip(rows.clone()) {
             match term.pairs {
                 Pairs::All => {}
-                Pairs::Apart { period } => {
+                Pairs::NotCongruent { period } => {
                     let period = period.max(1);
                     let first = (i % period + period - columns.start % period) % period;
                     row.iter_mut().skip(first).step_by(period).for_each(|w| *w = 0.0);

@@ -64,8 +64,8 @@ impl PairWeights<Dispatch> {
     Autodiff,
 )]
 pub trait PairOps: Backend {
-    /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and the data that the body keeps for
-    /// the backward pass.
+    /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and what the body saves for the
+    /// backward pass: similarities, divisors of the gradient, or nothing.
     #[fusion(meta = |anchors, candidates, _weights, comparison| {
         fused::sums(anchors, candidates, comparison)
     })]
@@ -80,20 +80,20 @@ pub trait PairOps: Backend {
 
     /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums; that of constant candidates is a
     /// single 0.
-    #[fusion(meta = |anchors, candidates, _weights, _context, _sums, _gradient, comparison| {
+    #[fusion(meta = |anchors, candidates, _weights, _saved, _sums, _gradient, comparison| {
         fused::gradients(anchors, candidates, comparison)
     })]
     fn pair_sums_backward(
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         #[extension_type] weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let known = plain::GradientInputs { similarities: context, sums, gradient };
-        plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
+        let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+        plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
     }
 
     /// [`pair_sums`](Self::pair_sums) of rows `[n, d]` over the same rows.
@@ -111,13 +111,13 @@ pub trait PairOps: Backend {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         #[extension_type] weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let known = plain::GradientInputs { similarities: context, sums, gradient };
-        plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
+        let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+        plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison)
     }
 }
 
@@ -127,7 +127,7 @@ mod fused {
     use burn::backend::fusion::custom::TensorSpec;
     use burn::tensor::Shape;
 
-    use crate::pair_terms::{Comparison, kept_shape};
+    use crate::pair_terms::{Comparison, stored_shape};
 
     pub(super) fn sums(
         anchors: &TensorSpec,
@@ -136,7 +136,7 @@ mod fused {
     ) -> (TensorSpec, TensorSpec) {
         let (n, m) = (anchors.shape[0], candidates.shape[0]);
         let of = |shape: [usize; 2]| TensorSpec::new(Shape::new(shape), anchors.dtype);
-        (of([n, comparison.terms.len()]), of(kept_shape(n, m)))
+        (of([n, comparison.terms.len()]), of(stored_shape(n, m)))
     }
 
     pub(super) fn gradients(
@@ -159,7 +159,7 @@ pub struct PairSums {
     weights: PairWeights<Dispatch>,
     comparison: Comparison,
     values: Tensor<2>,
-    context: Tensor<2>,
+    saved: Tensor<2>,
 }
 
 impl PairSums {
@@ -174,9 +174,9 @@ impl PairSums {
         comparison: Comparison,
     ) -> Self {
         let (a, c) = (anchors.clone().into_dispatch(), candidates.clone().into_dispatch());
-        let (values, context) = <Dispatch as PairOps>::pair_sums(a, c, weights.clone(), comparison.clone());
-        let (values, context) = (Tensor::from_dispatch(values), Tensor::from_dispatch(context));
-        Self { anchors, candidates: Some(candidates), weights, comparison, values, context }
+        let (values, saved) = <Dispatch as PairOps>::pair_sums(a, c, weights.clone(), comparison.clone());
+        let (values, saved) = (Tensor::from_dispatch(values), Tensor::from_dispatch(saved));
+        Self { anchors, candidates: Some(candidates), weights, comparison, values, saved }
     }
 
     /// The sums of rows `[n, d]` over the same rows.
@@ -184,9 +184,9 @@ impl PairSums {
     /// Cost: as [`across`](Self::across) with `m = n`; half of that on the CPU if the terms are symmetric in the rows.
     pub fn within(rows: Tensor<2>, weights: PairWeights<Dispatch>, comparison: Comparison) -> Self {
         let (a, of) = (rows.clone().into_dispatch(), comparison.clone());
-        let (values, context) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
-        let (values, context) = (Tensor::from_dispatch(values), Tensor::from_dispatch(context));
-        Self { anchors: rows, candidates: None, weights, comparison, values, context }
+        let (values, saved) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
+        let (values, saved) = (Tensor::from_dispatch(values), Tensor::from_dispatch(saved));
+        Self { anchors: rows, candidates: None, weights, comparison, values, saved }
     }
 
     /// The sums, `[n, terms]`; [`EMPTY`] if an anchor has no pair. They are computed already: this costs nothing.
@@ -201,21 +201,21 @@ impl PairSums {
     /// `2 n m d` operations more where the similarities are not stored. The CPU takes `3 n^2 d` in all for rows over the
     /// same rows if the terms are symmetric in them.
     pub fn pull_back(self, gradient: Tensor<2>) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Self { anchors, candidates, weights, comparison, values, context } = self;
-        let (anchors, context) = (anchors.into_dispatch(), context.into_dispatch());
+        let Self { anchors, candidates, weights, comparison, values, saved } = self;
+        let (anchors, saved) = (anchors.into_dispatch(), saved.into_dispatch());
         let (values, gradient) = (values.into_dispatch(), gradient.into_dispatch());
         let Some(candidates) = candidates else {
-            let of_rows = <Dispatch as PairOps>::own_pair_sums_backward(
-                anchors, weights, context, values, gradient, comparison,
+            let grad_rows = <Dispatch as PairOps>::own_pair_sums_backward(
+                anchors, weights, saved, values, gradient, comparison,
             );
-            return (Tensor::from_dispatch(of_rows), None);
+            return (Tensor::from_dispatch(grad_rows), None);
         };
         let is_constant = comparison.constant_candidates;
         let (grad_anchors, grad_candidates) = <Dispatch as PairOps>::pair_sums_backward(
             anchors,
             candidates.into_dispatch(),
             weights,
-            context,
+            saved,
             values,
             gradient,
             comparison,
@@ -224,7 +224,7 @@ impl PairSums {
     }
 }
 
-/// For anchors `[n, d]`, candidates `[m, d]` and `s_ij = scale <a_i, c_j>` the sums
+/// For anchors `[n, d]`, candidates `[m, d]` and `s_ij = scale <a_i, c_j>`, with `scale` above 0, the sums
 ///
 /// ```text
 /// log sum_j W_ij exp(power * s_ij)

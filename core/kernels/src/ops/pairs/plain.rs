@@ -7,7 +7,7 @@ use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
 use burn::tensor::{Shape, Slice, TensorData};
 
 use super::PairWeights;
-use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
+use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_stored};
 
 /// The inputs of the gradients.
 pub(crate) struct GradientInputs<B: Backend> {
@@ -30,16 +30,16 @@ pub(crate) fn sums<B: Backend>(
     let (mut sums, mut tiles) = (Vec::new(), Vec::new());
     for tile in comparison.tiles(n, m) {
         let similarities = similarities::<B>(anchors, candidates, &tile, comparison.scale);
-        let of_term = |term: &LogSumExp| {
+        let sum_of_term = |term: &LogSumExp| {
             let logits = logits::<B>(similarities.clone(), term, weights, &tile);
             let largest = B::float_max_dim(logits.clone(), 1);
             let terms = B::float_exp(B::float_sub(logits, largest.clone()));
             B::float_add(B::float_log(B::float_sum_dim(terms, 1)), largest)
         };
-        sums.push(joined::<B>(comparison.terms.iter().map(of_term).collect(), 1));
+        sums.push(joined::<B>(comparison.terms.iter().map(sum_of_term).collect(), 1));
         tiles.push(similarities);
     }
-    let similarities = if are_kept(n, m) { joined::<B>(tiles, 0) } else { nothing::<B>(anchors) };
+    let similarities = if are_stored(n, m) { joined::<B>(tiles, 0) } else { nothing::<B>(anchors) };
     (joined::<B>(sums, 0), similarities)
 }
 
@@ -48,21 +48,21 @@ pub(crate) fn gradients<B: Backend>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
-    known: &GradientInputs<B>,
+    inputs: &GradientInputs<B>,
     comparison: &Comparison,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
     let (mut grad_anchors, mut grad_candidates) = (Vec::new(), None);
     for tile in comparison.tiles(n, m) {
-        let similarities = match are_kept(n, m) {
-            true => part::<B>(&known.similarities, &tile),
+        let similarities = match are_stored(n, m) {
+            true => part::<B>(&inputs.similarities, &tile),
             false => similarities::<B>(anchors, candidates, &tile, comparison.scale),
         };
         let terms = comparison.terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
         let grad_weights = terms.map(|(at, term)| {
             let logits = logits::<B>(similarities.clone(), term, weights, &tile);
             let (sum, gradient) =
-                (column::<B>(&known.sums, &tile, at), column::<B>(&known.gradient, &tile, at));
+                (column::<B>(&inputs.sums, &tile, at), column::<B>(&inputs.gradient, &tile, at));
             let empty = B::float_lower_elem(sum.clone(), (EMPTY / 2.0).into(), bools::<B>(&sum));
             let factor = B::float_mul_scalar(gradient, (term.power * comparison.scale).into());
             let factor = B::float_mask_fill(factor, empty, 0.0.into());
@@ -96,11 +96,11 @@ pub(crate) fn gradients<B: Backend>(
 pub(crate) fn own_gradient<B: Backend>(
     own: &FloatTensor<B>,
     weights: &PairWeights<B>,
-    known: &GradientInputs<B>,
+    inputs: &GradientInputs<B>,
     comparison: &Comparison,
 ) -> FloatTensor<B> {
     let comparison = Comparison { constant_candidates: false, ..comparison.clone() };
-    let (grad_anchors, grad_candidates) = gradients::<B>(own, own, weights, known, &comparison);
+    let (grad_anchors, grad_candidates) = gradients::<B>(own, own, weights, inputs, &comparison);
     B::float_add(grad_anchors, grad_candidates)
 }
 
@@ -155,7 +155,7 @@ fn keys<B: Backend>(
     let (rows, columns) = (Shape::new([tile.len(), 1]), Shape::new([1, m]));
     let period = match (pairs, weights) {
         (Pairs::All, _) => return None,
-        (Pairs::Apart { period }, _) => period.max(1),
+        (Pairs::NotCongruent { period }, _) => period.max(1),
         (_, PairWeights::Groups(groups)) => {
             let [count] = groups.shape().dims();
             let of = |indices: Range<usize>| {
@@ -193,8 +193,8 @@ fn entries<B: Backend>(weights: &PairWeights<B>, tile: &Range<usize>, m: usize) 
     let [count, samples] = matrix.shape().dims();
     let at: Vec<i32> = tile.clone().map(|i| index(i % count)).collect();
     let at = B::int_from_data(TensorData::new(at, [tile.len()]), &matrix.device());
-    let of_rows = B::float_select(matrix, 0, at);
-    Some(joined::<B>(vec![of_rows; m / samples], 1))
+    let selected = B::float_select(matrix, 0, at);
+    Some(joined::<B>(vec![selected; m / samples], 1))
 }
 
 fn column<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>, at: usize) -> FloatTensor<B> {

@@ -27,7 +27,7 @@ use simile_kernels::tile_rows;
 use crate::loss::objective::{Aux, Variant};
 use crate::loss::pairwise::{itself, leave_out, other_view};
 use crate::numeric::matrix::indices;
-use simile_kernels::{RowSoftmax, product};
+use simile_kernels::{RowSoftmax, gemm};
 
 pub use triplet::WclTriplet;
 pub use weighted::{Correction, WclWeightedDcl, WclWeightedInfoNce};
@@ -87,7 +87,7 @@ impl Network {
             }
             Measure::Similarity { temperature } => {
                 let anchors = crate::loss::pairwise::rows_of(&self.rows, range.clone()) / *temperature;
-                let logits = without_own_pair(product(anchors, self.rows.clone().transpose()), range);
+                let logits = without_own_pair(gemm(anchors, self.rows.clone().transpose()), range);
                 // A constant factor of the row cancels, so its softmax replaces the exponentials.
                 let similarities = RowSoftmax::new(logits).softmax;
                 let length = similarities.clone().square().sum_dim(1).sqrt();
@@ -106,7 +106,7 @@ const UNIT_ROUNDING: f64 = 16.0;
 fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tensor<2> {
     let squares = rows.clone().square().sum_dim(1);
     let anchors = crate::loss::pairwise::rows_of(rows, range.clone());
-    let products = product(anchors, rows.clone().transpose());
+    let products = gemm(anchors, rows.clone().transpose());
     let terms = crate::loss::pairwise::rows_of(&squares, range.clone()) + squares.transpose();
     let squared = without_own_pair(terms.clone() - products * 2.0, range);
     let epsilon = rows.dtype().finfo().map_or(0.0, |info| info.epsilon);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! over the `2 b` unit rows of `view_a_biased` and `view_b_biased`; `i'` is the other view of `i`, and `j`
-//! runs over the `N = 2b - 2` rows of other samples. Jang and Wang (2023), the triplet loss of `E_b`; it has
-//! no margin and is bounded because the rows are unit vectors.
+//! runs over the `N = 2b - 2` rows of other samples. Jang and Wang, *Difficulty-Based Sampling for Debiased Contrastive
+//! Representation Learning* (2023), the triplet loss of `E_b`; it has no margin and is bounded because the rows are unit vectors.
 //!
 //! Released code sums the negatives and applies the correction of DCL, so its value is of the order of `N`.
 //! The mean is the default: its gradient does not depend on the batch size. `tau_plus` is 0.1 as released

@@ -9,22 +9,26 @@
 //!
 //! as in DCL  L = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   N = 2b - 2
 //!            N g_i = max( ( sum_j w_ij exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus), N exp(-1/temperature) )
+//! as in HCL  the same with R_i in place of sum_j w_ij exp s_ij
+//!            R_i = sum_j w_ij exp((1 + beta) s_ij) / ( 1/N sum_j exp(beta s_ij) )
 //! ```
 //!
 //! over the `2 b` unit rows of `view_a` and `view_b`. Of the weights, `D_ij` is the distance of rows `i` and `j` in this
 //! network (squared, or as `distance` says), divided by the largest of all anchors and negatives, and `B_ij` the same of
 //! the biased network; if both are 0, the weight is 1.5. `q_ij` is `exp s_ij` divided by the Euclidean length of its
 //! row of negatives, `sqrt( sum_j exp(s_ij)^2 )`, and `p_ij` the same of the biased network, with the same temperature.
-//! The weights have no gradient. Jang and Wang (2023), the loss of `E_d`.
+//! The weights have no gradient. Jang and Wang, *Difficulty-Based Sampling for Debiased Contrastive Representation Learning*
+//! (2023), the loss of `E_d`.
 //!
 //! The sum over negatives can be corrected for the positives among them as in [`Dcl`](crate::loss::Dcl), or re-weighted
-//! and corrected as in [`Hcl`](crate::loss::Hcl); the poster leaves this open and the released code always does one of
-//! them. `wcl-weighted-dcl` is the form of the released code, with its weights and the correction of DCL.
+//! and corrected as in [`Hcl`](crate::loss::Hcl), whose divisor is without `w`; the poster leaves this open and the released code
+//! always corrects as DCL. `wcl-weighted-dcl` is the form of the released code, with its weights and the correction of DCL.
 //! `wcl-weighted-infonce` is the printed form, with `correction` `none`, `dcl` or `hcl`. Both accept both kinds of
 //! weights, by their variant.
 //!
 //! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` contains the weights, `[2b, 2b - 2]`, a row for each
-//! anchor without its own pair. Use it if a dominant easy feature hides the desired one and no bias label exists.
+//! anchor without its own pair, if [details are requested](Batch::with_details) and `b` is above 1. Use it if a dominant easy
+//! feature hides the desired one and no bias label exists.
 //! With `b = 1` loss and gradient are 0.
 
 use burn::tensor::Tensor;
@@ -34,12 +38,9 @@ use simile_kernels::tile_rows;
 use super::{Distance, Network, weight_table, weights};
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::infonce::dcl::Debias;
-use crate::loss::infonce::hcl::reweighted;
+use crate::loss::infonce::corrected::{Debias, reweighted};
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::{
-    LogSumExp, PairWeights, PairwiseLoss, Positives, Reductions, Weight, log_add, other_view,
-};
+use crate::loss::pairwise::{LogSumExp, PairWeights, Positives, Weight, log_add, other_view};
 use crate::loss::spec::{
     BIASED_A, BIASED_B, Described, Family, Form, InputNetworks, Parameter, Range, Spec, VIEW_A, VIEW_B,
 };
@@ -66,7 +67,7 @@ pub enum Correction {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclWeightedInfoNce {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// The distance (variant `paper` only).
     pub distance: Distance,
@@ -74,7 +75,7 @@ pub struct WclWeightedInfoNce {
     pub correction: Correction,
     /// Probability that a negative is of the anchor's class, from 0 to below 1 (with a correction).
     pub tau_plus: f64,
-    /// Concentration of the weights of HCL (`correction = "hcl"` only).
+    /// Concentration of the weights of HCL (`correction = "hcl"` only), 0 to 1e12.
     pub beta: f64,
     /// The variant of the weights.
     pub variant: Variant,
@@ -98,7 +99,7 @@ impl Default for WclWeightedInfoNce {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclWeightedDcl {
-    /// Divisor of the cosines.
+    /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// Probability that a negative is of the anchor's class, from 0 to below 1.
     pub tau_plus: f64,
@@ -152,7 +153,7 @@ impl Described for WclWeightedDcl {
         symbols: concat!("i' the other view of i, j the N = 2b - 2 ", negatives_symbols!()),
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: InputNetworks::Biased,
-        methods: &["difficulty"],
+        algorithms: &["difficulty"],
         variants: &[
             Form::new("released", "weights of similarities"),
             Form::new("paper", "weights of distances"),
@@ -196,7 +197,7 @@ impl Described for WclWeightedInfoNce {
         ),
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: InputNetworks::Biased,
-        methods: &["difficulty"],
+        algorithms: &["difficulty"],
         variants: &[
             Form::new("paper", "weights of distances"),
             Form::new("released", "weights of similarities"),
@@ -243,36 +244,37 @@ impl WclWeightedInfoNce {
         let views = TwoViews::of(batch, objective)?;
         let biased = TwoViews::named(batch, objective, ["view_a_biased", "view_b_biased"])?;
         biased.check_samples(views.size)?;
-        let (b, z) = (views.size, views.stacked());
+        let b = views.size;
         let network = |rows| match self.variant {
             Variant::Paper => Network::distances(rows, self.distance, batch.tile()),
             Variant::Released => Network::similarities(rows, self.temperature),
         };
-        let (debiased, biased) = (network(z.clone()), network(biased.stacked()));
+        let (debiased, biased) = (network(views.stacked()), network(biased.stacked()));
         let weights = |range| weights(&debiased, &biased, &range, self.variant);
 
         let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
-        let negatives = LogSumExp::apart(b).with_power(power).weighted(Weight::Above(0.0));
+        let weighted = LogSumExp::other_samples(b).with_power(power).weighted(Weight::Above(0.0));
         let tile = tile_rows(batch.tile(), 2 * b, 2 * b).min(MOST_ROWS);
         let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
-        let mut contrast = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .with_peers(batch.peers())
-            .mean(Positives::Partner(other_view(b)))
-            .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
-            .log_sum_exp(negatives);
-        if self.correction == Correction::Hcl {
-            contrast = contrast.log_sum_exp(LogSumExp::apart(b).with_power(self.beta));
-        }
+        let pairs = views.compare_stacked(batch, self.temperature)?;
+        let mut pairs = pairs.with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)));
+        let own = pairs.add_mean(Positives::Partner(other_view(b)));
+        let negatives = pairs.add_log_sum_exp(weighted);
+        let reweighting = (self.correction == Correction::Hcl)
+            .then(|| pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta)));
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let result = contrast.evaluate(|reductions: &Reductions| {
-            let own = reductions.means[0].clone();
+        let result = pairs.evaluate(|reductions| {
+            let (own, negatives) = (reductions.mean(own), reductions.sum(negatives));
+            let negatives = match reweighting {
+                None => negatives,
+                Some(reweighting) => reweighted(negatives, reductions.sum(reweighting), b),
+            };
             match self.correction {
-                Correction::None => log_add(own.clone(), reductions.sums[0].clone()) - own,
-                Correction::Dcl => debias.loss(own, reductions.sums[0].clone()),
-                Correction::Hcl => debias.loss(own, reweighted(reductions, b)),
+                Correction::None => log_add(own.clone(), negatives) - own,
+                Correction::Dcl | Correction::Hcl => debias.loss(own, negatives),
             }
         })?;
-        let evaluation = views.stacked_loss(result, 1.0 / (2 * b) as f64);
+        let evaluation = views.mean_over_anchors(result);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
         } else {

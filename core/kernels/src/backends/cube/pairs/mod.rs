@@ -1,9 +1,9 @@
-mod launches;
+mod kernels;
 
 use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 
-use self::launches::Launches;
+use self::kernels::PairKernels;
 use crate::ops::pairs::plain;
 use crate::{Comparison, PairOps, PairWeights};
 
@@ -14,8 +14,8 @@ impl PairOps for CubeBackend {
         weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        match Launches::of([&anchors, &candidates], &weights, &comparison) {
-            Some(launches) => launches.sums(),
+        match PairKernels::of([&anchors, &candidates], &weights, &comparison) {
+            Some(kernels) => kernels.sums(),
             None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
         }
     }
@@ -24,19 +24,19 @@ impl PairOps for CubeBackend {
         anchors: FloatTensor<Self>,
         candidates: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        match Launches::of([&anchors, &candidates], &weights, &comparison) {
-            Some(launches) => {
-                let (grad_anchors, grad_candidates) = launches.gradients(context, sums, gradient, false);
-                (grad_anchors, grad_candidates.unwrap_or_else(|| launches.empty([1, 1])))
+        match PairKernels::of([&anchors, &candidates], &weights, &comparison) {
+            Some(kernels) => {
+                let (grad_anchors, grad_candidates) = kernels.gradients(saved, sums, gradient, false);
+                (grad_anchors, grad_candidates.unwrap_or_else(|| kernels.empty([1, 1])))
             }
             None => {
-                let known = plain::GradientInputs { similarities: context, sums, gradient };
-                plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
+                let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+                plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
             }
         }
     }
@@ -52,16 +52,16 @@ impl PairOps for CubeBackend {
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,
-        context: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
         sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        match Launches::of([&rows, &rows], &weights, &comparison) {
-            Some(launches) => launches.gradients(context, sums, gradient, true).0,
+        match PairKernels::of([&rows, &rows], &weights, &comparison) {
+            Some(kernels) => kernels.gradients(saved, sums, gradient, true).0,
             None => {
-                let known = plain::GradientInputs { similarities: context, sums, gradient };
-                plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
+                let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
+                plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison)
             }
         }
     }

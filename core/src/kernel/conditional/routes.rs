@@ -1,0 +1,90 @@
+//! The ways to `W`, in the order in which they are tried; the table of the [folder](super) compares them. A way that is added here is
+//! to be added to the [forecast](super::forecast) too.
+
+use super::accuracy::Accuracy;
+use super::blocks;
+use super::by_features::features_to_solve;
+use super::by_value::FeaturesByValue;
+use super::dense::solve_dense;
+use super::elimination;
+use super::groups::GroupWeights;
+use super::system::check_ridge;
+use super::unit_diagonal::GramDiagonal;
+use super::weights::{ConditionWeights, Storage};
+use crate::error::{Result, positive};
+use crate::kernel::{Kernel, LowRank};
+use crate::numeric::matrix::Matrix;
+
+impl ConditionWeights {
+    /// `(K + ridge I)^-1 K` for the rows of `z`. Kernels with `r` features `Z`, fewer than samples (linear,
+    /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
+    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. Up to 512 features of
+    /// such badly scaled values are decomposed even if there are fewer samples; equal samples are then one. A product of exact
+    /// matches and one such kernel takes the features of the samples of one value after the other. The others take a Cholesky
+    /// factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the other, in mixed
+    /// precision, or of low rank, if its [error](Self::approximation_error) is small.
+    ///
+    /// If the diagonal of `K` is set to 1 and was not 1 before, the features are the only other way than a dense solve.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::error::Error::Parameter) if the ridge is negative or the kernel reads columns that do not exist,
+    /// [`Error::Degenerate`](crate::error::Error::Degenerate) if `K + ridge I` is singular, or too badly scaled to tell.
+    pub fn solve(kernel: &Kernel, z: &Matrix, ridge: f64, diagonal: GramDiagonal) -> Result<Self> {
+        check_ridge(ridge)?;
+        kernel.fits(z)?;
+        if diagonal.changes(kernel) {
+            return Self::with_unit_diagonal(kernel, z, ridge);
+        }
+        match Self::by_features(kernel, z, ridge)? {
+            Some(weights) => Ok(weights),
+            None => Self::by_samples(kernel, z, ridge),
+        }
+    }
+
+    /// `W` from features of all samples, or of those of each value; `None` if the system of the samples is to be solved.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub(super) fn by_features(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Self>> {
+        if ridge <= 0.0 {
+            return Ok(None);
+        }
+        if let Some(features) = features_to_solve(kernel, z, ridge) {
+            return Self::from_features(&features, ridge).map(|weights| Some(weights.dense_if_small()));
+        }
+        FeaturesByValue::of(kernel, z).map(|by_value| by_value.solve(ridge)).transpose()
+    }
+
+    /// `W` where no [features](Self::by_features) are solved.
+    pub(super) fn by_samples(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
+        if *kernel == Kernel::ExactMatch && ridge > 0.0 {
+            return Ok(Self::exact(Storage::Groups(GroupWeights::exact_match(z, ridge))).dense_if_small());
+        }
+        if let Some(weights) = blocks::solve(kernel, z, ridge)? {
+            return Ok(weights);
+        }
+        match elimination::solve(kernel, z, ridge)? {
+            Some(weights) => Ok(weights),
+            None => Ok(Self::exact(Storage::Dense(solve_dense(&kernel.gram(z), ridge)?))),
+        }
+    }
+
+    /// `(L L^T + ridge I)^-1 L L^T` for a [low-rank factor](Kernel::low_rank) of `K`: `b r^2` work for any kernel.
+    ///
+    /// With the trace error `e` of the factor, `|W - (K + ridge I)^-1 K|_2 <= e / ridge`. There is no such bound if the diagonal of
+    /// `K` is set to 1 and was not 1 before.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::error::Error::Parameter) if the ridge is not above 0,
+    /// [`Error::Degenerate`](crate::error::Error::Degenerate) if `K + ridge I` is close to singular.
+    pub fn from_low_rank(factor: &LowRank, ridge: f64, diagonal: GramDiagonal) -> Result<Self> {
+        let ridge = positive("lambda", ridge)?;
+        match diagonal {
+            GramDiagonal::OfKernel => {
+                let weights = Self::from_features(factor.factor(), ridge)?;
+                Ok(Self { accuracy: Accuracy::Within(factor.trace_error() / ridge), ..weights })
+            }
+            GramDiagonal::One => Self::low_rank_with_unit_diagonal(factor, ridge),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the solves of `K + ridge I` share: their checks, their error, and the matrix of the solver.
+
+use faer::Mat;
+
+use crate::error::{Error, Result, shown};
+use crate::numeric::matrix::Matrix;
+
+/// Batches up to this size are solved densely in `f64`.
+pub(super) const SMALL: usize = 1024;
+
+/// Largest value of a kernel: sums of products of such values are finite.
+const LARGEST: f64 = 1e140;
+
+/// Checks that the values of a kernel, or of its features, are small enough for finite products.
+pub(super) fn check_magnitude(values: &Matrix) -> Result<()> {
+    if values.data().iter().all(|value| value.abs() < LARGEST) {
+        return Ok(());
+    }
+    Err(Error::Degenerate {
+        reason: format!(
+            "the kernel has values above {}, and products of such values overflow",
+            shown(LARGEST)
+        ),
+        remedy: "divide the conditioning variable `z` by a constant, or raise kernel.temp_z".into(),
+    })
+}
+
+/// The matrix in the type of the solver.
+pub(super) fn to_faer(matrix: &Matrix) -> Mat<f64> {
+    Mat::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)])
+}
+
+/// Checks that a ridge is a number of 0 or above.
+///
+/// # Errors
+/// [`Error::Parameter`] otherwise.
+pub(super) fn check_ridge(ridge: f64) -> Result<()> {
+    if ridge.is_finite() && ridge >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("lambda", ridge, "expected a finite number, 0 or above"))
+    }
+}
+
+/// The error of a system that has no solution with digits.
+pub(super) fn singular(ridge: f64) -> Error {
+    Error::Degenerate {
+        reason: format!("K + lambda I is singular with lambda = {ridge}"),
+        remedy: "raise lambda, use a kernel of another bandwidth, or scale the conditioning variable `z` towards 1".into(),
+    }
+}

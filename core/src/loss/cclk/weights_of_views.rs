@@ -1,0 +1,138 @@
+//! `W` of both views of a batch, on the host and on the device of the embeddings.
+
+use std::iter;
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+
+use super::settings::CclkSettings;
+use crate::error::Result;
+use crate::kernel::conditional::{Accuracy, ConditionWeights, DeviceWeights, SolvedCondition, WeightScheme};
+use crate::loss::batch::Batch;
+use crate::loss::condition::ConditionedByKernel;
+use crate::loss::pairwise::PairWeights;
+use crate::loss::views::{Direction, TwoViews};
+
+/// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.
+const LONGEST_SPAN: f64 = 60.0;
+/// The smallest sum of weights times exponentials whose reciprocal, over a temperature, is in `f32`.
+const SMALLEST_SUM: f64 = 1e-36;
+/// A row whose largest weight is above this has ten digits of its shares in `f32`.
+const SMALLEST_LARGEST: f64 = 1e-20;
+
+impl CclkSettings {
+    /// The weights of rows on a device, which are not read; with the Gram matrix of the variant.
+    pub(super) fn weights_on_device(
+        &self,
+        z_a: Tensor<2>,
+        z_b: Tensor<2>,
+        like: &Tensor<2>,
+    ) -> WeightsOfViews {
+        let diagonal = self.gram_diagonal();
+        let of = |z: Tensor<2>| {
+            DeviceWeights::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, diagonal)
+        };
+        WeightsOfViews { a: of(z_a), b: Some(of(z_b)), is_symmetric: true, accuracy: Accuracy::Unknown }
+    }
+
+    /// The weights of both views on the host, from `z`, or from `z_a` and `z_b`.
+    fn weights_on_host(&self, batch: &Batch, objective: &str, samples: usize) -> Result<HostWeightsOfViews> {
+        if let Some(SolvedCondition::Weights(both)) = batch.solution(samples) {
+            return Ok(HostWeightsOfViews { a: Arc::clone(both), b: None });
+        }
+        let of = |name| Ok(Arc::new(self.weights(batch.condition(objective, name, samples)?)?));
+        // One of both is not enough, and is not passed over for `z`.
+        match batch.has_condition("z_a") || batch.has_condition("z_b") {
+            true => Ok(HostWeightsOfViews { a: of("z_a")?, b: Some(of("z_b")?) }),
+            false => Ok(HostWeightsOfViews { a: of("z")?, b: None }),
+        }
+    }
+
+    /// The weights of both views on the device of the embeddings.
+    pub(super) fn weights_of_views(
+        &self,
+        batch: &Batch,
+        objective: &str,
+        views: &TwoViews,
+    ) -> Result<WeightsOfViews> {
+        Ok(self.weights_on_host(batch, objective, views.size)?.on_device(&views.a.rows()))
+    }
+
+    /// The same for a loss in which, of normalised weights, only the shares of a row count. A row of very small weights is
+    /// rescaled, so that neither they nor their products with exponentials leave `f32`.
+    pub(super) fn weights_of_shares(
+        &self,
+        batch: &Batch,
+        objective: &str,
+        views: &TwoViews,
+    ) -> Result<WeightsOfViews> {
+        let (on_host, like) = (self.weights_on_host(batch, objective, views.size)?, views.a.rows());
+        let span = (2.0 / self.temperature).min(LONGEST_SPAN);
+        let least = (SMALLEST_SUM * span.exp()).max(SMALLEST_LARGEST);
+        Ok(match self.variant {
+            WeightScheme::Normalised => on_host.rescaled_on_device(least, &like),
+            _ => on_host.on_device(&like),
+        })
+    }
+}
+
+/// The weights of both views on the host.
+struct HostWeightsOfViews {
+    a: Arc<ConditionWeights>,
+    /// That of view b, unless both views share one.
+    b: Option<Arc<ConditionWeights>>,
+}
+
+impl HostWeightsOfViews {
+    /// On the device of a tensor, in its type.
+    fn on_device(&self, like: &Tensor<2>) -> WeightsOfViews {
+        let of = |weights: &ConditionWeights| weights.on_device(&like.device(), like.dtype());
+        let of_a = self.a.accuracy();
+        let accuracy = self.b.as_ref().map_or(of_a, |b| of_a.and(b.accuracy()));
+        WeightsOfViews { a: of(&self.a), b: self.b.as_deref().map(of), is_symmetric: true, accuracy }
+    }
+
+    /// The same with rows [rescaled](ConditionWeights::rescaled) whose largest weight is below `least`.
+    fn rescaled_on_device(self, least: f64, like: &Tensor<2>) -> WeightsOfViews {
+        let rescaled = |weights: &Arc<ConditionWeights>| weights.rescaled(least).map(Arc::new);
+        let (a, b) = (rescaled(&self.a), self.b.as_ref().and_then(rescaled));
+        let is_symmetric = a.is_none() && b.is_none();
+        let rescaled = Self { a: a.unwrap_or(self.a), b: b.or(self.b) };
+        WeightsOfViews { is_symmetric, ..rescaled.on_device(like) }
+    }
+}
+
+/// The weights of view a and view b on the device of the embeddings.
+pub(super) struct WeightsOfViews {
+    a: DeviceWeights,
+    /// That of view b, unless both views share one.
+    b: Option<DeviceWeights>,
+    /// False if rows are rescaled.
+    is_symmetric: bool,
+    pub(super) accuracy: Accuracy,
+}
+
+impl WeightsOfViews {
+    /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
+    pub(super) fn stacked(&self) -> PairWeights {
+        let of_views: Vec<&DeviceWeights> = iter::once(&self.a).chain(&self.b).collect();
+        match self.is_symmetric {
+            true => DeviceWeights::pair_weights(&of_views),
+            false => DeviceWeights::pair_weights_of_rows(&of_views),
+        }
+    }
+
+    /// The weight of a sample's own pair, for each stacked anchor.
+    pub(super) fn own_weights(&self) -> Tensor<1> {
+        let of = |direction| self.of(direction).diagonal();
+        Tensor::cat(vec![of(Direction::AToB), of(Direction::BToA)], 0).squeeze_dim(1)
+    }
+
+    /// Those of the anchors of a direction.
+    pub(super) fn of(&self, direction: Direction) -> &DeviceWeights {
+        match direction {
+            Direction::AToB => &self.a,
+            Direction::BToA => self.b.as_ref().unwrap_or(&self.a),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The row reductions of a comparison, by name, and the gradients with respect to them.
+
+use burn::tensor::Tensor;
+
+use super::means::{MeanInputs, WeightedSums};
+
+/// The name of a mean of a comparison, from [`PairwiseLoss::add_mean`](super::PairwiseLoss::add_mean).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mean(pub(super) usize);
+
+/// The name of a log-sum-exp of a comparison, from [`PairwiseLoss::add_log_sum_exp`](super::PairwiseLoss::add_log_sum_exp).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum(pub(super) usize);
+
+/// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
+pub struct Reductions {
+    /// One vector for each [`Positives`](super::Positives).
+    means: Vec<Tensor<1>>,
+    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives; none where each is 1.
+    masses: Vec<Option<Tensor<1>>>,
+    /// One vector for each [`LogSumExp`](super::LogSumExp).
+    sums: Vec<Tensor<1>>,
+}
+
+impl Reductions {
+    /// The reductions, from the weighted sums of the means and with the log-sum-exps of `inputs`.
+    pub(super) fn tracked(weighted_sums: &[WeightedSums], inputs: &MeanInputs<'_>) -> Self {
+        Self {
+            means: weighted_sums.iter().map(|sums| leaf(sums.mean(inputs.scaled))).collect(),
+            masses: weighted_sums.iter().map(|sums| sums.mass.clone()).collect(),
+            sums: inputs.sums.iter().cloned().map(leaf).collect(),
+        }
+    }
+
+    /// A mean of the anchors.
+    ///
+    /// # Panics
+    /// The mean is that of another comparison, which has more of them.
+    pub fn mean(&self, of: Mean) -> Tensor<1> {
+        self.means[of.0].clone()
+    }
+
+    /// A log-sum-exp of the anchors.
+    ///
+    /// # Panics
+    /// The log-sum-exp is that of another comparison, which has more of them.
+    pub fn sum(&self, of: Sum) -> Tensor<1> {
+        self.sums[of.0].clone()
+    }
+
+    /// `values` times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
+    pub fn with_positives(&self, of: Mean, values: Tensor<1>) -> Tensor<1> {
+        match self.masses.get(of.0) {
+            Some(Some(mass)) => mass.clone() * values,
+            _ => values,
+        }
+    }
+
+    /// The gradients of the sum of `losses`, computed from these reductions.
+    pub(super) fn gradients(&self, losses: &Tensor<1>) -> ReductionGradients {
+        let zeros = || losses.clone().without_autodiff().zeros_like();
+        // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
+        let mut gradients = losses.is_tracked().then(|| losses.backward());
+        let mut gradient = |x: &Tensor<1>| gradients.as_mut().and_then(|all| x.grad_remove(all));
+        let means = self.means.iter().map(|mean| gradient(mean).unwrap_or_else(zeros)).collect();
+        let sums: Vec<Option<Tensor<1>>> = self.sums.iter().map(gradient).collect();
+        let is_any = sums.iter().any(Option::is_some);
+        let sums = is_any.then(|| sums.into_iter().map(|gradient| gradient.unwrap_or_else(zeros)).collect());
+        ReductionGradients { means, sums }
+    }
+
+    /// The same numbers as constants.
+    pub(super) fn constant(self) -> Self {
+        let constant =
+            |vectors: Vec<Tensor<1>>| vectors.into_iter().map(Tensor::without_autodiff).collect::<Vec<_>>();
+        Self { means: constant(self.means), masses: self.masses, sums: constant(self.sums) }
+    }
+}
+
+/// The gradients of the sum of the losses with respect to the reductions, `[anchors]` each.
+pub(super) struct ReductionGradients {
+    pub(super) means: Vec<Tensor<1>>,
+    /// None if no loss depends on a log-sum-exp.
+    pub(super) sums: Option<Vec<Tensor<1>>>,
+}
+
+/// A vector that autodiff tracks from here on.
+fn leaf(vector: Tensor<1>) -> Tensor<1> {
+    vector.autodiff().require_grad()
+}

@@ -1,0 +1,70 @@
+//! The rows that ConTeX compares, and the terms that both of its forms have.
+
+use burn::tensor::Tensor;
+
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation};
+use crate::loss::pairwise::{Mean, Reductions, Sum, log_add, where_present};
+use crate::loss::views::TwoViews;
+use crate::numeric::label_groups::LabelGroups;
+
+/// The positives and negatives of each anchor.
+pub(super) struct Labels {
+    /// Stacked rows by label.
+    pub(super) label: LabelGroups,
+    /// The rows of the anchor's label that are no positives: the anchor, or all rows of its bias.
+    pub(super) excluded: LabelGroups,
+}
+
+impl Labels {
+    /// Reads `labels`, and `bias` if given.
+    pub(super) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
+        let labels = batch.groups(objective, "labels", views.size)?;
+        let excluded = match batch.optional_groups("bias", views.size)? {
+            None => views.each_row(),
+            Some(bias) => views.groups(labels.iter().zip(bias)),
+        };
+        Ok(Self { label: views.groups(labels.iter()), excluded })
+    }
+
+    /// Adds the numbers of anchors without positives and without negatives.
+    pub(super) fn with_anchor_counts(&self, evaluation: Evaluation) -> Evaluation {
+        let rows = self.label.rows();
+        let count = |is_without: &dyn Fn(&usize) -> bool| (0..rows).filter(is_without).count() as f64;
+        let positive = count(&|&i| self.label.size_of(i) == self.excluded.size_of(i));
+        let negative = count(&|&i| self.label.size_of(i) == rows);
+        evaluation
+            .with_aux("anchors_without_positive", Aux::Number(positive))
+            .with_aux("anchors_without_negative", Aux::Number(negative))
+    }
+}
+
+/// The reductions of both terms.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// The positives of `L_a`.
+    pub(super) positives: Mean,
+    /// The rows of another label.
+    pub(super) other_classes: Sum,
+    /// The other view.
+    pub(super) own: Mean,
+    /// The rows of other samples.
+    pub(super) other_samples: Sum,
+}
+
+impl Terms {
+    /// `L_a`.
+    pub(super) fn class_term(self, reductions: &Reductions) -> Tensor<1> {
+        let negatives = reductions.sum(self.other_classes);
+        let loss =
+            reductions.with_positives(self.positives, negatives.clone()) - reductions.mean(self.positives);
+        where_present(loss, &negatives)
+    }
+
+    /// `L_b` as released, that of NT-Xent.
+    pub(super) fn nt_xent_own_term(self, reductions: &Reductions) -> Tensor<1> {
+        let own = reductions.mean(self.own);
+        log_add(reductions.sum(self.other_samples), own.clone()) - own
+    }
+}
