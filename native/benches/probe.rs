@@ -20,9 +20,10 @@ use anyhow::{Context as _, Result, bail};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use simile_core::eval::knn::{KnnConfig, Unit};
+use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::linear_probe::{LinearProbe, LinearProbeConfig, Target};
 use simile_core::eval::standardise::Standardise;
+use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows as _};
 

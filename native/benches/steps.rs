@@ -59,7 +59,7 @@ fn training_step(bencher: Bencher<'_, '_>, objective: &str) {
         let mut rng = trainer.rng();
         let view_a = augmentation.view(images.clone(), &mut rng).expect("a view");
         let view_b = augmentation.view(images, &mut rng).expect("a view");
-        let context = Batch::default().with_condition("z", condition.clone());
+        let context = Batch::default().with_condition("z", (*condition).clone());
         trainer.step(view_a, view_b, context).expect("a step").into_data()
     });
 }
@@ -127,8 +127,8 @@ fn solve_of_4096(bencher: Bencher<'_, '_>, (objective, kernel): (&str, &str)) {
         true => (i % 10) as f64,
         false => 255.0 * rng.random::<f64>(),
     });
-    let ahead = objective.ahead().expect("it solves ahead");
-    bencher.bench_local(|| ahead.solve(&z, &Device::flex()).expect("the condition is sound"));
+    let weights = objective.conditioned_by_kernel().expect("it weighs by a kernel");
+    bencher.bench_local(|| weights.solve(&z, &Device::flex()).expect("the condition is sound"));
 }
 
 /// A colour and a class.

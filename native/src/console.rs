@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{
     HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
 };
@@ -111,6 +111,15 @@ pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
     let terminal = terminal_size::terminal_size_of(io::stdout());
     table
         .set_width(terminal.map_or(PLAIN_WIDTH, |(terminal_size::Width(columns), _)| columns.max(NARROWEST)));
+    table
+}
+
+/// Such a table, whose first column has names and whose others have numbers.
+pub(crate) fn table_of_numbers<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = table(head);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
     table
 }
 
@@ -216,11 +225,11 @@ impl Plain {
         }
         (self.last_tenth, self.last_line, self.patience) = (tenth, now, PATIENCE);
         let rate = (done - self.first) as f64 / now.duration_since(self.started).as_secs_f64().max(1e-9);
-        let left = Duration::from_secs_f64(((total - done) as f64 / rate.max(1e-9)).min(1e9));
+        let remaining = Duration::from_secs_f64(((total - done) as f64 / rate.max(1e-9)).min(1e9));
         line(format_args!(
             "{} {done}/{total}  {rate:.1}/s  {} left  {note}",
             self.title,
-            HumanDuration(left)
+            HumanDuration(remaining)
         ));
     }
 }

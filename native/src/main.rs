@@ -26,12 +26,13 @@ mod report;
 mod reproduce;
 mod run_folder;
 mod shell;
-mod single;
+mod single_precision;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "other test programs share it")]
 #[path = "../../tests/src/skipped.rs"]
 mod skipped;
 mod sweep;
+mod units;
 mod vectors;
 
 use std::process::ExitCode;
@@ -47,7 +48,11 @@ fn main() -> ExitCode {
     devices::without_desktop();
     allocator::keep_freed_memory();
     simile_kernels::keep_compiled_kernels();
-    match commands::run(cli::Cli::parse()) {
+    let outcome = match cli::SelfTest::of_process() {
+        Some(arguments) => commands::self_test::run(&arguments),
+        None => commands::run(cli::Cli::parse()),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),
     }

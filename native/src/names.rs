@@ -41,7 +41,7 @@ pub(crate) fn slug(name: &str) -> String {
 
 /// The name of a user's folder or file as that of another one beside the runs: itself where it can be one, so that different
 /// folders have different runs, else its [`slug`]. One that begins with a hyphen would be an option of the command line.
-pub(crate) fn kept(name: &str) -> String {
+pub(crate) fn as_file_name(name: &str) -> String {
     if check(name).is_ok() && !name.starts_with('-') { name.to_owned() } else { slug(name) }
 }
 
@@ -91,9 +91,15 @@ mod tests {
     #[test]
     fn a_name_is_kept_unless_it_cannot_be_that_of_a_file() {
         for own in ["scans", "MyData", "日本", "東京", "my data", "x.v2"] {
-            assert_eq!(kept(own), own);
+            assert_eq!(as_file_name(own), own);
         }
-        let others = [kept("-X"), kept("A\nB"), kept(".."), kept(r"a\b"), kept("")];
+        let others = [
+            as_file_name("-X"),
+            as_file_name("A\nB"),
+            as_file_name(".."),
+            as_file_name(r"a\b"),
+            as_file_name(""),
+        ];
         assert_eq!(others, ["x", "a-b", "", "a-b", ""]);
     }
 

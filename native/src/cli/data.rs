@@ -1,10 +1,10 @@
 //! Arguments of `data`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::Device;
+use super::device::Device;
 
 /// Look at data sets: which there are, whether files are sound, what they show
 #[derive(Debug, Subcommand)]
@@ -68,9 +68,8 @@ a leak that a run could not measure.")]
 pub(crate) struct DataCheck {
     /// The data set's name (`simile data list`), a recipe's, or a folder of your own pictures
     pub(crate) name: String,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     /// The column of the class of your own pictures [default: label, class, target, ...]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
@@ -86,9 +85,8 @@ pub(crate) struct DataCheck {
 pub(crate) struct DataPreview {
     /// The data set's name (`simile data list`), or a recipe's
     pub(crate) name: String,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     /// The picture to write
     #[arg(long, value_name = "FILE.png", default_value = "preview.png")]
     pub(crate) out: PathBuf,
@@ -107,9 +105,8 @@ are made, batch after batch. A network that learns faster than this waits for it
 pub(crate) struct DataMeasure {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`); its first variant is taken
     pub(crate) recipe: String,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     #[command(flatten)]
     pub(crate) device: Device,
     /// Change a key of the recipe, such as `train.batch=1024` (repeatable)
@@ -119,4 +116,18 @@ pub(crate) struct DataMeasure {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub(crate) epochs: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataFolder {
+    /// Folder of the data set's files
+    #[arg(id = "data", long = "data", value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+impl DataFolder {
+    /// The folder, if one is given.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
 }

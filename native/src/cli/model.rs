@@ -7,9 +7,11 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use simile_core::nn::Architecture;
 use simile_core::nn::resnet::Stem;
 
-use super::{Device, Shard};
+use super::device::Device;
+use super::shard::Shard;
+use crate::config::explain::reword;
 use crate::config::probe::Probe;
-use crate::data::settings::Broken;
+use crate::data::keys::values::Broken;
 
 /// Probe a trained encoder
 #[derive(Debug, Args)]
@@ -38,9 +40,8 @@ pub(crate) struct Evaluate {
     /// The column of the class in the table [default: label, class, target, ...]
     #[arg(long, value_name = "COLUMN", requires = "table", conflicts_with = "model")]
     pub(crate) label: Option<String>,
-    /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long, alias = "arm", value_name = "NAME")]
-    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: OfVariant,
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -87,12 +88,11 @@ pub(crate) struct Embed {
     /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// What to do with a file that is no picture or cannot be read. A skipped one has no row; in .npy its row is NaN
+    /// Treatment of a file that is no picture or cannot be read. A skipped one has no row; in .npy its row is NaN
     #[arg(long, value_enum, default_value_t = Broken::Refuse)]
     pub(crate) broken: Broken,
-    /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long, alias = "arm", value_name = "NAME")]
-    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: OfVariant,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|.csv|.parquet")]
     pub(crate) out: Option<PathBuf>,
@@ -123,9 +123,9 @@ pub(crate) struct Import {
     pub(crate) source: PathBuf,
     #[arg(long, value_name = "NAME", value_parser = by_name::<Architecture>, help = which_network())]
     pub(crate) encoder: Architecture,
-    /// Side of the square input in pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 224)]
-    pub(crate) input_size: usize,
+    /// Side of the square input in pixels [default: 224, or 32 for a network that does not take that]
+    #[arg(long, value_name = "PIXELS")]
+    pub(crate) input_size: Option<usize>,
     /// How a resnet begins: imagenet, cifar, cifar-padded
     #[arg(long, value_name = "STEM", value_parser = by_name::<Stem>)]
     pub(crate) stem: Option<Stem>,
@@ -136,10 +136,10 @@ pub(crate) struct Import {
     #[arg(long, value_name = "N")]
     pub(crate) output: Option<usize>,
     /// Mean of each channel, subtracted from pixels in 0 to 1
-    #[arg(long, value_delimiter = ',', value_name = "M,M,M", default_values_t = [0.485, 0.456, 0.406])]
+    #[arg(long, value_delimiter = ',', value_name = "M,M,M", default_value = "0.485,0.456,0.406")]
     pub(crate) mean: Vec<f64>,
     /// Standard deviation of each channel
-    #[arg(long, value_delimiter = ',', value_name = "S,S,S", default_values_t = [0.229, 0.224, 0.225])]
+    #[arg(long, value_delimiter = ',', value_name = "S,S,S", default_value = "0.229,0.224,0.225")]
     pub(crate) std: Vec<f64>,
     /// Prefix of the encoder's tensor names, if the file holds several networks
     #[arg(long, value_name = "TEXT")]
@@ -147,7 +147,7 @@ pub(crate) struct Import {
     /// Ignore tensors whose names start with this; they are not part of the encoder (repeatable)
     #[arg(long = "leave-out", value_name = "TEXT")]
     pub(crate) leave_out: Vec<String>,
-    /// The model to write
+    /// The model to write; must be new
     #[arg(long, value_name = "MODEL.safetensors")]
     pub(crate) out: PathBuf,
 }
@@ -175,9 +175,8 @@ pub(crate) struct Export {
     /// The program to write it for
     #[arg(long, value_enum)]
     pub(crate) to: Target,
-    /// Which variant of the run, by the name that the report shows [default: the last one]
-    #[arg(long, alias = "arm", value_name = "NAME")]
-    pub(crate) variant: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: OfVariant,
     /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
@@ -191,6 +190,20 @@ pub(crate) enum Target {
     Onnx,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct OfVariant {
+    /// Which variant of the run, by the name that the report shows [default: the last one]
+    #[arg(id = "variant", long = "variant", alias = "arm", value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl OfVariant {
+    /// The name of the variant, if one is given.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
 /// The help text of `--encoder`.
 fn which_network() -> String {
     let names: Vec<&str> = Architecture::ALL.iter().map(|network| network.name()).collect();
@@ -198,8 +211,9 @@ fn which_network() -> String {
 }
 
 /// Parses a value by its name in recipes.
-fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, serde::de::value::Error> {
-    T::deserialize(name.into_deserializer())
+fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    let value: Result<T, serde::de::value::Error> = T::deserialize(name.into_deserializer());
+    value.map_err(|error| reword(&error.to_string()))
 }
 
 /// Evaluate an objective on the numbers of a JSON file
@@ -214,7 +228,7 @@ one too, exit code 1, which names the input furthest from 1.",
     after_help = "Examples:
   simile loss request.json
   simile loss requests/*.json                  one line each
-  simile loss request.json --device wgpu --precision f32
+  simile loss request.json --device wgpu       in single precision
   simile loss request.json --tile 64           64 anchors at a time
   simile loss --describe fair-cclk             its formula, inputs, parameters and forms"
 )]
@@ -227,7 +241,7 @@ pub(crate) struct Loss {
     pub(crate) describe: Option<String>,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// Float type of the computation [default: f64 where the device has it]
+    /// Float type of the computation [default: f64 on the CPU, f32 on other devices]
     #[arg(long, value_enum)]
     pub(crate) precision: Option<Precision>,
     /// How many anchors to compare with all candidates at once [default: by size]
@@ -239,6 +253,6 @@ pub(crate) struct Loss {
 pub(crate) enum Precision {
     /// Single precision, as in training
     F32,
-    /// Double precision; not on every GPU. A kernel weighs more than 1024 samples partly in single precision
+    /// Double precision, on the CPU alone. A kernel weighs more than 1024 samples partly in single precision
     F64,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Device;
+use super::device::Device;
 
 /// Write a recipe for a folder of your own pictures
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::data::DataFolder;
 use crate::devices::{ChoiceParser, DeviceChoice};
 use crate::metrics::names::TOP1;
 use crate::reproduce::table::Scale;
@@ -65,9 +66,8 @@ pub(crate) struct Reproduce {
     /// Run this row alone, or the rows of this line or column (repeatable)
     #[arg(long = "row", value_name = "ROW")]
     pub(crate) rows: Vec<String>,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     #[command(flatten)]
     pub(crate) runs: Runs,
     /// Folder of the runs and the table [default: runs/TABLE-SCALE]
@@ -126,9 +126,8 @@ pub(crate) struct Sweep {
     /// Run a few short steps of everything, to see that it works
     #[arg(long)]
     pub(crate) smoke: bool,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
     #[command(flatten)]
     pub(crate) runs: Runs,
     /// Folder of the runs and the answer [default: runs/sweep-RECIPE]

@@ -3,8 +3,8 @@
 use csv::StringRecord;
 use simile_core::data::Split;
 
-use crate::console::line;
-use crate::data::settings::JudgedBy;
+use crate::data::keys::values::JudgedBy;
+use crate::data::sheet::row_line;
 
 /// Usual names of the column.
 const NAMES: [&str; 5] = ["split", "part", "subset", "set", "fold"];
@@ -20,7 +20,7 @@ pub(crate) struct SplitColumn {
 }
 
 /// The first column but that of the class whose name is usual for splits and whose cells are splits. Empty cells say nothing.
-/// One that is `train` in every row, or is called so and has no word for a split, is said, and passed over.
+/// One that is `train` in every row, or is called so and has no word for a split, is passed over, and `note` gets a note on it.
 ///
 /// # Errors
 /// Names line, column and cell if only some of the cells are splits, or some are `train` and the others empty; the column if it
@@ -29,13 +29,14 @@ pub(crate) fn find(
     header: &[String],
     rows: &[StringRecord],
     label: &str,
+    mut note: impl FnMut(String),
 ) -> Result<Option<SplitColumn>, String> {
     let named = |name: &'static str| {
         let columns = header.iter().enumerate();
         columns.filter(move |(_, column)| column.eq_ignore_ascii_case(name) && *column != label)
     };
     for (at, column) in NAMES.into_iter().flat_map(named) {
-        if let Some(judged_by) = judged_by(column, at, rows)? {
+        if let Some(judged_by) = judged_by(column, at, rows, &mut note)? {
             return Ok(Some(SplitColumn { column: column.clone(), judged_by }));
         }
     }
@@ -43,7 +44,7 @@ pub(crate) fn find(
         .into_iter()
         .flat_map(named)
         .filter_map(|(at, column)| unknown(column, at, rows))
-        .for_each(line);
+        .for_each(note);
     Ok(None)
 }
 
@@ -66,7 +67,12 @@ fn meant(cell: &str) -> Option<Split> {
 }
 
 /// The split to judge by, if the cells of a column are splits. None if no cell is one, or all are `train`, so that none is judged by.
-fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<JudgedBy>, String> {
+fn judged_by(
+    column: &str,
+    at: usize,
+    rows: &[StringRecord],
+    note: &mut impl FnMut(String),
+) -> Result<Option<JudgedBy>, String> {
     let cells =
         || rows.iter().filter_map(move |row| Some((row, row.get(at)?))).filter(|(_, cell)| !cell.is_empty());
     let splits: Vec<Split> = cells().filter_map(|(_, cell)| Split::named(cell).ok()).collect();
@@ -74,7 +80,7 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
         return Ok(None);
     }
     if let Some((row, cell)) = cells().find(|(_, cell)| Split::named(cell).is_err()) {
-        let line = row.position().map_or(0, csv::Position::line);
+        let line = row_line(row);
         let remedy = match meant(cell) {
             Some(split) => format!("write `{}`", split.name()),
             None => "write one of them".into(),
@@ -94,9 +100,7 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
         (true, false, false) => match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
             Some(row) => Err(empty(column, row)),
             None => {
-                line(format_args!(
-                    "every row of column `{column}` is `train`; a fifth is held out at random"
-                ));
+                note(format!("every row of column `{column}` is `train`; a fifth is held out at random"));
                 Ok(None)
             }
         },
@@ -107,7 +111,7 @@ fn judged_by(column: &str, at: usize, rows: &[StringRecord]) -> Result<Option<Ju
 pub(crate) fn empty(column: &str, row: &StringRecord) -> String {
     format!(
         "line {}: column `{column}` is empty; say the part of every row, or give the column another name",
-        row.position().map_or(0, csv::Position::line)
+        row_line(row)
     )
 }
 
@@ -123,7 +127,7 @@ mod tests {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
         let rows: Vec<StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
-        find(&header, &rows, "class")
+        find(&header, &rows, "class", drop)
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use csv::StringRecord;
 
-use crate::console::line;
+use super::names;
 
-/// Usual names of the column, for [`columns::named`](super::named).
+/// Usual names of the column, for [`names::named`].
 const NAMES: [&str; 9] = [
     "patient",
     "patientid",
@@ -21,34 +21,66 @@ const NAMES: [&str; 9] = [
 /// Fewest subjects: a column of fewer values may be a category of that name, such as the subject of a painting.
 const FEWEST: usize = 5;
 
-/// The column that is named as one of subjects, if there are several and some have more than one row. Rows without a class do not count:
-/// they are left out.
-pub(crate) fn find(header: &[String], rows: &[StringRecord], label: &str) -> Option<String> {
-    let column = named(header).filter(|column| *column != label)?;
-    let place = |column: &str| header.iter().position(|name| name == column);
-    let (at, class) = (place(column)?, place(label)?);
-    let has_class = |row: &&StringRecord| row.get(class).is_some_and(|cell| !cell.is_empty());
-    let cells: Vec<&str> = rows.iter().filter(has_class).map(|row| row.get(at).unwrap_or_default()).collect();
-    are_several(column, &cells).then(|| column.clone())
+/// A column that is named as one of subjects, and holds several.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SubjectColumn {
+    column: String,
+    /// True if cells are empty, so that their rows would be left out.
+    has_gaps: bool,
+    /// True if it is asked for as an attribute. It is no longer the subject then, because a probe can name only those of its values that
+    /// it was fitted to.
+    is_asked: bool,
+}
+
+impl SubjectColumn {
+    /// The column that is named as one of subjects, if there are several and some have more than one row. Rows without a class do not
+    /// count: they are left out.
+    pub(super) fn find(
+        header: &[String],
+        rows: &[StringRecord],
+        label: &str,
+        is_asked: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let column = named(header).filter(|column| *column != label)?;
+        let place = |column: &str| header.iter().position(|name| name == column);
+        let (at, class) = (place(column)?, place(label)?);
+        let has_class = |row: &&StringRecord| row.get(class).is_some_and(|cell| !cell.is_empty());
+        let cells: Vec<&str> =
+            rows.iter().filter(has_class).map(|row| row.get(at).unwrap_or_default()).collect();
+        Self::of(column, &cells, is_asked(column))
+    }
+
+    /// The column of a usual name, if its cells are several subjects, some of which have more than one row.
+    pub(crate) fn of(column: &str, cells: &[&str], is_asked: bool) -> Option<Self> {
+        let subjects: BTreeSet<&str> = cells.iter().copied().collect();
+        let are_several = subjects.len() >= FEWEST && subjects.len() < cells.len();
+        are_several.then(|| Self { column: column.into(), has_gaps: subjects.contains(""), is_asked })
+    }
+
+    /// A note on the rows of one subject, each of which is a `thing`: on empty cells, or on the rows that are held out where no column
+    /// says the splits.
+    pub(crate) fn note(&self, has_split: bool, thing: &str) -> Option<String> {
+        let column = &self.column;
+        match (self.has_gaps, has_split, self.is_asked) {
+            (true, ..) => Some(with_gaps(column)),
+            (false, true, _) => None,
+            (false, false, true) => Some(format!(
+                "`{column}` is asked for as an attribute, so {thing}s of one `{column}` are both trained and tested on: \
+                 the accuracy of the class may be too high"
+            )),
+            (false, false, false) => Some(format!("{thing}s of one `{column}` are held out together")),
+        }
+    }
+
+    /// Its name, if the rows of one subject are held out together.
+    pub(crate) fn subject(self) -> Option<String> {
+        (!self.has_gaps && !self.is_asked).then_some(self.column)
+    }
 }
 
 /// The first column that has a usual name.
 pub(crate) fn named(header: &[String]) -> Option<&String> {
-    super::named(header, &NAMES)
-}
-
-/// True if the cells of a column are several subjects, some of which have more than one row. A column with empty cells is said, and passed
-/// over, because its rows would be left out.
-pub(crate) fn are_several(column: &str, cells: &[&str]) -> bool {
-    let subjects: BTreeSet<&str> = cells.iter().copied().collect();
-    if subjects.len() < FEWEST || subjects.len() == cells.len() {
-        return false;
-    }
-    if subjects.contains("") {
-        line(with_gaps(column));
-        return false;
-    }
-    true
+    names::named(header, &NAMES)
 }
 
 /// A note on a column of subjects with empty cells.
@@ -58,26 +90,13 @@ pub(crate) fn with_gaps(column: &str) -> String {
     )
 }
 
-/// Says that subjects are held out whole, where no column says the splits. Each row is a `thing`. A subject that is `asked` for as an
-/// attribute is no longer one, because a probe can name only those of its values that it was fitted to.
-pub(crate) fn say(subject: Option<&String>, is_asked: bool, thing: &str) {
-    match subject {
-        Some(subject) if is_asked => line(format_args!(
-            "`{subject}` is asked for as an attribute, so {thing}s of one `{subject}` are both trained and tested on: \
-             the accuracy of the class may be too high"
-        )),
-        Some(subject) => line(format_args!("{thing}s of one `{subject}` are held out together")),
-        None => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(header: &str, cells: &[&str]) -> Option<String> {
         let rows: Vec<StringRecord> = cells.iter().map(|cell| StringRecord::from(vec!["x", cell])).collect();
-        find(&["label".into(), header.into()], &rows, "label")
+        SubjectColumn::find(&["label".into(), header.into()], &rows, "label", |_| false)?.subject()
     }
 
     #[test]
@@ -98,6 +117,7 @@ mod tests {
                 .map(|(class, who)| StringRecord::from(vec![*class, *who]))
                 .collect();
         let header = ["label".to_owned(), "patient".to_owned()];
-        assert_eq!(find(&header, &with_blank_row, "label").as_deref(), Some("patient"));
+        let column = SubjectColumn::find(&header, &with_blank_row, "label", |_| false);
+        assert_eq!(column.and_then(SubjectColumn::subject).as_deref(), Some("patient"));
     }
 }

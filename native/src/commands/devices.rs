@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::ListDevices;
 use crate::console::{Console, table};
 use crate::devices::{AvailableDevice, DeviceChoice, DeviceKind, DeviceName, check};
+use crate::metrics::NOTHING;
 
 #[derive(Serialize)]
 struct Answer {
@@ -87,7 +88,7 @@ fn text(answer: &Answer) -> String {
             format!("{number}{}", device.text())
         });
         let present: Vec<String> = named.collect();
-        let present = if present.is_empty() { "–".into() } else { present.join(", ") };
+        let present = if present.is_empty() { NOTHING.into() } else { present.join(", ") };
         table.add_row([row.name.to_string(), built_in, present]);
     }
     match answer.auto {

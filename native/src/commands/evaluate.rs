@@ -5,20 +5,20 @@ use std::path::Path;
 
 use anyhow::Result;
 use burn::tensor::Device;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
-use super::model_data;
-use super::named_data::{NamedData, check_folder_of_drawn, section};
+use super::shared::model_data;
+use super::shared::named_data::{NamedData, refuse_folder_of_drawn, section};
 use crate::cli::Evaluate;
 use crate::config::explain::suggestion;
 use crate::config::measured::MeasuredObjective;
 use crate::config::probe::{Probe, ProbeSection};
-use crate::console::{Console, line, table};
+use crate::console::{Console, line, table_of_numbers};
+use crate::data::EvaluationSplit;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
@@ -28,8 +28,10 @@ use crate::experiment::preflight::{Words, check_classes, class_warning, leak_war
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
+use crate::metrics::Metrics;
+use crate::metrics::catalogue::order;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::names::{BASE_RATE, order};
+use crate::metrics::names::BASE_RATE;
 use crate::peers;
 use crate::run_folder::model;
 use crate::run_folder::record::ProbeFit;
@@ -41,11 +43,11 @@ struct Answer {
     probe: &'static str,
     /// The protocol of the metrics, in words.
     protocol: String,
-    metrics: BTreeMap<String, f64>,
+    metrics: Metrics,
     /// The fits of the probes that have a ridge penalty.
     probes: BTreeMap<String, ProbeFit>,
     /// The metrics of predicting the most frequent value and the mean, without any encoder.
-    base_rates: BTreeMap<String, f64>,
+    base_rates: Metrics,
     /// The variable whose leak was measured.
     condition: String,
 }
@@ -90,14 +92,12 @@ struct Probed<'a> {
     probe: Probe,
     /// The word for a row of the data, such as `images`.
     things: &'a str,
-    /// The split on which probes are measured, in a word.
-    evaluation_split: &'a str,
+    evaluation_split: EvaluationSplit,
 }
 
 impl Probed<'_> {
     fn words(&self) -> Words<'_> {
-        let (split, _) = self.evaluation_split.split_once(" (").unwrap_or((self.evaluation_split, ""));
-        Words { things: self.things, evaluation_split: split, key: Some("--condition") }
+        Words { things: self.things, evaluation_split: self.evaluation_split, key: Some("--condition") }
     }
 
     /// Refuses training rows of one class, and warns of leaks that cannot be measured on these training and test rows, or that look
@@ -122,10 +122,11 @@ impl Probed<'_> {
             line(note);
         }
         let protocol = format!(
-            "{}, fitted to {} training {things} and measured on {} {evaluation_split} {things}",
+            "{}, fitted to {} training {things} and measured on {} {} {things}",
             in_words(section, probe, train.dataset.len()),
             train.dataset.len(),
-            test.dataset.len()
+            test.dataset.len(),
+            evaluation_split.in_protocol()
         );
         let ProbeResults { metrics, probes, .. } = measure(section, probe, train, test)?;
         let (probe, condition) = (name(probe), section.condition.clone());
@@ -161,8 +162,8 @@ fn name(probe: Probe) -> &'static str {
 /// Probes a model on images.
 fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let device = arguments.device.device.open()?;
-    let (file, said) = model::chosen(model, arguments.variant.as_deref())?;
-    said.iter().for_each(line);
+    let (file, note) = model::chosen(model, arguments.variant.name())?;
+    note.iter().for_each(line);
     let checkpoint = model::load(&file, &device.device)?;
     let folder = match arguments.on {
         None => model_data::folder(model, arguments.data.as_deref())?,
@@ -187,15 +188,15 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let viewing =
         Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
     let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
-    let of_objectives = objective::measure(&probe.objectives, &network, &viewing, sets)?;
-    let measured =
-        |one: &&MeasuredObjective| of_objectives.keys().any(|name| *name == format!("{}_test", one.metric()));
-    let (with, without): (Vec<_>, Vec<_>) = probe.objectives.iter().partition(measured);
-    for one in without {
+    let losses = objective::measure(&probe.objectives, &network, &viewing, sets)?;
+    let is_measured =
+        |one: &&MeasuredObjective| losses.keys().any(|name| *name == format!("{}_test", one.metric()));
+    let (measured, others): (Vec<_>, Vec<_>) = probe.objectives.iter().partition(is_measured);
+    for one in others {
         line(format_args!("not measured: {}; the file holds no head", one.in_words()));
     }
-    answer.protocol.extend(with.iter().map(|one| format!("; {}", one.in_words())));
-    answer.metrics.extend(of_objectives);
+    answer.protocol.extend(measured.iter().map(|one| format!("; {}", one.in_words())));
+    answer.metrics.extend(losses);
     Ok(answer)
 }
 
@@ -214,8 +215,7 @@ fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
 struct EvaluationInputs {
     splits: Splits,
     probe: ProbeSection,
-    /// The split on which probes are measured, in a word.
-    evaluation_split: &'static str,
+    evaluation_split: EvaluationSplit,
     /// The augmentation for the views of objectives.
     augmentation: Augmentation,
 }
@@ -232,13 +232,13 @@ fn evaluation_inputs(
         None => {
             let instead = "name a data set or a recipe with --on";
             let recipe = model_data::recipe(model, metadata, instead)?;
-            check_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
+            refuse_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
             let splits = model_data::splits(model, &recipe, folder, device)?;
             (splits, recipe.probe, true, recipe.data.evaluation_split(), recipe.augment)
         }
         Some(name) => {
             let NamedData { data, probe, augmentation, .. } = section(name)?;
-            check_folder_of_drawn(&data, folder)?;
+            refuse_folder_of_drawn(&data, folder)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;
@@ -259,15 +259,12 @@ fn text(answer: &Answer) -> String {
     let mut metrics: Vec<(&str, f64)> =
         answer.metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     metrics.sort_by(|(one, _), (other, _)| order(one).cmp(&order(other)));
-    let mut table = table(["Metric", "Value", BASE_RATE]);
+    let mut table = table_of_numbers(["Metric", "Value", BASE_RATE]);
     for (name, value) in metrics {
         let format = MetricFormat::of(name, &answer.condition);
         let number = format.number(Some(value));
         let base = format.number(answer.base_rates.get(name).copied());
         table.add_row([format.title, number, base]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     format!("{table}\n{}", answer.protocol)
 }

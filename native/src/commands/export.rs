@@ -14,7 +14,7 @@ use crate::console::{Console, line};
 use crate::exit::usage;
 use crate::export::{onnx, pytorch};
 use crate::run_folder::folder;
-use crate::run_folder::model::{self, Choice};
+use crate::run_folder::model::{self, ChosenBy};
 
 #[derive(Serialize)]
 struct Answer {
@@ -26,15 +26,16 @@ struct Answer {
 }
 
 pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
-    let (file, said) = match arguments.variant.as_deref() {
+    let variant = arguments.variant.name();
+    let (file, note) = match variant {
         Some(variant) => model::chosen(&arguments.model, Some(variant))?,
         None => (model::file(&arguments.model), None),
     };
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
-    let of_last = || model::note_on_variant(&arguments.model, &metadata, Choice::Variant);
-    said.or_else(|| arguments.variant.is_none().then(of_last).flatten()).iter().for_each(line);
+    let note_on_last = || model::note_on_variant(&arguments.model, &metadata, ChosenBy::Variant);
+    note.or_else(|| variant.is_none().then(note_on_last).flatten()).iter().for_each(line);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));
     let (folder, files, use_it) = match arguments.to {
@@ -50,8 +51,9 @@ pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let code = format!(
                 "with pixels [n, height, width, {}] of uint8:\n\
-                 onnxruntime.InferenceSession({name:?}).run(None, {{{:?}: pixels}})[0]",
+                 onnxruntime.InferenceSession({:?}).run(None, {{{:?}: pixels}})[0]",
                 metadata.encoder.channels,
+                path.display().to_string(),
                 onnx::INPUT
             );
             (path.parent().unwrap_or(Path::new("")).to_owned(), vec![name], code)

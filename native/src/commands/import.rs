@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::Device;
 use serde::Serialize;
-use simile_core::nn::EncoderConfig;
+use simile_core::error::Error;
 use simile_core::nn::checkpoint::{CheckpointError, ImportedEncoder, Metadata, Weights};
+use simile_core::nn::{Architecture, EncoderConfig};
 
 use crate::cli::Import;
 use crate::console::Console;
@@ -18,6 +19,8 @@ use crate::shell::quoted;
 
 /// Largest number of listed tensors, where many are left out, such as those of an optimiser.
 const FEW: usize = 8;
+/// Sides of images: of photographs, and of small pictures for networks that take no larger ones.
+const USUAL_SIDES: [usize; 2] = [224, 32];
 
 #[derive(Serialize)]
 struct Answer {
@@ -37,19 +40,25 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     check_normalisation(&arguments.mean, &arguments.std)?;
     let encoder = EncoderConfig {
         name: arguments.encoder,
-        input_size: arguments.input_size,
+        input_size: arguments.input_size.unwrap_or_else(|| usual_side(arguments.encoder)),
         channels: arguments.mean.len(),
         stem: arguments.stem,
         width: arguments.width,
         output: arguments.output,
     };
-    encoder.validate().map_err(usage)?;
+    encoder.validate().map_err(by_option)?;
     let metadata = Metadata::new(encoder.clone(), arguments.mean.clone(), arguments.std.clone());
     metadata.validate().map_err(usage)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
     if place(source).is_some_and(|source| place(&arguments.out) == Some(source)) {
         let out = arguments.out.display();
         return Err(usage(format_args!("--out {out} is the file that is imported; name another")));
+    }
+    if arguments.out.is_file() {
+        let out = arguments.out.display();
+        return Err(usage(format_args!(
+            "{out} is there already; name another file with --out, or remove it"
+        )));
     }
     let weights = weights(source, &arguments.leave_out)?;
     let ImportedEncoder { checkpoint, prefix, unused, resampled } = weights
@@ -59,6 +68,25 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
     let answer = Answer { file, embedding_size, encoder, prefix, unused, resampled };
     console.answer(&answer, || text(&answer))
+}
+
+/// The first of the usual sides that a network takes.
+fn usual_side(name: Architecture) -> usize {
+    let takes = |&side: &usize| {
+        EncoderConfig { name, input_size: side, ..EncoderConfig::default() }.validate().is_ok()
+    };
+    USUAL_SIDES.into_iter().find(takes).unwrap_or_default()
+}
+
+/// The error of a setting by its option, in place of its key in a recipe.
+fn by_option(error: Error) -> anyhow::Error {
+    match error {
+        Error::Parameter { name, value, reason } => {
+            let option = name.strip_prefix("encoder.").map(|key| format!("--{}", key.replace('_', "-")));
+            usage(Error::Parameter { name: option.unwrap_or(name), value, reason })
+        }
+        error => usage(error),
+    }
 }
 
 /// Checks `--mean` and `--std`; those of pixels in 0 to 255 are the usual mistake.
@@ -147,20 +175,20 @@ fn explained(error: CheckpointError, source: &Path, encoder: &EncoderConfig) -> 
 /// The channels of pictures that a file has by the shape of its first layer, if those are others than the encoder's.
 fn channels_in(error: &CheckpointError, encoder: &EncoderConfig) -> Option<usize> {
     let CheckpointError::Shape { expected, found, .. } = error else { return None };
-    let (&wanted, &given) = (expected.get(1)?, found.get(1)?);
+    let (&expected_inputs, &inputs) = (expected.get(1)?, found.get(1)?);
     // A convolution has one input a channel, a linear layer one a pixel of each.
-    let of_layer =
-        [1, encoder.input_size.pow(2)].into_iter().find(|each| wanted == encoder.channels * each)?;
-    [1, 3].into_iter().find(|&channels| channels != encoder.channels && given == channels * of_layer)
+    let per_channel =
+        [1, encoder.input_size.pow(2)].into_iter().find(|each| expected_inputs == encoder.channels * each)?;
+    [1, 3].into_iter().find(|&channels| channels != encoder.channels && inputs == channels * per_channel)
 }
 
 /// The width that a file has by the shape of its first convolution, if that is another than the encoder's, which can have it.
 fn width_in(error: &CheckpointError, encoder: &EncoderConfig) -> Option<usize> {
     let CheckpointError::Shape { name, expected, found } = error else { return None };
     let is_first = name == "conv1.weight" || name.ends_with(".conv1.weight") && !name.contains("layer");
-    let (Some(&width), Some(&wanted)) = (found.first(), expected.first()) else { return None };
+    let (Some(&width), Some(&expected_width)) = (found.first(), expected.first()) else { return None };
     let other = EncoderConfig { width: Some(width), ..encoder.clone() };
-    (is_first && width != wanted && other.validate().is_ok()).then_some(width)
+    (is_first && width != expected_width && other.validate().is_ok()).then_some(width)
 }
 
 fn text(answer: &Answer) -> String {
@@ -179,4 +207,26 @@ fn text(answer: &Answer) -> String {
         count => text += &format!("\nleft out: {} and {} more", answer.unused[..FEW].join(", "), count - FEW),
     }
     text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_network_has_a_usual_side() {
+        for &network in Architecture::ALL {
+            assert!(USUAL_SIDES.contains(&usual_side(network)), "{}", network.name());
+        }
+        let sides = [Architecture::LeNet5, Architecture::Dcgan, Architecture::ResNet18, Architecture::VitS16];
+        assert_eq!(sides.map(usual_side), [32, 32, 224, 224]);
+    }
+
+    #[test]
+    fn a_setting_is_refused_by_its_option() {
+        let encoder = EncoderConfig { input_size: 224, ..EncoderConfig::default() };
+        let refused = by_option(encoder.validate().unwrap_err()).to_string();
+        assert!(refused.starts_with("`--input-size` is 224"), "{refused}");
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 
+use super::shared::own_pictures::csv_in_folder;
 use crate::cli::{Init, OwnPictures};
 use crate::console::{Console, line};
 use crate::devices::DeviceSet;
@@ -48,6 +49,7 @@ pub(super) fn run(arguments: &Init, console: Console) -> Result<()> {
 /// As [`Draft::new`].
 pub(super) fn draft(folder: &Path, own: &OwnPictures, devices: &DeviceSet) -> Result<Draft> {
     let OwnPictures { hide, keep, label, csv } = own;
+    let csv = csv.as_deref().map(|csv| csv_in_folder(folder, csv));
     let wishes = Wishes { hide, keep, label: label.as_deref(), csv: csv.as_deref() };
     let mut draft = Draft::new(folder, wishes, devices.has_gpu())?;
     draft.measure(devices)?;

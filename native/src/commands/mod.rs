@@ -1,8 +1,7 @@
-//! One file a command.
+//! One file or folder a command, and code that several share.
 
 mod completions;
 mod data;
-mod describe;
 mod devices;
 mod embed;
 mod evaluate;
@@ -11,16 +10,12 @@ mod import;
 mod init;
 mod keys;
 mod loss;
-mod model_data;
-mod named_data;
 mod objectives;
-mod profile;
 mod recipes;
 mod report;
 mod reproduce;
-mod runs;
-mod seeds;
-mod self_test;
+pub(crate) mod self_test;
+mod shared;
 mod sweep;
 mod train;
 
@@ -46,7 +41,6 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Objectives(arguments) => objectives::run(&arguments, console),
         Command::Keys(arguments) => keys::run(&arguments, console),
         Command::Devices(arguments) => devices::run(&arguments, console),
-        Command::SelfTest(arguments) => self_test::run(&arguments),
         Command::Import(arguments) => import::run(&arguments, console),
         Command::Export(arguments) => export::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),

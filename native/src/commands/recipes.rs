@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::cli::{Recipes, RecipesAction};
 use crate::config::explain::suggestion;
 use crate::config::shipped::{SHIPPED, Shipped};
@@ -13,7 +14,7 @@ use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::data::{DataSection, is_part, missing_files};
 use crate::exit::usage;
-use crate::experiment::prepare::missing::missing_models;
+use crate::experiment::prepare::required::missing_models;
 use crate::reproduce::row::Row;
 use crate::reproduce::shipped::{ShippedTable, TABLES};
 use crate::reproduce::table::Scale;
@@ -141,13 +142,13 @@ fn list(folder: Option<&Path>, console: Console) -> Result<()> {
                 Entry::Table(published) | Entry::Figure(published) => tables.add_row(published.cells()),
             };
         }
-        let looked = match folder {
+        let place = match folder {
             Some(folder) => format!("Data are looked for in {}.", folder.display()),
             None => "`simile recipes --data DIR` says which data are in a folder.".to_owned(),
         };
         format!(
             "{recipes}\n`simile recipes show NAME` prints one; `simile train NAME` runs it.\n\n{tables}\n\
-             `simile reproduce TABLE` runs the rows of one and prints our numbers beside the published ones.\n{looked}"
+             `simile reproduce TABLE` runs the rows of one and prints our numbers beside the published ones.\n{place}"
         )
     })
 }
@@ -266,6 +267,7 @@ fn show(name: &str, console: Console) -> Result<()> {
     let table = || TABLES.iter().find(|table| table.name == name);
     let shipped = recipe.or_else(|| table().map(|table| One { name: table.name, toml: table.text }));
     let Some(shipped) = shipped else {
+        refuse_other_kind(name, &[ShippedKind::Recipe, ShippedKind::Table])?;
         let recipes = SHIPPED.iter().map(|recipe| recipe.name);
         let known: Vec<&str> = recipes.chain(TABLES.iter().map(|table| table.name)).collect();
         return Err(usage(format_args!("nothing is named `{name}`{}", suggestion(name, &known))));

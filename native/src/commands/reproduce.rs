@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::runs;
+use super::shared::runs::{listed_or_run, refuse_run};
+use super::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::cli::Reproduce;
-use crate::console::{Console, line};
+use crate::console::Console;
 use crate::data::DataSection;
 use crate::exit::usage;
-use crate::experiment::prepare::missing::missing_inputs;
-use crate::experiment::several::{Several, Task, devices_of, nothing_missing};
+use crate::experiment::prepare::required::missing_inputs;
+use crate::experiment::several::task::{Task, nothing_missing};
+use crate::experiment::several::{Several, devices_of};
 use crate::names::slug;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, panels};
@@ -21,16 +23,18 @@ use crate::reproduce::plan::{recipe_of, results, run_folder, tasks};
 use crate::reproduce::row::Row;
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Scale, Table};
-use crate::run_folder::folder::{self, RESULT};
+use crate::run_folder::folder::{RESULT, write_all};
 use crate::shell::quoted;
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
+    refuse_other_kind(&arguments.table, &[ShippedKind::Table])?;
     let shipped = ShippedTable::find(&arguments.table)?;
     let table = shipped.read()?;
     // A figure of a table shares its runs.
     let runs = table.of.as_deref().unwrap_or(shipped.name);
     let folder = || Path::new("runs").join(format!("{runs}-{}", word(arguments.scale)));
     let out = arguments.out.clone().unwrap_or_else(folder);
+    refuse_run(&out)?;
     if table.is_trained() {
         train(arguments, &shipped, table, &out, console)
     } else {
@@ -55,13 +59,13 @@ fn train(
     let mut several = Several {
         tasks: tasks.clone(),
         out,
-        data: arguments.data.as_deref(),
+        data: arguments.data.path(),
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
         recipe: &recipe,
         check: &|_| Ok(()),
     };
-    if !tasks.is_empty() && runs::listed_or_run(&several, &arguments.runs, console)? {
+    if !tasks.is_empty() && listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
     }
     if !several.collects() {
@@ -69,7 +73,7 @@ fn train(
         note_missing_inputs(&mut several.tasks, &table);
     }
     let rows = rows(&table, &arguments.rows)?;
-    let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.row);
+    let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.group);
     if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
         something_runs(shipped, &table, &rows, scale)?;
     }
@@ -103,7 +107,7 @@ fn train(
 /// Notes in each task the data or weights that its row lacks.
 fn note_missing_inputs(tasks: &mut [Task], table: &Table) {
     for task in tasks {
-        let row = table.row.iter().find(|row| row.name == task.row);
+        let row = table.row.iter().find(|row| row.name == task.group);
         task.missing = row.and_then(|row| table.missing(row)).map(str::to_owned);
     }
 }
@@ -131,7 +135,7 @@ fn draw(
     if arguments.runs.list || arguments.runs.task.is_some() {
         return Err(usage(format_args!("{} trains nothing, so it has no runs", shipped.name)));
     }
-    let panels = panels(table, &rows, arguments.data.as_deref())?.unwrap_or_default();
+    let panels = panels(table, &rows, arguments.data.path())?.unwrap_or_default();
     let drawn = Drawn {
         name: shipped.name,
         title: &table.title,
@@ -171,7 +175,7 @@ fn name_missing_inputs(table: &mut Table, asked: &[&Row], arguments: &Reproduce,
         let missing = match before {
             Some((_, _, missing)) => missing.clone(),
             None => {
-                let missing = missing_inputs(&recipe, arguments.data.as_deref());
+                let missing = missing_inputs(&recipe, arguments.data.path());
                 known.push((recipe.data, recipe.encoder.weights, missing.clone()));
                 missing
             }
@@ -227,17 +231,12 @@ fn write(
     files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
 ) -> Result<()> {
     let name = if table.figure.is_some() { shipped.name } else { "table" };
-    for (ending, bytes) in files {
-        let path: PathBuf = out.join(format!("{name}.{ending}"));
-        folder::write(&path, &bytes)?;
-        line(format_args!("wrote {}", path.display()));
-    }
-    Ok(())
+    write_all(out, files.into_iter().map(|(ending, bytes)| (format!("{name}.{ending}"), bytes)))
 }
 
 fn command(arguments: &Reproduce, scale: &str) -> String {
     let rows: String = arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect();
-    let data = arguments.data.as_ref().map(|data| format!(" --data {}", quoted(&data.display().to_string())));
+    let data = arguments.data.path().map(|data| format!(" --data {}", quoted(&data.display().to_string())));
     let data = data.unwrap_or_default();
     format!("simile reproduce {}{data} --scale {scale} --seeds {}{rows}", arguments.table, arguments.seeds)
 }

@@ -1,11 +1,15 @@
-//! `simile self-test`, which is hidden: the self-test of a device, for the process that started this one.
+//! `simile self-test`, which is none of the commands: the self-test of a device, for the process that started this one.
 
 use anyhow::Result;
 
 use crate::cli::SelfTest;
 use crate::devices::{DeviceName, limit_own_time, self_test};
 
-pub(super) fn run(arguments: &SelfTest) -> Result<()> {
+/// Tests the device.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn run(arguments: &SelfTest) -> Result<()> {
     limit_own_time();
     let device = arguments.device.open()?.device;
     let cpu = [DeviceName::Cpu, DeviceName::Ndarray].into_iter().flat_map(DeviceName::available).next();

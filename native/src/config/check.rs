@@ -6,10 +6,10 @@ use simile_core::error::Error;
 use simile_core::loss;
 
 use super::objective::ObjectiveSection;
-use super::sections::RecipeVariant;
 use super::selection::SelectionSection;
+use super::variant::RecipeVariant;
 use super::{Fault, Recipe, VARIANTS, numbers};
-use crate::data::settings::{CentreCrop, Fit, JudgedBy};
+use crate::data::keys::values::{CentreCrop, Fit, JudgedBy};
 use crate::names::{self, slug};
 
 impl Recipe {
@@ -29,8 +29,8 @@ impl Recipe {
 
     /// Checks the rules that concern several keys.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        if let Some(numbers::Refused { path, reason }) = numbers::refused(self) {
-            return Err(Fault { path, reason });
+        if let Some(fault) = numbers::fault(self) {
+            return Err(fault);
         }
         self.check_names()?;
         self.train.check()?;
@@ -49,7 +49,7 @@ impl Recipe {
 
     /// Checks that there are objectives, and that files can have the names of the run and of its variants.
     fn check_names(&self) -> Result<(), Fault> {
-        match (&self.objective, self.variants.is_empty()) {
+        match (&self.objective, self.written_variants.is_empty()) {
             (None, true) => {
                 return Err(Fault::new("", "", "there is no objective; write [objective] or [[variant]]"));
             }
@@ -60,11 +60,12 @@ impl Recipe {
             _ => {}
         }
         names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
-        for variant in &self.variants {
+        for variant in &self.written_variants {
             names::check(&variant.name).map_err(|reason| Fault::new(VARIANTS, "", reason))?;
         }
-        let files: BTreeSet<String> = self.variants.iter().map(|variant| slug(&variant.name)).collect();
-        if files.len() < self.variants.len() || files.contains("") {
+        let files: BTreeSet<String> =
+            self.written_variants.iter().map(|variant| slug(&variant.name)).collect();
+        if files.len() < self.written_variants.len() || files.contains("") {
             let reason =
                 "two variants have the same name, or differ in no letter or digit; files are named by them";
             return Err(Fault::new(VARIANTS, "", reason));
@@ -86,7 +87,7 @@ impl Recipe {
         variant
             .check(self.train.iterations as u64)
             .map_err(|(section, reason)| self.of_variant(variant, section, &reason))?;
-        let method = variant.method();
+        let method = &variant.method;
         if self.train.batch < method.least_batch() {
             let reason = format!(
                 "`train.batch` must be at least {}: the criterion of this method is not defined for fewer images",
@@ -105,10 +106,10 @@ impl Recipe {
 
     /// A fault of a section of a variant; that of a method which all variants share is one of the recipe.
     fn of_variant(&self, variant: &RecipeVariant, section: &str, reason: &str) -> Fault {
-        let Some(own) = self.variants.iter().find(|own| own.name == variant.name) else {
+        let Some(written) = self.written_variants.iter().find(|written| written.name == variant.name) else {
             return Fault::new(section, "", reason);
         };
-        let of_recipe = section == "method" && own.method.is_none();
+        let of_recipe = section == "method" && written.method.is_none();
         let place = if of_recipe { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
         let path = place.into_iter().chain([section.to_owned()]).collect();
         Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
@@ -170,7 +171,7 @@ impl Recipe {
     fn check_classified(&self) -> Result<(), Fault> {
         let Some(classified) = &self.classified else { return Ok(()) };
         let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
-        if !self.variants().iter().any(|variant| variant.method().takes_classified()) {
+        if !self.variants().iter().any(|variant| variant.method.takes_classified()) {
             let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
                           `bias-network` with `ce_weight`";
             return fault("", reason.into());
@@ -203,7 +204,7 @@ impl Recipe {
 
 /// Why a parameter of an objective has no effect: another of its forms reads it.
 fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
-    let ObjectiveSection { name, variant: form, parameters, .. } = objective;
+    let ObjectiveSection { name, form, parameters, .. } = objective;
     let mut ignored = loss::spec(name).into_iter().flat_map(|spec| spec.without_effect(form.as_deref()));
     let parameter = ignored.find(|parameter| parameters.contains_key(parameter.name))?;
     Some(format!(

@@ -42,18 +42,18 @@ struct Suspicion {
 /// The line of the key that the error of a recipe is about, in or below the section on a line of `source`. It is that line if no key
 /// of the section is the reason, as when one is missing.
 pub(super) fn line_of_culprit(source: &str, section_line: usize) -> usize {
-    Search::new(source).and_then(|search| search.line_below(section_line)).unwrap_or(section_line)
+    CulpritSearch::new(source).and_then(|search| search.line_below(section_line)).unwrap_or(section_line)
 }
 
 /// A recipe with an error, and the entries that may be the reason.
-struct Search {
+struct CulpritSearch {
     recipe: Table,
     error: String,
     /// All entries of the recipe, each before those in it.
     entries: Vec<Entry>,
 }
 
-impl Search {
+impl CulpritSearch {
     /// `None` if the recipe has no error, or lacks a key: then no key that is there is the reason.
     fn new(source: &str) -> Option<Self> {
         let recipe: Table = toml::from_str(source).ok()?;

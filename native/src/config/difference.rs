@@ -4,6 +4,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::Recipe;
+use super::key_path::join;
 
 /// A key whose values differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,16 +20,16 @@ pub(crate) struct Difference {
 impl Difference {
     /// The value in the first recipe, in words.
     pub(crate) fn one(&self) -> String {
-        said(self.one.as_ref())
+        in_words(self.one.as_ref())
     }
 
     /// The value in the second recipe.
     pub(crate) fn other(&self) -> String {
-        said(self.other.as_ref())
+        in_words(self.other.as_ref())
     }
 }
 
-fn said(value: Option<&Value>) -> String {
+fn in_words(value: Option<&Value>) -> String {
     value.map_or_else(|| "not set".into(), ToString::to_string)
 }
 
@@ -45,8 +46,7 @@ pub(crate) fn differences(one: &Recipe, other: &Recipe) -> Result<Vec<Difference
 fn compare_tables(path: &str, one: &Table, other: &Table, differing: &mut Vec<Difference>) {
     let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in keys {
-        let key_path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        compare_values(key_path, one.get(key), other.get(key), differing);
+        compare_values(join(path, key), one.get(key), other.get(key), differing);
     }
 }
 
@@ -57,7 +57,7 @@ fn compare_values(key: String, one: Option<&Value>, other: Option<&Value>, diffe
             match names(ones) {
                 Some(names) => {
                     for (at, name) in names.iter().enumerate() {
-                        compare_values(format!("{key}.{name}"), ones.get(at), others.get(at), differing);
+                        compare_values(join(&key, name), ones.get(at), others.get(at), differing);
                     }
                 }
                 None if ones == others => {}

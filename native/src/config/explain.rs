@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use simile_core::error::without_types;
+use simile_core::error::{KEYS_WITH_VALUES, without_types};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -10,12 +10,15 @@ use super::{FORMER_VARIANTS, VARIANTS};
 
 /// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
+/// The words of a message for a key whose value is a section, where another value stands.
+pub(super) const EXPECTED_SECTION: &str = "expected a section";
 
-/// The known word nearest to `word`, if any is near.
+/// The known word nearest to `word`, in upper or lower case, if any is near.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
     known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(&word, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness >= NEAR)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
@@ -41,7 +44,8 @@ pub(crate) fn reword(message: &str) -> String {
         let known: Vec<&str> = known.filter(|name| *name != FORMER_VARIANTS).collect();
         return format!("unknown {kind} `{word}`{}", suggestion(word, &known));
     }
-    without_types(&message.replace("missing field", "missing key")).trim_end().to_owned()
+    let text = without_types(&message.replace("missing field", "missing key"));
+    text.replace(KEYS_WITH_VALUES, EXPECTED_SECTION).trim_end().to_owned()
 }
 
 const UNKNOWN_KEY: &str = "unknown field `";
@@ -108,6 +112,16 @@ mod tests {
     }
 
     #[test]
+    fn upper_and_lower_case_are_alike() {
+        let known = ["du-table3", "cclk-table3"];
+        assert_eq!(
+            suggestion("CCLK-Table3", &known),
+            "; did you mean `cclk-table3`? known: du-table3, cclk-table3"
+        );
+        assert_eq!(nearest("top1", ["MSE", "Top1"]), Some("Top1"));
+    }
+
+    #[test]
     fn a_far_word_gets_the_list_alone() {
         let text = reword("unknown variant `zzz`, expected `sgd` or `adam`");
         assert_eq!(text, "unknown value `zzz`; known: sgd, adam");
@@ -119,6 +133,10 @@ mod tests {
         assert_eq!(
             reword("invalid type: string \"x\", expected f64"),
             "invalid type: string \"x\", expected a number"
+        );
+        assert_eq!(
+            reword("invalid type: string \"adam\", expected internally tagged enum OptimizerConfig"),
+            "invalid type: string \"adam\", expected a section"
         );
     }
 

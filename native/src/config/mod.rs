@@ -5,6 +5,8 @@ mod culprit;
 pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
+pub(crate) mod key_path;
+pub(crate) mod keys;
 mod known_keys;
 pub(crate) mod meanings;
 pub(crate) mod measured;
@@ -13,11 +15,13 @@ pub(crate) mod objective;
 mod origin;
 pub(crate) mod penalty;
 pub(crate) mod probe;
+pub(crate) mod schema;
 pub(crate) mod sections;
 pub(crate) mod selection;
 pub(crate) mod set;
 pub(crate) mod shipped;
 pub(crate) mod smoke;
+pub(crate) mod variant;
 pub(crate) mod views;
 
 use std::fs;
@@ -36,16 +40,17 @@ use self::explain::{explain, line_of, reword, suggestion};
 use self::objective::ObjectiveSection;
 use self::origin::Origin;
 use self::probe::ProbeSection;
-use self::sections::{ClassifiedSection, HeadSection, RecipeVariant, TrainSection};
+use self::sections::{ClassifiedSection, HeadSection, TrainSection};
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
 use self::smoke::SmokeSection;
+use self::variant::{RecipeVariant, VariantSection};
 use self::views::normalisation;
 use crate::data::DataSection;
 use crate::exit::usage;
 use crate::shell::quoted;
 
-/// The key of the variants that a recipe compares, each a [`RecipeVariant`], and the one that it had.
+/// The key of the variants that a recipe compares, each a [`VariantSection`], and the one that it had.
 pub(crate) const VARIANTS: &str = "variant";
 pub(crate) const FORMER_VARIANTS: &str = "arm";
 
@@ -84,7 +89,7 @@ pub(crate) struct Recipe {
     pub(crate) probe: ProbeSection,
     /// Objectives to compare, trained one after the other from the same initial weights.
     #[serde(default, rename = "variant", alias = "arm", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) variants: Vec<RecipeVariant>,
+    pub(crate) written_variants: Vec<VariantSection>,
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeSection>,
@@ -178,6 +183,16 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// The recipe in the metadata of a model, which anyone may have written.
+    ///
+    /// # Errors
+    /// Names the key that is unknown, missing or out of its range.
+    pub(crate) fn of_model(document: &serde_json::Value) -> Result<Self, String> {
+        let recipe = Self::deserialize(document).map_err(|error| reword(&error.to_string()))?;
+        recipe.check().map_err(|fault| fault.reason)?;
+        Ok(recipe)
+    }
+
     /// The recipe with some keys changed, as `--set` takes them.
     ///
     /// # Errors
@@ -186,22 +201,16 @@ impl Recipe {
         set::apply_all(self.clone(), set)
     }
 
-    /// The variants to train, each with its method; the recipe's objective alone is one.
+    /// The variants to train; the recipe's objective alone is one.
     pub(crate) fn variants(&self) -> Vec<RecipeVariant> {
-        let mut variants = match &self.objective {
-            Some(objective) if self.variants.is_empty() => {
-                vec![RecipeVariant {
-                    name: objective.name.clone(),
-                    objective: objective.clone(),
-                    method: None,
-                }]
-            }
-            _ => self.variants.clone(),
-        };
-        for variant in &mut variants {
-            variant.method.get_or_insert_with(|| self.method.clone());
+        match &self.objective {
+            Some(objective) if self.written_variants.is_empty() => vec![RecipeVariant {
+                name: objective.name.clone(),
+                objective: objective.clone(),
+                method: self.method.clone(),
+            }],
+            _ => self.written_variants.iter().map(|variant| variant.with_method(&self.method)).collect(),
         }
-        variants
     }
 
     /// The recipe as serialised to the run folder: every default filled in.
@@ -235,7 +244,7 @@ impl Recipe {
             return Err(usage(format_args!("no variant is named `{name}`; known: {}", known.join(", "))));
         }
         if !names.is_empty() {
-            self.variants.retain(|variant| names.contains(&variant.name));
+            self.written_variants.retain(|variant| names.contains(&variant.name));
         }
         Ok(())
     }

@@ -1,31 +1,27 @@
-//! Numbers that no key of a recipe accepts: TOML allows `nan`, `inf`, and counts too large for any run.
+//! Numbers that no key of a recipe accepts: TOML allows `nan`, `inf`, and counts too large for any run. JSON, in which a model has its
+//! recipe, allows integers that are too large for TOML.
 
 use toml::{Table, Value};
 
-use super::{Recipe, VARIANTS};
+use super::{Fault, Recipe, VARIANTS};
 
 /// An upper bound of iterations, images and widths.
 const MOST: i64 = 1_000_000_000_000;
 /// The keys whose integers are not counts.
 const SEEDS: &str = "seed";
 
-/// A number that is refused.
-pub(super) struct Refused {
-    /// The path of its key, in which a variant is named by its name.
-    pub(super) path: Vec<String>,
-    pub(super) reason: String,
+/// The fault of the first number of a recipe that is not finite, or is too large a count.
+pub(super) fn fault(recipe: &Recipe) -> Option<Fault> {
+    match Table::try_from(recipe) {
+        Ok(table) => visit(&[], &Value::Table(table)),
+        Err(error) => Some(Fault::new("", "", format!("it cannot be written as TOML: {error}"))),
+    }
 }
 
-/// The first number of a recipe that is not finite, or is too large a count.
-pub(super) fn refused(recipe: &Recipe) -> Option<Refused> {
-    let table = Table::try_from(recipe).ok()?;
-    visit(&[], &Value::Table(table))
-}
-
-fn visit(path: &[String], value: &Value) -> Option<Refused> {
+fn visit(path: &[String], value: &Value) -> Option<Fault> {
     let refuse = |reason: String| {
         let reason = format!("`{}` is {reason}", path.join("."));
-        Some(Refused { path: path.to_vec(), reason })
+        Some(Fault { path: path.to_vec(), reason })
     };
     let within = |name: Option<&str>, value: &Value| {
         let path: Vec<String> = path.iter().cloned().chain(name.map(str::to_owned)).collect();

@@ -8,8 +8,9 @@ use toml::Table;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ObjectiveSection {
     pub(crate) name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) variant: Option<String>,
+    /// The form of the objective; the default one if absent.
+    #[serde(default, rename = "variant", skip_serializing_if = "Option::is_none")]
+    pub(crate) form: Option<String>,
     /// The variable of the data set that is the conditioning variable `z`. By default `colour` for an objective that
     /// needs one, and none for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,8 +98,8 @@ impl ObjectiveSection {
             ("oversample", self.oversample.map(BatchRule::Oversampled)),
             ("one_cluster", self.one_cluster.then_some(BatchRule::OneCluster)),
         ];
-        let mut given = rules.into_iter().filter_map(|(key, rule)| Some((key, rule?)));
-        match (given.next(), given.next()) {
+        let mut written = rules.into_iter().filter_map(|(key, rule)| Some((key, rule?)));
+        match (written.next(), written.next()) {
             (None, _) => Ok(BatchRule::Shuffled),
             (Some((_, rule)), None) => Ok(rule),
             (Some((one, _)), Some((other, _))) => {
@@ -124,7 +125,7 @@ impl ObjectiveSection {
     pub(crate) fn config(&self) -> Result<ObjectiveConfig, String> {
         let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
         let parameters = parameters.as_object().cloned().unwrap_or_default();
-        Ok(ObjectiveConfig { name: self.name.clone(), variant: self.variant.clone(), parameters })
+        Ok(ObjectiveConfig { name: self.name.clone(), variant: self.form.clone(), parameters })
     }
 }
 
@@ -138,7 +139,7 @@ mod tests {
         let (word, count) = (Some("a".to_owned()), Some(2));
         let whole = ObjectiveSection {
             name: "nt-xent".into(),
-            variant: word.clone(),
+            form: word.clone(),
             condition: word.clone(),
             clusters: count,
             top_attributes: count,

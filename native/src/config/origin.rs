@@ -1,6 +1,7 @@
 //! Where a key of a recipe was written, for errors that its data alone show.
 
 use super::explain::line_of;
+use super::key_path::is_in;
 use super::set::key_of;
 use super::{FORMER_VARIANTS, VARIANTS};
 
@@ -33,7 +34,7 @@ impl Origin {
             let set = set
                 .strip_prefix(FORMER_VARIANTS)
                 .map_or_else(|| set.into(), |rest| format!("{VARIANTS}{rest}"));
-            key == set || key.strip_prefix(&set).is_some_and(|rest| rest.starts_with('.'))
+            is_in(&key, &set)
         };
         if let Some(setting) = self.set.iter().rev().find(is_it) {
             return format!("--set {setting}: ");

@@ -1,16 +1,11 @@
 //! The sections of a recipe that belong to the command line; the others are core's own settings.
 
 use serde::{Deserialize, Serialize};
-use simile_core::algorithm::AlgorithmConfig;
 use simile_core::augment::Augmentation;
-use simile_core::error::Error;
 use simile_core::nn::head::{HeadConfig, HeadKind};
-use simile_core::numeric::matrix::Matrix;
-use simile_core::train::Precision;
+use simile_core::train::{Precision, Sampling};
 
 use super::Fault;
-use super::explain::{reword, suggestion};
-use super::objective::ObjectiveSection;
 
 /// `[classified]`: the images whose classes are learned beside a contrastive objective, by a method with a classifier.
 /// Without the section they are the batch's own first views.
@@ -76,17 +71,6 @@ pub(crate) struct HeadSection {
     pub(crate) output: Option<usize>,
 }
 
-/// `[[variant]]`: one of several objectives that are compared. It is no `Variant`, since the `variant` of an objective is its form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RecipeVariant {
-    pub(crate) name: String,
-    pub(crate) objective: ObjectiveSection,
-    /// The method of the variant; that of the recipe if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) method: Option<AlgorithmConfig>,
-}
-
 fn default_accumulate() -> usize {
     1
 }
@@ -109,6 +93,12 @@ impl TrainSection {
         if on_gpu {
             self.drop_last.get_or_insert(true);
         }
+    }
+
+    /// The order of shuffled batches of so many images.
+    pub(crate) fn sampling(&self, samples: usize) -> Sampling {
+        let drop_last = self.drops_last(self.batch, samples);
+        Sampling { samples, batch: self.batch, drop_last, seed: self.seed }
     }
 
     /// True if an epoch of so many images ends with its last full batch; otherwise a last batch of a single image alone is left out.
@@ -159,45 +149,5 @@ impl HeadSection {
             hidden: self.hidden,
             output: scores.or(self.output).unwrap_or(default.output),
         }
-    }
-}
-
-impl RecipeVariant {
-    /// The variant's method.
-    pub(crate) fn method(&self) -> AlgorithmConfig {
-        self.method.clone().unwrap_or_default()
-    }
-
-    /// The number of scores of its network, for given numbers of classes and values of the bias; none if it gives
-    /// projections.
-    pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
-        self.method().scores(&self.objective.name, classes, biases)
-    }
-
-    /// Reduces the scores of its network to one for each class.
-    ///
-    /// # Errors
-    /// As [`by_class`](simile_core::loss::ObjectiveConfig::by_class) of the objective.
-    pub(crate) fn by_class(&self, scores: Matrix) -> Result<Matrix, String> {
-        self.objective.config()?.by_class(scores).map_err(|error| error.to_string())
-    }
-
-    /// Checks that the method can train the objective over a run of `steps`.
-    ///
-    /// # Errors
-    /// A setting is unknown, out of range, or incompatible with another: the section that holds it, `objective` or `method`, and the
-    /// reason.
-    pub(super) fn check(&self, steps: u64) -> Result<(), (&'static str, String)> {
-        let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
-        self.method().check(&objective, steps).map_err(|error| match error {
-            Error::Unknown { kind, name, known } => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                ("objective", format!("unknown {kind} `{name}`{}", suggestion(&name, &known)))
-            }
-            Error::Parameter { ref name, .. } if name.starts_with("method.") => {
-                ("method", reword(&error.to_string()))
-            }
-            error => ("objective", reword(&error.to_string())),
-        })
     }
 }

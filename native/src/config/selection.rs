@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 use super::explain::suggestion;
+use super::probe::Probe;
+use crate::metrics::catalogue::choosable;
 use crate::metrics::names::TOP1;
-
-/// Metrics of classification; larger is better in all of them.
-const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased", "worst_group", "roc_auc"];
 
 /// The predictor of the class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +21,17 @@ pub(crate) enum Readout {
     Knn,
     /// The class scores of the network itself.
     Classifier,
+}
+
+impl Readout {
+    /// The probe that is fitted to the features; none for the scores of the network itself.
+    pub(crate) fn probe(self) -> Option<Probe> {
+        match self {
+            Self::Linear => Some(Probe::Linear),
+            Self::Knn => Some(Probe::Knn),
+            Self::Classifier => None,
+        }
+    }
 }
 
 /// `[selection]`
@@ -40,8 +50,8 @@ pub(crate) struct SelectionSection {
     /// The metric to maximise.
     #[serde(default = "default_metric")]
     pub(crate) metric: String,
-    #[serde(default)]
-    pub(crate) probe: Readout,
+    #[serde(default, rename = "probe")]
+    pub(crate) readout: Readout,
     /// Evaluations without improvement after which training stops; absent for no early stopping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patience: Option<usize>,
@@ -62,21 +72,22 @@ impl SelectionSection {
         if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
             return Err(Fault::new("selection", key, format!("`selection.{key}` must be at least 1")));
         }
-        if METRICS.contains(&self.metric.as_str()) {
+        let known = choosable();
+        if known.contains(&self.metric.as_str()) {
             return Ok(());
         }
-        let hint = suggestion(&self.metric, &METRICS);
+        let hint = suggestion(&self.metric, &known);
         Err(Fault::new("selection", "metric", format!("no encoder is chosen by `{}`{hint}", self.metric)))
     }
 
     /// In words, for a protocol.
     pub(crate) fn in_words(&self, images: usize) -> String {
-        let probe = match self.probe {
+        let readout = match self.readout {
             Readout::Linear => "of the same classifier",
             Readout::Knn => "of the nearest neighbours",
             Readout::Classifier => "of its own class scores",
         };
         let part = if self.official { "images of the validation part" } else { "held-out training images" };
-        format!("{} {probe} on {images} {part}", self.metric)
+        format!("{} {readout} on {images} {part}", self.metric)
     }
 }

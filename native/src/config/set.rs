@@ -3,7 +3,7 @@
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::explain::unknown_key;
+use super::explain::{EXPECTED_SECTION, unknown_key};
 use super::{FORMER_VARIANTS, Recipe, VARIANTS};
 use crate::exit::usage;
 
@@ -58,6 +58,7 @@ fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     // In a copy, because a variant whose name is removed cannot be found again.
     let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
+    let name = if first.is_str() { text.trim() } else { "NAME" };
     let section_by_name = NamedSection::of(&table, &path, old.as_ref());
     let read = |value: Value| {
         let mut table = table.clone();
@@ -73,6 +74,7 @@ fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
             section_by_name.section.join("."),
             text.trim().trim_matches('"')
         ),
+        _ if reason.contains(EXPECTED_SECTION) => format!("{reason}; {}", in_section(recipe, &path, name)),
         _ => reason,
     };
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
@@ -128,6 +130,15 @@ impl<'a> NamedSection<'a> {
     }
 }
 
+/// The setting for a value that was given to a whole section, in words: that of its name, where this determines its keys.
+fn in_section(recipe: &Recipe, path: &[&str], name: &str) -> String {
+    let section = path.join(".");
+    match recipe.known_keys(&section) {
+        Some(keys) => format!("its keys are {}", keys.join(", ")),
+        None => format!("write {section}.name={name}"),
+    }
+}
+
 /// The sections that have the key, in words, for a setting without a section.
 fn within(table: &Table, key: &str) -> Option<String> {
     let has = |section: &Value| section.as_table().is_some_and(|section| section.contains_key(key));
@@ -145,11 +156,16 @@ pub(crate) fn key_of(setting: &str) -> &str {
 /// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
+    Ok((path_of(key), text))
+}
+
+/// The path of a key: its sections, and its name.
+pub(crate) fn path_of(key: &str) -> Vec<&str> {
     let mut path = dotted(key.trim());
     if let Some(first) = path.first_mut().filter(|first| **first == FORMER_VARIANTS) {
         *first = VARIANTS;
     }
-    Ok((path, text))
+    path
 }
 
 /// The parts of a dotted key. One in quotes, as in TOML, may have points, and the quotes are no part of it.

@@ -31,7 +31,7 @@ impl Recipe {
         if let Some(selection) = &mut self.selection {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
-        let of_variants = self.variants.iter_mut().map(|variant| &mut variant.objective);
+        let of_variants = self.written_variants.iter_mut().map(|variant| &mut variant.objective);
         let measured = self.probe.objectives.iter_mut().map(|measured| &mut measured.objective);
         for objective in of_variants.chain(&mut self.objective).chain(measured) {
             // The whole batch makes the value that is expected, and a smaller one another.
@@ -41,7 +41,7 @@ impl Recipe {
             }
         }
         for method in
-            self.variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
+            self.written_variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
         {
             if let Some(first_steps) = method.first_steps_mut() {
                 *first_steps = 1;

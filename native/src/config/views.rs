@@ -6,8 +6,8 @@ use simile_core::augment::{Augmentation, Normalisation, PRESETS};
 use toml::{Table, Value};
 
 use super::explain::suggestion;
+use crate::data::keys::values::Normalise;
 use crate::data::sets;
-use crate::data::settings::Normalise;
 use crate::data::source::Constants;
 
 /// Reads the section; `preset = "NAME"` stands for the keys of that preset, which other keys then replace.

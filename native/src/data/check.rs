@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use super::check_report::{CheckReport, FileCheck, FileReport, PicturesReport};
 use super::error::{DataError, Result};
 use super::pictures::read::{Pictures, read_pictures};
 use super::pictures::resize::ResizeSpec;
-use super::report::{FileReport, PicturesReport, Report, State};
 use super::section::DataSection;
-use super::settings::{Broken, Fit};
-use super::source::{About, ArrayFiles, Kind, PictureFiles};
+use super::source::{About, ArrayFiles, Medium, PictureFiles};
+use crate::data::keys::values::{Broken, Fit};
 
 /// Side of pictures decoded for the check.
 const SIDE: usize = 8;
@@ -17,9 +17,9 @@ const SIDE: usize = 8;
 ///
 /// # Errors
 /// Only if `folder` is not a folder: faults of files are in the report.
-pub(crate) fn check(folder: &Path, section: &DataSection) -> Result<Report> {
+pub(crate) fn check(folder: &Path, section: &DataSection) -> Result<CheckReport> {
     let about = section.dataset.about();
-    let mut report = Report {
+    let mut report = CheckReport {
         name: about.name.into(),
         folder: folder.into(),
         files: Vec::new(),
@@ -27,16 +27,16 @@ pub(crate) fn check(folder: &Path, section: &DataSection) -> Result<Report> {
         problem: None,
         sound: false,
     };
-    match section.dataset.kind() {
-        Kind::Drawn(_) => report.sound = true,
-        Kind::Arrays(set) => check_arrays(set, folder, &mut report)?,
-        Kind::Pictures(set) => check_pictures(set, about, section, folder, &mut report)?,
+    match section.dataset.medium() {
+        Medium::Drawn(_) => report.sound = true,
+        Medium::Arrays(set) => check_arrays(set, folder, &mut report)?,
+        Medium::Pictures(set) => check_pictures(set, about, section, folder, &mut report)?,
     }
     Ok(report)
 }
 
 /// Checks each file, and reads all of them together if each is usable.
-fn check_arrays(set: &dyn ArrayFiles, folder: &Path, report: &mut Report) -> Result<()> {
+fn check_arrays(set: &dyn ArrayFiles, folder: &Path, report: &mut CheckReport) -> Result<()> {
     report.files = set.check(folder)?;
     let usable = report.files.iter().all(|file| file.state.is_usable());
     report.problem = if usable { set.read(folder).err().map(|error| error.to_string()) } else { None };
@@ -50,7 +50,7 @@ fn check_pictures(
     about: &About,
     section: &DataSection,
     folder: &Path,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> Result<()> {
     let annotations = set.annotations(&section.options(), folder);
     report.files =
@@ -65,8 +65,7 @@ fn check_pictures(
     };
     let resize = ResizeSpec { side: SIDE, channels: 3, fit: Fit::Whole };
     let listed = annotations.catalogue.len();
-    let Pictures { broken, .. } =
-        read_pictures(&annotations.root, &annotations.catalogue.files, resize, Broken::Skip, None)?;
+    let Pictures { broken, .. } = read_pictures(annotations.list(), resize, Broken::Skip, None)?;
     let is_whole = set.is_whole(&section.options());
     report.problem = about.pictures.filter(|&all| is_whole && all != listed).map(|all| {
         format!(
@@ -89,9 +88,9 @@ fn needed(about: &About, root: Option<&Path>, folder: &Path) -> Vec<FileReport> 
             above.flat_map(|place| ["", "Anno", "Eval", "Img"].map(|inner| place.join(inner).join(name)));
         let path = places.into_iter().find(|path| path.exists());
         let state = match path.as_ref().and_then(|path| path.metadata().ok()) {
-            Some(known) if known.is_dir() => State::WellFormed { detail: "a folder".into() },
-            Some(known) => State::WellFormed { detail: format!("{} bytes", known.len()) },
-            None => State::Missing,
+            Some(known) if known.is_dir() => FileCheck::WellFormed { detail: "a folder".into() },
+            Some(known) => FileCheck::WellFormed { detail: format!("{} bytes", known.len()) },
+            None => FileCheck::Missing,
         };
         FileReport { name: (*name).into(), path, state }
     };
@@ -109,11 +108,11 @@ mod tests {
     use crate::data::sets::cub_200_2011::tests::birds_of_two_species;
     use std::fs;
 
-    fn try_check(folder: &Path, name: &str) -> Result<Report> {
+    fn try_check(folder: &Path, name: &str) -> Result<CheckReport> {
         super::check(folder, &DataSection::of(DatasetName::find(name).unwrap()))
     }
 
-    fn check(folder: &Path, name: &str) -> Report {
+    fn check(folder: &Path, name: &str) -> CheckReport {
         try_check(folder, name).unwrap()
     }
 
@@ -122,8 +121,8 @@ mod tests {
         let folder = real("mnist-labels");
         let report = check(&folder, "colour-mnist");
         for (at, file) in report.files.iter().enumerate() {
-            let official = State::Official { md5: OFFICIAL[at].archive.into() };
-            let expected = if file.name.contains("labels") { official } else { State::Missing };
+            let official = FileCheck::Official { md5: OFFICIAL[at].archive.into() };
+            let expected = if file.name.contains("labels") { official } else { FileCheck::Missing };
             assert_eq!(file.state, expected, "{}", file.name);
         }
         assert!(!report.sound);
@@ -132,11 +131,14 @@ mod tests {
         let labels = content(&folder.join("t10k-labels-idx1-ubyte.gz")).unwrap();
         fs::write(copy.path().join("t10k-labels.idx1-ubyte"), labels).unwrap();
         let report = check(copy.path(), "mnist");
-        assert_eq!(report.files[3].state, State::Official { md5: OFFICIAL[3].content.into() });
+        assert_eq!(report.files[3].state, FileCheck::Official { md5: OFFICIAL[3].content.into() });
         // A part of the digits is well formed and usable, but not the official data set.
         let report = check(&real("mnist"), "mnist");
         assert!(report.sound, "{report}");
-        assert!(report.files.iter().all(|file| matches!(file.state, State::WellFormed { .. })), "{report}");
+        assert!(
+            report.files.iter().all(|file| matches!(file.state, FileCheck::WellFormed { .. })),
+            "{report}"
+        );
     }
 
     #[test]
@@ -144,7 +146,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write_small(folder.path(), 5);
         let report = check(folder.path(), "mnist");
-        assert!(report.sound && matches!(&report.files[0].state, State::WellFormed { .. }), "{report}");
+        assert!(report.sound && matches!(&report.files[0].state, FileCheck::WellFormed { .. }), "{report}");
         fs::write(folder.path().join("train-images-idx3-ubyte"), [0, 0, 8]).unwrap();
         fs::remove_file(folder.path().join("t10k-labels-idx1-ubyte")).unwrap();
         let report = check(folder.path(), "mnist");
@@ -179,10 +181,10 @@ mod tests {
         fs::write(folder.path().join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
         let report = check(folder.path(), "cifar-10");
         let state = |name: &str| &report.files.iter().find(|file| file.name == name).unwrap().state;
-        assert_eq!(*state("data_batch_1.bin"), State::Missing);
-        assert_eq!(*state("data_batch_2.bin"), State::WellFormed { detail: "3 images".into() });
-        assert_eq!(*state("test_batch.bin"), State::WellFormed { detail: "2 images".into() });
-        assert_eq!(*state("batches.meta.txt"), State::WellFormed { detail: "10 names".into() });
+        assert_eq!(*state("data_batch_1.bin"), FileCheck::Missing);
+        assert_eq!(*state("data_batch_2.bin"), FileCheck::WellFormed { detail: "3 images".into() });
+        assert_eq!(*state("test_batch.bin"), FileCheck::WellFormed { detail: "2 images".into() });
+        assert_eq!(*state("batches.meta.txt"), FileCheck::WellFormed { detail: "10 names".into() });
     }
 
     #[test]

@@ -10,7 +10,7 @@ const MOST_SHOWN: usize = 20;
 
 /// The state of a data set's folder.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct CheckReport {
     /// The data set.
     pub(crate) name: String,
     /// The folder, as given by the user.
@@ -36,13 +36,13 @@ pub(crate) struct FileReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<PathBuf>,
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: FileCheck,
 }
 
 /// The result of the check of a file.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
-pub(crate) enum State {
+pub(crate) enum FileCheck {
     /// Its MD5 is the official one.
     Official {
         /// MD5 of the file, or of its content if the archive was repacked.
@@ -62,7 +62,7 @@ pub(crate) enum State {
     Missing,
 }
 
-impl State {
+impl FileCheck {
     pub(crate) fn is_usable(&self) -> bool {
         matches!(self, Self::Official { .. } | Self::WellFormed { .. })
     }
@@ -79,16 +79,18 @@ pub(crate) struct PicturesReport {
     pub(crate) notes: Vec<String>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for file in &self.files {
             let shown =
                 file.path.as_ref().map_or_else(|| file.name.clone(), |path| path.display().to_string());
             match &file.state {
-                State::Official { md5 } => writeln!(f, "ok       {shown}: the official file (MD5 {md5})")?,
-                State::WellFormed { detail } => writeln!(f, "ok       {shown}: {detail}")?,
-                State::Corrupt { reason } => writeln!(f, "corrupt  {reason}")?,
-                State::Missing => writeln!(f, "missing  {shown}")?,
+                FileCheck::Official { md5 } => {
+                    writeln!(f, "ok       {shown}: the official file (MD5 {md5})")?
+                }
+                FileCheck::WellFormed { detail } => writeln!(f, "ok       {shown}: {detail}")?,
+                FileCheck::Corrupt { reason } => writeln!(f, "corrupt  {reason}")?,
+                FileCheck::Missing => writeln!(f, "missing  {shown}")?,
             }
         }
         if let Some(pictures) = &self.pictures {

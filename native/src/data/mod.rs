@@ -6,41 +6,42 @@
 
 mod arrays;
 mod check;
+mod check_report;
 mod error;
+mod evaluation_split;
 mod fetch;
 mod files;
-pub(crate) mod listing;
-mod missing;
+pub(crate) mod keys;
 mod name;
-pub(crate) mod options;
 mod pictures;
+mod presence;
 mod preview;
-mod report;
 mod section;
 pub(crate) mod sets;
-pub(crate) mod settings;
 pub(crate) mod source;
 mod survey;
 
 pub(crate) use check::check;
+pub(crate) use check_report::CheckReport;
 pub(crate) use error::DataError;
+pub(crate) use evaluation_split::EvaluationSplit;
 pub(crate) use fetch::{Fetched, fetch};
 pub(crate) use files::numbers::check_memory;
-pub(crate) use missing::{catalogue, check_whole, is_part, missing_files, unread};
+pub(crate) use files::sheet;
+pub(crate) use files::walk::is_picture;
 pub(crate) use name::DatasetName;
 pub(crate) use pictures::annotations::Annotations;
 pub(crate) use pictures::cache::Cache;
 pub(crate) use pictures::decode::read_picture;
 pub(crate) use pictures::features::read_features;
+pub(crate) use pictures::list::PictureList;
 pub(crate) use pictures::read::{Pictures, read_pictures};
 pub(crate) use pictures::resize::ResizeSpec;
+pub(crate) use presence::{check_whole, is_part, missing_files, unread};
 pub(crate) use preview::preview;
-pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
-pub(crate) use sets::table::{
-    ReadTable, TableSection, catalogue as read_table, in_several_splits, is_unusable, sheet,
-};
-pub(crate) use survey::{Survey, tie_to_class};
+pub(crate) use sets::table::{ReadTable, TableSection, in_several_splits, is_unusable, read_table};
+pub(crate) use survey::{Classes, Survey, tie_to_class};
 
 /// Further parsers for the tests with mutated files.
 #[cfg(test)]
@@ -52,7 +53,7 @@ pub(crate) mod parsers {
     use super::files::archive::{self, Limits};
     pub(crate) use super::files::content as gzip;
     pub(crate) use super::sets::imagenet_32::read_batch as npz;
-    pub(crate) use super::sets::table::catalogue as table;
+    pub(crate) use super::sets::table::read_table as table;
 
     pub(crate) fn unpack(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
         archive::unpack(path, folder, Limits::default())

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use simile_core::nn::EncoderConfig;
 
 use super::sets;
-use super::source::{Kind, Shape, Source};
+use super::source::{Medium, Shape, Source};
 
 /// A data set of the table [`sets::ALL`].
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl DatasetName {
 
     /// True if the data set consists of picture files, with annotations of them.
     pub(crate) fn has_pictures(self) -> bool {
-        matches!(self.0.kind(), Kind::Pictures(_))
+        matches!(self.0.medium(), Medium::Pictures(_))
     }
 
     /// True if its pictures are the user's, and not those that authors published.
@@ -43,7 +43,7 @@ impl DatasetName {
 
     /// True if it is generated, so that no files are needed.
     pub(crate) fn is_drawn(self) -> bool {
-        matches!(self.0.kind(), Kind::Drawn(_))
+        matches!(self.0.medium(), Medium::Drawn(_))
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use simile_core::data::Catalogue;
-
 use super::error::{DataError, Result};
 use super::section::DataSection;
-use super::source::{About, Kind};
+use super::source::{About, Medium};
 
 /// The missing data of a recipe in `folder`, with the way to get them; none if everything is present.
 pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Option<String> {
@@ -52,26 +50,15 @@ pub(crate) fn check_whole(
 
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
 pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
-    let Kind::Pictures(set) = section.dataset.kind() else { return false };
+    let Medium::Pictures(set) = section.dataset.medium() else { return false };
     let stated = section.dataset.about().pictures.filter(|_| set.is_whole(&section.options()));
-    stated.is_some_and(|stated| catalogue(section, folder).is_ok_and(|catalogue| catalogue.len() != stated))
-}
-
-/// The pictures of a data set in a folder, of which none is opened; empty for data sets without picture files.
-///
-/// # Errors
-/// If the annotations are missing or cannot be read.
-pub(crate) fn catalogue(section: &DataSection, folder: &Path) -> Result<Catalogue> {
-    match section.dataset.kind() {
-        Kind::Pictures(set) => Ok(set.annotations(&section.options(), folder)?.catalogue),
-        Kind::Drawn(_) | Kind::Arrays(_) => Ok(Catalogue::default()),
-    }
+    stated.is_some_and(|stated| section.catalogue(folder).is_ok_and(|catalogue| catalogue.len() != stated))
 }
 
 fn find(section: &DataSection, folder: &Path) -> Result<()> {
-    let annotations = match section.dataset.kind() {
-        Kind::Drawn(_) => return Ok(()),
-        Kind::Arrays(set) => {
+    let annotations = match section.dataset.medium() {
+        Medium::Drawn(_) => return Ok(()),
+        Medium::Arrays(set) => {
             set.find(folder)?;
             // How many images there are is known once they are read, and `check_whole` compares it with `data.train`.
             let missing = if section.train.is_none() { set.absent(folder)? } else { Vec::new() };
@@ -81,7 +68,7 @@ fn find(section: &DataSection, folder: &Path) -> Result<()> {
                 Err(DataError::Incomplete { folder: folder.into(), missing })
             };
         }
-        Kind::Pictures(set) => set.annotations(&section.options(), folder)?,
+        Medium::Pictures(set) => set.annotations(&section.options(), folder)?,
     };
     if let Some(first) = annotations.catalogue.files.first().map(|file| annotations.root.join(file))
         && !first.is_file()

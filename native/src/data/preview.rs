@@ -67,12 +67,12 @@ fn choose(dataset: &Dataset, count: usize) -> Vec<usize> {
         }
     }
     let mut shares = vec![0; classes.len()];
-    let mut left = count.min(classes.iter().map(Vec::len).sum());
-    while left > 0 {
+    let mut remaining = count.min(classes.iter().map(Vec::len).sum());
+    while remaining > 0 {
         for (share, class) in shares.iter_mut().zip(&classes) {
-            if left > 0 && *share < class.len() {
+            if remaining > 0 && *share < class.len() {
                 *share += 1;
-                left -= 1;
+                remaining -= 1;
             }
         }
     }

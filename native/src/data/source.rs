@@ -7,11 +7,11 @@ use simile_core::data::Dataset;
 #[cfg(test)]
 use simile_core::data::formats::lines::Text;
 
+use super::check_report::FileReport;
 use super::error::{DataError, Result};
-use super::options::{OptionType, Options};
 use super::pictures::annotations::Annotations;
-use super::report::FileReport;
-use super::settings::Refused;
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 
 /// A data set that recipes can name.
 pub(crate) trait Source: Sync {
@@ -19,7 +19,7 @@ pub(crate) trait Source: Sync {
     fn about(&self) -> &About;
 
     /// The source of its images, with their reader.
-    fn kind(&self) -> Kind<'_>;
+    fn medium(&self) -> Medium<'_>;
 
     /// The default input images of an encoder.
     fn shape(&self) -> Shape {
@@ -37,15 +37,15 @@ pub(crate) trait Source: Sync {
     }
 
     /// The default settings.
-    fn defaults(&self) -> Options {
-        Options::default()
+    fn defaults(&self) -> ReadOptions {
+        ReadOptions::default()
     }
 
     /// Checks that the settings of a recipe are complete. Each of its own keys was checked before.
     ///
     /// # Errors
     /// Names the refused key.
-    fn check(&self, _options: &Options) -> Result<(), Refused> {
+    fn check(&self, _options: &ReadOptions) -> Result<(), Refused> {
         Ok(())
     }
 
@@ -53,14 +53,14 @@ pub(crate) trait Source: Sync {
     ///
     /// # Errors
     /// Names the key that is ignored.
-    fn check_use(&self, _options: &Options) -> Result<(), Refused> {
+    fn check_use(&self, _options: &ReadOptions) -> Result<(), Refused> {
         Ok(())
     }
 }
 
 /// The source of the images of a data set.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum Medium<'a> {
     /// The images are generated.
     Drawn(&'a dyn Drawn),
     /// A few files hold the pixels of all images.
@@ -82,7 +82,7 @@ pub(crate) trait Drawn: Sync {
     ///
     /// # Errors
     /// If `count` is 0.
-    fn draw(&self, count: usize, options: &Options, seed: u64) -> Result<Dataset>;
+    fn draw(&self, count: usize, options: &ReadOptions, seed: u64) -> Result<Dataset>;
 
     /// Bytes of an image.
     fn bytes(&self) -> usize;
@@ -122,7 +122,7 @@ pub(crate) trait ArrayFiles: Sync {
     ///
     /// # Errors
     /// If the images or the options are not of this data set.
-    fn finish(&self, split: Dataset, _options: &Options, _finish: Finish) -> Result<Dataset> {
+    fn finish(&self, split: Dataset, _options: &ReadOptions, _finish: Finish) -> Result<Dataset> {
         Ok(split)
     }
 }
@@ -152,15 +152,15 @@ pub(crate) trait PictureFiles: Sync {
     ///
     /// # Errors
     /// Names the missing file, or the file and line that cannot be read.
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations>;
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations>;
 
     /// True if the settings take all pictures of the data set, as many as [`About::pictures`] says.
-    fn is_whole(&self, _options: &Options) -> bool {
+    fn is_whole(&self, _options: &ReadOptions) -> bool {
         true
     }
 
     /// True if `data.test` determines the training pictures: those that are not held out.
-    fn holds_out(&self, _options: &Options) -> bool {
+    fn holds_out(&self, _options: &ReadOptions) -> bool {
         false
     }
 
@@ -175,7 +175,7 @@ pub(crate) trait PictureFiles: Sync {
     ///
     /// # Errors
     /// If `folder` is not a folder, or as [`annotate`](Self::annotate).
-    fn annotations(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotations(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         if !folder.is_dir() {
             return Err(DataError::NotAFolder(folder.into()));
         }

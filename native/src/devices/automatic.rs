@@ -12,15 +12,16 @@ use crate::console::line_even_if_muted;
 /// # Errors
 /// If nothing is left to compute on.
 pub(super) fn automatic(process: usize) -> Result<AvailableDevice> {
-    static SAID: Once = Once::new();
+    static ANNOUNCED: Once = Once::new();
     let candidates = candidates(&DeviceName::Auto.available(), process);
-    let Choice { taken, failed } = choose(candidates, |device| child::check(device.choice()))?;
+    let ChosenDevice { device, failed } = choose(candidates, |device| child::check(device.choice()))?;
     if !failed.is_empty() {
         // Each process of a group has devices of its own.
-        let said = || line_even_if_muted(format_args!("{}; taking {}", failed.join("; "), taken.choice()));
-        SAID.call_once(said);
+        let announce =
+            || line_even_if_muted(format_args!("{}; taking {}", failed.join("; "), device.choice()));
+        ANNOUNCED.call_once(announce);
     }
-    Ok(taken)
+    Ok(device)
 }
 
 /// The devices that a process may take, the preferred one first: of each backend the first real GPU for the first process of a
@@ -36,8 +37,8 @@ fn candidates(present: &[AvailableDevice], process: usize) -> Vec<AvailableDevic
     candidates
 }
 
-struct Choice {
-    taken: AvailableDevice,
+struct ChosenDevice {
+    device: AvailableDevice,
     /// The devices that were preferred, each with its failure.
     failed: Vec<String>,
 }
@@ -46,12 +47,12 @@ struct Choice {
 fn choose(
     candidates: Vec<AvailableDevice>,
     mut check: impl FnMut(&AvailableDevice) -> Result<(), String>,
-) -> Result<Choice> {
+) -> Result<ChosenDevice> {
     let mut failed = vec![];
     for device in candidates {
         let outcome = if device.kind == DeviceKind::Cpu { Ok(()) } else { check(&device) };
         match outcome {
-            Ok(()) => return Ok(Choice { taken: device, failed }),
+            Ok(()) => return Ok(ChosenDevice { device, failed }),
             Err(reason) => failed.push(format!("{}: its self-test {reason}", device.choice())),
         }
     }
@@ -104,8 +105,8 @@ mod tests {
                 asked.push(device.clone());
                 if bad.contains(&device.name) { Err("ended with signal 11".into()) } else { Ok(()) }
             });
-            let Choice { taken, failed } = choice.unwrap();
-            (taken.choice().to_string(), failed, names(&asked))
+            let ChosenDevice { device, failed } = choice.unwrap();
+            (device.choice().to_string(), failed, names(&asked))
         };
         assert_eq!(chosen(&[]), ("cuda:1".into(), vec![], "cuda:1".into()));
         let failed = |name| format!("{name}: its self-test ended with signal 11");

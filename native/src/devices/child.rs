@@ -12,7 +12,7 @@ use super::DeviceChoice;
 use crate::console::Meanwhile;
 use crate::peers::is_from_launcher;
 
-/// The hidden command that tests a device in this process.
+/// The first argument of a process that tests a device.
 pub(crate) const COMMAND: &str = "self-test";
 /// The longest time of a test. A GPU compiles and tunes each kernel when it is first used: more than a minute on an H200.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -81,8 +81,8 @@ fn watch(mut command: Command, limit: Duration) -> Result<(), String> {
     });
     loop {
         if let Some(status) = child.try_wait().map_err(unusable)? {
-            let said = reader.join().unwrap_or_default();
-            return if status.success() { Ok(()) } else { Err(reason(status, &said)) };
+            let errors = reader.join().unwrap_or_default();
+            return if status.success() { Ok(()) } else { Err(reason(status, &errors)) };
         }
         if started.elapsed() > limit {
             let _ = child.kill();

@@ -10,7 +10,7 @@ use crate::console::quietly;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::training_seconds;
 use crate::experiment::prepare::splits::Splits;
-use crate::report::time;
+use crate::units;
 
 /// The share of the pictures that is held out, where nothing says which, and the most.
 const HELD_OUT: f64 = 0.2;
@@ -62,11 +62,10 @@ const OF_CPU: Encoder = Encoder {
     name: "lenet5",
     stem: None,
     side: 32,
-    remark: "                  # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
+    remark: "small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
 };
 /// A network for a GPU, for small pictures.
-const OF_GPU: Encoder =
-    Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "                # or resnet50" };
+const OF_GPU: Encoder = Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "or resnet50" };
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
@@ -118,7 +117,7 @@ impl Budget {
             self.shortened_from = (fewer < self.iterations).then_some(self.iterations);
             self.iterations = fewer;
         }
-        self.time = Some(format!("about {} of training on {devices}", time(seconds)));
+        self.time = Some(format!("about {} of training on {devices}", units::seconds(seconds)));
     }
 }
 

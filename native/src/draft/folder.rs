@@ -8,17 +8,21 @@ use simile_core::data::{Catalogue, Split};
 
 use super::Wishes;
 use super::sizes::Sizes;
-use crate::columns::split::{self, SplitColumn};
-use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, no_number, subject};
+use crate::columns::class;
+use crate::columns::kind::{Column, ColumnKind, no_number};
+use crate::columns::names::{FILES, named};
+use crate::columns::split::SplitColumn;
+use crate::columns::subject::SubjectColumn;
+use crate::columns::table::UserTable;
+use crate::columns::words::counted;
 use crate::config::explain::suggestion;
-use crate::data::{DataSection, DatasetName, catalogue};
+use crate::console::line;
+use crate::data::{DataSection, DatasetName, is_picture};
 use crate::exit::usage;
 use crate::run_folder::folder::entries;
 
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
-/// Endings of pictures that can be decoded.
-const ENDINGS: [&str; 4] = [".png", ".jpg", ".jpeg", ".webp"];
 
 /// The contents of a folder.
 #[derive(Debug)]
@@ -87,7 +91,7 @@ impl Contents {
     /// A usage error if it holds no pictures, or a column cannot be told; a failure if a file cannot be read.
     pub(super) fn of(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
         let tables = [".csv", ".tsv"].map(|ending| tables(folder, ending));
-        let tables = tables.into_iter().find(|some| !some.is_empty()).unwrap_or_default();
+        let tables = tables.into_iter().find(|tables| !tables.is_empty()).unwrap_or_default();
         match (wishes.csv, tables.as_slice()) {
             (Some(csv), _) => Self::from_table(folder, csv.to_owned(), wishes),
             (None, [one]) => Self::from_table(folder, one.into(), wishes),
@@ -101,62 +105,48 @@ impl Contents {
     }
 
     fn from_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
-        let path = folder.join(&csv);
-        let (header, rows) = columns::read(&path)?;
-        let place = |name: &str| header.iter().position(|column| column == name).unwrap_or(usize::MAX);
-        let cells = |name: &str| {
-            let at = place(name);
-            rows.iter().map(move |row| row.get(at).unwrap_or_default())
-        };
-        let known = header.join(", ");
+        let table = UserTable::read(&folder.join(&csv))?;
+        let known = table.header.join(", ");
         let wrong =
-            |reason: String| usage(format_args!("{}: {reason}; its columns: {known}", path.display()));
-        let file = match named(&header, &FILES) {
-            Some(file) => file,
-            None => header
-                .iter()
-                .find(|name| cells(name).take(3).all(is_picture) && !rows.is_empty())
-                .ok_or_else(|| wrong(without_files(wishes.csv)))?,
-        };
+            |reason: String| usage(format_args!("{}: {reason}; its columns: {known}", table.path.display()));
+        let is_empty = table.rows.is_empty();
+        let holds_files = |name: &&String| !is_empty && table.cells(name).take(3).all(is_picture);
+        let file = named(&table.header, &FILES)
+            .or_else(|| table.header.iter().find(holds_files))
+            .ok_or_else(|| wrong(without_files(wishes.csv)))?;
         let label = match wishes.label {
             Some(label) if label == file => return Err(wrong(no_class(label))),
-            Some(label) => header
-                .iter()
-                .find(|name| *name == label)
-                .ok_or_else(|| wrong(format!("it has no column `{label}`")))?,
-            None => named(&header, &LABELS)
-                .ok_or_else(|| wrong("no column is named as a class; name it with --label COLUMN".into()))?,
+            Some(label) => table.column(label).ok_or_else(|| wrong(format!("it has no column `{label}`")))?,
+            None => table.class()?,
         };
-        let split = split::find(&header, &rows, label)
-            .map_err(|reason| usage(format_args!("{}: {reason}", path.display())))?;
-        let is_asked = |name: &String| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
-        let subject = subject::find(&header, &rows, label);
-        if split.is_none() {
-            subject::say(subject.as_ref(), subject.as_ref().is_some_and(is_asked), "picture");
-        }
-        let subject = subject.filter(|subject| !is_asked(subject));
-        let first = cells(file).find(|cell| !cell.is_empty());
-        let Some(first) = first else {
+        let split = table.split(label, line)?;
+        let is_asked = |name: &str| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
+        let subject = table.subject(label, is_asked);
+        subject.iter().filter_map(|subject| subject.note(split.is_some(), "picture")).for_each(line);
+        let subject = subject.and_then(SubjectColumn::subject);
+        let Some(first) = table.cells(file).find(|cell| !cell.is_empty()) else {
             return Err(wrong("it has no row with a picture".into()));
         };
-        check_place(folder, &path, file, first)?;
+        check_place(folder, &table.path, file, first)?;
         let roles = [Some(file), Some(label), split.as_ref().map(|split| &split.column)];
-        let candidates = columns::candidates(&header, &roles).into_iter();
-        let columns = candidates.map(|name| Column::of(name, cells(name)));
+        let candidates = table.candidates(&roles).into_iter();
+        let columns = candidates.map(|name| Column::of(name, table.cells(name)));
         let (attributes, others): (Vec<Column>, Vec<Column>) = columns.partition(Column::is_attribute);
-        columns::print_left_out(&others, rows.len());
-        let missing =
-            roles.into_iter().flatten().map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
-        let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
-        columns::print_lonely_classes(label, &classes, "picture");
-        let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
-        let sizes = Sizes::of(some);
+        others.iter().filter_map(|column| column.left_out(table.rows.len())).for_each(line);
+        let gaps = |name: &String| table.cells(name).filter(|cell| cell.is_empty()).count();
+        let missing = roles.into_iter().flatten().map(gaps).sum();
+        let classes = counted(table.cells(label).filter(|cell| !cell.is_empty()));
+        class::lonely(label, &classes, "picture").iter().for_each(line);
+        let asked = table.header.iter().filter(|name| is_asked(name));
+        let used: Vec<usize> =
+            roles.into_iter().flatten().chain(asked).filter_map(|name| table.place(name)).collect();
+        let usable = table.rows.iter().filter(|row| has_values(row, &used)).count();
+        let paths: Vec<&str> = table.cells(file).collect();
+        let sizes = Sizes::of(spread(paths.len()).filter_map(|at| Some(folder.join(paths.get(at)?))));
         let (file, label) = (file.clone(), label.clone());
-        let asked = header.iter().filter(|name| is_asked(name));
-        let used: Vec<usize> = roles.into_iter().flatten().chain(asked).map(|name| place(name)).collect();
-        let usable = rows.iter().filter(|row| has_values(row, &used)).count();
+        let pictures = table.rows.len();
         let table = Table { csv, file, label, split, subject, attributes, others, missing };
-        Ok(Self { pictures: rows.len(), usable, classes, sizes, layout: Layout::Table(table) })
+        Ok(Self { pictures, usable, classes, sizes, layout: Layout::Table(table) })
     }
 
     fn from_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
@@ -174,14 +164,14 @@ impl Contents {
             )));
         }
         let section = DataSection::of(DatasetName::find("folders").context("`folders` is a data set")?);
-        let catalogue = catalogue(&section, folder).map_err(usage)?;
+        let catalogue = section.catalogue(folder).map_err(usage)?;
         let labels = catalogue.labels.iter().filter_map(|&label| catalogue.classes.get(label));
-        let some = spread(catalogue.len()).filter_map(|at| Some(folder.join(catalogue.files.get(at)?)));
+        let sample = spread(catalogue.len()).filter_map(|at| Some(folder.join(catalogue.files.get(at)?)));
         Ok(Self {
             pictures: catalogue.len(),
             usable: catalogue.len(),
             classes: counted(labels.map(String::as_str)),
-            sizes: Sizes::of(some),
+            sizes: Sizes::of(sample),
             layout: Layout::Folders { split: has_splits(&catalogue) },
         })
     }
@@ -194,17 +184,17 @@ impl Contents {
         let Layout::Table(table) = &self.layout else { return Ok(Vec::new()) };
         let path = folder.join(&table.csv);
         let find = |name: &String| {
-            let of_name = |column: &&Column| column.name == *name;
-            if let Some(column) = table.attributes.iter().find(of_name) {
+            let has_name = |column: &&Column| column.name == *name;
+            if let Some(column) = table.attributes.iter().find(has_name) {
                 return Ok(column.clone());
             }
-            if let Some(Column { kind, .. }) = table.others.iter().find(of_name) {
+            if let Some(Column { kind, .. }) = table.others.iter().find(has_name) {
                 let is = match kind {
-                    Kind::Names { word, .. } => format!(
+                    ColumnKind::Names { word, .. } => format!(
                         "has {kind}: its values are shared by few rows, so it can be neither hidden nor kept{}",
                         word.as_deref().map(no_number).unwrap_or_default()
                     ),
-                    Kind::Categories { values, .. } if values.is_empty() => "is empty".into(),
+                    ColumnKind::Categories { values, .. } if values.is_empty() => "is empty".into(),
                     _ => format!("has {kind}: it has one value: there is nothing to hide or to keep"),
                 };
                 return Err(usage(format_args!("{}: column `{name}` {is}", path.display())));
@@ -276,9 +266,10 @@ fn nearly(folder: &Path, cell: &str) -> Option<String> {
         let is_meant = |entry: &String| {
             let rest = entry.to_lowercase();
             let ending = rest.strip_prefix(&name.to_lowercase());
+            let is_ending = |text: &str| text.rfind('.') == Some(0) && is_picture(text);
             match is_last {
                 true => {
-                    ending.is_some_and(|ending| ending.is_empty() || ENDINGS.contains(&ending))
+                    ending.is_some_and(|ending| ending.is_empty() || is_ending(ending))
                         && place.join(entry).is_file()
                 }
                 false => ending == Some(""),
@@ -311,11 +302,6 @@ fn has_splits(catalogue: &Catalogue) -> bool {
             && top != Some("train")
             && top != class.map(String::as_str)
     })
-}
-
-fn is_picture(cell: &str) -> bool {
-    let cell = cell.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| cell.ends_with(ending))
 }
 
 /// Some indices below `count`, evenly spread.

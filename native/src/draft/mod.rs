@@ -2,6 +2,7 @@
 
 mod budget;
 mod folder;
+mod lines;
 mod sizes;
 mod text;
 mod variants;
@@ -10,14 +11,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::columns::{Column, some};
+use crate::columns::kind::Column;
+use crate::columns::words::some;
 use crate::config::{Changes, Recipe};
 use crate::devices::DeviceSet;
 use crate::draft::budget::Budget;
 use crate::draft::folder::{Contents, Layout, Table};
 use crate::exit::usage;
-use crate::names::{cut, kept};
+use crate::names::{as_file_name, cut};
 use crate::run_folder::folder::RECIPE;
+use crate::shell::resume_command;
 
 /// Most bytes of the name of a recipe.
 const LONGEST: usize = 80;
@@ -60,8 +63,9 @@ impl Draft {
     pub(crate) fn new(folder: &Path, wishes: Wishes<'_>, on_gpu: bool) -> Result<Self> {
         if folder.join(RECIPE).is_file() {
             return Err(usage(format_args!(
-                "{} is the folder of a run; resume it with --resume, or name a folder of pictures",
-                folder.display()
+                "{} is the folder of a run; `{}` resumes it; name a folder of pictures",
+                folder.display(),
+                resume_command(folder)
             )));
         }
         if !folder.is_dir() {
@@ -150,7 +154,7 @@ impl Draft {
 /// The name of a folder, as a name of files.
 fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let name = kept(cut(&whole.file_name().unwrap_or_default().to_string_lossy(), LONGEST));
+    let name = as_file_name(cut(&whole.file_name().unwrap_or_default().to_string_lossy(), LONGEST));
     if name.is_empty() { "pictures".into() } else { name }
 }
 
@@ -171,8 +175,7 @@ fn wished(wishes: Wishes<'_>) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::catalogue;
-    use crate::data::settings::{Fit, JudgedBy};
+    use crate::data::keys::values::{Fit, JudgedBy};
     use crate::experiment::prepare::splits::Splits;
     use rand::SeedableRng as _;
     use rand_chacha::ChaCha8Rng;
@@ -207,7 +210,7 @@ mod tests {
         let wishes = Wishes { hide: &hide, keep: &keep, ..Wishes::default() };
         let draft = Draft::new(folder, wishes, false).unwrap();
         let recipe = draft.load(&Changes::default()).unwrap();
-        catalogue(&recipe.data, folder).unwrap();
+        recipe.data.catalogue(folder).unwrap();
         (draft.text("recipe.toml"), recipe)
     }
 
@@ -368,7 +371,7 @@ mod tests {
         assert!(text.contains("\"site\" = [\"site\"]") && !text.contains("\"\" = "), "{text}");
         let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
         let data = all.load(&Changes::default()).unwrap().data;
-        assert_eq!(catalogue(&data, folder.path()).unwrap().conditions.len(), 1);
+        assert_eq!(data.catalogue(folder.path()).unwrap().conditions.len(), 1);
     }
 
     #[test]
@@ -399,7 +402,7 @@ mod tests {
         fs::remove_file(csv).unwrap();
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("csv = \"images.TSV\""), "{text}");
-        assert_eq!(catalogue(&recipe.data, folder.path()).unwrap().len(), 4);
+        assert_eq!(recipe.data.catalogue(folder.path()).unwrap().len(), 4);
     }
 
     #[test]
@@ -432,7 +435,7 @@ mod tests {
                 (0..count).map(|at| format!("{}/{at}.png", ["a", "b"][at % 2])).collect();
             let folder = pictures(&files.iter().map(String::as_str).collect::<Vec<_>>());
             let (_, recipe) = drafted(folder.path(), &[], &[]);
-            catalogue(&recipe.data, folder.path()).unwrap().of(Split::Test).len()
+            recipe.data.catalogue(folder.path()).unwrap().of(Split::Test).len()
         };
         assert_eq!([4, 5, 6, 9, 20].map(tested), [2, 2, 2, 2, 4]);
     }
@@ -462,7 +465,7 @@ mod tests {
         fs::write(folder.path().join("images.csv"), table).unwrap();
         let (text, recipe) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("subject = \"patient\"") && !text.contains("\"patient\" = "), "{text}");
-        let read = catalogue(&recipe.data, folder.path()).unwrap();
+        let read = recipe.data.catalogue(folder.path()).unwrap();
         assert_eq!(read.of(Split::Test).len(), 2);
         assert!((0..6).all(|patient| read.splits[2 * patient] == read.splits[2 * patient + 1]));
         let (text, _) = drafted(folder.path(), &["patient"], &[]);
@@ -518,7 +521,7 @@ mod tests {
             let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
             let all = all.load(&Changes::default()).unwrap();
             for data in [recipe.data, all.data] {
-                assert_eq!(catalogue(&data, folder.path()).unwrap().len(), 3, "{rows:?}");
+                assert_eq!(data.catalogue(folder.path()).unwrap().len(), 3, "{rows:?}");
             }
         }
     }

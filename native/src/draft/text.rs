@@ -1,32 +1,34 @@
 //! The recipe as TOML with comments.
 
-use std::fmt::Write as _;
-
-use toml::Value;
-
 use super::Draft;
 use super::folder::{Layout, Table};
-use super::sizes::Kept;
+use super::lines::Lines;
+use super::sizes::Stored;
 use super::variants::{self, PLAIN};
-use crate::columns::{Column, Kind, some};
-use crate::data::settings::JudgedBy;
+use crate::columns::kind::{Column, ColumnKind};
+use crate::columns::words::some;
+use crate::data::keys::values::JudgedBy;
 use crate::shell::quoted;
 
 /// The parameters that worked on coloured digits and on tinted pictures.
 const TEMPERATURE: &str = "0.5";
+const LAMBDA: &str = "0.01";
 
 /// The recipe of a draft; `file` is its path, for the commands in its comment.
 pub(super) fn text(draft: &Draft, file: &str) -> String {
-    let kept = draft.contents.sizes.kept(draft.budget.encoder.side);
-    let mut text = head(draft, file);
-    text += &data(draft, &kept);
-    text += &network(draft, &kept);
-    text += &probe(draft);
-    text += &variant_sections(draft);
-    text
+    let stored = draft.contents.sizes.stored(draft.budget.encoder.side);
+    let mut lines = Lines::default();
+    head(&mut lines, draft, file);
+    data(&mut lines, draft, &stored);
+    network(&mut lines, draft, &stored);
+    training(&mut lines, draft);
+    probe(&mut lines, draft);
+    variant_sections(&mut lines, draft);
+    lines.into_text()
 }
 
-fn head(draft: &Draft, file: &str) -> String {
+/// The aim of the recipe, and the commands for it.
+fn head(lines: &mut Lines, draft: &Draft, file: &str) {
     let (folder, file) = (quoted(&draft.folder.display().to_string()), quoted(file));
     let names =
         |columns: &[Column]| columns.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -43,123 +45,106 @@ fn head(draft: &Draft, file: &str) -> String {
         (Some(time), None) => time.clone(),
         (None, _) => "`--smoke` says it".into(),
     };
-    format!(
-        "# {}: {}. Every line may be changed.\n#\n\
-         # Written by  simile init {folder}{}\n\
-         # Look        simile data check {file} --data {folder}\n\
-         # Try         simile train {file} --data {folder} --smoke\n\
-         # Train       simile train {file} --data {folder}\n\
-         # Repeat      simile train {file} --data {folder} --seeds 5\n\
-         # Time        {time}\n\n",
-        draft.name,
-        comment(&aim),
-        comment(&draft.wished)
-    )
+    lines.comment(&format!("{}: {}. Every line may be changed.", draft.name, on_one_line(&aim)));
+    lines.comment("");
+    lines.comment(&format!("Written by  simile init {folder}{}", on_one_line(&draft.wished)));
+    lines.comment(&format!("Look        simile data check {file} --data {folder}"));
+    lines.comment(&format!("Try         simile train {file} --data {folder} --smoke"));
+    lines.comment(&format!("Train       simile train {file} --data {folder}"));
+    lines.comment(&format!("Repeat      simile train {file} --data {folder} --seeds 5"));
+    lines.comment(&format!("Time        {time}"));
+    lines.blank();
 }
 
-fn data(draft: &Draft, kept: &Kept) -> String {
-    let held_out = draft.budget.held_out;
-    let mut text = String::from("[data]\n");
+fn data(lines: &mut Lines, draft: &Draft, stored: &Stored) {
+    lines.section("[data]", "");
     match &draft.contents.layout {
         Layout::Folders { split } => {
-            text += "dataset = \"folders\"              # a folder for each class\n";
-            text += BROKEN;
-            text += &pictures(kept);
+            lines.set_text("dataset", "folders", "a folder for each class");
+            pictures(lines, stored);
             if !split {
-                let share = draft.budget.share;
-                let _ = writeln!(
-                    text,
-                    "\n[data.split]\ntest = {share:<25} # the share of the pictures to test on"
-                );
+                lines.blank();
+                lines.section("[data.split]", "");
+                lines.set("test", draft.budget.share, "the share of the pictures to test on");
             }
         }
         Layout::Table(table) => {
-            text += "dataset = \"table\"                # pictures with a CSV file\n";
-            text += BROKEN;
-            text += &pictures(kept);
+            lines.set_text("dataset", "table", "pictures with a CSV file");
+            pictures(lines, stored);
             match &table.split {
                 None => {
                     let whole = if table.subject.is_some() { "of whole subjects, " } else { "" };
-                    let _ = writeln!(
-                        text,
-                        "test = {held_out:<25} # pictures to test on, {whole}drawn at random: no column says which"
-                    );
+                    let why = format!("pictures to test on, {whole}drawn at random: no column says which");
+                    lines.set("test", draft.budget.held_out, &why);
                 }
-                Some(split) if split.judged_by == JudgedBy::Validation => text += JUDGED_BY_VALIDATION,
+                Some(split) if split.judged_by == JudgedBy::Validation => {
+                    lines.set_text("judged_by", "validation", "no row is of the part `test`");
+                }
                 Some(_) => {}
             }
-            text += &columns(draft, table);
+            columns(lines, draft, table);
         }
     }
-    text + "\n"
+    lines.blank();
 }
 
-const JUDGED_BY_VALIDATION: &str = "judged_by = \"validation\"         # no row is of the part `test`\n";
-const BROKEN: &str = "broken = \"skip\"                  # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
-
-/// What is kept of the pictures, where that is not the middle square with the pixels of a view.
-fn pictures(kept: &Kept) -> String {
-    let fit = if kept.is_whole { WHOLE } else { "" };
-    let side = kept.side.map_or_else(String::new, |side| {
-        format!("side = {side:<25} # pixels a side that are kept of a picture; of those of a view alone, crops would be blurred\n")
-    });
-    format!("{fit}{side}")
+/// The pictures that are left out, and what is stored of the others, where that is not the middle square with the pixels of a view.
+fn pictures(lines: &mut Lines, stored: &Stored) {
+    let why = "pictures that cannot be read are named and left out; \"refuse\" ends the run";
+    lines.set_text("broken", "skip", why);
+    if stored.is_whole {
+        let why = "crops are taken of all of a picture, in its shape; evaluation sees its middle square, or with \"crops\" all of it, \
+                   squeezed";
+        lines.set_text("fit", "aspect", why);
+    }
+    if let Some(side) = stored.side {
+        let why =
+            "pixels a side that are kept of a picture; of those of a view alone, crops would be blurred";
+        lines.set("side", side, why);
+    }
 }
 
-const WHOLE: &str = "fit = \"aspect\"                   # crops are taken of all of a picture, in its shape; evaluation sees its middle \
-                     square, or with \"crops\" all of it, squeezed\n";
-
-fn columns(draft: &Draft, table: &Table) -> String {
-    let value = |text: &str| Value::from(text).to_string();
-    let mut text = format!(
-        "\n[data.table]\ncsv = {}\nfile = {}\nlabel = {}\n",
-        value(&table.csv.display().to_string()),
-        value(&table.file),
-        value(&table.label)
-    );
+fn columns(lines: &mut Lines, draft: &Draft, table: &Table) {
+    lines.blank();
+    lines.section("[data.table]", "");
+    lines.set_text("csv", &table.csv.display().to_string(), "");
+    lines.set_text("file", &table.file, "");
+    lines.set_text("label", &table.label, "");
     let classes: Vec<String> =
         draft.contents.classes.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    let _ = writeln!(text, "# {} classes: {}", classes.len(), comment(&some(&classes)));
+    lines.comment(&format!("{} classes: {}", classes.len(), on_one_line(&some(&classes))));
     if let Some(split) = &table.split {
-        let _ = writeln!(text, "split = {}", value(&split.column));
+        lines.set_text("split", &split.column, "");
     }
     if let Some(subject) = &table.subject {
-        let subject = format!("subject = {}", value(subject));
         let why = match table.split {
             None => "held-out pictures have other ones than the rest",
             Some(_) => "p counts these; the split says in which parts they are",
         };
-        let _ = writeln!(text, "{subject:<32} # {why}");
+        lines.set_text("subject", subject, why);
     }
     let used = draft.used(table);
     if table.missing > 0 || used.iter().any(|column| column.missing > 0) {
-        text += "missing = \"skip\"                 # rows without a value are left out, and said\n";
+        lines.set_text("missing", "skip", "rows without a value are left out, and said");
     }
-    let codes: Vec<String> = used
-        .iter()
-        .filter(|column| matches!(column.kind, Kind::Categories { are_codes: true, .. }))
-        .map(|column| value(&column.name))
-        .collect();
-    if !codes.is_empty() {
-        let _ = writeln!(
-            text,
-            "categories = [{}]           # whole numbers that name categories",
-            codes.join(", ")
-        );
+    let are_codes = |column: &&&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });
+    let mut codes = used.iter().filter(are_codes).map(|column| column.name.as_str()).peekable();
+    if codes.peek().is_some() {
+        lines.set_texts("categories", codes, "whole numbers that name categories");
     }
     if used.is_empty() {
-        return text;
+        return;
     }
-    text += "\n[data.table.conditions]          # attributes, each with its columns\n";
+    lines.blank();
+    lines.section("[data.table.conditions]", "attributes, each with its columns");
     for column in used {
         let missing = match column.missing {
             0 => String::new(),
             missing => format!("; {missing} cells have no value"),
         };
-        let kind = comment(&column.kind.to_string());
-        let _ = writeln!(text, "# {kind}{missing}\n{} = [{}]", key(&column.name), value(&column.name));
+        lines.comment(&format!("{}{missing}", on_one_line(&column.kind.to_string())));
+        lines.set_texts(&key(&column.name), [column.name.as_str()].into_iter(), "");
     }
-    text
 }
 
 /// A text of the user as a key, which may have any characters but stands on one line.
@@ -168,109 +153,126 @@ fn key(text: &str) -> String {
 }
 
 /// A text of the user in a comment.
-fn comment(text: &str) -> String {
+fn on_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn network(draft: &Draft, kept: &Kept) -> String {
-    let budget = &draft.budget;
-    let encoder = &budget.encoder;
-    let stem = encoder.stem.map_or_else(String::new, |stem| format!("stem = \"{stem}\"\n"));
-    let size = kept.side.map_or_else(String::new, |_| {
-        format!("size = {:<25} # pixels a side of a view, those of `input_size`\n", encoder.side)
-    });
-    let mut crop = format!("crop = {{ scale = {:?} }}", kept.scale);
-    if kept.is_whole {
-        crop = format!(
-            "{crop:<32} # shares of all of a picture: of the longest one, from about 0.6 of its middle square to the largest that fits"
-        );
+fn network(lines: &mut Lines, draft: &Draft, stored: &Stored) {
+    let encoder = &draft.budget.encoder;
+    lines.section("[encoder]", "");
+    lines.set_text("name", encoder.name, encoder.remark);
+    if let Some(stem) = encoder.stem {
+        lines.set_text("stem", stem, "");
     }
-    let seen = match kept.side {
+    let pictures = match stored.side {
         Some(_) => "views, and pictures in evaluation, are squares",
         None => "pictures are resized to squares",
     };
-    format!(
-        "[encoder]\nname = \"{}\"{}\n{stem}input_size = {}                  # {seen} of so many pixels; yours have about {}\n\n\
-         [augment]                        # two views of a picture differ in this, so that it is not learned\n\
-         {size}{crop}\n\
-         flip = 0.5                       # 0.0 where a mirrored picture is another thing: digits, text, left and right\n\n\
-         [optimizer]\nname = \"adam\"\nlearning_rate = {}\n\n\
-         [schedule]\nname = \"cosine\"\nwarm_up = 0.05\n\n\
-         [train]\nbatch = {}\niterations = {}\nseed = 0\n\n",
-        encoder.name,
-        encoder.remark,
-        encoder.side,
-        draft.contents.sizes.shorter,
-        budget.learning_rate,
-        budget.batch,
-        budget.iterations
-    )
+    let shorter = draft.contents.sizes.shorter;
+    let why = format!("{pictures} of so many pixels; yours have about {shorter}");
+    lines.set("input_size", encoder.side, &why);
+    lines.blank();
+    lines.section("[augment]", "two views of a picture differ in this, so that it is not learned");
+    if stored.side.is_some() {
+        lines.set("size", encoder.side, "pixels a side of a view, those of `input_size`");
+    }
+    let why = if stored.is_whole {
+        "shares of all of a picture: of the longest one, from about 0.6 of its middle square to the largest that fits"
+    } else {
+        ""
+    };
+    lines.set("crop", format_args!("{{ scale = {:?} }}", stored.scale), why);
+    let why = "0.0 where a mirrored picture is another thing: digits, text, left and right";
+    lines.set("flip", "0.5", why);
+    lines.blank();
+}
+
+fn training(lines: &mut Lines, draft: &Draft) {
+    let budget = &draft.budget;
+    lines.section("[optimizer]", "");
+    lines.set_text("name", "adam", "");
+    lines.set("learning_rate", budget.learning_rate, "");
+    lines.blank();
+    lines.section("[schedule]", "");
+    lines.set_text("name", "cosine", "");
+    lines.set("warm_up", "0.05", "");
+    lines.blank();
+    lines.section("[train]", "");
+    lines.set("batch", budget.batch, "");
+    lines.set("iterations", budget.iterations, "");
+    lines.set("seed", 0, "");
+    lines.blank();
 }
 
 /// The variable whose leak the report measures, and the others.
-fn probe(draft: &Draft) -> String {
-    let Layout::Table(table) = &draft.contents.layout else { return String::new() };
+fn probe(lines: &mut Lines, draft: &Draft) {
+    let Layout::Table(table) = &draft.contents.layout else { return };
     let asked: Vec<&Column> = draft.hide.iter().chain(&draft.keep).collect();
     let unasked = table.attributes.iter().find(|column| table.offers(column));
-    let Some(first) = asked.first().copied().or(unasked) else { return String::new() };
-    let value = |column: &Column| Value::from(column.name.as_str()).to_string();
-    let mut text = format!(
-        "[probe]\ncondition = {}           # the attribute whose leak the verdict and the report measure\n",
-        value(first)
-    );
+    let Some(first) = asked.first().copied().or(unasked) else { return };
+    lines.section("[probe]", "");
+    let why = "the attribute whose leak the verdict and the report measure";
+    lines.set_text("condition", &first.name, why);
     if asked.len() > 1 {
-        let others: Vec<String> = asked[1..].iter().map(|column| value(column)).collect();
-        let _ = writeln!(
-            text,
-            "also = [{}]                  # further attributes to read off",
-            others.join(", ")
-        );
+        let others = asked[1..].iter().map(|column| column.name.as_str());
+        lines.set_texts("also", others, "further attributes to read off");
     }
-    text + "\n"
+    lines.blank();
 }
 
-fn variant_sections(draft: &Draft) -> String {
-    let mut text = format!(
-        "# The variants that are trained one after the other, from the same first weights.\n[[variant]]\nname = \"{PLAIN}\"                   \
-         # SimCLR: knows no attribute\nobjective = {{ name = \"nt-xent\", temperature = {TEMPERATURE} }}\n"
-    );
+fn variant_sections(lines: &mut Lines, draft: &Draft) {
+    lines.comment("The variants that are trained one after the other, from the same first weights.");
+    lines.section("[[variant]]", "");
+    lines.set_text("name", PLAIN, "SimCLR: knows no attribute");
+    let objective = format!("{{ name = \"nt-xent\", temperature = {TEMPERATURE} }}");
+    lines.set("objective", objective, "");
     let mut names = variants::names(&draft.hide, &draft.keep).into_iter();
     for (column, variant) in draft.hide.iter().zip(names.by_ref()) {
-        text += &hiding(column, &variant, "");
+        lines.blank();
+        hiding(lines, column, &variant);
     }
     for (column, variant) in draft.keep.iter().zip(names) {
-        let (name, kernel, why) = (&column.name, column.kernel(), column.kernel_reason());
-        let _ = write!(
-            text,
-            "\n[[variant]]\nname = {}\n[variant.objective]              # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
-             \"released\"\ncondition = {}\ntemperature = {TEMPERATURE}\nlambda = 0.01\nkernel = {kernel}      # {why}\n",
-            Value::from(variant),
-            comment(name),
-            Value::from(name.as_str())
-        );
+        lines.blank();
+        keeping(lines, column, &variant);
     }
     if let (true, Layout::Table(table)) =
         (draft.hide.is_empty() && draft.keep.is_empty(), &draft.contents.layout)
         && let Some(column) = table.attributes.iter().find(|column| table.offers(column))
     {
-        text += "\n# Without the marks, a variant that hides an attribute:";
-        let variant = variants::names(std::slice::from_ref(column), &[]).concat();
-        text += &hiding(column, &variant, "# ");
+        lines.blank();
+        lines.comment("Without the marks, a variant that hides an attribute:");
+        let mut section = Lines::default();
+        hiding(&mut section, column, &variants::names(std::slice::from_ref(column), &[]).concat());
+        lines.commented_out(&section);
     }
-    text
 }
 
-/// The variant of a name that hides an attribute, with a mark before each line.
-fn hiding(column: &Column, variant: &str, mark: &str) -> String {
-    let (name, kernel, why) = (&column.name, column.kernel(), column.kernel_reason());
-    let section = format!(
-        "[[variant]]\nname = {}\n[variant.objective]              # compares only pictures of similar {}, so that does not help \
-         to tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
-         {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
-        Value::from(variant),
-        comment(name),
-        Value::from(name.as_str())
-    );
-    let lines: String = section.lines().map(|line| format!("{mark}{line}\n")).collect();
-    format!("\n{lines}")
+/// The variant of a name that keeps an attribute.
+fn keeping(lines: &mut Lines, column: &Column, variant: &str) {
+    lines.section("[[variant]]", "");
+    lines.set_text("name", variant, "");
+    let why = format!("pictures of like {} are alike", on_one_line(&column.name));
+    lines.section("[variant.objective]", &why);
+    lines.set_text("name", "weaksup-cclk", "");
+    lines.set_text("variant", "released", "");
+    lines.set_text("condition", &column.name, "");
+    lines.set("temperature", TEMPERATURE, "");
+    lines.set("lambda", LAMBDA, "");
+    lines.set("kernel", column.kernel(), column.kernel_reason());
+}
+
+/// The variant of a name that hides an attribute.
+fn hiding(lines: &mut Lines, column: &Column, variant: &str) {
+    lines.section("[[variant]]", "");
+    lines.set_text("name", variant, "");
+    let attribute = on_one_line(&column.name);
+    let why =
+        format!("compares only pictures of similar {attribute}, so that does not help to tell them apart");
+    lines.section("[variant.objective]", &why);
+    lines.set_text("name", "fair-cclk", "");
+    lines.set_text("variant", "normalised", "");
+    lines.set_text("condition", &column.name, "");
+    lines.set("temperature", TEMPERATURE, "");
+    lines.set("lambda", LAMBDA, "0.001 to 0.1; `simile sweep` searches it");
+    lines.set("kernel", column.kernel(), column.kernel_reason());
 }

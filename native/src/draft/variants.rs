@@ -1,6 +1,6 @@
 //! The names of the variants that hide or keep a column. Files are named by them, so that they differ in letters and digits.
 
-use crate::columns::Column;
+use crate::columns::kind::Column;
 use crate::names::{self, slug};
 
 /// The variant that knows no attribute.
@@ -10,23 +10,23 @@ const LONGEST: usize = 80;
 
 /// A name for the variant of each column to hide, and then of each to keep. Names that would name the same files have a number.
 pub(super) fn names(hide: &[Column], keep: &[Column]) -> Vec<String> {
-    let wanted = |word: &'static str, columns: &[Column]| {
+    let named = |word: &'static str, columns: &[Column]| {
         columns.iter().map(|column| format!("{word} {}", file_name(&column.name))).collect::<Vec<_>>()
     };
-    let mut taken = vec![PLAIN.to_owned()];
-    for name in [wanted("hide", hide), wanted("keep", keep)].concat() {
+    let mut existing = vec![PLAIN.to_owned()];
+    for name in [named("hide", hide), named("keep", keep)].concat() {
         let numbered = (2_usize..).map(|number| format!("{name} {number}"));
-        let free = [name.clone()].into_iter().chain(numbered).find(|name| is_free(name, &taken));
-        taken.extend(free);
+        let free = [name.clone()].into_iter().chain(numbered).find(|name| is_free(name, &existing));
+        existing.extend(free);
     }
-    taken.split_off(1)
+    existing.split_off(1)
 }
 
 /// True if the files of a variant are those of no other one. `-last` after the name of another is that one's last encoder.
-fn is_free(name: &str, taken: &[String]) -> bool {
+fn is_free(name: &str, existing: &[String]) -> bool {
     let own = slug(name);
     let last = |one: &str, other: &str| one.strip_suffix("-last") == Some(other);
-    taken
+    existing
         .iter()
         .map(|other| slug(other))
         .all(|other| own != other && !last(&own, &other) && !last(&other, &own))

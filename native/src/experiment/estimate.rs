@@ -15,10 +15,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
 use simile_core::nn::checkpoint::Weights;
-use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::prepare::context::Context;
@@ -26,9 +25,9 @@ use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::solves::Solves;
 use crate::experiment::session::Session;
 use crate::experiment::train::loader::{DataLoader, solves};
-use crate::experiment::train::trainer::{share, trainer_config};
+use crate::experiment::train::trainer::TrainerInputs;
 use crate::interrupt;
-use crate::report::time;
+use crate::units;
 
 /// Images of the first measured batch.
 const FIRST_BATCH: usize = 4;
@@ -62,7 +61,7 @@ pub(super) fn estimate(session: &Session) -> Option<f64> {
     if recipe.smoke.is_none() && seconds >= SHORT_RUN {
         let size = format!("{} iterations of {} images", whole.iterations, whole.batch);
         let variants = if count == 1 { String::new() } else { format!("{count} variants of ") };
-        line(format_args!("training {variants}{size} takes about {} on {devices}", time(seconds)));
+        line(format_args!("training {variants}{size} takes about {} on {devices}", units::seconds(seconds)));
     }
     Some(seconds)
 }
@@ -134,9 +133,9 @@ impl Trial<'_> {
                 // A GPU computes while the processor solves, so its steps are not longer by the solve.
                 let solve = if self.devices.has_gpu() { 0.0 } else { time_solve(images) };
                 measured.push((images, (seconds - solve).max(0.0)));
-                let left = self.budget - began.elapsed().as_secs_f64();
+                let seconds_left = self.budget - began.elapsed().as_secs_f64();
                 // The batch that can be measured in the time that is left, if time is in proportion to images.
-                let affordable = (left / (STEPS as f64 * seconds) * images as f64) as usize;
+                let affordable = (seconds_left / (STEPS as f64 * seconds) * images as f64) as usize;
                 let full_step = extrapolated_step(&measured, full);
                 if full_step.is_some_and(is_short_run) || affordable < next.min(full) {
                     return full_step;
@@ -171,11 +170,8 @@ impl Trial<'_> {
         (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations.max(STEPS));
         let device = &devices.first.device;
         let mut loader = DataLoader::with_resident_limit(resident_limit()?, variant, &recipe, train, device)?;
-        let context = loader.context();
-        let epoch = (train, loader.batches_per_epoch());
-        let config = trainer_config(variant, &recipe, context, epoch, weights.cloned())?;
-        let mut trainer = Trainer::new(config, &context.training_set(), device)?;
-        share(&mut trainer, batch, devices)?;
+        let inputs = TrainerInputs { variant, recipe: &recipe, train, devices, weights };
+        let mut trainer = inputs.trainer(loader.context(), loader.batches_per_epoch(), None)?;
         let mut step = || -> Result<()> {
             loader.step(&mut trainer)?;
             device.sync().context("waiting for the device")

@@ -11,14 +11,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::{line_even_if_muted, mute};
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{self, Reported, message_with_causes};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::run::read_images;
 use crate::experiment::train::loader::{DataLoader, StepBatch};
-use crate::experiment::train::trainer::{is_divergence, is_of_another, share, trainer_config};
+use crate::experiment::train::trainer::{TrainerInputs, is_divergence, is_of_another};
 use crate::interrupt;
 use crate::peers::{Decision, Message, ProcessGroup, Status};
 use crate::run_folder::digest::Digest;
@@ -109,8 +109,8 @@ impl Follower {
     }
 
     /// Checks that its images are those of the leader: a batch names them by their numbers.
-    fn with_same_images(self, leader_images: Digest) -> Result<Self> {
-        if self.splits.digest_of_all(&self.recipe.data) != leader_images {
+    fn with_same_images(self, leader_images: Option<Digest>) -> Result<Self> {
+        if self.splits.data_digests(&self.recipe.data).whole() != leader_images {
             bail!(
                 "the images of this process have other file names, classes or attributes than those of rank 0; give all \
                  processes equal folders"
@@ -180,13 +180,9 @@ impl Follower {
 
     /// The trainer of a variant with the given state, which shares its steps with all processes.
     fn trainer(&self, variant: &RecipeVariant, loader: &DataLoader, state: &[u8]) -> Result<Trainer> {
-        let context = loader.context();
-        let epoch = (&self.splits.train, loader.batches_per_epoch());
-        let config = trainer_config(variant, &self.recipe, context, epoch, None)?;
-        let device = &self.devices.first.device;
-        let mut trainer = Trainer::resume(config, &context.training_set(), device, state)?;
-        share(&mut trainer, self.recipe.train.batch, &self.devices)?;
-        Ok(trainer)
+        let Self { recipe, devices, splits } = self;
+        let inputs = TrainerInputs { variant, recipe, train: &splits.train, devices, weights: None };
+        inputs.trainer(loader.context(), loader.batches_per_epoch(), Some(state))
     }
 }
 

@@ -12,14 +12,14 @@ use crate::config::Recipe;
 use crate::console::{Progress, line};
 use crate::devices::DeviceSet;
 use crate::exit::Interrupted;
-use crate::experiment::memory::used::Used;
+use crate::experiment::memory::used::UsedMemory;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::train::loader::DataLoader;
 use crate::interrupt;
 
 /// The measured input of a recipe.
 #[derive(Debug, Serialize)]
-pub(crate) struct Input {
+pub(crate) struct InputSpeed {
     pub(crate) recipe: String,
     pub(crate) device: String,
     pub(crate) batch: usize,
@@ -49,12 +49,12 @@ pub(crate) struct Epoch {
 ///
 /// # Errors
 /// As the run itself would: the data cannot be read, or do not suit the recipe; [`Interrupted`] if the user requests it.
-pub(crate) fn measure(
+pub(crate) fn measure_input(
     mut recipe: Recipe,
     data: Option<PathBuf>,
     devices: &DeviceSet,
     epochs: usize,
-) -> Result<Input> {
+) -> Result<InputSpeed> {
     recipe.train.set_device_defaults(devices.has_gpu());
     let began = Instant::now();
     let splits = Splits::of(&recipe, data.as_deref())?;
@@ -76,7 +76,7 @@ pub(crate) fn measure(
         let (began, mut images) = (Instant::now(), 0);
         for step in epoch * steps..(epoch + 1) * steps {
             let mut rng = stream(recipe.train.seed, Purpose::Augmentation, step);
-            images += loader.batch((step, end), &mut rng)?.images;
+            images += loader.batch(step, end, &mut rng)?.images;
             if interrupt::is_requested() {
                 return Err(Interrupted("nothing is kept; measure again".into()).into());
             }
@@ -89,13 +89,13 @@ pub(crate) fn measure(
         measured.push(Epoch { images, seconds, waited_seconds, images_per_second });
     }
     progress.finish();
-    Ok(Input {
+    Ok(InputSpeed {
         recipe: recipe.name.clone(),
         device: devices.to_string(),
         batch: recipe.train.batch,
         images: splits.train.len() + splits.test.len(),
         read_seconds,
         epochs: measured,
-        host_bytes: Used::now(device).host,
+        host_bytes: UsedMemory::now(device).host,
     })
 }

@@ -8,13 +8,15 @@ use simile_core::nn::checkpoint::Checkpoint;
 
 use crate::config::Recipe;
 use crate::config::probe::Probe;
-use crate::config::sections::RecipeVariant;
 use crate::config::smoke::SmokeSection;
-use crate::experiment::evaluate::probe::{Metrics, in_words};
+use crate::config::variant::RecipeVariant;
+use crate::experiment::evaluate::probe::in_words;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::experiment::train::selection::{self, Candidate};
-use crate::report::{RunRecord, page, verdict};
+use crate::metrics::Metrics;
+use crate::report::{page, verdict};
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
 use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{Measurement, RunResult, SmokeTest, devices_in_words};
@@ -25,7 +27,7 @@ use crate::run_folder::tensorboard::EventLog;
 ///
 /// # Errors
 /// If they cannot be written.
-pub(super) fn metrics(
+pub(super) fn write_metrics(
     session: &mut Session,
     events: &mut EventLog,
     iteration: u64,
@@ -40,7 +42,7 @@ pub(super) fn metrics(
 ///
 /// # Errors
 /// If the folder cannot be written to.
-pub(super) fn models(
+pub(super) fn write_models(
     session: &mut Session,
     at: usize,
     chosen: &Candidate,
@@ -57,10 +59,10 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
     let variants = session.recipe.variants();
     if variants.len() > 1 {
-        session.state.keep(&session.folder, &variant_file(name, &variants[at].name), &bytes)?;
+        session.state.files.keep(&session.folder, &variant_file(name, &variants[at].name), &bytes)?;
     }
     if at + 1 == variants.len() {
-        session.state.keep(&session.folder, name, &bytes)?;
+        session.state.files.keep(&session.folder, name, &bytes)?;
     }
     Ok(())
 }
@@ -128,13 +130,13 @@ pub(super) fn final_loss(
 ///
 /// # Errors
 /// If a file of a variant is missing or has another digest, or the folder cannot be written to.
-pub(super) fn result_and_report(
+pub(super) fn write_result_and_report(
     folder: &RunFolder,
     recipe: &Recipe,
     mut state: RunState,
 ) -> Result<RunResult> {
     if let Some(figures) = state.figures(folder)? {
-        state.keep(folder, FIGURES, &serde_json::to_vec_pretty(&figures)?)?;
+        state.files.keep(folder, FIGURES, &serde_json::to_vec_pretty(&figures)?)?;
         state.move_figures(FIGURES);
     }
     let mut result = RunResult {
@@ -158,11 +160,11 @@ pub(super) fn result_and_report(
         extended_at: state.extended_at.clone(),
         earlier_devices: state.earlier_devices.clone(),
         images: state.images,
-        picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digest()).flatten(),
+        picture_files: recipe.data.dataset.has_pictures().then(|| state.data_digests.whole()).flatten(),
     };
     result.verdict = verdict(recipe, &[&result])?;
     folder.write_json(RESULT, &result)?;
-    let record = RunRecord::read(folder.root())?;
+    let record = FinishedRun::read(folder.root())?;
     folder.write(REPORT, page(&[record])?)?;
     state.finished = true;
     state.write(folder)?;

@@ -8,24 +8,22 @@ use simile_core::eval::mcnemar::p_value;
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
-use crate::experiment::evaluate::probe::{Hits, Metrics};
 use crate::experiment::evaluate::{Evaluation, draw, evaluate, untrained};
+use crate::experiment::outputs;
 use crate::experiment::preflight::{self, PreflightReport, preflight};
-use crate::experiment::prepare::digests::ImageDigests;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
-use crate::experiment::session::Session;
+use crate::experiment::session::{Session, VariantAt};
 use crate::experiment::train::selection::{self, Candidate};
 use crate::experiment::train::{TrainingOutcome, train};
-use crate::experiment::write;
 use crate::interrupt;
+use crate::metrics::{Hits, Metrics};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
-use crate::run_folder::hits::KeptHits;
+use crate::run_folder::hits::StoredHits;
 use crate::run_folder::record::{RunResult, VariantResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
@@ -106,12 +104,10 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
     state.images = Some(splits.counts());
-    let ImageDigests { names, sizes } = splits.image_digests();
-    (state.image_digest, state.file_sizes) = (Some(names), sizes);
-    state.variables = splits.variables(&recipe.data);
+    state.data_digests = splits.data_digests(&recipe.data);
     state.prior = recipe.data.prior.as_ref().map(prior::digest).transpose()?;
     if let Some(bytes) = bytes {
-        state.keep(&folder, WEIGHTS, &bytes)?;
+        state.files.keep(&folder, WEIGHTS, &bytes)?;
     }
     state.write(&folder)?;
     Session::new(folder, recipe, devices, splits, weights, state)
@@ -132,13 +128,13 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
         None => draw::sample_figures(&session)?,
     };
     while let Some(at) = session.state.current() {
-        let result = run_variant(&mut session, (at, &variants[at]), &mut figures)?;
+        let result = run_variant(&mut session, VariantAt { at, variant: &variants[at] }, &mut figures)?;
         keep_result(&mut session, at, result, &figures)?;
         if interrupt::is_requested() && at + 1 < variants.len() {
             return Err(session.interrupted());
         }
     }
-    write::result_and_report(&session.folder, &session.recipe, session.state)
+    outputs::write_result_and_report(&session.folder, &session.recipe, session.state)
 }
 
 /// Writes the result of the variant at `at`, and the figures with its own.
@@ -146,23 +142,24 @@ fn keep_result(session: &mut Session, at: usize, result: VariantResult, figures:
     // A variant that diverged may have made a checkpoint of the network that is kept; its thread would remove the new figures.
     session.wait_for_checkpoint()?;
     session.state.keep_figures(&session.folder, at + 1, figures)?;
-    session.state.variants[at].result = Some(result);
+    session.variant_state_mut(at).result = Some(result);
     session.save()
 }
 
 /// Trains one variant, evaluates its network, and writes the results.
 fn run_variant(
     session: &mut Session,
-    (at, variant): (usize, &RecipeVariant),
+    variant_at: VariantAt<'_>,
     figures: &mut Figures,
 ) -> Result<VariantResult> {
+    let VariantAt { at, variant } = variant_at;
     let mut events = EventLog::open(&session.folder, &variant.name)?;
-    let measure = |session: &Session, trainer: &Trainer| evaluated(session, (at, variant), trainer);
-    let TrainingOutcome { measured, stopped } = train(session, (at, variant), &mut events, measure)?;
+    let measure = |session: &Session, trainer: &Trainer| evaluated(session, variant_at, trainer);
+    let TrainingOutcome { measured, stopped } = train(session, variant_at, &mut events, measure)?;
     let EvaluatedNetworks { last, best, evaluation, metrics_of_last } = measured;
     let chosen = best.as_ref().unwrap_or(&last);
 
-    let untrained = untrained::measured(session)?;
+    let untrained = untrained::probe_once(session)?;
     let untrained_hits = session.state.untrained_hits.read();
     let mut warnings = session.state.warnings.get(&variant.name).cloned().unwrap_or_default();
     let before_and_after = [(&untrained.metrics, &untrained_hits), (&evaluation.metrics, &evaluation.hits)];
@@ -171,8 +168,8 @@ fn run_variant(
         warnings.push(warning);
     }
 
-    write::metrics(session, &mut events, last.iteration, &evaluation.metrics)?;
-    write::models(session, at, chosen, best.is_some().then_some(&last))?;
+    outputs::write_metrics(session, &mut events, last.iteration, &evaluation.metrics)?;
+    outputs::write_models(session, at, chosen, best.is_some().then_some(&last))?;
     evaluation.drawing(session, variant).add_to(figures)?;
     let iterations = last.iteration as usize;
     let paired = paired(session, at, &evaluation.hits);
@@ -180,13 +177,13 @@ fn run_variant(
         name: variant.name.clone(),
         objective: variant.objective.name.clone(),
         iterations,
-        final_loss: write::final_loss(&session.folder.measurements()?, variant, iterations),
-        training_seconds: session.state.variants[at].seconds,
-        protocol: write::protocol(session, at, chosen.iteration),
+        final_loss: outputs::final_loss(&session.folder.measurements()?, variant, iterations),
+        training_seconds: session.variant_state(at).seconds,
+        protocol: outputs::protocol(session, at, chosen.iteration),
         metrics: evaluation.metrics,
         probes: evaluation.probes,
         last: metrics_of_last,
-        evaluations: session.state.variants[at].evaluations.clone(),
+        evaluations: session.variant_state(at).evaluations.clone(),
         stopped,
         warnings,
         paired,
@@ -207,7 +204,7 @@ struct EvaluatedNetworks {
 /// Evaluates the chosen network of a variant, and the last one, which the trainer has.
 fn evaluated(
     session: &Session,
-    (at, variant): (usize, &RecipeVariant),
+    VariantAt { at, variant }: VariantAt<'_>,
     trainer: &Trainer,
 ) -> Result<EvaluatedNetworks> {
     line(format_args!("{}: probing", variant.name));
@@ -226,7 +223,7 @@ fn evaluated(
 /// are known. The hits of the first one are kept for this.
 fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
     if at == 0 {
-        session.state.hits = KeptHits::of(hits);
+        session.state.hits = StoredHits::of(hits);
         return BTreeMap::new();
     }
     let first = session.state.hits.read();
@@ -257,7 +254,7 @@ mod tests {
         session.checkpoint_of(0, vec![7; 1 << 25], CheckpointKind::ByCount).unwrap();
         keep_result(&mut session, 0, variant("nt-xent", 0.5), &Figures::default()).unwrap();
         let written = RunState::read(&session.folder).unwrap().unwrap();
-        written.verify(&session.folder).unwrap();
+        written.files.verify(&session.folder).unwrap();
         assert_eq!(written.figures(&session.folder).unwrap(), Some(Figures::default()));
         assert!(written.variants[0].result.is_some());
     }

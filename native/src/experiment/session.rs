@@ -12,6 +12,7 @@ use simile_core::nn::checkpoint::{Metadata, Weights};
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
+use crate::config::variant::RecipeVariant;
 use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
@@ -21,8 +22,15 @@ use crate::peers::{Decision, Message, Status};
 use crate::run_folder::checkpoint_writer::CheckpointWriter;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
-use crate::run_folder::state::{CheckpointKind, RunState};
+use crate::run_folder::state::{CheckpointKind, RunState, VariantState};
 use crate::shell::resume_command;
+
+/// A variant of a recipe, with its place among all of them.
+#[derive(Clone, Copy)]
+pub(crate) struct VariantAt<'a> {
+    pub(crate) at: usize,
+    pub(crate) variant: &'a RecipeVariant,
+}
 
 /// A run in progress.
 pub(crate) struct Session {
@@ -98,6 +106,16 @@ impl Session {
     ) -> PreparedImages<'n> {
         let shape = (&self.recipe.encoder.config, self.recipe.data.resize());
         PreparedImages::new(&dataset.images, shape, normalisation, &self.devices.first.device)
+    }
+
+    /// The state of the variant at `at`.
+    pub(super) fn variant_state(&self, at: usize) -> &VariantState {
+        &self.state.variants[at]
+    }
+
+    /// The state of the variant at `at`.
+    pub(super) fn variant_state_mut(&mut self, at: usize) -> &mut VariantState {
+        &mut self.state.variants[at]
     }
 
     /// The metadata of a model file of the variant at `at`.
@@ -222,7 +240,7 @@ fn begin_together(
     if processes.is_alone() {
         return Ok(format!("on {devices}"));
     }
-    let images = splits.digest_of_all(&recipe.data);
+    let images = splits.data_digests(&recipe.data).whole();
     let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned), images };
     processes.broadcast(&message, &[])?;
     match processes.agree(Status::Ready)? {

@@ -5,7 +5,7 @@ use simile_core::algorithm::{AlgorithmConfig, StepSize};
 use simile_core::train::TrainerConfig;
 
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 
 /// Bytes of a batch above which one is prepared ahead in place of two, so that no more than two are in memory with the one in

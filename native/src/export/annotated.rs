@@ -6,11 +6,11 @@ use anyhow::Result;
 use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::eval::projection::Pca;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::numeric::rows::{Buffer, Rows as _, to_matrix};
+use simile_core::numeric::rows::{Buffer, Rows as _};
 
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
-use crate::parquet::{Cells, Kind, VECTOR, Writer};
+use crate::parquet::{CellKind, Cells, VECTOR, Writer};
 use crate::run_folder::atomic_file::AtomicFile;
 
 /// The columns beside the attributes.
@@ -33,10 +33,10 @@ pub(crate) fn write(
     let of_test = features(&splits.test.images)?;
     let dimensions = of_test.columns();
     let axes = 2.min(dimensions).min(of_test.rows());
-    let plane = Pca::fit(&to_matrix(&of_test)?, axes)?;
+    let plane = Pca::fit(&of_test, axes)?;
     let has_files = splits.train.images.file(0).is_some();
     let names = columns(&splits.train, has_files, dimensions);
-    let named: Vec<(&str, Kind)> = names.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    let named: Vec<(&str, CellKind)> = names.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
     let mut file = Writer::begin(out, &named)?;
     let mut rows = 0;
     let validation = splits.validation.as_ref().map(|set| (Split::Validation, set));
@@ -55,20 +55,21 @@ pub(crate) fn write(
 }
 
 /// The columns of a table, in order.
-fn columns(dataset: &Dataset, has_files: bool, dimensions: usize) -> Vec<(String, Kind)> {
+fn columns(dataset: &Dataset, has_files: bool, dimensions: usize) -> Vec<(String, CellKind)> {
     let own = |name: &str, kind| (name.to_owned(), kind);
-    let file = has_files.then(|| own("path", Kind::Text));
-    let head = [own("index", Kind::Whole), own("split", Kind::Text), own("class", Kind::Text)];
+    let file = has_files.then(|| own("path", CellKind::Text));
+    let head = [own("index", CellKind::Whole), own("split", CellKind::Text), own("class", CellKind::Text)];
     let attributes = dataset.conditions.iter().map(|(name, condition)| {
         let name = if OWN.contains(&name.as_str()) { format!("attribute_{name}") } else { name.clone() };
         let kind = match condition {
-            Condition::Categorical { .. } => Kind::Text,
-            Condition::Numeric(values) if values.columns() == 1 => Kind::Number,
-            Condition::Numeric(values) => Kind::List(values.columns()),
+            Condition::Categorical { .. } => CellKind::Text,
+            Condition::Numeric(values) if values.columns() == 1 => CellKind::Number,
+            Condition::Numeric(values) => CellKind::List(values.columns()),
         };
         (name, kind)
     });
-    let place = [own("x", Kind::Number), own("y", Kind::Number), own(VECTOR, Kind::List(dimensions))];
+    let place =
+        [own("x", CellKind::Number), own("y", CellKind::Number), own(VECTOR, CellKind::List(dimensions))];
     file.into_iter().chain(head).chain(attributes).chain(place).collect()
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
-use crate::parquet::{Cells, Kind, VECTOR, Writer};
+use crate::parquet::{CellKind, Cells, VECTOR, Writer};
 use crate::run_folder::atomic_file::AtomicFile;
 
 /// A file format, chosen by the ending of the file's name.
@@ -45,7 +45,7 @@ impl Format {
             Self::Npy => Vectors::Npy(headed(place, &npy_header(shape))?),
             Self::Csv => Vectors::Csv(headed(place, &csv_header(shape[1])?)?),
             Self::Parquet => {
-                let columns = [("path", Kind::Text), (VECTOR, Kind::List(shape[1]))];
+                let columns = [("path", CellKind::Text), (VECTOR, CellKind::List(shape[1]))];
                 Vectors::Parquet(Writer::begin(place, &columns)?)
             }
         })

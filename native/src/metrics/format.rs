@@ -1,30 +1,9 @@
 //! Metrics for people: a title with its unit, and the significant digits. Files use the plain names.
 
-use crate::metrics::leak::NONLINEAR;
-use crate::metrics::mean_std::{MeanStd, written};
-use crate::metrics::names::{CLASSIFIER, CONDITION};
+use super::catalogue::{CLASS, PERCENT, Scale, VARIABLE, plain};
+use super::mean_std::{MeanStd, written};
+use super::names::{CLASSIFIER, CONDITION, NONLINEAR};
 
-/// Name, title, factor to the unit of the title, digits.
-const PLAIN: [(&str, &str, f64, usize); 10] = [
-    ("top1", "Top-1 %", 100.0, 2),
-    ("top5", "Top-5 %", 100.0, 2),
-    ("roc_auc", "ROC-AUC %", 100.0, 2),
-    ("class_mean", "Balanced accuracy %", 100.0, 2),
-    ("class_worst", "Worst class %", 100.0, 2),
-    ("unbiased", "Mean of groups %", 100.0, 2),
-    ("worst_group", "Worst group %", 100.0, 2),
-    ("effective_rank", "Effective rank", 1.0, 1),
-    ("uniformity", "Uniformity", 1.0, 3),
-    ("silhouette", "Silhouette", 1.0, 3),
-];
-/// The same for the metrics of a variable: the text before and after its name.
-const OF_VARIABLE: [(&str, [&str; 2], f64, usize); 5] = [
-    ("_mse", ["MSE of ", ""], 1.0, 1),
-    ("_r2", ["Leak of ", ", R²"], 1.0, 3),
-    ("_worst_group", ["Worst group by ", " %"], 100.0, 2),
-    ("_top1", ["Leak of ", " %"], 100.0, 2),
-    ("_roc_auc", ["Leak of ", ", ROC-AUC %"], 100.0, 2),
-];
 /// Objectives on the frozen network, after their name.
 const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
 
@@ -33,15 +12,14 @@ const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")]
 pub(crate) struct MetricFormat {
     /// With the unit: `Top-1 %`.
     pub(crate) title: String,
-    factor: f64,
-    digits: usize,
+    scale: Scale,
 }
 
 impl MetricFormat {
     /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured. A name that
     /// no metric has is its own title.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
-        Self::known(name, condition).unwrap_or_else(|| Self { title: name.into(), factor: 1.0, digits: 4 })
+        Self::known(name, condition).unwrap_or_else(|| Self { title: name.into(), scale: plain(4) })
     }
 
     /// True if a metric can have this name. Whether a run measures it depends on its data and its recipe.
@@ -50,9 +28,8 @@ impl MetricFormat {
     }
 
     /// The names of metrics, those of further variables, of non-linear probes, of classifiers and of objectives left out.
-    pub(crate) fn names() -> impl Iterator<Item = String> {
-        let plain = PLAIN.iter().map(|(name, ..)| (*name).to_owned());
-        plain.chain(OF_VARIABLE.iter().map(|(ending, ..)| format!("{CONDITION}{ending}")))
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        CLASS.iter().map(|metric| metric.name).chain(VARIABLE.iter().map(|metric| metric.name))
     }
 
     fn known(name: &str, condition: &str) -> Option<Self> {
@@ -64,19 +41,20 @@ impl MetricFormat {
             let format = Self::known(of_probe, condition)?;
             return Some(Self { title: format!("{}, own classifier", format.title), ..format });
         }
-        if let Some(&(_, title, factor, digits)) = PLAIN.iter().find(|(known, ..)| *known == name) {
-            return Some(Self { title: title.into(), factor, digits });
+        if let Some(metric) = CLASS.iter().find(|metric| metric.name == name) {
+            return Some(Self { title: metric.title.into(), scale: metric.scale });
         }
-        for (ending, [before, after], factor, digits) in OF_VARIABLE {
-            if let Some(variable) = name.strip_suffix(ending) {
+        for metric in &VARIABLE {
+            if let Some(variable) = name.strip_suffix(metric.ending()) {
                 let variable = if variable == CONDITION { condition } else { variable };
-                return Some(Self { title: format!("{before}{variable}{after}"), factor, digits });
+                let [before, after] = metric.title;
+                return Some(Self { title: format!("{before}{variable}{after}"), scale: metric.scale });
             }
         }
         for (ending, part) in OF_OBJECTIVE {
             if let Some(objective) = name.strip_suffix(ending) {
                 let title = format!("{}, {part}", objective.replace('_', "-"));
-                return Some(Self { title, factor: 1.0, digits: 3 });
+                return Some(Self { title, scale: plain(3) });
             }
         }
         None
@@ -84,7 +62,7 @@ impl MetricFormat {
 
     /// A value in the unit of the title.
     pub(crate) fn value(&self, value: f64) -> f64 {
-        value * self.factor
+        value * self.scale.factor
     }
 
     /// A value with its digits, or a dash where there is none.
@@ -98,12 +76,17 @@ impl MetricFormat {
             mean: self.value(mean_std.mean),
             std: mean_std.std.map(|std| self.value(std)),
         };
-        written(mean_std.map(in_unit), self.digits)
+        written(mean_std.map(in_unit), self.scale.digits)
     }
 
     /// Digits after the point.
     pub(crate) fn digits(&self) -> usize {
-        self.digits
+        self.scale.digits
+    }
+
+    /// True if the unit of the title is percent.
+    pub(crate) fn is_percent(&self) -> bool {
+        self.scale == PERCENT
     }
 }
 
@@ -111,6 +94,7 @@ impl MetricFormat {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::metrics::NOTHING;
 
     #[test]
     fn every_metric_has_a_title_with_its_unit() {
@@ -134,8 +118,8 @@ mod tests {
             MetricFormat::of("top1", "").mean_std(Some(MeanStd { mean: 0.5, std: Some(0.01) })),
             "50.00 ± 1.00"
         );
-        assert_eq!(MetricFormat::of("top1", "").number(None), "–");
-        assert!(MetricFormat::names().all(|name| MetricFormat::is_known(&name)));
+        assert_eq!(MetricFormat::of("top1", "").number(None), NOTHING);
+        assert!(MetricFormat::names().all(MetricFormat::is_known));
         assert_eq!(MetricFormat::of("condition_r2", "the attribute").title, "Leak of the attribute, R²");
     }
 
@@ -145,7 +129,8 @@ mod tests {
             std::fs::read_to_string(format!("{}/../docs/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
         };
         let (report, words) = (page("how-to/report.md"), page("README.md"));
-        for (name, title, ..) in PLAIN {
+        for metric in &CLASS {
+            let (name, title) = (metric.name, metric.title);
             let row = |line: &str| line.starts_with("| ") && line.contains(&format!("`{name}`"));
             let row = report.lines().find(|line| row(line)).unwrap_or_default();
             assert!(row.contains(title), "how-to/report.md: `{name}` is \"{title}\": {row}");

@@ -1,17 +1,10 @@
 //! The metrics of a leak: how much of a variable a probe finds in a representation.
 
-use super::names::{CLASSIFIER, NAMED, R_SQUARED, R2, prefix_of, with_prefix};
+use super::catalogue::{Quantity, VARIABLE, ending};
+use super::names::{AREA, CLASSIFIER, NAMED, NONLINEAR, R2, prefix_of, with_prefix};
 
 /// The metrics of a linear probe of the condition: of a category, and of numbers.
 pub(crate) const LINEAR: [&str; 2] = [NAMED, R2];
-/// The area under the ROC curve of a condition of two values.
-pub(crate) const AREA: &str = "condition_roc_auc";
-/// The end of the name of a metric of the non-linear probe.
-pub(crate) const NONLINEAR: &str = "_nonlinear";
-
-const NAMED_ENDING: &str = "_top1";
-const AREA_ENDING: &str = "_roc_auc";
-const ERROR_ENDING: &str = "_mse";
 
 /// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
 pub(crate) fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
@@ -23,41 +16,49 @@ pub(crate) fn linear(metric: &str) -> &str {
     metric.strip_suffix(NONLINEAR).unwrap_or(metric)
 }
 
+/// The quantity that a metric of a variable is, by any probe; none for a metric of the class.
+fn quantity(metric: &str) -> Option<Quantity> {
+    let metric = linear(metric);
+    if metric.starts_with(CLASSIFIER) {
+        return None;
+    }
+    VARIABLE.iter().find(|one| metric.ends_with(one.ending())).map(|one| one.quantity)
+}
+
 /// True if a metric is a leak, of any variable and by any probe.
 pub(crate) fn is_leak(metric: &str) -> bool {
-    let endings = [NAMED_ENDING, R_SQUARED, AREA_ENDING, ERROR_ENDING];
-    !metric.starts_with(CLASSIFIER) && endings.iter().any(|ending| linear(metric).ends_with(ending))
+    quantity(metric).is_some_and(|quantity| quantity != Quantity::OfClass)
 }
 
 /// True if a metric is what a linear probe finds of a variable: of a category, or of numbers.
 pub(crate) fn is_linear_leak(metric: &str) -> bool {
-    is_leak(metric) && [NAMED_ENDING, R_SQUARED].iter().any(|ending| metric.ends_with(ending))
+    linear(metric) == metric && matches!(quantity(metric), Some(Quantity::Share | Quantity::RSquared))
 }
 
 /// True if a leak is the share of the images whose value is named.
 pub(crate) fn is_share(metric: &str) -> bool {
-    is_leak(metric) && linear(metric).ends_with(NAMED_ENDING)
+    quantity(metric) == Some(Quantity::Share)
 }
 
 /// True if a leak is the error of a prediction, which is high where little leaks.
 pub(crate) fn is_error(metric: &str) -> bool {
-    linear(metric).ends_with(ERROR_ENDING)
+    quantity(metric) == Some(Quantity::Error)
 }
 
 /// The share of named images beside an area under the ROC curve.
 pub(crate) fn share_of(area: &str) -> Option<String> {
-    linear(area).strip_suffix(AREA_ENDING).map(|start| format!("{start}{NAMED_ENDING}"))
+    linear(area).strip_suffix(ending(AREA)).map(|start| format!("{start}{}", ending(NAMED)))
 }
 
 /// The area under the ROC curve beside a share of named images.
 pub(crate) fn area_of(share: &str) -> Option<String> {
-    share.strip_suffix(NAMED_ENDING).map(|start| format!("{start}{AREA_ENDING}"))
+    share.strip_suffix(ending(NAMED)).map(|start| format!("{start}{}", ending(AREA)))
 }
 
 /// The amount that a value of a metric stands for. A probe with an R² below 0, which the mean alone has, finds as little as one with
 /// 0. A value of another metric is its own amount.
 pub(crate) fn amount(metric: &str, value: f64) -> f64 {
-    if linear(metric).ends_with(R_SQUARED) { value.max(0.0) } else { value }
+    if quantity(metric) == Some(Quantity::RSquared) { value.max(0.0) } else { value }
 }
 
 #[cfg(test)]

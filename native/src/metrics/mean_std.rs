@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::NOTHING;
+
 /// Mean and standard deviation of values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct MeanStd {
@@ -41,7 +43,7 @@ fn number(value: f64, digits: usize) -> String {
 
 /// The spread in words, or a dash where there is none.
 pub(crate) fn written(mean_std: Option<MeanStd>, digits: usize) -> String {
-    mean_std.map_or_else(|| "–".into(), |mean_std| mean_std.text(digits))
+    mean_std.map_or_else(|| NOTHING.into(), |mean_std| mean_std.text(digits))
 }
 
 #[cfg(test)]

@@ -1,8 +1,20 @@
 //! Metrics of a representation: their names, the comparison of several runs by them, and their presentation.
 
+pub(crate) mod catalogue;
 pub(crate) mod format;
 pub(crate) mod leak;
 pub(crate) mod mean_std;
 pub(crate) mod names;
 pub(crate) mod over_runs;
 pub(crate) mod two_sample;
+
+use std::collections::BTreeMap;
+
+/// Metrics by name.
+pub(crate) type Metrics = BTreeMap<String, f64>;
+
+/// For each test image, whether a probe names its value; by the name of the metric.
+pub(crate) type Hits = BTreeMap<String, Vec<bool>>;
+
+/// A cell of a table that has no value.
+pub(crate) const NOTHING: &str = "–";

@@ -1,21 +1,44 @@
-//! Names of metrics in `result.json`.
+//! Names of metrics in files of results. Their titles and the tables in which they stand are in [`catalogue`](super::catalogue).
 
 /// Accuracy of the linear probe on the test images, 0..1.
 pub(crate) const TOP1: &str = "top1";
+/// The share of the images whose class is among the first five of the probe.
+pub(crate) const TOP5: &str = "top5";
+/// Area under the ROC curve of the second class, where there are two.
+pub(crate) const ROC_AUC: &str = "roc_auc";
+/// Accuracy averaged over the classes.
+pub(crate) const CLASS_MEAN: &str = "class_mean";
+/// Accuracy of the class where it is least.
+pub(crate) const CLASS_WORST: &str = "class_worst";
+/// Accuracy averaged over the cells of class × condition.
+pub(crate) const UNBIASED: &str = "unbiased";
+/// Accuracy of the cell of class × condition where it is least.
+pub(crate) const WORST_GROUP: &str = "worst_group";
+pub(crate) const EFFECTIVE_RANK: &str = "effective_rank";
+/// That of the features on the unit sphere.
+pub(crate) const UNIFORMITY: &str = "uniformity";
+/// That of the classes.
+pub(crate) const SILHOUETTE: &str = "silhouette";
+
 /// The start of the names of metrics of a network's own classifier of the class.
 pub(crate) const CLASSIFIER: &str = "classifier_";
 /// The start of the names of metrics of the condition. Those of another variable begin with its name.
 pub(crate) const CONDITION: &str = "condition";
-/// The end of the name of an R², of any variable.
-pub(crate) const R_SQUARED: &str = "_r2";
+/// The end of the name of a metric of the non-linear probe.
+pub(crate) const NONLINEAR: &str = "_nonlinear";
+/// R² of the ridge regression of the condition, relative to predicting the mean: 1 for a perfect prediction, 0 for none.
+pub(crate) const R2: &str = "condition_r2";
+/// Squared error of the same regression, mean over its columns, in its own units squared.
+pub(crate) const MSE: &str = "condition_mse";
 /// Accuracy of the linear probe of a categorical condition, 0..1.
 pub(crate) const NAMED: &str = "condition_top1";
+/// The area under the ROC curve of a condition of two values.
+pub(crate) const AREA: &str = "condition_roc_auc";
+/// [`WORST_GROUP`], by the values of a variable instead of the condition.
+pub(crate) const WORST_GROUP_BY: &str = "condition_worst_group";
+
 /// The name of the row of predicting the most frequent value and the mean.
 pub(crate) const BASE_RATE: &str = "Chance";
-/// Squared error of the ridge regression of the condition, mean over its columns, in its own units squared.
-pub(crate) const MSE: &str = "condition_mse";
-/// R² of the same regression, relative to predicting the mean: 1 for a perfect prediction, 0 for none.
-pub(crate) const R2: &str = "condition_r2";
 
 /// The first part of the names of metrics of a variable in `probe.also`. One that is called `condition` has another, because
 /// metrics of `probe.condition` have that.
@@ -26,24 +49,4 @@ pub(crate) fn prefix_of(variable: &str) -> String {
 /// The name of a metric of the condition, of another variable.
 pub(crate) fn with_prefix(metric: &str, prefix: &str) -> String {
     metric.replacen(CONDITION, prefix, 1)
-}
-
-/// Metrics of the tables of results, where they were measured, the most important one first; files of results have all.
-pub(crate) const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, NAMED];
-
-/// The order of a metric in a table of all: those of the tables of results come first, the others by name.
-pub(crate) fn order(metric: &str) -> (usize, &str) {
-    (SHOWN.iter().position(|shown| *shown == metric).unwrap_or(SHOWN.len()), metric)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_accuracy_comes_first() {
-        let mut metrics = ["class_mean", NAMED, "unbiased", "uniformity", R2, TOP1];
-        metrics.sort_by(|one, other| order(one).cmp(&order(other)));
-        assert_eq!(metrics, [TOP1, "unbiased", R2, NAMED, "class_mean", "uniformity"]);
-    }
 }

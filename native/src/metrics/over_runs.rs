@@ -2,36 +2,47 @@
 
 use std::collections::BTreeSet;
 
+use super::catalogue::shown;
 use super::leak::{is_linear_leak, linear};
-use super::names::{MSE, NAMED, R2, TOP1};
 
-/// Metrics of tables over several runs, where they were measured: those of one run, and the leak that the non-linear probe finds.
-const OVER_RUNS: [&str; 8] =
-    [TOP1, "unbiased", "worst_group", R2, "condition_r2_nonlinear", MSE, NAMED, "condition_top1_nonlinear"];
+/// The place of a metric after all that have one.
+const LAST: usize = usize::MAX;
 
-/// The place of a metric in tables over several runs; any other metric comes after all of these.
+/// The place of a metric in tables over several runs: those of one run, each followed by that of the non-linear probe; any other comes
+/// after all of these.
 pub(crate) fn rank(metric: &str) -> usize {
-    OVER_RUNS.iter().position(|one| *one == metric).unwrap_or(OVER_RUNS.len())
+    let of_linear = linear(metric);
+    let after_it = usize::from(of_linear != metric);
+    shown().iter().position(|shown| *shown == of_linear).map_or(LAST, |at| 2 * at + after_it)
 }
 
 /// The metrics of tables over several runs among those that were measured, each once: first those of one run and of its
 /// non-linear probe, then the leaks of further variables.
 pub(crate) fn over_runs<'a>(measured: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let shown = measured.filter(|metric| rank(metric) < OVER_RUNS.len() || is_linear_leak(linear(metric)));
-    let in_order: BTreeSet<(usize, &str)> = shown.map(|metric| (rank(metric), metric)).collect();
+    let in_table = measured.filter(|metric| rank(metric) < LAST || is_linear_leak(linear(metric)));
+    let in_order: BTreeSet<(usize, &str)> = in_table.map(|metric| (rank(metric), metric)).collect();
     in_order.into_iter().map(|(_, metric)| metric).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::leak::NONLINEAR;
-    use crate::metrics::names::SHOWN;
+    use crate::metrics::names::{NAMED, TOP1};
 
     #[test]
-    fn what_a_run_shows_has_a_mean_over_several() {
-        let shown: Vec<&str> = OVER_RUNS.into_iter().filter(|name| !name.ends_with(NONLINEAR)).collect();
-        assert_eq!(shown, SHOWN);
+    fn every_leak_is_followed_by_that_of_the_nonlinear_probe() {
+        let in_order = [
+            "top1",
+            "unbiased",
+            "worst_group",
+            "condition_r2",
+            "condition_r2_nonlinear",
+            "condition_mse",
+            "condition_top1",
+            "condition_top1_nonlinear",
+        ];
+        assert_eq!(over_runs(in_order.into_iter().rev()), in_order);
+        assert_eq!(over_runs(["class_mean", "silhouette", "condition_roc_auc"].into_iter()), [""; 0]);
     }
 
     #[test]

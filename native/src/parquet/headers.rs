@@ -78,8 +78,8 @@ impl Headers {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(start))?;
         // A list is counted twice: its length, and the bytes of its entries.
-        let left = self.length.saturating_mul(2);
-        Ok(Walk { bytes: BufReader::new(file), read: 0, left, page: None })
+        let allowance = self.length.saturating_mul(2);
+        Ok(Walk { bytes: BufReader::new(file), read: 0, allowance, page: None })
     }
 }
 
@@ -88,7 +88,7 @@ struct Walk<'a> {
     bytes: BufReader<&'a File>,
     read: u64,
     /// The bytes and entries that it may still have.
-    left: u64,
+    allowance: u64,
     /// The size of the page whose header it is, once that is known.
     page: Option<u64>,
 }
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 _ => field.checked_add(step.into()),
             }
             .context(DAMAGED)?;
-            anyhow::ensure!(taken_for(place, field).is_none_or(|taken| taken == kind), DAMAGED);
+            anyhow::ensure!(expected_type(place, field).is_none_or(|expected| expected == kind), DAMAGED);
             match (place, field) {
                 (Place::Page, 3) => self.page = Some(self.size()?),
                 (Place::Page, 5..=8) => self.structure(depth - 1, Place::OfPage(field))?,
@@ -147,7 +147,7 @@ impl Walk<'_> {
     }
 
     fn spend(&mut self, count: u64) -> Result<()> {
-        self.left = self.left.checked_sub(count).context(DAMAGED)?;
+        self.allowance = self.allowance.checked_sub(count).context(DAMAGED)?;
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Walk<'_> {
 const DAMAGED: &str = "a header in the file is damaged; get the file again";
 
 /// The type that the library takes a field of a page's header for without a look at the type in the file.
-fn taken_for(place: Place, field: i16) -> Option<u8> {
+fn expected_type(place: Place, field: i16) -> Option<u8> {
     match (place, field) {
         (Place::Page, 5..=8) => Some(STRUCT),
         (Place::Page | Place::OfPage(5), 1..=4) | (Place::OfPage(7), 1..=2) | (Place::OfPage(8), 1..=6) => {

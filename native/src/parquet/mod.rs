@@ -19,7 +19,7 @@ pub(crate) use self::write::Writer;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CellKind {
     Text,
     Whole,
     Number,
@@ -42,12 +42,12 @@ pub(crate) enum Cells {
 
 impl Cells {
     /// No cell of a type.
-    fn none(kind: Kind) -> Self {
+    fn none(kind: CellKind) -> Self {
         match kind {
-            Kind::Text => Self::Text(vec![]),
-            Kind::Whole => Self::Whole(vec![]),
-            Kind::Number => Self::Number(vec![]),
-            Kind::List(length) => Self::List { length, values: vec![] },
+            CellKind::Text => Self::Text(vec![]),
+            CellKind::Whole => Self::Whole(vec![]),
+            CellKind::Number => Self::Number(vec![]),
+            CellKind::List(length) => Self::List { length, values: vec![] },
         }
     }
 
@@ -64,13 +64,13 @@ impl Cells {
     /// Adds the cells of another column; false if that is of another type.
     pub(crate) fn append(&mut self, cells: Self) -> bool {
         match (self, cells) {
-            (Self::Text(held), Self::Text(cells)) => held.extend(cells),
-            (Self::Whole(held), Self::Whole(cells)) => held.extend(cells),
-            (Self::Number(held), Self::Number(cells)) => held.extend(cells),
-            (Self::List { length, values: held }, Self::List { length: other, values })
+            (Self::Text(own), Self::Text(cells)) => own.extend(cells),
+            (Self::Whole(own), Self::Whole(cells)) => own.extend(cells),
+            (Self::Number(own), Self::Number(cells)) => own.extend(cells),
+            (Self::List { length, values: own }, Self::List { length: other, values })
                 if *length == other =>
             {
-                held.extend(values);
+                own.extend(values);
             }
             _ => return false,
         }

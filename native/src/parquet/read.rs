@@ -16,8 +16,8 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::headers::Headers;
-use super::{Cells, Kind, VECTOR};
-use crate::single;
+use super::{CellKind, Cells, VECTOR};
+use crate::single_precision::to_f32;
 
 /// A column of a file that can hold vectors or attributes.
 struct Column {
@@ -25,7 +25,7 @@ struct Column {
     leaf: usize,
     name: String,
     /// The length of lists is read off their rows.
-    kind: Kind,
+    kind: CellKind,
 }
 
 /// A column that is left out.
@@ -83,8 +83,8 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
         for (column, empty) in known.iter().zip(&mut empty) {
             let (start, bytes) = described.column(column.leaf).byte_range();
             let sound = headers.check_pages(start, bytes);
-            let of_group = sound.and_then(|()| empty_cells(group.as_ref(), column));
-            *empty += of_group.with_context(|| format!("the column `{}`", column.name))?;
+            let count = sound.and_then(|()| empty_cells(group.as_ref(), column));
+            *empty += count.with_context(|| format!("the column `{}`", column.name))?;
         }
     }
     let mut empty = empty.into_iter();
@@ -123,7 +123,7 @@ fn columns(schema: &SchemaDescriptor) -> (Vec<Column>, Vec<Unread>) {
         let parts = column.path().parts();
         let Some(name) = parts.first().cloned() else { continue };
         // Of a table in a table nothing is known.
-        let is_plain = |kind: &Kind| parts.len() == 1 || matches!(kind, Kind::List(_));
+        let is_plain = |kind: &CellKind| parts.len() == 1 || matches!(kind, CellKind::List(_));
         match kind_of(column).filter(is_plain) {
             Some(kind) => known.push(Column { leaf, name, kind }),
             None if unread.iter().any(|other| other.name == name) => {}
@@ -134,14 +134,14 @@ fn columns(schema: &SchemaDescriptor) -> (Vec<Column>, Vec<Unread>) {
 }
 
 /// The kind of a column; none if it is of a type that is not read.
-fn kind_of(column: &ColumnDescriptor) -> Option<Kind> {
+fn kind_of(column: &ColumnDescriptor) -> Option<CellKind> {
     match (column.max_rep_level(), column.physical_type()) {
-        (0, Physical::BYTE_ARRAY) if is_text(column) => Some(Kind::Text),
+        (0, Physical::BYTE_ARRAY) if is_text(column) => Some(CellKind::Text),
         // A category of two values.
-        (0, Physical::BOOLEAN) => Some(Kind::Text),
+        (0, Physical::BOOLEAN) => Some(CellKind::Text),
         (0, Physical::INT32 | Physical::INT64) => kind_of_integers(column),
-        (0, Physical::FLOAT | Physical::DOUBLE) => Some(Kind::Number),
-        (1, Physical::FLOAT | Physical::DOUBLE) => Some(Kind::List(0)),
+        (0, Physical::FLOAT | Physical::DOUBLE) => Some(CellKind::Number),
+        (1, Physical::FLOAT | Physical::DOUBLE) => Some(CellKind::List(0)),
         _ => None,
     }
 }
@@ -165,7 +165,7 @@ fn type_name(column: &ColumnDescriptor) -> String {
 }
 
 /// The kind of a column that is stored as integers; none if they count days or parts of a second.
-fn kind_of_integers(column: &ColumnDescriptor) -> Option<Kind> {
+fn kind_of_integers(column: &ColumnDescriptor) -> Option<CellKind> {
     use ConvertedType as As;
     match (column.converted_type(), column.logical_type_ref()) {
         // Nanoseconds have no converted type.
@@ -173,8 +173,8 @@ fn kind_of_integers(column: &ColumnDescriptor) -> Option<Kind> {
         (As::DATE | As::TIME_MILLIS | As::TIME_MICROS | As::TIMESTAMP_MILLIS | As::TIMESTAMP_MICROS, _) => {
             None
         }
-        (As::DECIMAL, _) => Some(Kind::Number),
-        _ => Some(Kind::Whole),
+        (As::DECIMAL, _) => Some(CellKind::Number),
+        _ => Some(CellKind::Whole),
     }
 }
 
@@ -210,56 +210,56 @@ fn empty_cells(group: &dyn RowGroupReader, column: &Column) -> Result<usize> {
 }
 
 /// The cells of a column in a group, which has these rows of the file.
-fn cells(group: &dyn RowGroupReader, column: &Column, of_file: Range<usize>) -> Result<Cells> {
-    let rows = of_file.len();
+fn cells(group: &dyn RowGroupReader, column: &Column, file_rows: Range<usize>) -> Result<Cells> {
+    let rows = file_rows.len();
     let described = group.metadata().column(column.leaf).column_descr_ptr();
     let highest = described.max_def_level();
     // Of a decimal that is stored as an integer, parts that make a whole.
     let unit = 10_f64.powi(described.type_scale());
     Ok(match (column.kind, group.get_column_reader(column.leaf)?) {
-        (Kind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
+        (CellKind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
             let bytes = column_values(reader, rows, highest)?.0;
             let text = |bytes: parquet::data_type::ByteArray| Ok(bytes.as_utf8()?.to_owned());
             Cells::Text(bytes.into_iter().map(text).collect::<Result<_, ParquetError>>()?)
         }
-        (Kind::Text, ColumnReader::BoolColumnReader(reader)) => {
+        (CellKind::Text, ColumnReader::BoolColumnReader(reader)) => {
             Cells::Text(column_values(reader, rows, highest)?.0.iter().map(ToString::to_string).collect())
         }
-        (Kind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
+        (CellKind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
             let is_unsigned = is_unsigned(&described);
             let whole =
                 |value: i32| if is_unsigned { i64::from(value.cast_unsigned()) } else { i64::from(value) };
             Cells::Whole(column_values(reader, rows, highest)?.0.into_iter().map(whole).collect())
         }
-        (Kind::Whole, ColumnReader::Int64ColumnReader(reader)) => {
+        (CellKind::Whole, ColumnReader::Int64ColumnReader(reader)) => {
             let values = column_values(reader, rows, highest)?.0;
             let fit = !is_unsigned(&described) || values.iter().all(|&value| value >= 0);
             anyhow::ensure!(fit, "a number is above {}; write the column as text, or leave it out", i64::MAX);
             Cells::Whole(values)
         }
-        (Kind::Number, ColumnReader::Int32ColumnReader(reader)) => {
+        (CellKind::Number, ColumnReader::Int32ColumnReader(reader)) => {
             let values = column_values(reader, rows, highest)?.0.into_iter().map(f64::from);
             Cells::Number(values.map(|value| value / unit).collect())
         }
-        (Kind::Number, ColumnReader::Int64ColumnReader(reader)) => {
+        (CellKind::Number, ColumnReader::Int64ColumnReader(reader)) => {
             let values = column_values(reader, rows, highest)?.0.into_iter();
             Cells::Number(values.map(|value| value as f64 / unit).collect())
         }
-        (Kind::Number, ColumnReader::FloatColumnReader(reader)) => {
+        (CellKind::Number, ColumnReader::FloatColumnReader(reader)) => {
             Cells::Number(column_values(reader, rows, highest)?.0.into_iter().map(f64::from).collect())
         }
-        (Kind::Number, ColumnReader::DoubleColumnReader(reader)) => {
+        (CellKind::Number, ColumnReader::DoubleColumnReader(reader)) => {
             Cells::Number(column_values(reader, rows, highest)?.0)
         }
-        (Kind::List(_), ColumnReader::FloatColumnReader(reader)) => {
+        (CellKind::List(_), ColumnReader::FloatColumnReader(reader)) => {
             let (values, begins) = column_values(reader, rows, highest)?;
             Cells::List { length: length(&begins, rows)?, values }
         }
-        (Kind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
+        (CellKind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
             let (values, begins) = column_values(reader, rows, highest)?;
             let length = length(&begins, rows)?;
-            let values = single::to_f32(values)
-                .map_err(|beyond| anyhow::Error::msg(beyond.in_rows(of_file.start, length)))?;
+            let values = to_f32(values)
+                .map_err(|beyond| anyhow::Error::msg(beyond.in_rows(file_rows.start, length)))?;
             Cells::List { length, values }
         }
         _ => anyhow::bail!("its type is not the one that the file says"),
@@ -278,7 +278,7 @@ fn column_values<T: DataType>(
     Ok((values, begins))
 }
 
-/// What a file holds of a column.
+/// The part of a column that a file holds.
 struct Leaves<V> {
     values: Vec<V>,
     /// The definition levels, lower than the highest where there is no value; none if every cell must have one.
@@ -291,10 +291,10 @@ fn leaves<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> Result<L
     let (mut values, mut levels, mut begins) = (Vec::new(), Vec::new(), Vec::new());
     let mut read = 0;
     while read < rows {
-        let (of_pass, ..) =
+        let (count, ..) =
             reader.read_records(rows - read, Some(&mut levels), Some(&mut begins), &mut values)?;
-        anyhow::ensure!(of_pass > 0, "{read} of {rows} rows are there; the file is cut");
-        read += of_pass;
+        anyhow::ensure!(count > 0, "{read} of {rows} rows are there; the file is cut");
+        read += count;
     }
     Ok(Leaves { values, levels, begins })
 }

@@ -12,10 +12,10 @@ use super::*;
 /// A file of `rows` rows in parts of 7.
 fn written(rows: usize, length: usize) -> Vec<u8> {
     let columns = [
-        ("path", Kind::Text),
-        ("index", Kind::Whole),
-        ("an age, in \"years\"", Kind::Number),
-        (VECTOR, Kind::List(length)),
+        ("path", CellKind::Text),
+        ("index", CellKind::Whole),
+        ("an age, in \"years\"", CellKind::Number),
+        (VECTOR, CellKind::List(length)),
     ];
     let mut writer = Writer::begin(Vec::new(), &columns).unwrap();
     let all: Vec<usize> = (0..rows).collect();
@@ -274,7 +274,7 @@ fn what_is_no_sound_table_is_refused() {
 
 #[test]
 fn columns_that_do_not_belong_together_are_refused() {
-    let columns = [("path", Kind::Text), (VECTOR, Kind::List(2))];
+    let columns = [("path", CellKind::Text), (VECTOR, CellKind::List(2))];
     let mut writer = Writer::begin(Vec::new(), &columns).unwrap();
     let vectors = |length, count| Cells::List { length, values: vec![0.0; length * count] };
     let names = |count| Cells::Text(vec![String::from("a"); count]);

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, PrimitiveTypeBuilder, Type, TypePtr};
 
-use super::{Cells, Kind};
+use super::{CellKind, Cells};
 
 /// Most rows of a group, and about most of its numbers.
 const MOST_ROWS: usize = 1 << 17;
@@ -22,7 +22,7 @@ const LEVELS: [&str; 2] = ["list", "element"];
 pub(crate) struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
     /// The rows that are not written yet.
-    held: Vec<Cells>,
+    buffers: Vec<Cells>,
 }
 
 impl<W: Write + Send> Writer<W> {
@@ -30,20 +30,20 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn begin(sink: W, columns: &[(&str, Kind)]) -> Result<Self> {
+    pub(crate) fn begin(sink: W, columns: &[(&str, CellKind)]) -> Result<Self> {
         let fields = columns.iter().map(|(name, kind)| field(name, *kind)).collect::<Result<_>>()?;
         let schema = Type::group_type_builder("simile").with_fields(fields).build()?;
-        let lists = columns.iter().filter(|(_, kind)| matches!(kind, Kind::List(_) | Kind::Number));
+        let lists = columns.iter().filter(|(_, kind)| matches!(kind, CellKind::List(_) | CellKind::Number));
         let properties = lists.fold(WriterProperties::builder(), |properties, (name, kind)| {
             let mut path = vec![(*name).to_owned()];
-            path.extend(LEVELS.iter().filter(|_| matches!(kind, Kind::List(_))).map(ToString::to_string));
+            path.extend(LEVELS.iter().filter(|_| matches!(kind, CellKind::List(_))).map(ToString::to_string));
             properties.set_column_dictionary_enabled(ColumnPath::new(path), false)
         });
         let properties =
             properties.set_created_by(concat!("simile ", env!("CARGO_PKG_VERSION")).to_owned()).build();
         Ok(Self {
             file: SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties))?,
-            held: columns.iter().map(|(_, kind)| Cells::none(*kind)).collect(),
+            buffers: columns.iter().map(|(_, kind)| Cells::none(*kind)).collect(),
         })
     }
 
@@ -53,13 +53,13 @@ impl<W: Write + Send> Writer<W> {
     /// If there are other columns, not as many cells in each, or the disk is full.
     pub(crate) fn push(&mut self, columns: Vec<Cells>) -> Result<()> {
         let rows = columns.first().map_or(0, Cells::rows);
-        let fit = columns.len() == self.held.len() && columns.iter().all(|cells| cells.rows() == rows);
+        let fit = columns.len() == self.buffers.len() && columns.iter().all(|cells| cells.rows() == rows);
         anyhow::ensure!(fit, "the columns of a table differ in length");
-        for (held, cells) in self.held.iter_mut().zip(columns) {
-            anyhow::ensure!(held.append(cells), "a column changes its type");
+        for (buffer, cells) in self.buffers.iter_mut().zip(columns) {
+            anyhow::ensure!(buffer.append(cells), "a column changes its type");
         }
-        let numbers: usize = self.held.iter().map(Cells::numbers).sum();
-        if numbers >= MOST_NUMBERS || self.held.first().is_some_and(|cells| cells.rows() >= MOST_ROWS) {
+        let numbers: usize = self.buffers.iter().map(Cells::numbers).sum();
+        if numbers >= MOST_NUMBERS || self.buffers.first().is_some_and(|cells| cells.rows() >= MOST_ROWS) {
             self.flush()?;
         }
         Ok(())
@@ -70,7 +70,7 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// If the disk is full, or fails.
     pub(crate) fn finish(mut self) -> Result<W> {
-        if self.held.first().is_some_and(|cells| cells.rows() > 0) {
+        if self.buffers.first().is_some_and(|cells| cells.rows() > 0) {
             self.flush()?;
         }
         Ok(self.file.into_inner()?)
@@ -79,7 +79,7 @@ impl<W: Write + Send> Writer<W> {
     /// Writes the rows that are held as a group.
     fn flush(&mut self) -> Result<()> {
         let mut group = self.file.next_row_group()?;
-        for cells in &mut self.held {
+        for cells in &mut self.buffers {
             write(&mut group, cells)?;
             match cells {
                 Cells::Text(cells) => cells.clear(),
@@ -93,18 +93,18 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-fn field(name: &str, kind: Kind) -> Result<TypePtr> {
+fn field(name: &str, kind: CellKind) -> Result<TypePtr> {
     fn plain(name: &str, physical: Physical) -> PrimitiveTypeBuilder<'_> {
         Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED)
     }
     Ok(Arc::new(match kind {
-        Kind::Text => plain(name, Physical::BYTE_ARRAY)
+        CellKind::Text => plain(name, Physical::BYTE_ARRAY)
             .with_logical_type(Some(LogicalType::String))
             .with_converted_type(ConvertedType::UTF8)
             .build()?,
-        Kind::Whole => plain(name, Physical::INT64).build()?,
-        Kind::Number => plain(name, Physical::DOUBLE).build()?,
-        Kind::List(_) => {
+        CellKind::Whole => plain(name, Physical::INT64).build()?,
+        CellKind::Number => plain(name, Physical::DOUBLE).build()?,
+        CellKind::List(_) => {
             let [list, element] = LEVELS;
             let element = plain(element, Physical::FLOAT).build()?;
             let list = Type::group_type_builder(list)

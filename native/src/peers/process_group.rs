@@ -27,7 +27,7 @@ pub(crate) struct ProcessGroup {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// The recipe as TOML, the folder of the data set's files, and the digest of the images that the leader has read.
-    Begin { recipe: String, data: Option<PathBuf>, images: Digest },
+    Begin { recipe: String, data: Option<PathBuf>, images: Option<Digest> },
     /// The place of a variant in the recipe; the state of its trainer follows.
     Variant { at: usize },
     /// The end of the run, with the exit code of all processes.

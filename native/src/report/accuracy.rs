@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::charts::series_colour;
 use super::parts::wide;
+use crate::metrics::NOTHING;
 use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
 
 /// Most classes of a readable matrix.
@@ -125,7 +126,7 @@ fn cells(figure: &ConfusionFigure, groups: &GroupsFigure, place: Option<&str>) -
                         Some(share) => {
                             td.right.worst[*share <= worst] style=(format!("--share: {share:.3}")) { (percent(*share)) }
                         }
-                        None => { td { "–" } }
+                        None => { td { (NOTHING) } }
                     } }
                 } } }
             } }))

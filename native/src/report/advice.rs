@@ -5,7 +5,7 @@ use simile_core::optim::OptimizerConfig;
 use super::chance::Samples;
 use crate::config::Recipe;
 use crate::config::objective::BatchRule;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::shell::quoted;
 
 /// The settings that worked on coloured digits and on tinted pictures.
@@ -53,9 +53,9 @@ impl Unit {
     }
 }
 
-/// The state of a variant that should hide an attribute.
+/// The outcome of a variant that should hide an attribute.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct State {
+pub(super) struct HidingOutcome {
     pub(super) leak: Leak,
     /// True if its kernel was too narrow for the condition.
     pub(super) tells_all_apart: bool,
@@ -65,13 +65,13 @@ pub(super) struct State {
 pub(super) fn advice(
     recipe: &Recipe,
     name: &str,
-    state: State,
+    hiding: HidingOutcome,
     (condition, images): (&str, Option<usize>),
 ) -> Vec<String> {
     let Some(variant) = recipe.variants().into_iter().find(|variant| variant.name == name) else {
         return Vec::new();
     };
-    let outcome = match state.leak {
+    let outcome = match hiding.leak {
         Leak::Little => {
             return vec![format!(
                 "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
@@ -93,7 +93,7 @@ pub(super) fn advice(
         Leak::Unmoved => "as before".to_owned(),
         Leak::Rose { by, unit } => format!("more than in the first variant, by {}", unit.difference(by)),
     };
-    let mut steps = of_objective(recipe, &variant, condition, state.tells_all_apart);
+    let mut steps = of_objective(recipe, &variant, condition, hiding.tells_all_apart);
     steps.extend(of_training(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
@@ -111,7 +111,7 @@ fn set(key: &str, value: &str) -> String {
 
 /// The setting of a key of the objective of a variant.
 fn of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &str) -> String {
-    match recipe.variants.is_empty() {
+    match recipe.written_variants.is_empty() {
         true => set(&format!("objective.{key}"), value),
         false => set(&format!("variant.{}.objective.{key}", variant.name), value),
     }
@@ -181,7 +181,7 @@ fn of_training(
 ) -> Vec<String> {
     let mut steps = Vec::new();
     let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
-    if recipe.train.batch < batch && variant.method().chunk().is_none() {
+    if recipe.train.batch < batch && variant.method.chunk().is_none() {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
     if variant.objective.reads_condition() && variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
@@ -228,7 +228,7 @@ mod tests {
         let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
-        let state = State { leak: Leak::Unmoved, tells_all_apart };
+        let state = HidingOutcome { leak: Leak::Unmoved, tells_all_apart };
         advice(&recipe, &name, state, ("colour", None)).join("\n")
     }
 

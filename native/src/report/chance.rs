@@ -1,4 +1,5 @@
-//! Chance beside a leak: what a probe that knows nothing finds of an attribute, and how much of a leak the test images can tell from it.
+//! Chance beside a leak: the finding of a probe that knows nothing of an attribute, and the least leak that the test images can tell from
+//! it.
 
 use std::fmt;
 
@@ -33,7 +34,7 @@ impl fmt::Display for Samples {
     }
 }
 
-/// What chance has of a metric of a leak, and how far the metric may be off on the test images.
+/// The value of a metric of a leak by chance, and the error of the metric on the test images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     base: f64,

@@ -6,9 +6,9 @@ use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 use serde_json::json;
 
-use super::RunRecord;
 use super::charts::{Chart, Series, curves, series_colour, shown};
 use super::pool::Pool;
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{Measurement, VariantResult};
 
 /// The script of the cursor.
@@ -18,7 +18,7 @@ pub(crate) const SCRIPT: &str = include_str!("script.js");
 ///
 /// # Errors
 /// If a chart cannot be drawn.
-pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
+pub(super) fn run_curves(run: &FinishedRun) -> Result<Markup> {
     let variants = &run.result.variants;
     let losses: Vec<(String, Series)> = variants
         .iter()
@@ -114,7 +114,7 @@ pub(super) fn key(names: impl Iterator<Item = impl Display>) -> Markup {
     }
 }
 
-fn points(run: &RunRecord, variant: &VariantResult, value: fn(&Measurement) -> f64) -> Vec<(f64, f64)> {
+fn points(run: &FinishedRun, variant: &VariantResult, value: fn(&Measurement) -> f64) -> Vec<(f64, f64)> {
     let of_variant = run.measurements.iter().filter(|line| line.variant == variant.name);
     of_variant.map(|line| (line.iteration as f64, value(line))).collect()
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::run_folder::figures::{Gallery, Shown};
+use crate::run_folder::figures::{Gallery, ImageStrip};
 
 /// Most rows of all galleries of a page, so that it stays small.
 const BUDGET: usize = 48;
@@ -29,13 +29,13 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
 }
 
 /// Images side by side with their classes; classes other than `own` are marked.
-fn sheet(title: &str, shown: &Shown, own: Option<&String>) -> Markup {
-    let count = shown.classes.len();
+fn sheet(title: &str, strip: &ImageStrip, own: Option<&String>) -> Markup {
+    let count = strip.classes.len();
     html! {
         @if count > 0 { div.sheet style=(format!("--count: {count}")) {
             span.soft { (title) }
-            img src=(shown.picture) alt=(format!("{title}: {}", shown.classes.join(", ")));
-            div.under { @for (class, cosine) in shown.classes.iter().zip(&shown.cosines) {
+            img src=(strip.picture) alt=(format!("{title}: {}", strip.classes.join(", ")));
+            div.under { @for (class, cosine) in strip.classes.iter().zip(&strip.cosines) {
                 span {
                     @if own.is_some_and(|own| own != class) { u { (class) } } @else { (class) }
                     @if title != "image" { br; small { (format!("{cosine:.2}")) } }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_of_another_class_is_underlined() {
-        let shown = |classes: &[&str]| Shown {
+        let shown = |classes: &[&str]| ImageStrip {
             picture: "data:".into(),
             classes: classes.iter().map(|&class| class.to_owned()).collect(),
             cosines: vec![0.5; classes.len()],
@@ -61,7 +61,7 @@ mod tests {
             anchor: shown(&["cat"]),
             nearest: shown(&["cat", "dog"]),
             hardest: shown(&["dog"]),
-            easiest: Shown::default(),
+            easiest: ImageStrip::default(),
         };
         let gallery = Gallery { variant: "A".into(), rows: vec![row.clone(), row] };
         let html = section(&[gallery], BUDGET).into_string();

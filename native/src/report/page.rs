@@ -5,11 +5,12 @@ use std::fmt::Display;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::parts::time;
 use super::smoke::smoke;
-use super::{RunRecord, accuracy, curves, gallery, maps, results};
+use super::{accuracy, curves, gallery, maps, results};
 use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet, Thumbnails};
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::ImageCounts;
+use crate::units;
 
 const STYLE: &str = include_str!("style.css");
 /// Most runs of a page whose points have images.
@@ -19,7 +20,7 @@ const RUNS_WITH_THUMBNAILS: usize = 4;
 ///
 /// # Errors
 /// If a chart cannot be drawn.
-pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
+pub(crate) fn page(runs: &[FinishedRun]) -> Result<String> {
     let title = match runs {
         [run] => run.result.recipe.clone(),
         runs => format!("{} runs", runs.len()),
@@ -35,7 +36,7 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
                 p { b { @if runs.len() > 1 { (run.place) ": " } (words) } }
             }
         }
-        @if let [first, rest @ ..] = RunRecord::verdict(runs)?.as_slice() {
+        @if let [first, rest @ ..] = FinishedRun::verdict(runs)?.as_slice() {
             div.verdict { p { b { (first.replace(" %", "\u{a0}%")) } } @for sentence in rest { p { (with_code(sentence)) } } }
         }
         (contents(runs))
@@ -56,7 +57,7 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
 }
 
 /// Links to the sections, or to the runs of several.
-fn contents(runs: &[RunRecord]) -> Markup {
+fn contents(runs: &[FinishedRun]) -> Markup {
     let links: Vec<(String, String)> = match runs {
         [run] => {
             let there = parts(run, false).into_iter().filter(|(_, _, there)| *there);
@@ -72,7 +73,7 @@ fn contents(runs: &[RunRecord]) -> Markup {
 
 /// The parts of a run's section: name, title, and whether the run has it. Parts that would repeat those of an earlier
 /// run are left out.
-fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool); 7] {
+fn parts(run: &FinishedRun, repeats: bool) -> [(&'static str, &'static str, bool); 7] {
     let Figures { samples, kernels, maps, confusions, galleries, .. } = &run.figures;
     [
         ("curves", "Curves", true),
@@ -106,7 +107,7 @@ pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
     markup.into_string()
 }
 
-fn subtitle(runs: &[RunRecord]) -> String {
+fn subtitle(runs: &[FinishedRun]) -> String {
     match runs {
         [run] => {
             let variants: Vec<&str> =
@@ -115,18 +116,18 @@ fn subtitle(runs: &[RunRecord]) -> String {
             let day = run.result.date.split('T').next().filter(|day| !day.is_empty()).map(str::to_owned);
             let seed = Some(format!("seed {}", run.result.seed));
             let facts = [Some(variants.join(" and ")), images, seed, Some(run.result.devices())];
-            let facts = facts.into_iter().chain([Some(time(run.result.seconds)), day]).flatten();
+            let facts = facts.into_iter().chain([Some(units::seconds(run.result.seconds)), day]).flatten();
             facts.collect::<Vec<_>>().join(" · ")
         }
         runs => runs.iter().map(|run| run.place.as_str()).collect::<Vec<_>>().join(" · "),
     }
 }
 
-fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
+fn section(at: usize, runs: &[FinishedRun]) -> Result<Markup> {
     let (run, several) = (&runs[at], runs.len() > 1);
     let variants = runs.iter().map(|run| run.figures.maps.len()).sum();
     // Seeds of one recipe share the same kernel.
-    let kernels = |run: &RunRecord| -> Vec<String> {
+    let kernels = |run: &FinishedRun| -> Vec<String> {
         run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.variant, figure.caption)).collect()
     };
     let repeats = runs[..at].iter().any(|before| kernels(before) == kernels(run));
@@ -154,16 +155,16 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
 }
 
 /// The images of a run's points, unless there are too many runs for a small page.
-fn thumbnails(runs: usize, run: &RunRecord) -> Option<&Thumbnails> {
+fn thumbnails(runs: usize, run: &FinishedRun) -> Option<&Thumbnails> {
     run.figures.thumbnails.as_ref().filter(|_| runs <= RUNS_WITH_THUMBNAILS)
 }
 
-fn environment(run: &RunRecord) -> Markup {
+fn environment(run: &FinishedRun) -> Markup {
     html! {
         h3 { "Environment" }
         table.facts { tbody {
             (fact("Device", run.result.devices())) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
-            (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
+            (fact("Wall time", units::seconds(run.result.seconds))) (fact("Run folder", &run.place))
             @if !run.result.date.is_empty() { (fact("Date", &run.result.date)) }
             @if let Some(ImageCounts { train, test, test_subjects }) = run.result.images {
                 @let subjects = test_subjects.map_or(String::new(), |count| format!(", of {count} subjects"));

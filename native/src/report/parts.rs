@@ -1,4 +1,4 @@
-//! Parts that every page has: tables that scroll, and times in words.
+//! Parts that every page has: tables that scroll.
 
 use maud::{Markup, html};
 
@@ -11,17 +11,4 @@ pub(super) fn wide(name: &str, table: &Markup) -> Markup {
 /// Such a table, of the cells of its head and the rows of its body.
 pub(crate) fn table(name: &str, head: &Markup, body: &Markup) -> Markup {
     wide(name, &html! { table { thead { tr { (head) } } tbody { (body) } } })
-}
-
-/// Seconds as people say them.
-pub(crate) fn time(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 60.0 => format!("{seconds:.1} s"),
-        seconds if seconds < 3600.0 => {
-            format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
-        }
-        seconds => {
-            format!("{:.0} h {:02.0} min", (seconds / 3600.0).floor(), (seconds / 60.0 % 60.0).floor())
-        }
-    }
 }

@@ -7,10 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use anyhow::Result;
 use toml::{Table, Value};
 
-use super::RunRecord;
+use super::verdict::verdict;
+use crate::config::key_path::join;
 use crate::config::{Recipe, VARIANTS};
+use crate::metrics::Metrics;
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::VariantResult;
 
 /// Keys that do not affect the numbers, or that differ between repeats.
@@ -31,11 +35,11 @@ pub(super) struct Pool<'a> {
     /// Name of the recipe of the first of them.
     pub(super) recipe: &'a str,
     pub(super) condition: &'a str,
-    pub(super) runs: Vec<(&'a RunRecord, &'a VariantResult)>,
+    pub(super) runs: Vec<(&'a FinishedRun, &'a VariantResult)>,
     /// Runs with a seed that occurred already, with that seed: they are not repeats, because they can only be equal.
-    pub(super) again: Vec<(&'a RunRecord, u64)>,
+    pub(super) again: Vec<(&'a FinishedRun, u64)>,
     /// Runs in which it diverged.
-    pub(super) diverged: Vec<&'a RunRecord>,
+    pub(super) diverged: Vec<&'a FinishedRun>,
     /// The settings that determine it, by dotted key.
     keys: BTreeMap<String, String>,
     /// The keys that differ among the compared pools, with the values of this pool.
@@ -47,14 +51,14 @@ pub(super) struct Reference<'a> {
     pub(super) name: &'a str,
     pub(super) condition: &'a str,
     /// The metrics of each run.
-    pub(super) runs: Vec<&'a BTreeMap<String, f64>>,
+    pub(super) runs: Vec<&'a Metrics>,
     seeds: BTreeSet<u64>,
     keys: BTreeMap<String, String>,
 }
 
 impl<'a> Pool<'a> {
     /// A pool without a run.
-    fn new(run: &'a RunRecord, variant: &'a VariantResult, keys: BTreeMap<String, String>) -> Self {
+    fn new(run: &'a FinishedRun, variant: &'a VariantResult, keys: BTreeMap<String, String>) -> Self {
         Self {
             variant: &variant.name,
             recipe: &run.result.recipe,
@@ -67,7 +71,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    fn add(&mut self, run: &'a RunRecord, variant: &'a VariantResult) {
+    fn add(&mut self, run: &'a FinishedRun, variant: &'a VariantResult) {
         let seed = run.result.seed;
         if variant.diverged().is_some() {
             self.diverged.push(run);
@@ -92,8 +96,24 @@ impl<'a> Pool<'a> {
     }
 }
 
+impl FinishedRun {
+    /// The verdict on runs of one recipe that differ in the seed alone; none on others. A variant that diverged is in none of its
+    /// numbers.
+    ///
+    /// # Errors
+    /// If a metric is not finite.
+    pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
+        let is_repeat = |pool: &Pool<'_>| pool.runs.len() + pool.diverged.len() == runs.len();
+        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
+        match recipe.filter(|_| pools(runs).iter().all(is_repeat)) {
+            Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
 /// The variants of runs, each with its repeats, in the order in which they come.
-pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
+pub(super) fn pools(runs: &[FinishedRun]) -> Vec<Pool<'_>> {
     let mut pools: Vec<Pool<'_>> = Vec::new();
     for (run, variant) in
         runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)))
@@ -114,7 +134,7 @@ pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
 }
 
 /// The references for the variants of runs, each once for the runs that share it.
-pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
+pub(super) fn references(runs: &[FinishedRun]) -> Vec<Reference<'_>> {
     let mut references: Vec<Reference<'_>> = Vec::new();
     for run in runs {
         let of_untrained = |key: &String| OF_UNTRAINED.contains(&section(key));
@@ -159,7 +179,7 @@ fn section(key: &str) -> &str {
 }
 
 /// All settings that determine a run, or one of its variants, by dotted key.
-fn keys(run: &RunRecord, variant: Option<&str>) -> BTreeMap<String, String> {
+fn keys(run: &FinishedRun, variant: Option<&str>) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::from([
         ("device".to_owned(), run.result.devices()),
         ("version".to_owned(), run.result.version.clone()),
@@ -180,7 +200,7 @@ fn keys(run: &RunRecord, variant: Option<&str>) -> BTreeMap<String, String> {
 }
 
 /// The recipe of a run with the current defaults filled in, and with the given variant alone.
-fn table(run: &RunRecord, variant: Option<&str>) -> Option<Table> {
+fn table(run: &FinishedRun, variant: Option<&str>) -> Option<Table> {
     let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;
     for key in OF_VARIANT.iter().chain(&[VARIANTS]) {
@@ -189,7 +209,7 @@ fn table(run: &RunRecord, variant: Option<&str>) -> Option<Table> {
     if let Some(name) = variant {
         let variant = recipe.variants().into_iter().find(|variant| variant.name == name)?;
         table.insert("objective".into(), Value::try_from(&variant.objective).ok()?);
-        table.insert("method".into(), Value::try_from(variant.method()).ok()?);
+        table.insert("method".into(), Value::try_from(&variant.method).ok()?);
     }
     Some(table)
 }
@@ -198,8 +218,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     match value {
         Value::Table(table) => {
             for (key, value) in table {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, value, into);
+                flatten(&join(path, key), value, into);
             }
         }
         value => drop(into.insert(path.to_owned(), value.to_string())),
@@ -261,7 +280,7 @@ mod tests {
             pooled.iter().map(Pool::differences).collect::<Vec<_>>(),
             ["train.extended_at = absent", "train.extended_at = [1]"]
         );
-        assert!(RunRecord::verdict(&runs).unwrap().is_empty());
+        assert!(FinishedRun::verdict(&runs).unwrap().is_empty());
         runs[0].result.extended_at = vec![1];
         assert_eq!(pools(&runs).len(), 1);
     }
@@ -281,7 +300,7 @@ mod tests {
             pooled.iter().map(Pool::differences).collect::<Vec<_>>(),
             ["device = cpu", "device = gpu until iteration 1 of x, then cpu"]
         );
-        assert!(RunRecord::verdict(&runs).unwrap().is_empty());
+        assert!(FinishedRun::verdict(&runs).unwrap().is_empty());
     }
 
     #[test]

@@ -5,33 +5,35 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 
-use super::RunRecord;
 use super::charts::trade_off;
 use super::curves::{key, pool_curves};
-use super::parts::{self, time, wide};
+use super::parts::{self, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::{NONLINEAR, is_linear_leak};
+use crate::metrics::leak::is_linear_leak;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{CONDITION, NAMED, R2, TOP1};
+use crate::metrics::names::{CONDITION, NAMED, NONLINEAR, R2, TOP1};
 use crate::metrics::over_runs::{over_runs, rank};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
+use crate::metrics::{Metrics, NOTHING};
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
+use crate::units;
 
 /// A column: a metric for the condition of a run. Runs with other conditions have other columns.
-struct Column {
+struct MetricColumn {
     metric: String,
     condition: String,
     format: MetricFormat,
 }
 
 /// The columns of some metrics, each with the condition of the run that it was measured in.
-fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
+fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<MetricColumn> {
+    let mut columns: Vec<MetricColumn> = Vec::new();
     for (metric, condition) in measured {
         let format = MetricFormat::of(metric, condition);
         if !columns.iter().any(|column| column.format.title == format.title) {
-            columns.push(Column { metric: metric.to_owned(), condition: condition.to_owned(), format });
+            columns.push(MetricColumn { metric: metric.to_owned(), condition: condition.to_owned(), format });
         }
     }
     // The most important metrics stand first.
@@ -39,20 +41,20 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
     columns
 }
 
-impl Column {
+impl MetricColumn {
     /// Its value among the metrics of a run with a condition. An attribute may be the condition of one run, and a further one of another.
-    fn of(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> Option<f64> {
+    fn of(&self, condition: &str, metrics: &Metrics) -> Option<f64> {
         let is_mine = |metric: &str| MetricFormat::of(metric, condition).title == self.format.title;
         metrics.iter().find(|(metric, _)| is_mine(metric)).map(|(_, value)| *value)
     }
 
-    fn number(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> String {
+    fn number(&self, condition: &str, metrics: &Metrics) -> String {
         self.format.number(self.of(condition, metrics))
     }
 }
 
 /// The numbers of every variant of every run, and how they were measured.
-pub(super) fn table(runs: &[RunRecord]) -> Markup {
+pub(super) fn table(runs: &[FinishedRun]) -> Markup {
     let measured = variants(runs).flat_map(|(run, variant)| {
         variant.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
     });
@@ -89,12 +91,12 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
 }
 
 /// The variants of runs, each with its run.
-fn variants(runs: &[RunRecord]) -> impl Iterator<Item = (&RunRecord, &VariantResult)> {
+fn variants(runs: &[FinishedRun]) -> impl Iterator<Item = (&FinishedRun, &VariantResult)> {
     runs.iter().flat_map(|run| run.result.variants.iter().map(move |variant| (run, variant)))
 }
 
 /// Remarks on variants, each with the name of its variant, and beside others with its run.
-fn remarks(runs: &[RunRecord]) -> Markup {
+fn remarks(runs: &[FinishedRun]) -> Markup {
     let several = runs.len() > 1;
     html! { @for (run, variant) in variants(runs) {
         @let whose = html! { (variant.name) @if several { ", " (run.place) } };
@@ -122,16 +124,16 @@ fn marked(variant: &VariantResult) -> Markup {
 type OfTraining = fn(&VariantResult) -> String;
 
 /// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
-fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
+fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
     let RunResult { condition, variants, .. } = &run.result;
-    let references: Vec<(&str, &BTreeMap<String, f64>)> = run.result.references().collect();
-    let others = || references.iter().map(|_| "–");
+    let references: Vec<(&str, &Metrics)> = run.result.references().collect();
+    let others = || references.iter().map(|_| NOTHING);
     // A name breaks between its words alone; columns that would be narrower than a word make the table scroll.
     let width = format!("min-width: {}rem", 6 + 4 * (variants.len() + references.len()));
     let of_training: [(&str, OfTraining); 3] = [
         ("Final loss", |variant| number(variant.final_loss, 4)),
         ("Iterations", |variant| variant.iterations.to_string()),
-        ("Training", |variant| time(variant.training_seconds)),
+        ("Training", |variant| units::seconds(variant.training_seconds)),
     ];
     html! {
         (wide("Results of the run", &html! { table.numbers style=(width) {
@@ -158,7 +160,7 @@ fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
 }
 
 /// Every variant of every run, one row each.
-fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
+fn several_runs_table(runs: &[FinishedRun], shown: &[MetricColumn]) -> Markup {
     let head = html! {
         th { "Variant" } th { "Run" } th { "Seed" }
         @for column in shown { th { (column.format.title) } }
@@ -171,12 +173,12 @@ fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
             @for column in shown { td { (column.number(&run.result.condition, &variant.metrics)) } }
             td { (number(variant.final_loss, 4)) }
             td { (variant.iterations) }
-            td { (time(variant.training_seconds)) }
+            td { (units::seconds(variant.training_seconds)) }
         } }
         @for (name, metrics) in run.result.references() { tr.soft {
             td { (name) } td { (run.place) } td { (run.result.seed) }
             @for column in shown { td { (column.number(&run.result.condition, metrics)) } }
-            @for _ in 0..3 { td { "–" } }
+            @for _ in 0..3 { td { (NOTHING) } }
         } }
     } };
     parts::table("Results of every run", &head, &body)
@@ -204,7 +206,7 @@ fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String
 }
 
 /// The protocols of the numbers, each once with its variants; without the variants if there is only one.
-fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
+fn protocols(runs: &[FinishedRun]) -> Vec<(String, &str)> {
     let mut protocols: Vec<(&str, Vec<&str>)> = Vec::new();
     for variant in
         runs.iter().flat_map(|run| &run.result.variants).filter(|variant| !variant.protocol.is_empty())
@@ -226,7 +228,7 @@ fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
 ///
 /// # Errors
 /// If a chart cannot be drawn.
-pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
+pub(super) fn comparison(runs: &[FinishedRun]) -> Result<Markup> {
     let pools = pools(runs);
     Ok(html! {
         @if runs.len() > 1 {
@@ -250,13 +252,13 @@ fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
 }
 
 /// A column, and for each pool the comparison of its runs with those of the first one.
-type Compared<'a> = (&'a Column, Vec<Option<TwoSampleTest>>);
+type Compared<'a> = (&'a MetricColumn, Vec<Option<TwoSampleTest>>);
 
 /// The comparisons by accuracy and by each leak that a linear probe finds, where some runs have a spread.
 ///
 /// # Errors
 /// If a metric is not finite.
-fn compared<'a>(shown: &'a [Column], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
+fn compared<'a>(shown: &'a [MetricColumn], pools: &[Pool<'_>]) -> Result<Vec<Compared<'a>>> {
     let mut compared = Vec::new();
     for column in shown.iter().filter(|column| column.metric == TOP1 || is_linear_leak(&column.metric)) {
         let values = |pool: &Pool<'_>| -> Vec<f64> {
@@ -275,16 +277,16 @@ fn compared<'a>(shown: &'a [Column], pools: &[Pool<'_>]) -> Result<Vec<Compared<
 }
 
 /// Mean and deviation of each variant over the runs that are equal but for the seed.
-fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
+fn over_the_runs(runs: &[FinishedRun], pools: &[Pool<'_>]) -> Result<Markup> {
     let measured = pools
         .iter()
         .flat_map(|pool| over_runs(pool.metrics()).into_iter().map(|metric| (metric, pool.condition)));
     let shown = columns(measured);
-    let mean_std = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
+    let mean_std = |column: &MetricColumn, condition: &str, runs: &[&Metrics]| {
         let values: Vec<f64> = runs.iter().filter_map(|metrics| column.of(condition, metrics)).collect();
         column.format.mean_std(MeanStd::of(&values))
     };
-    let of_pool = |column: &Column, pool: &Pool<'_>| {
+    let of_pool = |column: &MetricColumn, pool: &Pool<'_>| {
         let metrics: Vec<_> = pool.runs.iter().map(|(_, variant)| &variant.metrics).collect();
         mean_std(column, pool.condition, &metrics)
     };
@@ -302,7 +304,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
             @if differ { td.words { (pool.differences()) } }
         } }
         @for reference in references(runs) { tr.soft {
-            td { (reference.name) } td { "–" } td { (reference.runs.len()) }
+            td { (reference.name) } td { (NOTHING) } td { (reference.runs.len()) }
             @for column in &shown { td { (mean_std(column, reference.condition, &reference.runs)) } }
             @if differ { td {} }
         } }
@@ -322,7 +324,7 @@ fn against_first(pools: &[Pool<'_>], compared: &[Compared<'_>]) -> Markup {
     };
     let text = |(column, tests): &Compared<'_>, at: usize| {
         let test = tests.get(at).and_then(Option::as_ref);
-        test.map_or_else(|| "–".to_owned(), |test| test.text(column.format.digits()))
+        test.map_or_else(|| NOTHING.to_owned(), |test| test.text(column.format.digits()))
     };
     let head = html! {
         th { "Against the first" } th { "Recipe" }
@@ -386,7 +388,7 @@ fn trade_offs(pools: &[Pool<'_>]) -> Result<Vec<Markup>> {
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
+    value.map_or_else(|| NOTHING.into(), |value| format!("{value:.digits$}"))
 }
 
 #[cfg(test)]
@@ -406,7 +408,7 @@ mod tests {
         let seeds = |set: &str, first: u64| {
             [run("a", first, set, vec![variant("x", 0.8)]), run("b", first + 1, set, vec![variant("x", 0.9)])]
         };
-        let text = |runs: &[RunRecord]| comparison(runs).unwrap().into_string();
+        let text = |runs: &[FinishedRun]| comparison(runs).unwrap().into_string();
         let [one, other] = seeds("", 0);
         let pooled = text(&[one, other]);
         assert!(pooled.contains("85.00 ± 7.07") && !pooled.contains("Differs in"));

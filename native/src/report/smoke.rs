@@ -1,7 +1,7 @@
 //! The words about a smoke test.
 
-use super::parts::time;
 use crate::run_folder::record::{RunResult, SmokeTest};
+use crate::units;
 
 /// The meaning of a run that was a smoke test, with the expected time of the whole run.
 pub(crate) fn smoke(result: &RunResult) -> Option<String> {
@@ -12,7 +12,9 @@ pub(crate) fn smoke(result: &RunResult) -> Option<String> {
     };
     let size = format!("{variants}{iterations} iterations of {batch} images");
     let expected = match expected_seconds {
-        Some(seconds) => format!("Training {size} takes about {} on {}", time(*seconds), result.device),
+        Some(seconds) => {
+            format!("Training {size} takes about {} on {}", units::seconds(*seconds), result.device)
+        }
         None => format!("The whole run trains {size}"),
     };
     Some(format!("This was a smoke test: its numbers say only that everything works. {expected}."))

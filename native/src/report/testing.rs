@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::RunRecord;
 use crate::config::{Changes, Recipe};
 use crate::metrics::names::TOP1;
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{RunResult, Stopped, VariantResult, Why};
 
 /// A variant with an accuracy.
@@ -34,7 +34,7 @@ pub(crate) fn diverged(name: &str, top1: f64) -> VariantResult {
 }
 
 /// A run of variants, with changes to its recipe between semicolons.
-pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> RunRecord {
+pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> FinishedRun {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.toml");
     let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult
         .collect();
     let changes = Changes { set: &set, seed: Some(seed), ..Changes::default() };
     let recipe = Recipe::load(&file.display().to_string(), &changes).unwrap();
-    RunRecord {
+    FinishedRun {
         place: place.into(),
         recipe: recipe.to_toml().unwrap(),
         result: RunResult {

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::advice::{Leak, State, Unit, advice};
+use super::advice::{HidingOutcome, Leak, Unit, advice};
 use super::chance::{Chance, NOTICEABLE, Samples};
 use crate::config::Recipe;
 use crate::config::probe::ProbeSection;
-use crate::config::sections::RecipeVariant;
-use crate::metrics::leak::{
-    AREA, LINEAR, NONLINEAR, amount, area_of, is_share, linear, of_variable, share_of,
-};
+use crate::config::variant::RecipeVariant;
+use crate::metrics::Metrics;
+use crate::metrics::format::MetricFormat;
+use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, of_variable, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{NAMED, R_SQUARED, R2, TOP1};
+use crate::metrics::names::{AREA, NAMED, NONLINEAR, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::record::{RunResult, VariantResult};
 
@@ -44,9 +44,9 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         .iter()
         .map(|variant| Variant::of(&variant.name, &described, &recipe.probe, runs))
         .collect();
-    let untrained: Vec<&BTreeMap<String, f64>> =
+    let untrained: Vec<&Metrics> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
-    let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
+    let base: Vec<&Metrics> = runs.iter().map(|run| &run.base_rates).collect();
     let references = References { untrained, base, condition: &first.condition, samples: Samples::of(first) };
     let mut sentences = references.sentences(&variants)?;
     let counted = !sentences.is_empty();
@@ -59,8 +59,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     }
     for (variant, leak) in references.unmoved(&variants) {
         let images = first.images.map(|images| images.train);
-        let state = State { leak, tells_all_apart: variant.tells_all_apart };
-        sentences.extend(advice(recipe, variant.name, state, (&variant.attribute, images)));
+        let hiding = HidingOutcome { leak, tells_all_apart: variant.tells_all_apart };
+        sentences.extend(advice(recipe, variant.name, hiding, (&variant.attribute, images)));
     }
     Ok(sentences)
 }
@@ -72,7 +72,7 @@ struct Variant<'a> {
     attribute: String,
     /// True if its objective brings images together that are alike in the attribute.
     keeps: bool,
-    metrics: Vec<&'a BTreeMap<String, f64>>,
+    metrics: Vec<&'a Metrics>,
     /// True if its kernel was too narrow for the condition.
     tells_all_apart: bool,
     /// Of a single run: the p-values of its comparison with the first variant, image by image.
@@ -84,7 +84,7 @@ impl<'a> Variant<'a> {
         let variants = runs.iter().filter_map(|run| run.variants.iter().find(|variant| variant.name == name));
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
-        let metrics: Vec<&BTreeMap<String, f64>> = variants.iter().map(|variant| &variant.metrics).collect();
+        let metrics: Vec<&Metrics> = variants.iter().map(|variant| &variant.metrics).collect();
         let tells_all_apart = variants.iter().any(|variant| variant.tells_all_apart());
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
@@ -141,14 +141,14 @@ fn of_seeds(variants: &[Variant<'_>]) -> String {
 
 /// The numbers that a variant is held against.
 struct References<'a> {
-    untrained: Vec<&'a BTreeMap<String, f64>>,
-    base: Vec<&'a BTreeMap<String, f64>>,
+    untrained: Vec<&'a Metrics>,
+    base: Vec<&'a Metrics>,
     condition: &'a str,
     samples: Option<Samples>,
 }
 
-/// The finding of a probe for the attribute of a variant.
-struct Found {
+/// The leak of the attribute of a variant by one probe, beside that of the first variant.
+struct LeakChange {
     metric: String,
     unit: Unit,
     /// In the first variant.
@@ -157,7 +157,7 @@ struct Found {
     chance: Chance,
 }
 
-impl Found {
+impl LeakChange {
     /// The kind of the leak, if it did not fall.
     fn unfallen(&self) -> Option<Leak> {
         let least = self.chance.least_change(self.before, self.after);
@@ -170,7 +170,7 @@ impl Found {
 }
 
 /// A number of a metric in several runs.
-fn values(runs: &[&BTreeMap<String, f64>], metric: &str) -> Vec<f64> {
+fn values(runs: &[&Metrics], metric: &str) -> Vec<f64> {
     runs.iter().filter_map(|metrics| metrics.get(metric).copied()).collect()
 }
 
@@ -179,7 +179,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The mean amount of a leak.
-fn mean_leak(runs: &[&BTreeMap<String, f64>], metric: &str) -> Option<f64> {
+fn mean_leak(runs: &[&Metrics], metric: &str) -> Option<f64> {
     mean(&values(runs, metric).iter().map(|value| amount(metric, *value)).collect::<Vec<_>>())
 }
 
@@ -226,7 +226,7 @@ impl References<'_> {
     }
 
     /// The sentence on a variant, beside another one.
-    fn sentence(&self, plain: Option<&[&BTreeMap<String, f64>]>, variant: &Variant<'_>) -> Result<String> {
+    fn sentence(&self, plain: Option<&[&Metrics]>, variant: &Variant<'_>) -> Result<String> {
         let runs = variant.metrics.as_slice();
         let paired = variant.paired.filter(|_| plain.is_some());
         let mut parts = Vec::new();
@@ -237,20 +237,21 @@ impl References<'_> {
         }
         for (metric, subject, chance) in self.metrics_of_sentence(attribute) {
             let metric = metric.as_str();
-            let is_percent = !metric.ends_with(R_SQUARED);
+            let format = MetricFormat::of(metric, self.condition);
+            let is_percent = format.is_percent();
             let of_variant = values(runs, metric);
             if of_variant.is_empty() {
                 continue;
             }
-            let write = |values: &[f64]| written(values, is_percent);
+            let write = |values: &[f64]| written(values, &format);
             let before = plain.map(|plain| values(plain, metric)).filter(|before| !before.is_empty());
             let arrow = before.as_ref().map(|before| format!("{} → ", write(before))).unwrap_or_default();
             let unit = if is_percent { " %" } else { "" };
             let often = if is_percent && metric != TOP1 { " of the time" } else { "" };
             let mut beside = Vec::new();
-            let of_reference = |name: &str, runs: &[&BTreeMap<String, f64>]| {
+            let of_reference = |name: &str, runs: &[&Metrics]| {
                 let reference = mean(&values(runs, metric))?;
-                Some(format!("{name} {}{unit}", written(&[reference], is_percent)))
+                Some(format!("{name} {}{unit}", written(&[reference], &format)))
             };
             beside.extend(of_reference(chance, &self.base));
             beside.extend(of_reference("untrained network", &self.untrained));
@@ -276,62 +277,59 @@ impl References<'_> {
 
     /// The area under the ROC curve, where of one of the variants it alone says that an attribute leaks: the accuracy of a rare value can
     /// be that of chance though the value is known.
-    fn area(
-        &self,
-        plain: Option<&[&BTreeMap<String, f64>]>,
-        runs: &[&BTreeMap<String, f64>],
-        share: &str,
-    ) -> Option<String> {
+    fn area(&self, plain: Option<&[&Metrics]>, runs: &[&Metrics], share: &str) -> Option<String> {
         let area = area_of(share)?;
         let chances = [share, area.as_str()].map(|metric| self.chance(metric));
-        let reveals_alone = |runs: &[&BTreeMap<String, f64>]| {
-            let found = mean_leak(runs, share).zip(mean_leak(runs, &area));
-            found.is_some_and(|(named, ranked)| chances[0].is_little(named) && !chances[1].is_little(ranked))
+        let reveals_alone = |runs: &[&Metrics]| {
+            let leaks = mean_leak(runs, share).zip(mean_leak(runs, &area));
+            leaks.is_some_and(|(named, ranked)| chances[0].is_little(named) && !chances[1].is_little(ranked))
         };
         let after = values(runs, &area);
         if after.is_empty() || ![plain, Some(runs)].into_iter().flatten().any(reveals_alone) {
             return None;
         }
         let before = plain.map(|plain| values(plain, &area)).filter(|before| !before.is_empty());
-        let arrow = before.map(|before| format!("{} → ", written(&before, true))).unwrap_or_default();
-        Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, true)))
+        let format = MetricFormat::of(&area, self.condition);
+        let arrow = before.map(|before| format!("{} → ", written(&before, &format))).unwrap_or_default();
+        Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, &format)))
     }
 
     /// The state of the leak of a variant, if it did not fall beside that of another one. It fell if it did by every probe that still
     /// finds something. If none does, the attribute is hidden, or there was little to hide, or that cannot be told.
-    fn leak_left(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Option<Leak> {
-        let found = self.found(plain, variant);
-        if found.is_empty() {
+    fn leak_left(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Option<Leak> {
+        let changes = self.leak_changes(plain, variant);
+        if changes.is_empty() {
             return None;
         }
-        let nothing_before = found.iter().all(|one| one.chance.is_little(one.before));
-        if nothing_before && self.learnt_nothing(plain, &found) {
+        let nothing_before = changes.iter().all(|one| one.chance.is_little(one.before));
+        if nothing_before && self.learnt_nothing(plain, &changes) {
             return Some(Leak::Unlearnt);
         }
-        let left: Vec<&Found> = found.iter().filter(|one| !one.chance.is_little(one.after)).collect();
-        if !left.is_empty() {
-            return left.into_iter().find_map(Found::unfallen);
+        let remaining: Vec<&LeakChange> =
+            changes.iter().filter(|one| !one.chance.is_little(one.after)).collect();
+        if !remaining.is_empty() {
+            return remaining.into_iter().find_map(LeakChange::unfallen);
         }
-        let is_doubtful = |one: &Found| match one.chance.is_little(one.before) {
+        let is_doubtful = |one: &LeakChange| match one.chance.is_little(one.before) {
             true => {
                 nothing_before && [one.before, one.after].iter().any(|leak| one.chance.is_doubtful(*leak))
             }
             // It passed for chance without a fall.
             false => one.chance.is_doubtful(one.after) && one.unfallen().is_some(),
         };
-        match self.samples.filter(|_| found.iter().any(is_doubtful)) {
+        match self.samples.filter(|_| changes.iter().any(is_doubtful)) {
             Some(on) => Some(Leak::Doubtful { on }),
             None => nothing_before.then_some(Leak::Little),
         }
     }
 
-    /// The findings of each probe for the attribute of a variant, where it was measured in the variant and in the first one.
-    fn found(&self, plain: &[&BTreeMap<String, f64>], variant: &Variant<'_>) -> Vec<Found> {
+    /// The leak of the attribute of a variant by each probe that was measured in the variant and in the first one.
+    fn leak_changes(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Vec<LeakChange> {
         let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
             let metric = of_variable(metric, &variant.attribute, self.condition) + ending;
             let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
             let chance = self.chance(&metric);
-            Some(Found { metric, unit, before, after, chance })
+            Some(LeakChange { metric, unit, before, after, chance })
         };
         LEAKS.into_iter().filter_map(of_metric).collect()
     }
@@ -351,19 +349,19 @@ impl References<'_> {
     }
 
     /// True if a variant names the class no better than chance, and the untrained network reveals something of the attribute.
-    fn learnt_nothing(&self, plain: &[&BTreeMap<String, f64>], found: &[Found]) -> bool {
+    fn learnt_nothing(&self, plain: &[&Metrics], changes: &[LeakChange]) -> bool {
         let accuracy = mean(&values(plain, TOP1)).zip(mean(&values(&self.base, TOP1)));
-        let reveals = |one: &Found| {
+        let reveals = |one: &LeakChange| {
             mean_leak(&self.untrained, &one.metric).is_some_and(|leak| !one.chance.is_little(leak))
         };
-        accuracy.is_some_and(|(plain, base)| plain - base < NOTICEABLE) && found.iter().any(reveals)
+        accuracy.is_some_and(|(plain, base)| plain - base < NOTICEABLE) && changes.iter().any(reveals)
     }
 }
 
-/// Mean and deviation of some numbers, as percent without digits or with two.
-fn written(values: &[f64], percent: bool) -> String {
-    let (factor, digits) = if percent { (100.0, 0) } else { (1.0, 2) };
-    let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
+/// Mean and deviation of a metric in a sentence: in whole percent, other units with two digits.
+fn written(values: &[f64], format: &MetricFormat) -> String {
+    let digits = if format.is_percent() { 0 } else { 2 };
+    let scaled: Vec<f64> = values.iter().map(|value| format.value(*value)).collect();
     MeanStd::of(&scaled).map(|mean_std| mean_std.text(digits)).unwrap_or_default()
 }
 

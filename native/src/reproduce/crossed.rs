@@ -9,7 +9,7 @@ use super::row::Row;
 /// `[[column]]`: the change that all lines share, a data set or a strength of bias.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Column {
+pub(crate) struct ColumnSection {
     /// The second part of a row's name, after the name of its line.
     name: String,
     /// The place of its rows on the axis of a figure.
@@ -26,7 +26,7 @@ pub(crate) struct Column {
 /// `[[line]]`: a compared method.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub(crate) struct LineSection {
     name: String,
     /// The variant of the recipe for its rows.
     #[serde(default)]
@@ -50,7 +50,7 @@ pub(crate) struct Line {
 ///
 /// # Errors
 /// Names the line whose published values are not one for each column.
-pub(crate) fn crossed(columns: &[Column], lines: &[Line]) -> Result<Vec<Row>, String> {
+pub(crate) fn crossed(columns: &[ColumnSection], lines: &[LineSection]) -> Result<Vec<Row>, String> {
     if columns.is_empty() != lines.is_empty() {
         return Err("`[[column]]` and `[[line]]` need each other".to_owned());
     }
@@ -69,7 +69,7 @@ pub(crate) fn crossed(columns: &[Column], lines: &[Line]) -> Result<Vec<Row>, St
     Ok(columns.iter().enumerate().flat_map(of_column).collect())
 }
 
-fn row(column: &Column, line: &Line, at: usize) -> Row {
+fn row(column: &ColumnSection, line: &LineSection, at: usize) -> Row {
     let published = line.published.iter().map(|(metric, values)| (metric.clone(), values[at].clone()));
     Row {
         name: format!("{}, {}", line.name, column.name),

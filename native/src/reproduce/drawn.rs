@@ -14,6 +14,7 @@ use crate::exit::usage;
 use crate::experiment::evaluate::draw::batch_kernel::{BatchKernel, Focus};
 use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
+use crate::metrics::NOTHING;
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, table, with_code};
 use crate::run_folder::figures::{KernelFigure, Sheet};
@@ -128,9 +129,11 @@ impl Panel {
     /// The numbers of a kernel, one cell each.
     fn cells(&self) -> Vec<String> {
         let [kernel, weights] = [self.kernel, self.weights];
-        let share =
-            |focus: Option<Focus>| focus.map_or_else(|| "–".into(), |f| format!("{:.1} %", f.own * 100.0));
-        let others = |focus: Option<Focus>| focus.map_or_else(|| "–".into(), |f| format!("{:.1}", f.others));
+        let share = |focus: Option<Focus>| {
+            focus.map_or_else(|| NOTHING.into(), |f| format!("{:.1} %", f.own * 100.0))
+        };
+        let others =
+            |focus: Option<Focus>| focus.map_or_else(|| NOTHING.into(), |f| format!("{:.1}", f.others));
         vec![self.name.clone(), share(kernel), share(weights), others(kernel), others(weights)]
     }
 }

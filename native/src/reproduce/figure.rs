@@ -8,10 +8,10 @@ use maud::{Markup, PreEscaped, html};
 use super::compare::{Cell, ComparedRow};
 use super::table::{FigureSection, Metric};
 use crate::metrics::mean_std::MeanStd;
-use crate::report::RunRecord;
 use crate::report::charts::{Line, lines, series_colour};
 use crate::report::{curves, gallery, maps};
 use crate::run_folder::figures::{Gallery, MapFigure};
+use crate::run_folder::finished::FinishedRun;
 
 /// The source of the value of a row.
 type Source = fn(&Cell) -> Option<MeanStd>;
@@ -71,7 +71,7 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
         matches!(figure, FigureSection::Maps | FigureSection::Negatives | FigureSection::Evaluations);
     for row in rows.iter().filter(|_| of_runs) {
         let Some(run) = row.runs.first() else { continue };
-        let RunRecord { figures, result, .. } = RunRecord::read(Path::new(run))?;
+        let FinishedRun { figures, result, .. } = FinishedRun::read(Path::new(run))?;
         maps.extend(figures.maps.into_iter().map(|map| MapFigure { variant: row.name.clone(), ..map }));
         let named = |gallery| Gallery { variant: row.name.clone(), ..gallery };
         galleries.extend(figures.galleries.into_iter().map(named));

@@ -7,13 +7,11 @@ use serde::Serialize;
 use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
-use crate::experiment::several::Missing;
+use crate::experiment::several::task::Missing;
 use crate::markdown;
+use crate::metrics::NOTHING;
 use crate::metrics::two_sample::in_words;
 use crate::report::{document, table, with_code};
-
-/// The text of a cell without a number.
-const NOTHING: &str = "–";
 
 /// A table with everything that is needed to read it.
 #[derive(Debug, Serialize)]

@@ -10,8 +10,8 @@ use super::table::{Scale, Table};
 use crate::config::Recipe;
 use crate::console::line;
 use crate::data::PriorSection;
-use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::Task;
+use crate::experiment::several::outcome::RunOutcome;
+use crate::experiment::several::task::Task;
 use crate::names::slug;
 use crate::run_folder::record::VariantResult;
 
@@ -63,7 +63,7 @@ pub(crate) fn tasks(
     };
     let of_seed = |seed| needed.iter().map(move |row| (seed, *row));
     let task = |(seed, row): (u64, &Row)| Task {
-        row: row.name.clone(),
+        group: row.name.clone(),
         seed,
         folder: run_folder(out, row, seed),
         after: after(row, seed),
@@ -77,8 +77,8 @@ pub(crate) fn tasks(
 /// # Errors
 /// A usage error if its row has no valid recipe.
 pub(crate) fn recipe_of(table: &Table, scale: Scale, tasks: &[Task], index: usize) -> Result<Recipe> {
-    let Task { row, seed, after, .. } = &tasks[index];
-    let row = table.row.iter().find(|one| one.name == *row).with_context(|| format!("no row `{row}`"))?;
+    let Task { group, seed, after, .. } = &tasks[index];
+    let row = table.row.iter().find(|row| row.name == *group).with_context(|| format!("no row `{group}`"))?;
     let mut recipe = table.recipe_of(row, scale, *seed)?;
     if let Some(before) = after {
         let model = tasks[*before].folder.clone();
@@ -96,7 +96,7 @@ pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], outcomes: &[RunOutco
         |&row: &&'t Row| RowResult { row, folders: vec![], seeds: vec![], runs: vec![], diverged: vec![] };
     let mut results: Vec<RowResult<'t>> = rows.iter().map(nothing).collect();
     for (task, outcome) in tasks.iter().zip(outcomes) {
-        let Some(result) = results.iter_mut().find(|result| result.row.name == task.row) else { continue };
+        let Some(result) = results.iter_mut().find(|result| result.row.name == task.group) else { continue };
         match outcome {
             RunOutcome::Done(run) => {
                 if let Some(variant) = run.variants.first() {

@@ -1,12 +1,13 @@
 //! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run with
-//! networks of their own kind on the CPU only. A GPU compiles each new kernel: there, or on the CPU where there is none, all
-//! recipes run with LeNet-5. One of each kind of network but transformers, of blurred views and of accumulated gradients runs there
-//! too.
+//! networks of their own kind, and with each update beside each objective, on the CPU only. A GPU compiles each new kernel: there,
+//! or on the CPU where there is none, each objective, method, update and setting of a method runs with LeNet-5. One of each kind of
+//! network but transformers, of blurred views and of accumulated gradients runs there too.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use burn::tensor::Device;
+use serde_json::Value;
 use simile_core::algorithm::{AlgorithmConfig, BiasNetworkSettings, RebiasSettings};
 use simile_core::augment::Augmentation;
 use simile_core::data::resize::Interpolation;
@@ -20,8 +21,8 @@ use simile_core::train::Trainer;
 
 use super::shipped::TABLES;
 use super::table::Scale;
-use crate::config::sections::RecipeVariant;
 use crate::config::shipped::SHIPPED;
+use crate::config::variant::RecipeVariant;
 use crate::config::{Changes, Recipe};
 use crate::devices::{DeviceName, testing};
 use crate::experiment::train::loader::DataLoader;
@@ -81,9 +82,8 @@ fn small_network(config: &EncoderConfig, parts: RecipeParts) -> EncoderConfig {
 
 /// The recipe for small digits and few steps: small networks, small queues.
 fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: RecipeParts) -> Recipe {
-    let mut method = variant.method();
     recipe.encoder.config = small_network(&recipe.encoder.config, parts);
-    match &mut method {
+    match &mut variant.method {
         AlgorithmConfig::Moco(moco) => moco.queue = 64,
         AlgorithmConfig::Swav(swav) => (swav.prototypes, swav.queue) = (16, swav.queue.min(16)),
         AlgorithmConfig::Cached(cached) => cached.chunk = 3,
@@ -93,10 +93,9 @@ fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: RecipeParts) ->
         }
         _ => {}
     }
-    if let Some(first_steps) = method.first_steps_mut() {
+    if let Some(first_steps) = variant.method.first_steps_mut() {
         *first_steps = 1;
     }
-    variant.method = Some(method);
     variant.objective.clusters = variant.objective.clusters.map(|_| 4);
     variant.objective.neighbourhoods = variant.objective.neighbourhoods.map(|_| 2);
     let side = recipe.encoder.config.input_size;
@@ -123,7 +122,7 @@ fn digits(variant: &RecipeVariant, side: usize) -> Dataset {
     digits.images = digits.images.resized(side, side, Interpolation::Bilinear).unwrap();
     digits.labels = (0..SAMPLES).map(|i| i % 2).collect();
     let attributes = Matrix::from_fn(SAMPLES, 128, |i, j| ((i / (j % 5 + 1) + j) % 2) as f64);
-    digits.conditions.insert(variant.objective.variable(), Condition::Numeric(attributes));
+    digits.conditions.insert(variant.objective.variable(), Condition::Numeric(attributes.into()));
     if let Some(bias) = &variant.objective.bias {
         let domains = variant.objective.parameters.get("domains").and_then(toml::Value::as_integer);
         let count = domains.map_or(2, |domains| domains as usize);
@@ -138,7 +137,7 @@ fn digits(variant: &RecipeVariant, side: usize) -> Dataset {
 fn reads(recipe: &Recipe, variant: &RecipeVariant, device: &Device) -> Vec<u64> {
     let digits = digits(variant, recipe.encoder.config.input_size);
     let mut loader = DataLoader::new(variant, recipe, &digits, device).unwrap();
-    let settings = trainer_config(variant, recipe, loader.context(), (&digits, 3), None).unwrap();
+    let settings = trainer_config(variant, recipe, loader.context(), &digits, 3, None).unwrap();
     let mut trainer = Trainer::new(settings, &loader.context().training_set(), device).unwrap();
     let mut counts = Vec::new();
     while !trainer.is_finished() {
@@ -168,7 +167,20 @@ impl Case {
         let RecipeVariant { objective, method, .. } = &self.variant;
         let kernel = objective.parameters.get("kernel").map(|kernel| kernel["name"].clone());
         let method = serde_json::to_value(method).unwrap()["name"].clone();
-        serde_json::to_string(&(&objective.name, &objective.variant, kernel, method)).unwrap()
+        serde_json::to_string(&(&objective.name, &objective.form, kernel, method)).unwrap()
+    }
+
+    /// The kind of the optimiser, whether it clips gradients, and what batch norm and a moving average add to an update.
+    fn update(&self) -> String {
+        let Recipe { optimizer, train, .. } = &self.recipe;
+        let (clips, averages) = (optimizer.clip_norm().is_some(), train.ema.is_some());
+        let name = &serde_json::to_value(optimizer).unwrap()["name"];
+        format!("{name}, clips: {clips}, views apart: {}, averages: {averages}", train.per_view_batch_norm)
+    }
+
+    /// The settings of the method. Numbers of them are read no differently, but for 0.
+    fn settings(&self) -> String {
+        without_numbers(serde_json::to_value(&self.variant.method).unwrap()).to_string()
     }
 
     fn network(&self) -> &'static str {
@@ -192,14 +204,24 @@ impl Case {
     }
 }
 
+/// Settings with the truth that they are not 0 in place of numbers.
+fn without_numbers(settings: Value) -> Value {
+    match settings {
+        Value::Number(number) => Value::Bool(number.as_f64() != Some(0.0)),
+        Value::Array(parts) => parts.into_iter().map(without_numbers).collect(),
+        Value::Object(parts) => parts.into_iter().map(|(key, part)| (key, without_numbers(part))).collect(),
+        other => other,
+    }
+}
+
 /// The variants of all recipes of which some text is new.
-fn different(parts: RecipeParts, text: impl Fn(&Case) -> String) -> Vec<Case> {
+fn different<const N: usize>(parts: RecipeParts, texts: impl Fn(&Case) -> [String; N]) -> Vec<Case> {
     let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in RECIPES.iter() {
         for mut variant in recipe.variants() {
             let recipe = small(recipe.clone(), &mut variant, parts);
             let case = Case { name: format!("{name}, {}", variant.name), recipe, variant };
-            if seen.insert(text(&case)) {
+            if texts(&case).into_iter().fold(false, |is_new, text| seen.insert(text) || is_new) {
                 cases.push(case);
             }
         }
@@ -207,22 +229,48 @@ fn different(parts: RecipeParts, text: impl Fn(&Case) -> String) -> Vec<Case> {
     cases
 }
 
+/// The first variant of a recipe that ships, with settings that none has.
+fn made(name: &str, set: &[&str], parts: RecipeParts) -> Case {
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    let changes = Changes { set: &set, variants: &[], seed: None, smoke: true };
+    let recipe = Recipe::load(name, &changes).unwrap();
+    let mut variant = recipe.variants().remove(0);
+    let recipe = small(recipe, &mut variant, parts);
+    Case { name: format!("{name}, {}", set.join(", ")), recipe, variant }
+}
+
 #[test]
-fn a_step_of_any_objective_and_method_reads_nothing() {
-    let cases = different(RecipeParts::Nothing, Case::loss);
+fn a_step_of_any_objective_method_and_update_reads_nothing() {
+    let mut cases = different(RecipeParts::Nothing, |case| [case.loss(), case.update(), case.settings()]);
     for objective in
         ["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"]
     {
         let has = cases.iter().any(|case| case.variant.objective.name == objective);
         assert!(has, "{objective} is in no recipe");
     }
+    for update in ["lars", "sgd", "adam", "views apart: true"] {
+        assert!(cases.iter().any(|case| case.update().contains(update)), "{update} is in no recipe");
+    }
+    let cached = "method={ name = \"cached\", chunk = 3, statistics = \"batch\" }";
+    let averaged = ["train.ema=0.9", "optimizer.clip_norm=0.5"];
+    cases.extend([&[cached][..], &averaged].map(|set| made("fair-digits", set, RecipeParts::Nothing)));
     let device = [DeviceName::Wgpu, DeviceName::Cpu].into_iter().find_map(testing::present).unwrap();
     cases.iter().for_each(|case| case.assert_no_reads(&device));
 }
 
 #[test]
+fn a_step_of_any_update_of_an_objective_reads_nothing_on_the_cpu() {
+    let together = |case: &Case| [[case.loss(), case.update(), case.settings()].join(" ")];
+    let mut cases = different(RecipeParts::Nothing, together);
+    // LeNet-5 computes in `f32` alone.
+    cases.push(made("cifar-10", &["train.precision=\"bf16\""], RecipeParts::Kinds));
+    let device = testing::present(DeviceName::Cpu).unwrap();
+    cases.iter().for_each(|case| case.assert_no_reads(&device));
+}
+
+#[test]
 fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
-    let cases = different(RecipeParts::Kinds, Case::path);
+    let cases = different(RecipeParts::Kinds, |case| [case.path()]);
     let networks: BTreeSet<_> = cases.iter().map(Case::network).collect();
     assert!(networks.len() > 4 && cases.iter().any(Case::is_blurred), "{networks:?}");
     let device = testing::present(DeviceName::Cpu).unwrap();
@@ -232,7 +280,7 @@ fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
 /// One recipe of each kind of network but LeNet-5 and transformers, the first with blurred views, all with accumulated gradients.
 #[test]
 fn a_step_of_a_kind_of_network_reads_nothing_on_a_gpu() {
-    let mut cases = different(RecipeParts::KindsAccumulated, Case::path);
+    let mut cases = different(RecipeParts::KindsAccumulated, |case| [case.path()]);
     cases.sort_by_key(|case| !case.is_blurred());
     // The kernels of a transformer take a GPU in software half a minute to compile.
     let mut seen = BTreeSet::from([Architecture::LeNet5.name(), Architecture::VitS16.name()]);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::crossed::{Column, Line, crossed};
+use super::crossed::{ColumnSection, LineSection, crossed};
 use super::row::Row;
 use crate::config::explain::explain;
 use crate::config::{Changes, Recipe};
@@ -70,9 +70,9 @@ pub(crate) struct Table {
     pub(crate) metric: Vec<Metric>,
     /// Columns; after parsing, the rows of columns and lines come first among the rows.
     #[serde(default)]
-    column: Vec<Column>,
+    column: Vec<ColumnSection>,
     #[serde(default)]
-    line: Vec<Line>,
+    line: Vec<LineSection>,
     #[serde(default)]
     pub(crate) row: Vec<Row>,
 }
@@ -234,7 +234,7 @@ impl Table {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::Fit;
+    use crate::data::keys::values::Fit;
     use crate::reproduce::shipped::ShippedTable;
 
     #[test]

@@ -73,10 +73,10 @@ mod tests {
             state.variants[0].iteration += 100;
             writing.end().unwrap();
             let on_disk = RunState::read(&folder).unwrap().unwrap();
-            on_disk.verify(&folder).unwrap();
+            on_disk.files.verify(&folder).unwrap();
             let trainer = on_disk.variants[0].trainer.clone().unwrap();
             assert_eq!(
-                (on_disk.variants[0].iteration, on_disk.file(&folder, &trainer).unwrap()[0]),
+                (on_disk.variants[0].iteration, on_disk.files.read(&folder, &trainer).unwrap()[0]),
                 (iteration, iteration as u8)
             );
         }

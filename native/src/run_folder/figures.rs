@@ -149,18 +149,18 @@ pub(crate) struct Gallery {
 /// One image and its neighbours in the representation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GalleryRow {
-    pub(crate) anchor: Shown,
+    pub(crate) anchor: ImageStrip,
     /// The nearest of all.
-    pub(crate) nearest: Shown,
+    pub(crate) nearest: ImageStrip,
     /// The nearest of another class.
-    pub(crate) hardest: Shown,
+    pub(crate) hardest: ImageStrip,
     /// The farthest of another class.
-    pub(crate) easiest: Shown,
+    pub(crate) easiest: ImageStrip,
 }
 
 /// Some images side by side.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Shown {
+pub(crate) struct ImageStrip {
     /// PNG or JPEG as a data URI.
     pub(crate) picture: String,
     /// Class of each image by name.

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::console::line;
 use crate::exit::usage;
 use crate::run_folder::atomic_file::{AtomicFile, TEMPORARY_PREFIX, temporary_in};
 use crate::run_folder::lock::{self, HOLDER, LOCK, Lock};
@@ -166,18 +167,34 @@ impl RunFolder {
     }
 }
 
+/// Writes files into a folder, and says where.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn write_all(
+    out: &Path,
+    files: impl IntoIterator<Item = (impl AsRef<Path>, Vec<u8>)>,
+) -> Result<()> {
+    for (name, bytes) in files {
+        let path = out.join(name);
+        write(&path, &bytes)?;
+        line(format_args!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
 /// The lines of each variant before which it did not go back to an earlier iteration.
 fn without_repeated(lines: Vec<Measurement>) -> Vec<Measurement> {
     let mut following: BTreeMap<String, usize> = BTreeMap::new();
-    let mut kept = Vec::with_capacity(lines.len());
+    let mut unrepeated = Vec::with_capacity(lines.len());
     for line in lines.into_iter().rev() {
         if following.get(&line.variant).is_none_or(|next| line.iteration < *next) {
             following.insert(line.variant.clone(), line.iteration);
-            kept.push(line);
+            unrepeated.push(line);
         }
     }
-    kept.reverse();
-    kept
+    unrepeated.reverse();
+    unrepeated
 }
 
 /// The message for a folder that is no run and holds some, such as that of `--seeds`; none for any other folder.

@@ -134,12 +134,12 @@ impl Beats {
     fn begin(mut file: File, me: Holder, holder: PathBuf) -> io::Result<Self> {
         let (ends, ended) = channel::<()>();
         let lost = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&lost);
+        let mark = Arc::clone(&lost);
         let beat = move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 if Holder::read(&holder).as_ref() != Some(&me) {
                     line(format_args!("{} no longer belongs to this process", holder.display()));
-                    seen.store(true, Ordering::SeqCst);
+                    mark.store(true, Ordering::SeqCst);
                     return;
                 }
                 // A beat that fails is made up for by the next one.

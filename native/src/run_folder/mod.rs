@@ -2,10 +2,13 @@
 
 pub(crate) mod atomic_file;
 pub(crate) mod checkpoint_writer;
+pub(crate) mod data_digests;
 pub(crate) mod digest;
 pub(crate) mod figures;
+pub(crate) mod finished;
 pub(crate) mod folder;
 pub(crate) mod hits;
+mod ledger;
 pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod model;

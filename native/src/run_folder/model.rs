@@ -41,27 +41,29 @@ pub(crate) fn chosen(path: &Path, variant: Option<&str>) -> Result<(PathBuf, Opt
             ))),
         };
     };
-    let Some(taken) = variant.or(variants.last().map(String::as_str)) else { return Ok((file(path), None)) };
-    if !variants.iter().any(|name| name == taken) {
+    let Some(chosen) = variant.or(variants.last().map(String::as_str)) else {
+        return Ok((file(path), None));
+    };
+    if !variants.iter().any(|name| name == chosen) {
         let known: Vec<&str> = variants.iter().map(String::as_str).collect();
         return Err(usage(format_args!(
-            "{} has no variant `{taken}`{}",
+            "{} has no variant `{chosen}`{}",
             path.display(),
-            suggestion(taken, &known)
+            suggestion(chosen, &known)
         )));
     }
     if variants.len() == 1 {
         return Ok((file(path), None));
     }
-    let others: Vec<&str> = variants.iter().map(String::as_str).filter(|name| *name != taken).collect();
-    let said = match variant {
-        Some(_) => format!("the model of `{taken}`"),
+    let others: Vec<&str> = variants.iter().map(String::as_str).filter(|name| *name != chosen).collect();
+    let note = match variant {
+        Some(_) => format!("the model of `{chosen}`"),
         None => format!(
-            "the model of `{taken}`, the last variant; --variant names another: {}",
+            "the model of `{chosen}`, the last variant; --variant names another: {}",
             others.join(", ")
         ),
     };
-    Ok((path.join(variant_file(MODEL, taken)), Some(said)))
+    Ok((path.join(variant_file(MODEL, chosen)), Some(note)))
 }
 
 /// The names of the variants of a run, in order; none if `path` is no run folder.
@@ -79,7 +81,7 @@ fn variants_of(path: &Path) -> Result<Option<Vec<String>>> {
 
 /// How the user chooses the model of another variant.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Choice {
+pub(crate) enum ChosenBy {
     /// By the option `--variant`.
     Variant,
     /// By the name of its file.
@@ -87,20 +89,16 @@ pub(crate) enum Choice {
 }
 
 /// A note on the variant whose model [`file()`] takes from a run folder, if the run has several.
-pub(crate) fn note_on_variant(path: &Path, metadata: &Metadata, choice: Choice) -> Option<String> {
+pub(crate) fn note_on_variant(path: &Path, metadata: &Metadata, chosen_by: ChosenBy) -> Option<String> {
     // A run whose recipe this program does not understand has a model all the same.
     let variants = variants_of(path).ok().flatten().filter(|variants| variants.len() > 1)?;
-    let taken = metadata.variant.as_ref().or(variants.last())?;
-    let others = variants.iter().filter(|name| *name != taken);
-    let (how, others): (_, Vec<String>) = match choice {
-        Choice::Variant => ("--variant names another", others.cloned().collect()),
-        Choice::File => ("name a file for another", others.map(|name| variant_file(MODEL, name)).collect()),
+    let own = metadata.variant.as_ref().or(variants.last())?;
+    let others = variants.iter().filter(|name| *name != own);
+    let (how, others): (_, Vec<String>) = match chosen_by {
+        ChosenBy::Variant => ("--variant names another", others.cloned().collect()),
+        ChosenBy::File => ("name a file for another", others.map(|name| variant_file(MODEL, name)).collect()),
     };
-    Some(format!(
-        "{}: the model of `{taken}`, the last variant; {how}: {}",
-        path.display(),
-        others.join(", ")
-    ))
+    Some(format!("{}: the model of `{own}`, the last variant; {how}: {}", path.display(), others.join(", ")))
 }
 
 /// The message for a model that a run has not written yet, with the models of the variants that are done; none if the file is there,

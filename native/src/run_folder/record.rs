@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use simile_core::kernel::Kernel;
 
+use crate::metrics::Metrics;
 use crate::metrics::names::BASE_RATE;
 use crate::run_folder::digest::Digest;
 
@@ -43,8 +44,8 @@ pub(crate) struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) untrained: Option<Untrained>,
     /// Metrics of predicting the most frequent value and the mean, without any encoder.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) base_rates: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "Metrics::is_empty")]
+    pub(crate) base_rates: Metrics,
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeTest>,
@@ -138,7 +139,7 @@ pub(crate) type Warnings = BTreeMap<String, Vec<String>>;
 pub(crate) struct Untrained {
     /// The name of its row.
     pub(crate) name: String,
-    pub(crate) metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: Metrics,
     /// The fits of its probes, as for a variant.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
@@ -155,7 +156,7 @@ pub(crate) struct VariantResult {
     /// Wall time of training in seconds.
     pub(crate) training_seconds: f64,
     /// Metrics by name: `top1`, `condition_r2`, ...
-    pub(crate) metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: Metrics,
     /// The fits of the probes with a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the same two of
     /// further variables, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -165,7 +166,7 @@ pub(crate) struct VariantResult {
     pub(crate) protocol: String,
     /// The same metrics of the last encoder, if another was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last: Option<BTreeMap<String, f64>>,
+    pub(crate) last: Option<Metrics>,
     /// The evaluations for the choice of the encoder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) evaluations: Vec<SelectionEvaluation>,
@@ -204,7 +205,7 @@ pub(crate) struct SelectionEvaluation {
     pub(crate) iteration: u64,
     /// The value of the metric for the choice of the encoder.
     pub(crate) value: f64,
-    pub(crate) metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: Metrics,
 }
 
 /// The best evaluation; the first one among equals.
@@ -237,7 +238,7 @@ impl RunResult {
     }
 
     /// The references for the variants, by name: the untrained encoder, and no encoder at all.
-    pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, f64>)> {
+    pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &Metrics)> {
         let untrained = self.untrained.iter().map(|before| (before.name.as_str(), &before.metrics));
         let base = (!self.base_rates.is_empty()).then_some((BASE_RATE, &self.base_rates));
         untrained.chain(base)

@@ -1,18 +1,20 @@
 //! The state of a run on disk: `state/state.json`, which lists its files with their digests and is replaced last, so
 //! that the folder holds one complete state at any time.
 
-use std::collections::BTreeMap;
+use std::mem;
 use std::path::{Path, PathBuf};
-use std::{fs, mem};
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Recipe;
+use crate::metrics::Metrics;
+use crate::run_folder::data_digests::DataDigests;
 use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::figures::Figures;
-use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of, entries};
-use crate::run_folder::hits::KeptHits;
+use crate::run_folder::folder::{LAST_MODEL, MODEL, RunFolder, STATE, WEIGHTS, bytes_of};
+use crate::run_folder::hits::StoredHits;
+use crate::run_folder::ledger::Ledger;
 use crate::run_folder::model::variant_file;
 use crate::run_folder::record::{EarlierDevice, ImageCounts, Untrained, VariantResult, Warnings};
 use crate::run_folder::sealed;
@@ -47,7 +49,7 @@ pub(crate) struct RunState {
     /// The results of the probes on the encoder before its first step, once measured.
     pub(crate) untrained: Option<Untrained>,
     /// The metrics without any encoder.
-    pub(crate) base_rates: BTreeMap<String, f64>,
+    pub(crate) base_rates: Metrics,
     /// The seconds that training of all variants was expected to take when the run began; of a smoke test those of the whole
     /// run.
     #[serde(default)]
@@ -61,24 +63,18 @@ pub(crate) struct RunState {
     /// The size of its data, once read.
     #[serde(default)]
     pub(crate) images: Option<ImageCounts>,
-    /// The digest of the classes and file names of its data, once read.
-    #[serde(default)]
-    pub(crate) image_digest: Option<Digest>,
-    /// The digest of the sizes of its picture files, once read.
-    #[serde(default)]
-    pub(crate) file_sizes: Option<Digest>,
-    /// The digest of each variable that files of its data give, once read.
-    #[serde(default)]
-    pub(crate) variables: BTreeMap<String, Digest>,
+    /// The digests of its data.
+    #[serde(flatten)]
+    pub(crate) data_digests: DataDigests,
     /// The digest of the model of its prior, if it has one.
     #[serde(default)]
     pub(crate) prior: Option<Digest>,
     /// The test images that the first variant classifies correctly, once measured.
     #[serde(default)]
-    pub(crate) hits: KeptHits,
+    pub(crate) hits: StoredHits,
     /// The same of the encoder before its first step. None if an earlier version measured it.
     #[serde(default)]
-    pub(crate) untrained_hits: KeptHits,
+    pub(crate) untrained_hits: StoredHits,
     /// File of the figures so far.
     figures: Option<String>,
     /// The date and time at which all variants were done: that of the result, however often it is written.
@@ -86,8 +82,8 @@ pub(crate) struct RunState {
     done: Option<String>,
     /// True if result and report are written.
     pub(crate) finished: bool,
-    /// Every file that is needed to resume, by its path in the run folder.
-    files: BTreeMap<String, Digest>,
+    /// Every file that is needed to resume.
+    pub(crate) files: Ledger,
 }
 
 /// The kind of a checkpoint, which selects one of two places.
@@ -109,13 +105,10 @@ impl RunState {
     /// # Errors
     /// If the recipe cannot be written.
     pub(crate) fn at_start(recipe: &Recipe, device: String, data: Option<PathBuf>) -> Result<Self> {
-        let variant = |variant: crate::config::sections::RecipeVariant| VariantState {
-            name: variant.name,
-            ..VariantState::default()
-        };
         // A path that is not Unicode cannot be stored in JSON; `--data` can give it again.
         let data = data.map(|data| absolute(&data)).filter(|data| data.to_str().is_some());
-        let variants = recipe.variants().into_iter().map(variant).collect();
+        let names = recipe.variants().into_iter().map(|variant| variant.name);
+        let variants = names.map(|name| VariantState { name, ..VariantState::default() }).collect();
         let recipe = recipe.to_toml()?;
         let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
         let command = std::iter::once("simile".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
@@ -138,23 +131,6 @@ impl RunState {
         Ok(Some(state))
     }
 
-    /// Checks every file that the state names.
-    ///
-    /// # Errors
-    /// Names the file that is missing or has another digest.
-    pub(crate) fn verify(&self, folder: &RunFolder) -> Result<()> {
-        self.files.iter().try_for_each(|(name, digest)| digest.read(&folder.path(name)).map(drop))
-    }
-
-    /// The bytes of a file that the state names.
-    ///
-    /// # Errors
-    /// If it is missing or has another digest.
-    pub(crate) fn file(&self, folder: &RunFolder, name: &str) -> Result<Vec<u8>> {
-        let digest = self.files.get(name).copied().unwrap_or_default();
-        digest.read(&folder.path(name))
-    }
-
     /// The recipe that the run follows.
     ///
     /// # Errors
@@ -174,7 +150,7 @@ impl RunState {
         self.done = None;
         self.figures = None;
         self.variants.iter_mut().for_each(VariantState::reopen);
-        self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
+        self.files.retain(|name| is_of_state(name) || name == WEIGHTS);
         self.forget_outdated();
         Ok(())
     }
@@ -185,21 +161,21 @@ impl RunState {
         let VariantState { name: variant, iteration, .. } = &self.variants[at];
         // They have done iterations if the run was made longer.
         let others = self.variants.iter().skip(at + 1).filter(|other| other.iteration > 0);
-        let left = EarlierDevice {
+        let earlier = EarlierDevice {
             device: mem::replace(&mut self.device, device),
             variant: variant.clone(),
             iteration: *iteration,
             others: others.map(|other| (other.name.clone(), other.iteration)).collect(),
         };
         // Nothing was done since the last change if all variants are where they were then.
-        let place = (&left.variant, left.iteration, &left.others);
+        let place = (&earlier.variant, earlier.iteration, &earlier.others);
         let last = self.earlier_devices.last();
         let last = last.filter(|last| (&last.variant, last.iteration, &last.others) == place);
         match last.map(|last| last.device == self.device) {
             // The run is back on the device before that.
             Some(true) => drop(self.earlier_devices.pop()),
-            None if at > 0 || left.iteration > 0 || !left.others.is_empty() => {
-                self.earlier_devices.push(left);
+            None if at > 0 || earlier.iteration > 0 || !earlier.others.is_empty() => {
+                self.earlier_devices.push(earlier);
             }
             _ => {}
         }
@@ -224,12 +200,6 @@ impl RunState {
         self.variants.iter().filter_map(|variant| variant.result.clone()).collect()
     }
 
-    /// The digest of all that is known of the images, once they are read.
-    pub(crate) fn data_digest(&self) -> Option<Digest> {
-        let known = self.variables.values().chain(&self.file_sizes);
-        self.image_digest.map(|names| known.fold(names, |digest, more| digest.followed_by_that_of(*more)))
-    }
-
     /// The date and time at which all variants were done, which is now if the state knows none yet.
     ///
     /// # Errors
@@ -244,21 +214,11 @@ impl RunState {
         Ok(date)
     }
 
-    /// Stores a file that is needed to resume, with its digest.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to.
-    pub(crate) fn keep(&mut self, folder: &RunFolder, name: &str, bytes: &[u8]) -> Result<()> {
-        folder.write(name, bytes)?;
-        self.files.insert(name.to_owned(), Digest::of(bytes));
-        Ok(())
-    }
-
     /// Makes a file the state of the trainer of a variant, and returns its name. The caller writes that file before this state.
     #[must_use]
     pub(crate) fn register_trainer(&mut self, at: usize, bytes: &[u8], kind: CheckpointKind) -> String {
         let stem = format!("{STATE}/arm-{at}-iteration-{}", self.variants[at].iteration);
-        let name = self.register(&stem, bytes);
+        let name = self.files.register(&stem, bytes);
         let variant = &mut self.variants[at];
         if kind == CheckpointKind::ByCount {
             variant.last_finite = Some(name.clone());
@@ -272,22 +232,8 @@ impl RunState {
     /// of the best one before stays listed until then, because the state in the folder lists it.
     #[must_use]
     pub(crate) fn register_best(&mut self, at: usize, iteration: u64, bytes: &[u8]) -> String {
-        let name = self.register(&format!("{STATE}/arm-{at}-best-{iteration}"), bytes);
+        let name = self.files.register(&format!("{STATE}/arm-{at}-best-{iteration}"), bytes);
         self.variants[at].best = Some(name.clone());
-        name
-    }
-
-    /// Lists a file whose name begins with `stem`, and returns its name. There are two states of a trainer of one iteration where
-    /// training ends early right after a checkpoint. A file that the state in the folder lists is not replaced: the process may be killed
-    /// before it lists another.
-    fn register(&mut self, stem: &str, bytes: &[u8]) -> String {
-        let digest = Digest::of(bytes);
-        let (mut name, mut copy) = (format!("{stem}.safetensors"), 1);
-        while self.files.get(&name).is_some_and(|listed| *listed != digest) {
-            copy += 1;
-            name = format!("{stem}-{copy}.safetensors");
-        }
-        self.files.insert(name.clone(), digest);
         name
     }
 
@@ -297,7 +243,7 @@ impl RunState {
     /// If the folder cannot be written to.
     pub(crate) fn keep_figures(&mut self, folder: &RunFolder, done: usize, figures: &Figures) -> Result<()> {
         let name = format!("{STATE}/figures-{done}.json");
-        self.keep(folder, &name, serde_json::to_string_pretty(figures)?.as_bytes())?;
+        self.files.keep(folder, &name, serde_json::to_string_pretty(figures)?.as_bytes())?;
         self.figures = Some(name);
         Ok(())
     }
@@ -308,7 +254,7 @@ impl RunState {
     /// If the file is missing or has another digest.
     pub(crate) fn figures(&self, folder: &RunFolder) -> Result<Option<Figures>> {
         let Some(name) = self.figures.as_deref().filter(|name| is_of_state(name)) else { return Ok(None) };
-        let figures = serde_json::from_slice(&self.file(folder, name)?);
+        let figures = serde_json::from_slice(&self.files.read(folder, name)?);
         figures.map(Some).with_context(|| format!("reading {}", folder.path(name).display()))
     }
 
@@ -325,7 +271,7 @@ impl RunState {
         self.forget_outdated();
         self.variant = self.current().map_or_else(String::new, |at| self.variants[at].name.clone());
         folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed::to_text(self)?)?;
-        self.drop_outdated(folder);
+        self.files.remove_others(folder);
         Ok(())
     }
 
@@ -334,19 +280,7 @@ impl RunState {
         let of_variants =
             self.variants.iter().flat_map(|variant| [&variant.trainer, &variant.last_finite, &variant.best]);
         let used: Vec<&String> = of_variants.chain([&self.figures]).flatten().collect();
-        self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
-    }
-
-    /// Removes files that the state does not list: earlier checkpoints, also those of a killed process.
-    pub(crate) fn drop_outdated(&self, folder: &RunFolder) {
-        let state = folder.path(STATE);
-        let is_ours = |name: &String| name.starts_with("arm-") || name.starts_with("figures-");
-        for name in entries(&state).into_iter().filter(is_ours) {
-            if !self.files.contains_key(&format!("{STATE}/{name}")) {
-                // Nothing refers to it any more; a remaining file does no harm.
-                let _ = fs::remove_file(state.join(name));
-            }
-        }
+        self.files.retain(|name| !is_of_state(name) || used.contains(&name));
     }
 
     /// Removes the models of variants that are not done, which a run that is made longer has from its earlier end.
@@ -362,7 +296,7 @@ impl RunState {
         if self.variants.last().is_some_and(|variant| variant.result.is_none()) {
             models.extend([MODEL, LAST_MODEL].map(str::to_owned));
         }
-        models.retain(|name| !self.files.contains_key(name));
+        models.retain(|name| !self.files.lists(name));
         folder.remove(&models.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
@@ -385,9 +319,12 @@ fn document(folder: &RunFolder) -> PathBuf {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::config::testing::with_iterations;
     use crate::report::testing::variant;
+    use crate::run_folder::folder::entries;
     use crate::run_folder::record::devices_in_words;
 
     fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
@@ -423,19 +360,19 @@ mod tests {
         }
         assert_eq!(checkpoints(&folder), ["arm-0-iteration-3.safetensors", "arm-0-iteration-5.safetensors"]);
         let variant = &state.variants[0];
-        assert_eq!(state.file(&folder, variant.trainer.as_ref().unwrap()).unwrap(), [5]);
-        assert_eq!(state.file(&folder, variant.last_finite.as_ref().unwrap()).unwrap(), [3]);
+        assert_eq!(state.files.read(&folder, variant.trainer.as_ref().unwrap()).unwrap(), [5]);
+        assert_eq!(state.files.read(&folder, variant.last_finite.as_ref().unwrap()).unwrap(), [3]);
         for best in [2, 4] {
             let name = state.register_best(0, best, &[best as u8]);
             folder.write(name, [best as u8]).unwrap();
         }
         state.write(&folder).unwrap();
-        state.verify(&folder).unwrap();
+        state.files.verify(&folder).unwrap();
         assert_eq!(checkpoints(&folder)[0], "arm-0-best-4.safetensors");
         assert_eq!(checkpoints(&folder).len(), 3, "the best network before is not needed");
         // A file of a process that was killed between two states.
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
-        state.drop_outdated(&folder);
+        state.files.remove_others(&folder);
         assert_eq!(checkpoints(&folder).len(), 3);
     }
 
@@ -449,7 +386,7 @@ mod tests {
             // Killed here, the run goes on from the state before.
             if let Some(listed) = RunState::read(&folder).unwrap() {
                 let before = listed.variants[0].trainer.clone().unwrap();
-                assert!(listed.file(&folder, &before).is_ok(), "{before}");
+                assert!(listed.files.read(&folder, &before).is_ok(), "{before}");
             }
             state.write(&folder).unwrap();
             checkpoints(&folder)
@@ -468,7 +405,7 @@ mod tests {
         for (name, bytes) in [(between, [5_u8]), (again, [7])] {
             folder.write(name, bytes).unwrap();
         }
-        RunState::read(&folder).unwrap().unwrap().verify(&folder).unwrap();
+        RunState::read(&folder).unwrap().unwrap().files.verify(&folder).unwrap();
     }
 
     #[test]
@@ -561,9 +498,9 @@ mod tests {
         let (_place, folder, mut state) = begun();
         let name = state.register_trainer(0, b"trainer", CheckpointKind::ByCount);
         folder.write(name, b"trainer").unwrap();
-        state.keep(&folder, "model-a.safetensors", b"model").unwrap();
+        state.files.keep(&folder, "model-a.safetensors", b"model").unwrap();
         state.write(&folder).unwrap();
-        state.verify(&folder).unwrap();
+        state.files.verify(&folder).unwrap();
         let path = document(&folder);
         let text = fs::read(&path).unwrap();
         for at in 0..text.len() {
@@ -577,9 +514,9 @@ mod tests {
         for name in ["state/arm-0-iteration-0.safetensors", "model-a.safetensors"] {
             let whole = folder.read(name).unwrap();
             folder.write(name, b"another").unwrap();
-            assert!(state.verify(&folder).is_err_and(|error| error.to_string().contains(name)));
+            assert!(state.files.verify(&folder).is_err_and(|error| error.to_string().contains(name)));
             fs::remove_file(folder.path(name)).unwrap();
-            assert!(state.verify(&folder).is_err_and(|error| error.to_string().contains("missing")));
+            assert!(state.files.verify(&folder).is_err_and(|error| error.to_string().contains("missing")));
             folder.write(name, whole).unwrap();
         }
     }

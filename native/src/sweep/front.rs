@@ -29,9 +29,9 @@ pub(crate) fn mark(
     };
     let place = |outcome: &Outcome| -> Option<[f64; 2]> {
         let sound = outcome.diverged.is_empty().then_some(outcome)?;
-        let (accuracy, found) = (sound.amount(by)?.mean, sound.amount(leak)?.mean);
+        let (accuracy, amount) = (sound.amount(by)?.mean, sound.amount(leak)?.mean);
         let accuracy = if lowest { -accuracy } else { accuracy };
-        Some([accuracy, if is_error(leak) { found } else { -found }])
+        Some([accuracy, if is_error(leak) { amount } else { -amount }])
     };
     let places: Vec<Option<[f64; 2]>> = outcomes.iter().map(place).collect();
     let beaten = |own: &[f64; 2]| {
@@ -63,8 +63,7 @@ pub(crate) fn mark(
 mod tests {
     use super::super::outcome::tests::measured;
     use super::*;
-    use crate::metrics::leak::AREA;
-    use crate::metrics::names::{MSE, NAMED, R2};
+    use crate::metrics::names::{AREA, MSE, NAMED, R2};
 
     fn marks(outcomes: &[Outcome]) -> Vec<Option<Front>> {
         outcomes.iter().map(|one| one.front).collect()

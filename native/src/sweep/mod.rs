@@ -7,3 +7,4 @@ pub(crate) mod noise;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod search;

@@ -6,14 +6,12 @@
 //! error of the difference.
 
 use super::outcome::Outcome;
+use crate::metrics::catalogue::is_share_of_class;
 use crate::metrics::leak::is_share;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::TOP1;
 
 /// Errors of a difference within which two points are tied.
 const WITHIN: f64 = 2.0;
-/// Metrics of the class that are shares of the held-out images.
-const SHARES: [&str; 2] = [TOP1, "top5"];
 
 /// The number of held-out images, or of their subjects, if it is known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +27,7 @@ impl Noise {
         let of_seeds = std.map(|std| std / (seeds as f64).sqrt());
         let of_images = self
             .held_out
-            .filter(|images| *images > 0 && (SHARES.contains(&metric) || is_share(metric)))
+            .filter(|images| *images > 0 && (is_share_of_class(metric) || is_share(metric)))
             .map(|images| (mean * (1.0 - mean)).max(0.0).sqrt() / (images as f64).sqrt());
         match (of_seeds, of_images) {
             (Some(seeds), Some(images)) => Some(seeds.max(images)),
@@ -49,6 +47,7 @@ impl Noise {
 mod tests {
     use super::super::outcome::tests::measured;
     use super::*;
+    use crate::metrics::names::TOP1;
 
     #[test]
     fn points_are_tied_within_the_error_of_their_images_or_seeds() {

@@ -9,8 +9,8 @@ use super::axis::{Axis, Point};
 use super::plan::{PointRuns, Ran};
 use crate::config::explain::suggestion;
 use crate::exit::usage;
-use crate::experiment::run_outcome::RunOutcome;
 use crate::experiment::several::RunMetrics;
+use crate::experiment::several::outcome::RunOutcome;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::amount;
 use crate::metrics::mean_std::MeanStd;
@@ -146,8 +146,7 @@ impl Aim<'_> {
         if MetricFormat::is_known(self.by) {
             return Ok(());
         }
-        let names: Vec<String> = MetricFormat::names().collect();
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let known: Vec<&str> = MetricFormat::names().collect();
         Err(usage(format_args!("--by {}: no run has this metric{}", self.by, suggestion(self.by, &known))))
     }
 

@@ -9,12 +9,12 @@ use super::front::FrontOf;
 use super::leak::Leak;
 use super::noise::Noise;
 use super::outcome::{Aim, Front, Outcome};
-use crate::experiment::several::Missing;
+use crate::experiment::several::task::Missing;
 use crate::markdown;
+use crate::metrics::catalogue::shown;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::LINEAR;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::SHOWN;
 use crate::report::charts::{Cell, Line, lines, surface};
 use crate::report::{document, table, with_code};
 
@@ -30,6 +30,9 @@ pub(crate) struct Sweep<'a> {
     /// Number of points of the whole grid.
     pub(crate) grid: usize,
     pub(crate) seeds: u64,
+    /// True if the runs are smoke tests, so that no number compares the points.
+    #[serde(rename = "smoke", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_smoke: bool,
     pub(crate) device: String,
     pub(crate) version: &'static str,
     pub(crate) command: String,
@@ -115,7 +118,7 @@ impl Sweep<'_> {
     fn metrics(&self) -> Vec<&str> {
         let measured = |name: &str| self.points.iter().any(|point| point.mean(name).is_some());
         let mut metrics = vec![self.aim.by];
-        for name in self.leak.iter().map(|leak| leak.metric.as_str()).chain(SHOWN) {
+        for name in self.leak.iter().map(|leak| leak.metric.as_str()).chain(shown()) {
             if !metrics.contains(&name) && measured(name) {
                 metrics.push(name);
             }
@@ -179,6 +182,11 @@ impl Sweep<'_> {
     }
 
     fn verdict(&self) -> String {
+        if self.is_smoke {
+            return "This was a smoke test, which cuts batches, images and steps, those of the grid too: its numbers say only that \
+                    everything works, and no point is the best"
+                .into();
+        }
         let best = match (self.chosen.and_then(|at| self.points.get(at)), &self.limit) {
             (Some(best), _) => best,
             (None, Some(limit)) => {
@@ -211,6 +219,8 @@ impl Sweep<'_> {
         let absent: Vec<&str> = missing.iter().map(|one| one.folder.as_str()).collect();
         let absent = (!missing.is_empty()).then(|| format!("Without a result: {}.", absent.join(", ")));
         let way = if aim.lowest { "lowest" } else { "highest" };
+        let best_has = format!("; the best has the {way} mean {}", self.format(aim.by).title);
+        let best_has = if self.is_smoke { "" } else { best_has.as_str() };
         let best = (!self.best.is_empty()).then(|| self.final_images.remark(&self.best));
         let diverged = self.points.iter().flat_map(|point| {
             point.diverged.iter().map(|one| format!("{}, seed {}: {}", point.folder, one.seed, one.message))
@@ -222,13 +232,12 @@ impl Sweep<'_> {
         let front =
             front.map(|front| format!(" Front: {} and {}.", title(&front.accuracy), title(&front.leak)));
         let how = [format!(
-            "Variant {variant}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
-                 the best has the {way} mean {}.{} {device}, simile {version}: `{command}`",
+            "Variant {variant}; {tried} of {grid} points, {}. Every number is of held-out images and none of test \
+             images{best_has}.{} {device}, simile {version}: `{command}`",
             match seeds {
                 1 => "one seed each".into(),
                 seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
             },
-            title(aim.by),
             front.unwrap_or_default(),
         )];
         let below = self.below_nothing();
@@ -240,7 +249,7 @@ impl Sweep<'_> {
     /// The reason why points that were measured have no front, if it is their leak.
     fn without_front(&self) -> Option<String> {
         let is_measured = self.points.iter().any(|point| !point.metrics.is_empty());
-        (self.front.is_none() && is_measured && !self.attribute.is_empty())
+        (self.front.is_none() && is_measured && !self.is_smoke && !self.attribute.is_empty())
             .then(|| format!("No front: the leak of `{}` could not be measured.", self.attribute))
     }
 
@@ -308,7 +317,8 @@ impl Sweep<'_> {
         let own = self.leak.as_ref().map(|leak| leak.metric.as_str());
         let is_drawn = |name: &&str| *name == self.aim.by || own == Some(*name) || LINEAR.contains(name);
         let drawn = self.metrics().into_iter().filter(is_drawn);
-        let drawn = drawn.filter(measured);
+        // A figure marks the best.
+        let drawn = drawn.filter(measured).filter(|_| !self.is_smoke);
         let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
         let body = html! {
             p { b { (self.verdict()) } }
@@ -398,6 +408,7 @@ mod tests {
             aim,
             grid: 2,
             seeds: 1,
+            is_smoke: false,
             device: "cpu".into(),
             version: "0",
             command: String::new(),
@@ -430,6 +441,22 @@ mod tests {
         let mut without = sweep(&axes, TOP1);
         without.points.iter_mut().for_each(|point| point.front = None);
         assert!(!without.markdown().contains("Front"), "no point is on it");
+    }
+
+    #[test]
+    fn a_smoke_test_names_no_best_point() {
+        let axes = Axis::all(&["train.batch=16,32".to_owned()]).unwrap();
+        let whole = sweep(&axes, TOP1);
+        let smoke = Sweep { is_smoke: true, chosen: None, front: None, ..sweep(&axes, TOP1) };
+        let has = |sweep: &Sweep<'_>, words: &str| {
+            [sweep.markdown(), sweep.text(), sweep.html().unwrap()].map(|text| text.contains(words))
+        };
+        for words in ["Best by validation", "the best has"] {
+            assert_eq!((has(&whole, words), has(&smoke, words)), ([true; 3], [false; 3]), "{words}");
+        }
+        assert_eq!(has(&smoke, "This was a smoke test"), [true; 3]);
+        assert!(!smoke.html().unwrap().contains("<svg") && !smoke.markdown().contains("No front"));
+        assert_eq!(serde_json::to_value(&smoke).unwrap()["smoke"], true);
     }
 
     #[test]

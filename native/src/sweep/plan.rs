@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Error, Result};
 
 use super::axis::{Axis, Point};
-use crate::config::set::{key_of, variant_of};
+use crate::config::key_path::is_in;
+use crate::config::set::{key_of, path_of, variant_of};
 use crate::config::{Changes, Recipe};
-use crate::data::settings::JudgedBy;
+use crate::data::keys::values::JudgedBy;
 use crate::exit::usage;
-use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::Task;
+use crate::experiment::several::outcome::RunOutcome;
+use crate::experiment::several::task::Task;
 use crate::run_folder::record::VariantResult;
 
 /// The key of the seed of a run.
@@ -54,11 +55,12 @@ impl Plan<'_> {
     /// The runs of the points, seed by seed.
     ///
     /// # Errors
-    /// A usage error if a setting is not valid, is the seed, changes what the points are compared by or belongs to another variant,
-    /// a run would be evaluated on test images, or two points share a folder.
+    /// A usage error if a setting is not valid, is the seed, is replaced by the grid, changes what the points are compared by or belongs
+    /// to another variant, a run would be evaluated on test images, or two points share a folder.
     pub(crate) fn tasks(&self, axes: &[Axis], points: &[Point]) -> Result<Vec<Task>> {
         self.keep_seeds(axes)?;
         keep_measuring(axes)?;
+        self.keep_settings(axes)?;
         // All recipes come first, so that an invalid value fails before hours are spent on the others.
         for point in points {
             judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
@@ -73,7 +75,7 @@ impl Plan<'_> {
         let of_seed = |seed| points.iter().map(move |point| (seed, folder_of(axes, point)));
         let task = |(seed, row): (u64, String)| Task {
             folder: self.out.join(&row).join(format!("seed-{seed}")),
-            row,
+            group: row,
             seed,
             after: None,
             missing: None,
@@ -134,6 +136,19 @@ impl Plan<'_> {
         }
     }
 
+    /// Refuses a setting of `--set` that every point of the grid replaces: it changes nothing.
+    fn keep_settings(&self, axes: &[Axis]) -> Result<()> {
+        let keys = self.set.iter().map(|setting| key_of(setting));
+        let mut pairs = keys.flat_map(|key| axes.iter().map(move |axis| (key, axis)));
+        match pairs.find(|(key, axis)| path_of(key).starts_with(&path_of(&axis.key))) {
+            Some((key, axis)) => Err(usage(format_args!(
+                "--set {key} has no effect, because every point has its own value of --grid {}; leave out one of the two",
+                axis.key
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a setting of a variant that is not trained: it changes nothing.
     fn keep_variant(&self, axes: &[Axis], points: &[Point]) -> Result<()> {
         let Some(point) = points.first() else { return Ok(()) };
@@ -141,10 +156,10 @@ impl Plan<'_> {
         let set: Vec<String> = self.set.iter().cloned().chain(settings(axes, point)).collect();
         let all = Recipe::load(self.recipe, &Changes { set: &set, ..Changes::default() })?;
         let names: Vec<String> = all.variants().into_iter().map(|variant| variant.name).collect();
-        let of_another = axes.iter().find_map(|axis| {
+        let misplaced = axes.iter().find_map(|axis| {
             variant_of(&axis.key, &names).filter(|name| *name != trained).map(|name| (&axis.key, name))
         });
-        match of_another {
+        match misplaced {
             Some((key, name)) => Err(usage(format_args!(
                 "--grid {key}: it is a key of the variant `{name}`, and the sweep trains `{trained}`; name the variant of \
                  the key with --variant"
@@ -172,10 +187,7 @@ impl Plan<'_> {
 
 /// Refuses settings by which points would be compared on different images or by different measurements.
 fn keep_measuring(axes: &[Axis]) -> Result<()> {
-    let is_of = |key: &str, section: &str| {
-        key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let measuring = |axis: &&Axis| MEASURING.iter().any(|section| is_of(&axis.key, section));
+    let measuring = |axis: &&Axis| MEASURING.iter().any(|section| is_in(&axis.key, section));
     match axes.iter().find(measuring) {
         Some(Axis { key, .. }) => Err(usage(format_args!(
             "--grid {key}: all points of a sweep are compared on the same images by the same measurements; give {key} one \
@@ -281,5 +293,13 @@ mod tests {
         }
         let seeded = ["data.validation=100", "train.seed = 5"];
         refused(&seeded, Some("SimCLR"), "train.batch=16", "how many with --seeds");
+        let replaced = |set, grid, key: &str| {
+            let reason = format!("--set {key} has no effect");
+            refused(&["data.validation=100", set], Some("SimCLR"), grid, &reason);
+        };
+        replaced("train.batch=32", "train.batch=64,128", "train.batch");
+        replaced("optimizer.learning_rate=1", "optimizer={ name = \"sgd\" }", "optimizer.learning_rate");
+        let (set, grid) = ("arm.SimCLR.objective.temperature=1", "variant.SimCLR.objective.temperature=1,2");
+        replaced(set, grid, "arm.SimCLR.objective.temperature");
     }
 }

@@ -10,7 +10,10 @@ use simile_core::data::{Catalogue, Condition, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use super::table::{self, Labels};
-use crate::columns::{self, Column, Kind, subject};
+use crate::columns::attributes::Attributes;
+use crate::columns::class;
+use crate::columns::kind::{Column, ColumnKind};
+use crate::columns::subject::{self, SubjectColumn};
 use crate::console::line;
 use crate::data::in_several_splits;
 use crate::exit::usage;
@@ -63,18 +66,18 @@ impl Annotations {
             }
             let reading = || format!("cannot read {}", part.display());
             let file = File::open(part).with_context(reading)?;
-            let mut of_part = None;
+            let mut part_columns = None;
             let keep = |mut columns: Vec<(String, Cells)>| {
                 columns.retain(|(name, _)| name != VECTOR);
-                append(&mut of_part, columns)
+                append(&mut part_columns, columns)
             };
             let unread = parquet::each_group(file, keep).with_context(reading)?;
             leave_out(unread, &mut left_out, part, wanted)?;
-            // What is empty in one file is left out of all.
-            for columns in [&mut whole, &mut of_part].into_iter().flatten() {
+            // A column that is empty in one file is left out of all.
+            for columns in [&mut whole, &mut part_columns].into_iter().flatten() {
                 columns.retain(|(name, _)| !left_out.iter().any(|other| has_gaps(other, name)));
             }
-            if let Some(columns) = of_part {
+            if let Some(columns) = part_columns {
                 append(&mut whole, columns).with_context(reading)?;
             }
         }
@@ -111,7 +114,7 @@ impl Annotations {
             .map(|(name, cells)| (name.as_str(), cells))
             .collect();
 
-        columns::check_classes("class", &class, origin)?;
+        class::check("class", &class, origin)?;
         let (labels, classes) = numbered(class.iter().map(String::as_str));
         let splits: Vec<Split> = match split {
             Some(cells) => cells.iter().map(|cell| split_of(cell, origin)).collect::<Result<_>>()?,
@@ -240,13 +243,13 @@ fn notes(left_out: &[Unread]) -> Vec<String> {
         Why::Type(kind) => format!("`{name}` is left out: columns of the type {kind} are not read"),
         Why::Empty(cells) => format!("`{name}` is left out: {cells} of its cells have no value"),
     };
-    let with_gaps: Vec<String> = left_out
+    let incomplete: Vec<String> = left_out
         .iter()
         .filter(|column| matches!(column.why, Why::Empty(_)))
         .map(|column| column.name.clone())
         .collect();
-    let of_subjects = subject::named(&with_gaps).map(|name| subject::with_gaps(name));
-    left_out.iter().map(reason).chain(of_subjects).collect()
+    let subject_gaps = subject::named(&incomplete).map(|name| subject::with_gaps(name));
+    left_out.iter().map(reason).chain(subject_gaps).collect()
 }
 
 fn append(whole: &mut Option<Vec<(String, Cells)>>, columns: Vec<(String, Cells)>) -> Result<()> {
@@ -255,8 +258,8 @@ fn append(whole: &mut Option<Vec<(String, Cells)>>, columns: Vec<(String, Cells)
         return Ok(());
     };
     anyhow::ensure!(whole.len() == columns.len(), "it has other columns than the files before");
-    for ((name, held), (other, cells)) in whole.iter_mut().zip(columns) {
-        let same = *name == other && held.append(cells);
+    for ((name, column), (other, cells)) in whole.iter_mut().zip(columns) {
+        let same = *name == other && column.append(cells);
         anyhow::ensure!(same, "its column `{other}` is not like `{name}` of the files before");
     }
     Ok(())
@@ -267,12 +270,10 @@ fn subjects(columns: &[(&str, &Cells)], wanted: Option<&str>, has_split: bool) -
     let header: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
     let name = subject::named(&header)?;
     let cells = words(columns.iter().find(|(column, _)| column == name)?.1);
-    let is_wanted = wanted == Some(name.as_str());
-    let are_several = subject::are_several(name, &cells.iter().map(String::as_str).collect::<Vec<_>>());
-    if are_several && !has_split {
-        subject::say(Some(name), is_wanted, "row");
-    }
-    (are_several && !is_wanted).then_some(cells)
+    let words: Vec<&str> = cells.iter().map(String::as_str).collect();
+    let column = SubjectColumn::of(name, &words, wanted == Some(name.as_str()))?;
+    column.note(has_split, "row").iter().for_each(line);
+    column.subject().map(|_| cells)
 }
 
 /// The attributes: all lists, and the other columns as those of a CSV file. A column of floats holds numbers, whatever their values,
@@ -284,19 +285,20 @@ fn conditions(columns: &[(&str, &Cells)], wanted: Option<&str>) -> BTreeMap<Stri
             Column::of(name, words.iter().map(String::as_str))
         });
     let rows = columns.first().map_or(0, |(_, cells)| cells.rows());
-    let attributes = columns::attributes(kinds, wanted, rows);
+    let Attributes { columns: attributes, notes } = Attributes::of(kinds, wanted, rows);
+    notes.iter().for_each(line);
     let kind = |name: &str| attributes.iter().find(|column| column.name == name).map(|column| &column.kind);
     let condition = |(name, cells): &(&str, &Cells)| {
         let condition = match (cells, kind(name)) {
             (Cells::List { length, values }, _) => {
                 let rows = values.len().checked_div(*length).unwrap_or(0);
                 let value = |row: usize, at: usize| f64::from(values[row * length + at]);
-                Condition::Numeric(Matrix::from_fn(rows, *length, value))
+                Condition::Numeric(Matrix::from_fn(rows, *length, value).into())
             }
             (_, None) => return None,
-            (Cells::Number(cells), _) => Condition::Numeric(Matrix::column(cells)),
-            (Cells::Whole(cells), Some(Kind::Numbers { .. })) => {
-                Condition::Numeric(Matrix::from_fn(cells.len(), 1, |row, _| cells[row] as f64))
+            (Cells::Number(cells), _) => Condition::Numeric(Matrix::column(cells).into()),
+            (Cells::Whole(cells), Some(ColumnKind::Numbers { .. })) => {
+                Condition::Numeric(Matrix::from_fn(cells.len(), 1, |row, _| cells[row] as f64).into())
             }
             (cells, _) => {
                 let (values, names) = numbered(words(cells).iter().map(String::as_str));

@@ -14,6 +14,7 @@ use simile_core::numeric::rows::{Buffer, Rows as _};
 use self::annotations::Annotations;
 use self::parts::Chunk;
 use crate::console::line;
+use crate::data::EvaluationSplit;
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::LabelledFeatures;
 use crate::experiment::features::{Collector, Features};
@@ -55,8 +56,7 @@ impl SplitVectors {
 pub(crate) struct ProbeVectors {
     pub(crate) train: SplitVectors,
     pub(crate) test: SplitVectors,
-    /// The choice of the test rows, in words.
-    pub(crate) evaluation_split: &'static str,
+    pub(crate) evaluation_split: EvaluationSplit,
 }
 
 impl ProbeVectors {
@@ -77,12 +77,12 @@ impl ProbeVectors {
         let has = |split: Split| catalogue.splits.contains(&split);
         let is_validated = has(Split::Validation) && !has(Split::Test);
         let (catalogue, split, evaluation_split) = match has_split {
-            true if is_validated => (catalogue, Split::Validation, "validation"),
-            true => (catalogue, Split::Test, "test"),
+            true if is_validated => (catalogue, Split::Validation, EvaluationSplit::Validation),
+            true => (catalogue, Split::Test, EvaluationSplit::Test),
             false => {
                 let held_out = (rows / HELD_OUT).max(1);
-                let chosen = catalogue.hold_out(Split::Train, Split::Test, held_out, HOLD_OUT_SEED)?;
-                (chosen, Split::Test, "held-out (no column says which)")
+                let divided = catalogue.hold_out(Split::Train, Split::Test, held_out, HOLD_OUT_SEED)?;
+                (divided, Split::Test, EvaluationSplit::NoColumn)
             }
         };
         Ok(Self {
@@ -115,7 +115,7 @@ fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> 
         let (first, mut has_names) = (rows, true);
         let keep = |chunk: Chunk| {
             let (collector, columns) = match &mut collector {
-                Some(begun) => begun,
+                Some(collector) => collector,
                 none => none.insert((Collector::new(expected, chunk.columns)?, chunk.columns)),
             };
             anyhow::ensure!(
@@ -173,19 +173,19 @@ fn vectors_of(catalogue: &Catalogue, all: &Features, split: Split) -> Result<Spl
     let columns = all.columns();
     let mut collector = Collector::new(rows.len(), columns)?;
     let mut block = vec![0.0_f32; BLOCK * columns];
-    let mut wanted = rows.iter().copied().peekable();
+    let mut remaining = rows.iter().copied().peekable();
     for first in (0..all.rows()).step_by(BLOCK) {
-        let read = BLOCK.min(all.rows() - first);
-        let block = &mut block[..read * columns];
+        let count = BLOCK.min(all.rows() - first);
+        let block = &mut block[..count * columns];
         all.read(first, Buffer::Single(block))?;
-        while let Some(row) = wanted.next_if(|row| *row < first + read) {
+        while let Some(row) = remaining.next_if(|row| *row < first + count) {
             let from = (row - first) * columns;
             collector.push(&block[from..from + columns])?;
         }
     }
-    let of_split = catalogue.select(&rows);
+    let catalogue = catalogue.select(&rows);
     let images = ImageSet::new(Arc::new(NoImages(rows.len())))?;
-    Ok(SplitVectors { features: collector.finish()?, dataset: of_split.into_dataset(images)? })
+    Ok(SplitVectors { features: collector.finish()?, dataset: catalogue.into_dataset(images)? })
 }
 
 /// The absent images of vectors.

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::formats::npy;
 
-use crate::columns::FILES;
+use crate::columns::names::FILES;
 use crate::data::check_memory;
 use crate::data::sheet::{COMMA, SEPARATORS, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::vectors::Format;
 use crate::parquet::{self, Cells, VECTOR, Why};
-use crate::single::{self, OutOfRange};
+use crate::single_precision::{OutOfRange, to_f32};
 
 /// The column of names in Parquet.
 const NAME: &str = "path";
@@ -61,7 +61,7 @@ fn read_npy(path: &Path) -> Result<Chunk> {
             array.shape
         ),
     };
-    let values = single::to_f32(array.values.into_floats());
+    let values = to_f32(array.values.into_floats());
     let values = values.map_err(|beyond| anyhow::Error::msg(beyond.in_rows(0, columns)))?;
     Ok(Chunk { columns, values, names: None })
 }

@@ -4,10 +4,17 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::columns::attributes::Attributes;
+use crate::columns::class;
+use crate::columns::kind::{Column, ColumnKind};
+use crate::columns::names::{FILES, named};
 use crate::columns::split::{self, SplitColumn};
-use crate::columns::{self, Column, FILES, Kind, LABELS, counted, named, subject};
+use crate::columns::subject::SubjectColumn;
+use crate::columns::table::UserTable;
+use crate::columns::words::counted;
 use crate::config::explain::suggestion;
-use crate::data::settings::Broken;
+use crate::console::line;
+use crate::data::keys::values::Broken;
 use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
 
@@ -24,56 +31,45 @@ pub(super) struct Labels {
 /// # Errors
 /// A usage error if a column is missing or cannot be told, or the class has one value; names the line of an unusable cell.
 pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
-    let (header, rows) = columns::read(csv)?;
-    let cells = |name: &str| {
-        let at = header.iter().position(|column| column == name).unwrap_or(usize::MAX);
-        rows.iter().map(move |row| row.get(at).unwrap_or_default())
+    let table = UserTable::read(csv)?;
+    let column = |name: &str| {
+        let known: Vec<&str> = table.header.iter().map(String::as_str).collect();
+        let no_column =
+            || usage(format_args!("{} has no column `{name}`{}", csv.display(), suggestion(name, &known)));
+        table.column(name).ok_or_else(no_column)
     };
-    let known: Vec<&str> = header.iter().map(String::as_str).collect();
-    let no_column = |name: &str| {
-        usage(format_args!("{} has no column `{name}`{}", csv.display(), suggestion(name, &known)))
-    };
-    let of_name = |name: &str| header.iter().find(|column| *column == name).ok_or_else(|| no_column(name));
     let class = match label {
-        Some(label) => of_name(label)?,
-        None => named(&header, &LABELS).ok_or_else(|| {
-            usage(format_args!(
-                "{}: no column is named as a class; name it with --label COLUMN; its columns: {}",
-                csv.display(),
-                known.join(", ")
-            ))
-        })?,
+        Some(label) => column(label)?,
+        None => table.class()?,
     };
     if let Some(wanted) = wanted {
-        of_name(wanted)?;
+        column(wanted)?;
     }
-    columns::check_classes(class, &cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
-    let file = named(&header, &FILES);
-    let split = split_column(&header, &rows, class)
-        .map_err(|reason| usage(format_args!("{}: {reason}", csv.display())))?;
-    let candidates = columns::candidates(&header, &[file, Some(class), split.as_ref()]).into_iter();
-    let columns = candidates.map(|name| Column::of(name, cells(name)));
-    let attributes = columns::attributes(columns, wanted, rows.len());
-    columns::print_lonely_classes(class, &counted(cells(class).filter(|cell| !cell.is_empty())), "row");
-    let is_asked = |subject: &String| wanted == Some(subject.as_str());
-    let subject = subject::find(&header, &rows, class);
-    if split.is_none() {
-        subject::say(subject.as_ref(), subject.as_ref().is_some_and(is_asked), "row");
-    }
-    let subject = subject.filter(|subject| !is_asked(subject));
-    let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });
+    class::check(class, &table.cells(class).collect::<Vec<_>>(), &csv.display().to_string())?;
+    let file = named(&table.header, &FILES);
+    let split = split_column(&table, class)?;
+    let candidates = table.candidates(&[file, Some(class), split.as_ref()]).into_iter();
+    let columns = candidates.map(|name| Column::of(name, table.cells(name)));
+    let attributes = Attributes::of(columns, wanted, table.rows.len());
+    attributes.notes.iter().for_each(line);
+    let classes = counted(table.cells(class).filter(|cell| !cell.is_empty()));
+    class::lonely(class, &classes, "row").iter().for_each(line);
+    let subject = table.subject(class, |subject| wanted == Some(subject));
+    subject.iter().filter_map(|subject| subject.note(split.is_some(), "row")).for_each(line);
+    let are_codes = |column: &&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });
     let folder = csv.parent().unwrap_or(Path::new(""));
     let section = TableSection {
         csv: csv.file_name().map(Into::into).unwrap_or_default(),
         file: file.unwrap_or(class).clone(),
         label: class.clone(),
         split,
-        subject,
+        subject: subject.and_then(SubjectColumn::subject),
         conditions: attributes
+            .columns
             .iter()
             .map(|column| (column.name.clone(), vec![column.name.clone()]))
             .collect(),
-        categories: attributes.iter().filter(are_codes).map(|column| column.name.clone()).collect(),
+        categories: attributes.columns.iter().filter(are_codes).map(|column| column.name.clone()).collect(),
         missing: Broken::Refuse,
     };
     Ok(Labels { table: read_table(&section, folder)?, names_files: file.is_some() })
@@ -82,16 +78,12 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
 /// The column that says the split of every row, if there is one.
 ///
 /// # Errors
-/// As [`split::find`]; names the line of an empty cell, since no row is left out here.
-fn split_column(
-    header: &[String],
-    rows: &[csv::StringRecord],
-    class: &str,
-) -> Result<Option<String>, String> {
-    let Some(SplitColumn { column, .. }) = split::find(header, rows, class)? else { return Ok(None) };
-    let at = header.iter().position(|name| *name == column).unwrap_or(usize::MAX);
-    match rows.iter().find(|row| row.get(at).is_none_or(str::is_empty)) {
-        Some(row) => Err(split::empty(&column, row)),
+/// As [`UserTable::split`]; a usage error names the line of an empty cell, since no row is left out here.
+fn split_column(table: &UserTable, class: &str) -> Result<Option<String>> {
+    let Some(SplitColumn { column, .. }) = table.split(class, line)? else { return Ok(None) };
+    let gap = table.cells(&column).position(str::is_empty).and_then(|at| table.rows.get(at));
+    match gap {
+        Some(row) => Err(usage(format_args!("{}: {}", table.path.display(), split::empty(&column, row)))),
         None => Ok(Some(column)),
     }
 }

@@ -274,7 +274,8 @@ fn without_a_split_a_fifth_is_held_out() {
     fs::write(place.path().join("plain.csv"), format!("class,age\n{table}")).unwrap();
     let given = read(place.path(), &["whole.csv"], "plain.csv").unwrap();
     assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
-    assert!(given.evaluation_split.contains("held-out"), "{}", given.evaluation_split);
+    assert_eq!(given.evaluation_split, EvaluationSplit::NoColumn);
+    assert_eq!(given.evaluation_split.in_protocol(), "held-out (no column says which)");
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn without_a_test_split_the_validation_split_is_measured_on() {
     fs::write(place.path().join("two.csv"), format!("class,split\n{}", table("validation"))).unwrap();
     let given = read(place.path(), &["whole.csv"], "two.csv").unwrap();
     assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
-    assert_eq!(given.evaluation_split, "validation");
+    assert_eq!(given.evaluation_split, EvaluationSplit::Validation);
     fs::write(place.path().join("capitals.csv"), format!("class,split\n{}", table("Test"))).unwrap();
     let error = read(place.path(), &["whole.csv"], "capitals.csv").err().unwrap().to_string();
     assert!(error.contains("capitals.csv: line 2: column `split` is `Test`"), "{error}");

@@ -3,19 +3,18 @@
 use std::path::Path;
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 
 use crate::cli::DataCheck;
-use crate::commands::named_data::{NamedData, check_folder_of_drawn, section};
-use crate::commands::train::for_a_folder;
+use crate::commands::shared::named_data::{NamedData, refuse_folder_of_drawn, section};
+use crate::commands::shared::own_pictures::{csv_in_folder, for_a_folder};
 use crate::config::Changes;
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
-use crate::console::{Console, line, table};
-use crate::data::{DataSection, DatasetName, Report, Survey, check as check_files, sets};
+use crate::console::{Console, line, table_of_numbers};
+use crate::data::{CheckReport, DataSection, DatasetName, Survey, check as check_files, sets};
 use crate::draft::{Draft, Wishes};
 use crate::exit::message_with_causes;
 use crate::experiment::preflight::{Words, check_measured, leak_warnings};
@@ -52,7 +51,7 @@ struct Checked {
 #[derive(Serialize)]
 struct FilesChecked {
     #[serde(flatten)]
-    files: Report,
+    files: CheckReport,
     #[serde(flatten)]
     contents: Option<Contents>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +64,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
     let NamedData { data, encoder, probe, .. } = match Path::new(name) {
         folder if folder.is_dir() && !ships(name) => {
+            let csv = csv.as_deref().map(|csv| csv_in_folder(folder, csv));
             load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
         }
         _ if label.is_some() || csv.is_some() => {
@@ -72,12 +72,12 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         }
         _ => section(name)?,
     };
-    let folder = match Path::new(name).is_dir() {
-        true if arguments.data.is_none() => Some(Path::new(name)),
-        _ => arguments.data.as_deref(),
-    };
-    check_folder_of_drawn(&data, folder)?;
+    refuse_folder_of_drawn(&data, arguments.data.path())?;
     // Of data that are not drawn, the files are looked for in the folder.
+    let folder = match Path::new(name) {
+        folder if folder.is_dir() => arguments.data.path().or(Some(folder)),
+        _ => arguments.data.path(),
+    };
     if Path::new(name).is_dir() && ships(name) && data.dataset.is_drawn() {
         line(format_args!(
             "note: `{name}` names drawn data that ship with the program; write ./{name} for the folder"
@@ -132,8 +132,8 @@ fn check_own(
             .err()
             .map(|error| message_with_causes(&error));
         let words = Words { things: "images", evaluation_split: data.evaluation_split(), key: None };
-        let of_leaks = leak_warnings(&probe, [&splits.train, &splits.test], words);
-        splits.lack().into_iter().chain(of_leaks).for_each(|note| survey.note(note));
+        let warnings = leak_warnings(&probe, [&splits.train, &splits.test], words);
+        splits.lack().into_iter().chain(warnings).for_each(|note| survey.note(note));
         contents = Some(Contents::of(&splits));
     }
     let sound = survey.refused.is_none();
@@ -160,14 +160,11 @@ fn in_words(survey: &Survey) -> String {
     let mut text = survey.to_string();
     for (name, rows) in survey.tables() {
         let Some((head, rows)) = rows.split_first() else { continue };
-        let mut of_variable = table(head.iter().map(String::as_str));
+        let mut counts = table_of_numbers(head.iter().map(String::as_str));
         for row in rows {
-            of_variable.add_row(row.clone());
+            counts.add_row(row.clone());
         }
-        for column in of_variable.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        text += &format!("class x {name}\n{of_variable}\n");
+        text += &format!("class x {name}\n{counts}\n");
     }
     text
 }

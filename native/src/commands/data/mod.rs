@@ -9,6 +9,7 @@ mod preview;
 use anyhow::Result;
 
 use crate::cli::Data;
+use crate::commands::shared::shipped::{ShippedKind, refuse_other_kind};
 use crate::config::explain::suggestion;
 use crate::console::Console;
 use crate::data::sets;
@@ -27,6 +28,7 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 
 /// The data set of a name.
 fn known(name: &str) -> Result<&'static dyn Source> {
+    refuse_other_kind(name, &[ShippedKind::Dataset])?;
     let unknown = || usage(format_args!("no data set is named `{name}`{}", suggestion(name, sets::names())));
     sets::find(name).ok_or_else(unknown)
 }

@@ -4,10 +4,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::DataPreview;
-use crate::commands::named_data::{NamedData, check_folder_of_drawn, section};
+use crate::commands::shared::named_data::{NamedData, refuse_folder_of_drawn, section};
 use crate::console::Console;
 use crate::data::preview as draw;
-use crate::data::source::Kind;
+use crate::data::source::Medium;
 use crate::exit::usage;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::folder;
@@ -26,8 +26,8 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
         )));
     }
     let NamedData { mut data, encoder, .. } = section(&arguments.name)?;
-    check_folder_of_drawn(&data, arguments.data.as_deref())?;
-    if let Kind::Pictures(set) = data.dataset.kind() {
+    refuse_folder_of_drawn(&data, arguments.data.path())?;
+    if let Medium::Pictures(set) = data.dataset.medium() {
         // Only as many images as can be shown are decoded; they are drawn from all classes.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
         data.validation = 0;
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
             data.test = Some(1);
         }
     }
-    let Splits { train, .. } = Splits::sample(&data, arguments.data.as_deref(), 0, &encoder)?;
+    let Splits { train, .. } = Splits::sample(&data, arguments.data.path(), 0, &encoder)?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();

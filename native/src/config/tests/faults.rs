@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use super::{SMALL, load, usage_error};
 use crate::config::{Changes, Recipe};
 
@@ -142,4 +144,36 @@ fn an_unknown_objective_names_the_nearest() {
 fn a_recipe_that_is_not_there_names_the_nearest() {
     let text = usage_error(Recipe::load("fair-digit", &Changes::default()));
     assert!(text.contains("did you mean `fair-digits`?"), "{text}");
+}
+
+/// It was followed as it stood: a size ended the program, and a number of epochs kept it busy without end.
+#[test]
+fn the_recipe_in_a_model_is_checked() {
+    let sound = serde_json::to_value(load(SMALL, &[]).unwrap()).unwrap();
+    assert!(Recipe::of_model(&sound).is_ok());
+    let refusal = |place: &str, value: Value| {
+        let mut changed = sound.clone();
+        *changed.pointer_mut(place).unwrap() = value;
+        Recipe::of_model(&changed).unwrap_err()
+    };
+    for (place, value, words) in [
+        (
+            "/encoder/input_size",
+            json!(4_294_967_296_u64),
+            "`encoder.input_size` is 4294967296, lenet5 takes 32",
+        ),
+        (
+            "/encoder/channels",
+            json!(1_u64 << 62),
+            "`encoder.channels` is 4611686018427387904, expected at most",
+        ),
+        ("/data/train", json!(u64::MAX), "it cannot be written as TOML"),
+        ("/probe/sgd/epochs", json!(1_u64 << 40), "`probe.sgd.epochs` is 1099511627776, expected at most"),
+        ("/probe/ridge", json!([-1.0]), "`probe.ridge` is -1; expected 0 or more"),
+        ("/probe/ridge", json!([]), "`probe.ridge` is an empty list"),
+        ("/probe", json!({ "solvr": "sgd" }), "unknown key `solvr`; did you mean `solver`?"),
+    ] {
+        let text = refusal(place, value);
+        assert!(text.contains(words), "{place}: {text}");
+    }
 }

@@ -6,7 +6,9 @@ use simile_core::optim::OptimizerConfig;
 use simile_core::optim::schedule::Schedule;
 
 use super::{SMALL, load, usage_error};
-use crate::config::sections::RecipeVariant;
+use crate::config::keys::keys;
+use crate::config::meanings::sections;
+use crate::config::variant::VariantSection;
 use crate::config::{Changes, Recipe};
 
 #[test]
@@ -23,6 +25,36 @@ fn settings_change_what_they_name() {
     let objective = recipe.objective.unwrap();
     assert_eq!(objective.parameters["lambda"].as_float(), Some(0.1));
     assert_eq!(objective.parameters["kernel"]["name"].as_str(), Some("rbf"));
+}
+
+#[test]
+fn a_value_for_a_whole_section_is_told_the_key() {
+    for (set, remedy) in [
+        ("optimizer=adam", "write optimizer.name=adam"),
+        ("method=byol", "write method.name=byol"),
+        ("schedule=cosine", "write schedule.name=cosine"),
+        ("encoder=resnet18", "write encoder.name=resnet18"),
+        ("objective=nt-xent", "write objective.name=nt-xent"),
+        ("train=5", "its keys are batch, "),
+        ("augment.crop=0.5", "its keys are "),
+    ] {
+        let text = usage_error(load(SMALL, &[set]));
+        assert!(text.starts_with(&format!("--set {set}: ")), "{text}");
+        assert!(text.contains("expected a section") && text.contains(remedy), "{text}");
+    }
+}
+
+#[test]
+fn no_section_is_refused_by_the_name_of_a_type() {
+    let keys = keys().unwrap();
+    let mut refused = 0;
+    for section in sections(keys.iter().map(|key| key.key.as_str())) {
+        let Err(error) = load(SMALL, &[&format!("{section}=x")]) else { continue };
+        let text = error.to_string();
+        assert!(!text.contains("struct ") && !text.contains("enum "), "{section}: {text}");
+        refused += 1;
+    }
+    assert!(refused > 10, "{refused} sections");
 }
 
 #[test]
@@ -53,11 +85,11 @@ fn a_variant_whose_name_has_points_is_reached() {
     let text = format!("{rest}{}", variants.concat());
     for (at, name) in ["v1", "v1.5"].into_iter().enumerate() {
         let recipe = load(&text, &[&format!("variant.{name}.objective.temperature=0.25")]).unwrap();
-        let changed = |variant: &RecipeVariant| variant.objective.parameters.contains_key("temperature");
-        assert_eq!(recipe.variants.iter().position(changed), Some(at), "{name}");
+        let changed = |variant: &VariantSection| variant.objective.parameters.contains_key("temperature");
+        assert_eq!(recipe.written_variants.iter().position(changed), Some(at), "{name}");
     }
     let quoted = load(&text, &["variant.\"v1.5\".objective.temperature=0.25"]).unwrap();
-    assert!(quoted.variants[1].objective.parameters.contains_key("temperature"));
+    assert!(quoted.written_variants[1].objective.parameters.contains_key("temperature"));
     let text = usage_error(load(&text, &["variant.v2.5.objective.temperature=1"]));
     assert!(text.contains("`variant.v2.5.objective` does not begin with the name of a variant"), "{text}");
     assert!(text.contains("known: v1, v1.5"), "{text}");
@@ -90,7 +122,7 @@ fn a_setting_reaches_one_variant_by_name() {
         let set = [format!("{key}.Fair-CCLK.objective.temperature=0.25")];
         let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
         let temperature =
-            |variant: usize| recipe.variants[variant].objective.parameters["temperature"].as_float();
+            |variant: usize| recipe.written_variants[variant].objective.parameters["temperature"].as_float();
         assert_eq!((temperature(0), temperature(1)), (Some(0.1), Some(0.25)));
     }
 }

@@ -8,12 +8,12 @@ use simile_core::data::Dataset;
 use simile_core::data::formats::cifar::{Cifar, names, parse};
 
 use super::class_names;
+use crate::data::check_report::{FileCheck, FileReport};
 use crate::data::error::{DataError, Result};
 use crate::data::files::archive::members;
 use crate::data::files::digest::md5;
 use crate::data::files::{self, LARGEST, content, folders};
-use crate::data::report::{FileReport, State};
-use crate::data::source::{About, ArrayFiles, Arrays, Kind, Shape, Source};
+use crate::data::source::{About, ArrayFiles, Arrays, Medium, Shape, Source};
 
 /// Side of the images.
 const SIDE: usize = 32;
@@ -50,8 +50,8 @@ impl Source for CifarSet {
         &self.about
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {
@@ -131,7 +131,7 @@ impl ArrayFiles for CifarSet {
         }
         let report = |name: &'static str| {
             let path = files::find(&folders, &[name.into()]);
-            let state = path.as_deref().map_or(State::Missing, |path| self.file_state(path));
+            let state = path.as_deref().map_or(FileCheck::Missing, |path| self.file_state(path));
             FileReport { name: name.into(), path, state }
         };
         Ok(self.all().map(report).collect())
@@ -139,28 +139,28 @@ impl ArrayFiles for CifarSet {
 }
 
 impl CifarSet {
-    fn archive_state(&self, path: &Path) -> State {
-        let examine = || -> Result<State> {
+    fn archive_state(&self, path: &Path) -> FileCheck {
+        let examine = || -> Result<FileCheck> {
             let official = self.md5;
             let md5_of_file = md5(&files::read(path)?);
             if md5_of_file == official {
-                return Ok(State::Official { md5: md5_of_file });
+                return Ok(FileCheck::Official { md5: md5_of_file });
             }
             let Arrays { train, test, .. } = self.read(path.parent().unwrap_or(path))?;
             let count = train.len() + test.len();
-            Ok(State::WellFormed {
+            Ok(FileCheck::WellFormed {
                 detail: format!("{count} images, but MD5 {md5_of_file}, the official one {official}"),
             })
         };
-        examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
+        examine().unwrap_or_else(|error| FileCheck::Corrupt { reason: error.to_string() })
     }
 
-    fn file_state(&self, path: &Path) -> State {
-        let examine = || -> Result<State> {
+    fn file_state(&self, path: &Path) -> FileCheck {
+        let examine = || -> Result<FileCheck> {
             let bytes = content(path)?;
             if path.extension().is_some_and(|extension| extension == "txt") {
                 let count = names(&String::from_utf8_lossy(&bytes)).len();
-                return Ok(State::WellFormed { detail: format!("{count} names") });
+                return Ok(FileCheck::WellFormed { detail: format!("{count} names") });
             }
             let (classes, origin) = (self.format.classes(), path.display().to_string());
             let numbered = |count: usize| (0..count).map(|i| i.to_string()).collect();
@@ -170,9 +170,9 @@ impl CifarSet {
                 numbered(classes),
                 numbered(GROUPS),
             )?;
-            Ok(State::WellFormed { detail: format!("{} images", parsed.len()) })
+            Ok(FileCheck::WellFormed { detail: format!("{} images", parsed.len()) })
         };
-        examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
+        examine().unwrap_or_else(|error| FileCheck::Corrupt { reason: error.to_string() })
     }
 
     /// Every file of the data set.

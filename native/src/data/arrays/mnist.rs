@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use simile_core::data::Dataset;
 use simile_core::data::formats::idx;
 
+use crate::data::check_report::{FileCheck, FileReport};
 use crate::data::error::{DataError, Result};
 use crate::data::files::digest::md5;
 use crate::data::files::{self, content, folders, is_gzip, unpack};
-use crate::data::report::{FileReport, State};
 use crate::data::source::{About, Arrays, Download};
 
 /// The published files.
@@ -137,23 +137,23 @@ fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
 pub(in crate::data) fn check(folder: &Path) -> Result<Vec<FileReport>> {
     let paths = locate(folder)?;
     let files = OFFICIAL.iter().zip(paths).map(|(official, path)| {
-        let state = path.as_deref().map_or(State::Missing, |path| state(path, official));
+        let state = path.as_deref().map_or(FileCheck::Missing, |path| state(path, official));
         FileReport { name: official.name.into(), path, state }
     });
     Ok(files.collect())
 }
 
-fn state(path: &Path, official: &OfficialFile) -> State {
-    let examine = || -> Result<State> {
+fn state(path: &Path, official: &OfficialFile) -> FileCheck {
+    let examine = || -> Result<FileCheck> {
         let bytes = files::read(path)?;
         let archive = if is_gzip(path) { md5(&bytes) } else { String::new() };
         if archive == official.archive {
-            return Ok(State::Official { md5: archive });
+            return Ok(FileCheck::Official { md5: archive });
         }
         let bytes = unpack(path, bytes)?;
         let content = md5(&bytes);
         if content == official.content {
-            return Ok(State::Official { md5: content });
+            return Ok(FileCheck::Official { md5: content });
         }
         let origin = path.display().to_string();
         let count = match official.name.contains("images") {
@@ -163,9 +163,9 @@ fn state(path: &Path, official: &OfficialFile) -> State {
         let expected = official.content;
         let detail =
             format!("{count} entries, but its content has MD5 {content}, the official one {expected}");
-        Ok(State::WellFormed { detail })
+        Ok(FileCheck::WellFormed { detail })
     };
-    examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
+    examine().unwrap_or_else(|error| FileCheck::Corrupt { reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -93,15 +93,15 @@ pub(super) fn transfer(agent: &Agent, url: &str, path: &Path, md5: Option<&str>)
 
 /// Repeats requests until the file is complete; returns the number of received bytes.
 fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
-    let (mut came, mut failures) = (0, 0);
+    let (mut received, mut failures) = (0, 0);
     loop {
         let before = size(part);
         let reason = match ask(agent, url, part, before)? {
-            Attempt::Whole => return Ok(came + size(part).saturating_sub(before)),
+            Attempt::Whole => return Ok(received + size(part).saturating_sub(before)),
             Attempt::Again(reason) => reason,
         };
         let after = size(part);
-        came += after.saturating_sub(before);
+        received += after.saturating_sub(before);
         failures = if after > before { 0 } else { failures + 1 };
         if failures >= PATIENCE {
             let reason =

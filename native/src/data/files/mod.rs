@@ -3,6 +3,7 @@
 pub(in crate::data) mod archive;
 pub(in crate::data) mod digest;
 pub(in crate::data) mod numbers;
+pub(crate) mod sheet;
 pub(in crate::data) mod walk;
 
 use std::fs::File;

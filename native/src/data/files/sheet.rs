@@ -161,6 +161,11 @@ fn with_point(cell: &str) -> Option<String> {
     (is_number && pointed.parse::<f64>().is_ok()).then_some(pointed)
 }
 
+/// The line on which a row begins.
+pub(crate) fn row_line(row: &StringRecord) -> u64 {
+    row.position().map_or(0, Position::line)
+}
+
 /// The line on which a record of a file of these bytes begins. The reader of CSV files gives the place after the
 /// first byte of the line end above: before the `\n` of a `\r\n`, and before empty lines.
 pub(crate) fn line_of(at: &Position, bytes: &[u8]) -> u64 {

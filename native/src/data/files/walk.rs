@@ -64,6 +64,16 @@ pub(in crate::data) fn pictures(root: &Path) -> Result<Vec<String>> {
     Ok(Below::of(root)?.pictures)
 }
 
+/// True for the name of a file of a supported format of pictures.
+pub(crate) fn is_picture(path: &str) -> bool {
+    ENDINGS.contains(&ending(path).as_str())
+}
+
+/// The part of a name after its last point, in small letters.
+fn ending(path: &str) -> String {
+    path.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase())
+}
+
 fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Result<()> {
     let unreadable = |source| DataError::Read { path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
@@ -82,9 +92,8 @@ fn visit(folder: &Path, path_below: &str, depth: usize, below: &mut Below) -> Re
         if is_folder && depth > 0 {
             visit(&entry.path(), &path, depth - 1, below)?;
         } else if !is_folder {
-            let ending =
-                path.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase());
-            if ENDINGS.contains(&ending.as_str()) {
+            let ending = ending(&path);
+            if is_picture(&path) {
                 below.pictures.push(path);
             } else if OTHERS.contains(&ending.as_str()) {
                 *below.others.entry(ending).or_default() += 1;

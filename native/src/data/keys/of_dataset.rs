@@ -1,7 +1,7 @@
 //! Keys of `[data]` that belong to certain data sets: a section, such as `[data.faces]`, or a value, `data.correlation`.
 //!
 //! The file of a data set defines the type of its key, a [`DatasetOption`], and names it in
-//! [`Source::options`](super::source::Source::options). `[data]` knows no data set: it reads the key by its [`OptionType`], and keeps,
+//! [`Source::options`](crate::data::source::Source::options). `[data]` knows no data set: it reads the key by its [`OptionType`], and keeps,
 //! checks and writes it in [`DatasetOptions`].
 //!
 //! A key is read in two steps. The first reads whatever the file has there as a TOML value, and tries every value inside a section
@@ -22,11 +22,11 @@ use serde::{Deserialize as _, Serialize, Serializer};
 use simile_core::data::synthetic::colour_mnist::Colours;
 use toml::{Table, Value};
 
-use super::settings::Refused;
+use super::Refused;
 
-/// The settings of `[data]` for reading a data set, the input of a [`Source`](super::source::Source).
+/// The settings of `[data]` for reading a data set, the input of a [`Source`](crate::data::source::Source).
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct ReadOptions {
     pub(crate) train: Option<usize>,
     pub(crate) test: Option<usize>,
     pub(crate) colours: Colours,
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) of_dataset: DatasetOptions,
 }
 
-impl Options {
+impl ReadOptions {
     /// Settings with one key, and all others by default.
     pub(crate) fn with<O: DatasetOption>(option: O) -> Self {
         Self { of_dataset: DatasetOptions::default().with(option), ..Self::default() }
@@ -126,8 +126,8 @@ pub(crate) struct DatasetOptions(BTreeMap<&'static str, Arc<dyn OptionValue>>);
 
 impl DatasetOptions {
     pub(crate) fn get<O: DatasetOption>(&self) -> Option<&O> {
-        let given: &dyn Any = self.0.get(O::KEY)?.as_ref();
-        given.downcast_ref()
+        let value: &dyn Any = self.0.get(O::KEY)?.as_ref();
+        value.downcast_ref()
     }
 
     #[must_use]
@@ -136,7 +136,7 @@ impl DatasetOptions {
         self
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
+    pub(in crate::data) fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
     }
 
@@ -144,25 +144,25 @@ impl DatasetOptions {
     ///
     /// # Errors
     /// Names the refused key.
-    pub(super) fn check(&self) -> Result<(), Refused> {
-        self.0.iter().try_for_each(|(key, given)| given.check().map_err(|reason| Refused::new(key, reason)))
+    pub(in crate::data) fn check(&self) -> Result<(), Refused> {
+        self.0.iter().try_for_each(|(key, value)| value.check().map_err(|reason| Refused::new(key, reason)))
     }
 
     /// Checks that no value is ignored because of another one of its key, or makes no sense beside it.
     ///
     /// # Errors
     /// Names the refused key.
-    pub(super) fn check_use(&self) -> Result<(), Refused> {
+    pub(in crate::data) fn check_use(&self) -> Result<(), Refused> {
         self.0
             .iter()
-            .try_for_each(|(key, given)| given.check_use().map_err(|reason| Refused::new(key, reason)))
+            .try_for_each(|(key, value)| value.check_use().map_err(|reason| Refused::new(key, reason)))
     }
 
     /// Reads the next value of a map, which is that of the key `option`.
     ///
     /// # Errors
     /// If the value is not of the type.
-    pub(super) fn read<'de, A: MapAccess<'de>>(
+    pub(in crate::data) fn read<'de, A: MapAccess<'de>>(
         &mut self,
         option: OptionType,
         map: &mut A,
@@ -183,8 +183,8 @@ impl PartialEq for DatasetOptions {
 impl Serialize for DatasetOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, given) in &self.0 {
-            map.serialize_entry(key, &given.to_toml().map_err(S::Error::custom)?)?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, &value.to_toml().map_err(S::Error::custom)?)?;
         }
         map.end()
     }

@@ -1,23 +1,10 @@
-//! The keys of `[data]` for every data set, except its name.
+//! The values of the keys of `[data]` for every data set, except its name.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use simile_core::augment::Normalisation;
-
-/// A refused key of `[data]`.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) key: &'static str,
-    pub(crate) reason: String,
-}
-
-impl Refused {
-    pub(crate) fn new(key: &'static str, reason: impl Into<String>) -> Self {
-        Self { key, reason: reason.into() }
-    }
-}
 
 /// The handling of a picture that cannot be read, or of a row without a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -33,7 +20,7 @@ pub(crate) enum Broken {
 impl Broken {
     /// True if the run is refused.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-    pub(super) fn is_default(&self) -> bool {
+    pub(in crate::data) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -57,7 +44,7 @@ pub(crate) enum Fit {
 
 impl Fit {
     /// True if the shape of a picture is kept beside its square.
-    pub(super) fn keeps_shape(self) -> bool {
+    pub(in crate::data) fn keeps_shape(self) -> bool {
         matches!(self, Self::Aspect | Self::Crops)
     }
 }
@@ -134,7 +121,7 @@ impl Default for AttributesSection {
     expecting = "`normalise` is a name, such as \"cifar-10\", or { mean = [...], std = [...] }"
 )]
 pub(crate) enum Normalise {
-    /// A name of [`sets::constants`](super::sets::constants).
+    /// A name of [`sets::constants`](crate::data::sets::constants).
     Named(String),
     /// One value a channel each, of pixels from 0 to 1.
     Own(Normalisation),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use simile_core::data::Catalogue;
 
+use super::list::PictureList;
 use crate::data::error::{DataError, Result};
 use crate::data::files::content;
 
@@ -15,6 +16,13 @@ pub(crate) struct Annotations {
     pub(crate) catalogue: Catalogue,
     /// Notes on absent or omitted parts of a usable data set.
     pub(crate) notes: Vec<String>,
+}
+
+impl Annotations {
+    /// The files of all pictures.
+    pub(in crate::data) fn list(&self) -> PictureList<'_> {
+        PictureList { root: &self.root, files: &self.catalogue.files }
+    }
 }
 
 /// The first of the sub-folders `inner` that exists, or the folder itself.

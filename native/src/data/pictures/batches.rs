@@ -1,11 +1,10 @@
 //! Decodes picture files on all processors, batch by batch.
 
-use std::path::{Path, PathBuf};
-
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 
 use super::decode::read_into;
+use super::list::PictureList;
 use super::resize::ResizeSpec;
 use super::writer::Decoded;
 use crate::console::Progress;
@@ -18,41 +17,63 @@ pub(super) type Stop<'a> = &'a dyn Fn() -> bool;
 pub(super) const BATCH: usize = 1024;
 const BATCH_BYTES: usize = 64 << 20;
 
-pub(super) fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
-    root.join(files.get(at).map_or("", String::as_str))
+/// The count of decoded pictures, which is shown if more than one batch of them is decoded.
+#[derive(Default)]
+pub(super) struct DecodedCount {
+    shown: Option<Progress>,
+    pub(super) done: usize,
 }
 
-/// Decodes the pictures `numbers` of a list, batch by batch: `take` gets the pixels of each batch, zero where a picture is broken.
-/// The progress says how many are done, with those that were before.
+impl DecodedCount {
+    /// Begins with so many pictures done, and so many to decode.
+    pub(super) fn new(done: usize, missing: usize) -> Self {
+        let shown =
+            (missing > BATCH).then(|| Progress::new("decoding", done as u64, (done + missing) as u64));
+        Self { shown, done }
+    }
+
+    fn add(&mut self, pictures: usize) {
+        self.done += pictures;
+        if let Some(shown) = &mut self.shown {
+            shown.at(self.done as u64, "");
+        }
+    }
+
+    pub(super) fn finish(self) {
+        if let Some(shown) = self.shown {
+            shown.finish();
+        }
+    }
+}
+
+/// Decodes the pictures `numbers` of a list, batch by batch, and counts them: `take` gets the pixels of each batch, zero where a
+/// picture is broken.
 ///
 /// # Errors
 /// Those of `take`; [`DataError::Stopped`] if it is to end, after `take` got what is decoded.
 pub(super) fn decode(
-    (root, files): (&Path, &[String]),
+    list: PictureList<'_>,
     numbers: &[usize],
     resize: ResizeSpec,
-    (progress, before): (&mut Option<Progress>, usize),
+    count: &mut DecodedCount,
     stop: Stop<'_>,
     mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<()> + Send,
 ) -> Result<()> {
     let batch = (BATCH_BYTES / resize.bytes().max(1)).clamp(1, BATCH);
-    let mut done = before;
     let mut whole = DecodedBatch::default();
     let mut next = DecodedBatch::default();
     for numbers in numbers.chunks(batch) {
         if stop() {
-            whole.give(&mut take)?;
+            whole.hand_over(&mut take)?;
             return Err(DataError::Stopped);
         }
         // One thread takes a batch while the others decode the next one.
-        let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
-        done += taken?;
-        if let Some(progress) = progress {
-            progress.at(done as u64, "");
-        }
+        let ((), pictures) =
+            rayon::join(|| next.decode(list, numbers, resize), || whole.hand_over(&mut take));
+        count.add(pictures?);
         std::mem::swap(&mut whole, &mut next);
     }
-    whole.give(&mut take)?;
+    whole.hand_over(&mut take)?;
     Ok(())
 }
 
@@ -65,7 +86,7 @@ struct DecodedBatch {
 
 impl DecodedBatch {
     /// Replaces them by other pictures of a list.
-    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
+    fn decode(&mut self, list: PictureList<'_>, numbers: &[usize], resize: ResizeSpec) {
         let size = resize.bytes().max(1);
         let bytes = numbers.len() * size;
         if self.pixels.len() < bytes {
@@ -75,7 +96,7 @@ impl DecodedBatch {
         self.pixels.truncate(bytes);
         let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
         let read = |(&at, pixels): (&usize, &mut [u8])| {
-            let decoded = read_into(&path_of(root, files, at), resize, pixels);
+            let decoded = read_into(&list.path(at), resize, pixels);
             if decoded.is_err() {
                 pixels.fill(0);
             }
@@ -85,7 +106,7 @@ impl DecodedBatch {
     }
 
     /// Hands the pictures over; returns their number.
-    fn give(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<()>) -> Result<usize> {
+    fn hand_over(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<()>) -> Result<usize> {
         let decoded = std::mem::take(&mut self.decoded);
         let pictures = decoded.len();
         if pictures > 0 {
@@ -104,9 +125,10 @@ mod tests {
     fn a_broken_picture_has_no_pixels_of_an_earlier_part() {
         let (folder, files) = folder();
         spoil(folder.path());
+        let list = PictureList { root: folder.path(), files: &files };
         let mut batch = DecodedBatch::default();
         for (numbers, expected) in [(&[8, 9][..], &[8, 9][..]), (&[7, 3], &[7, 0]), (&[6], &[6])] {
-            batch.decode(folder.path(), &files, numbers, RESIZE);
+            batch.decode(list, numbers, RESIZE);
             let pixels: Vec<u8> = expected.iter().flat_map(|&grey| vec![grey; RESIZE.bytes()]).collect();
             assert_eq!(batch.pixels, pixels, "{numbers:?}");
         }

@@ -50,13 +50,14 @@
 //! steps.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::layout::{Key, Layout};
+use super::list::PictureList;
 
 /// Files that are asked for at once. On a network file system every request waits as long, whatever the number of processors
 /// here: at half a millisecond, the files of ImageNet would take minutes on two.
@@ -96,9 +97,9 @@ impl Cache {
 
 /// The keys and sizes in bytes of picture files as they are now. A file that the system does not describe has a key too, with the
 /// size and the date 0; an attempt to decode it gives the reason.
-pub(super) fn keys_and_sizes(root: &Path, files: &[String]) -> Vec<(Key, u64)> {
-    ask_each(files, |file| {
-        let metadata = fs::metadata(root.join(file)).ok();
+pub(super) fn keys_and_sizes(list: PictureList<'_>) -> Vec<(Key, u64)> {
+    ask_each(list.files, |file| {
+        let metadata = fs::metadata(list.root.join(file)).ok();
         let size = metadata.as_ref().map_or(0, fs::Metadata::len);
         let date = metadata.and_then(|metadata| metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok());
         (Key::of(file, size, date.map_or(0, |date| date.as_nanos())), size)
@@ -130,11 +131,12 @@ mod tests {
         for file in &files[..2] {
             fs::write(folder.path().join(file), "x").unwrap();
         }
-        let first = keys_and_sizes(folder.path(), &files);
-        assert_eq!(keys_and_sizes(folder.path(), &files), first);
+        let list = PictureList { root: folder.path(), files: &files };
+        let first = keys_and_sizes(list);
+        assert_eq!(keys_and_sizes(list), first);
         assert!(first[0] != first[1] && first[1] != first[2]);
         fs::write(folder.path().join("1.png"), "longer").unwrap();
-        let second = keys_and_sizes(folder.path(), &files);
+        let second = keys_and_sizes(list);
         assert_eq!([0, 1, 2].map(|at| first[at] == second[at]), [true, false, true]);
     }
 

@@ -12,7 +12,7 @@ use simile_core::data::formats::picture::{self, PictureError, decode};
 use super::resize::ResizeSpec;
 use super::writer::{Decoded, Fault};
 use crate::data::error::{DataError, Result};
-use crate::data::settings::Fit;
+use crate::data::keys::values::Fit;
 
 /// Reads a picture and fits it as the page does, so that the same file gives the same numbers. The format is detected
 /// from the content: some PNG files in published data sets have the name of a JPEG.

@@ -9,7 +9,7 @@ use simile_core::data::formats::lines::Text;
 use crate::data::error::{DataError, Result};
 use crate::data::files::numbers::check_memory;
 use crate::data::files::{content, is_gzip};
-use crate::data::settings::FeaturesSection;
+use crate::data::keys::values::FeaturesSection;
 
 /// The remedy where features take more memory than is free.
 const REMEDY: &str = "keep fewer columns in it, such as those of a principal component analysis, or the rows of fewer pictures";

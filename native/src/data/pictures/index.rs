@@ -65,8 +65,8 @@ impl Index {
 
     /// The places in `keys` of the pictures that the file does not hold; of equal pictures the first one alone.
     pub(super) fn missing(&self, keys: &[Key]) -> Vec<usize> {
-        let mut seen = HashSet::new();
-        let mut is_missing = |key: Key| !self.places.contains_key(&key) && seen.insert(key);
+        let mut listed = HashSet::new();
+        let mut is_missing = |key: Key| !self.places.contains_key(&key) && listed.insert(key);
         (0..).zip(keys).filter(|(_, key)| is_missing(**key)).map(|(at, _)| at).collect()
     }
 }

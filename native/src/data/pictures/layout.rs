@@ -114,7 +114,7 @@ impl Layout {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::Fit;
+    use crate::data::keys::values::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 2, channels: 1, fit: Fit::Middle };
 

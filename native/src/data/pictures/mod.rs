@@ -8,6 +8,7 @@ pub(in crate::data) mod decode;
 pub(in crate::data) mod features;
 mod index;
 mod layout;
+pub(in crate::data) mod list;
 pub(in crate::data) mod read;
 mod records;
 pub(in crate::data) mod resize;

@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use simile_core::data::ImageSet;
 
-use super::batches::{BATCH, Stop, decode, path_of};
+use super::batches::{BATCH, DecodedCount, Stop, decode};
 use super::cache::{Cache, keys_and_sizes};
 use super::index::{FileState, Index};
 use super::layout::{Key, Layout};
-use super::records::{RecordFile, Unread};
+use super::list::PictureList;
+use super::records::{KeyedFiles, RecordFile, Unread};
 use super::resize::ResizeSpec;
 use super::space;
 use super::uncached::{MOST_IN_MEMORY, in_memory};
 use super::writer::{Decoded, Fault, Writer};
-use crate::console::{Progress, line};
+use crate::console::line;
 use crate::data::error::{DataError, Result};
-use crate::data::settings::Broken;
+use crate::data::keys::values::Broken;
 use crate::interrupt;
 
 /// The readable pictures.
@@ -38,22 +39,21 @@ const FEWEST: usize = 256;
 const TURN: usize = 16 * BATCH;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The files below `root`, in their order: from the cache, where those that it lacks are decoded into it. Without a cache they
+/// The pictures of a list, in their order: from the cache, where those that it lacks are decoded into it. Without a cache they
 /// are decoded into memory.
 ///
 /// # Errors
 /// Names the first unreadable picture, unless such are to be skipped; fails if there is room for the pictures neither on the
 /// disk nor in memory. [`DataError::Stopped`] if a stop is requested: the cache keeps what is decoded.
 pub(crate) fn read_pictures(
-    root: &Path,
-    files: &[String],
+    list: PictureList<'_>,
     resize: ResizeSpec,
     rule: Broken,
     cache: Option<&Cache>,
 ) -> Result<Pictures> {
-    let total = (files.len() as u64).saturating_mul(resize.bytes() as u64);
-    let records = match cache.filter(|_| files.len() >= FEWEST) {
-        Some(cache) => match records(cache, (root, files), resize, &interrupt::is_requested) {
+    let total = (list.files.len() as u64).saturating_mul(resize.bytes() as u64);
+    let records = match cache.filter(|_| list.files.len() >= FEWEST) {
+        Some(cache) => match records(cache, list, resize, &interrupt::is_requested) {
             Err(error @ (DataError::Cache { .. } | DataError::Disk { .. })) if total <= MOST_IN_MEMORY => {
                 line(format_args!("{error}; they stay in memory"));
                 None
@@ -67,17 +67,16 @@ pub(crate) fn read_pictures(
             let broken = records.broken();
             (ImageSet::new(Arc::new(records))?, broken)
         }
-        None => in_memory((root, files), resize, total, &interrupt::is_requested)?,
+        None => in_memory(list, resize, total, &interrupt::is_requested)?,
     };
     if let (Broken::Refuse, [(at, reason), others @ ..]) = (rule, broken.as_slice()) {
-        let path = path_of(root, files, *at);
-        return Err(DataError::Broken { path, reason: reason.clone(), others: others.len() });
+        return Err(DataError::Broken { path: list.path(*at), reason: reason.clone(), others: others.len() });
     }
     let places: Vec<usize> =
-        (0..files.len()).filter(|at| broken.binary_search_by_key(at, |(at, _)| *at).is_err()).collect();
+        (0..list.files.len()).filter(|at| broken.binary_search_by_key(at, |(at, _)| *at).is_err()).collect();
     let images = if broken.is_empty() { images } else { images.select(&places) };
     let unreadable = |(at, reason): &(usize, String)| DataError::Unreadable {
-        path: path_of(root, files, *at),
+        path: list.path(*at),
         reason: reason.clone(),
     };
     let broken = broken.iter().map(unreadable).collect();
@@ -86,20 +85,16 @@ pub(crate) fn read_pictures(
 
 /// The pictures in their file of the cache, after those that it lacks are decoded into it. A picture that the system does not
 /// read is among those that cannot be read, and the next run tries it again.
-fn records(
-    cache: &Cache,
-    (root, files): (&Path, &[String]),
-    resize: ResizeSpec,
-    stop: Stop<'_>,
-) -> Result<RecordFile> {
-    let layout = Layout::new(root, resize);
-    let (keys, sizes): (Vec<Key>, Vec<u64>) = keys_and_sizes(root, files).into_iter().unzip();
+fn records(cache: &Cache, list: PictureList<'_>, resize: ResizeSpec, stop: Stop<'_>) -> Result<RecordFile> {
+    let layout = Layout::new(list.root, resize);
+    let (keys, sizes): (Vec<Key>, Vec<u64>) = keys_and_sizes(list).into_iter().unzip();
     let path = cache.record_file(&layout);
     let failed = |source| DataError::Cache { path: path.clone(), source };
     let whole = |unread: &Unread| -> Result<Option<RecordFile>> {
         match Index::open(&path, &layout).map_err(failed)? {
             FileState::Whole(index) => {
-                Ok(RecordFile::of(index, &path, &layout, (root, files, &sizes), (&keys, unread)))
+                let keyed = KeyedFiles { keys: &keys, sizes: &sizes, unread };
+                Ok(RecordFile::of(index, &path, &layout, list, &keyed))
             }
             FileState::Nothing | FileState::Damaged => Ok(None),
         }
@@ -107,48 +102,42 @@ fn records(
     if let Some(records) = whole(&Unread::new())? {
         return Ok(records);
     }
-    let unread = fill(&path, &layout, (root, files), &keys, stop)?;
+    let unread = fill(&path, &layout, list, &keys, stop)?;
     whole(&unread)?.ok_or_else(|| failed(io::Error::other("pictures are not there after they were written")))
 }
 
 /// Decodes the pictures that a file of records lacks into it, except for those that the system does not read, which it returns.
 /// Runs that lack the same ones take turns, and share the work.
-fn fill(
-    path: &Path,
-    layout: &Layout,
-    files: (&Path, &[String]),
-    keys: &[Key],
-    stop: Stop<'_>,
-) -> Result<Unread> {
+fn fill(path: &Path, layout: &Layout, list: PictureList<'_>, keys: &[Key], stop: Stop<'_>) -> Result<Unread> {
     let failed = |source| DataError::Cache { path: path.into(), source };
-    let (mut progress, mut said, mut left) = (None, false, None);
+    let (mut count, mut has_announced, mut missing_before) = (DecodedCount::default(), false, None);
     let mut unread = Unread::new();
     loop {
-        let mut writer = Writer::open(path, layout, &mut said).map_err(failed)?;
+        let mut writer = Writer::open(path, layout, &mut has_announced).map_err(failed)?;
         let mut missing = writer.index.missing(keys);
         missing.retain(|&at| keys.get(at).is_none_or(|key| !unread.contains_key(key)));
         let done = keys.iter().filter(|key| writer.index.place(key).is_some()).count();
-        let total = done + missing.len();
-        match left {
+        match missing_before {
             None => {
                 check_room(path, layout, missing.len())?;
                 if done > 0 && !missing.is_empty() {
+                    let total = done + missing.len();
                     line(format_args!("{done} of {total} pictures are decoded already"));
                 }
-                progress =
-                    (missing.len() > BATCH).then(|| Progress::new("decoding", done as u64, total as u64));
+                count = DecodedCount::new(done, missing.len());
             }
-            Some(left) if missing.len() >= left => {
+            Some(before) if missing.len() >= before => {
                 return Err(failed(io::Error::other(
                     "another program changes it, and files cannot be locked there",
                 )));
             }
             Some(_) => {}
         }
-        left = Some(missing.len());
+        missing_before = Some(missing.len());
+        count.done = done;
         let turn = missing.get(..TURN).unwrap_or(&missing);
         let mut at = turn.iter();
-        let all = decode(files, turn, layout.resize, (&mut progress, done), stop, |pixels, decoded| {
+        let all = decode(list, turn, layout.resize, &mut count, stop, |pixels, decoded| {
             let keys = at.by_ref().filter_map(|&at| keys.get(at).copied());
             // The pictures first: keys would be taken for one picture more than there are.
             let pictures: Vec<(Key, Decoded)> =
@@ -167,9 +156,7 @@ fn fill(
         drop(writer);
         sleep(PAUSE);
     }
-    if let Some(progress) = progress {
-        progress.finish();
-    }
+    count.finish();
     Ok(unread)
 }
 
@@ -193,8 +180,8 @@ mod tests {
     use simile_core::data::ImageFile;
 
     use super::*;
+    use crate::data::keys::values::Fit;
     use crate::data::pictures::testing::{RESIZE, folder, spoil};
-    use crate::data::settings::Fit;
 
     /// A signal was obeyed after all pictures were decoded.
     #[test]
@@ -207,10 +194,11 @@ mod tests {
         for file in &files {
             fs::write(folder.path().join(file), &picture).unwrap();
         }
-        let read = |left: usize| {
-            let left = Cell::new(left);
-            let stop = || left.replace(left.get().saturating_sub(1)) == 0;
-            let outcome = records(&cache, (folder.path(), &files), RESIZE, &stop);
+        let list = PictureList { root: folder.path(), files: &files };
+        let read = |batches: usize| {
+            let remaining = Cell::new(batches);
+            let stop = || remaining.replace(remaining.get().saturating_sub(1)) == 0;
+            let outcome = records(&cache, list, RESIZE, &stop);
             let layout = Layout::new(folder.path(), RESIZE);
             let kept = match Index::open(&cache.record_file(&layout), &layout).unwrap() {
                 FileState::Whole(index) => index.next_record as usize,
@@ -222,7 +210,7 @@ mod tests {
         assert!(matches!(outcome, Err(DataError::Stopped)) && kept == BATCH, "{outcome:?} {kept}");
         let (outcome, kept) = read(1);
         assert!(matches!(outcome, Ok(0)) && kept == BATCH + 1, "{outcome:?} {kept}");
-        let in_memory = in_memory((folder.path(), &files), RESIZE, 0, &|| true);
+        let in_memory = in_memory(list, RESIZE, 0, &|| true);
         assert!(matches!(in_memory, Err(DataError::Stopped)));
     }
 
@@ -234,7 +222,8 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         let cache = Cache::new(folder.path().join("cache"));
-        let read = |rule, cache| read_pictures(folder.path(), &files, RESIZE, rule, cache);
+        let list = PictureList { root: folder.path(), files: &files };
+        let read = |rule, cache| read_pictures(list, RESIZE, rule, cache);
         for cache in [None, Some(&cache), Some(&cache)] {
             let error = read(Broken::Refuse, cache).unwrap_err().to_string();
             assert!(error.contains("cannot read") && error.contains("7.png"), "{error}");
@@ -248,7 +237,7 @@ mod tests {
         let FileState::Whole(index) = Index::open(&cache.record_file(&layout), &layout).unwrap() else {
             unreachable!()
         };
-        let keys: Vec<Key> = keys_and_sizes(folder.path(), &files).into_iter().map(|(key, _)| key).collect();
+        let keys: Vec<Key> = keys_and_sizes(list).into_iter().map(|(key, _)| key).collect();
         assert_eq!(index.missing(&keys), [7], "nothing is kept of it");
         fs::remove_dir(&path).unwrap();
         fs::write(&path, picture).unwrap();
@@ -260,7 +249,8 @@ mod tests {
     fn what_is_broken_is_named_and_the_rest_stays_in_order() {
         let (folder, files) = folder();
         spoil(folder.path());
-        let read = |rule| read_pictures(folder.path(), &files, RESIZE, rule, None);
+        let list = PictureList { root: folder.path(), files: &files };
+        let read = |rule| read_pictures(list, RESIZE, rule, None);
         let error = read(Broken::Refuse).unwrap_err().to_string();
         assert!(error.contains("3.png") && error.contains("1 other"), "{error}");
         let pictures = read(Broken::Skip).unwrap();
@@ -284,12 +274,12 @@ mod tests {
     }
 
     /// Writes other pixels than theirs for some pictures into the cache, so that they are known again.
-    fn mark(cache: &Cache, root: &Path, files: &[String], value: u8) -> (PathBuf, Layout) {
-        let layout = Layout::new(root, RESIZE);
+    fn mark(cache: &Cache, list: PictureList<'_>, value: u8) -> (PathBuf, Layout) {
+        let layout = Layout::new(list.root, RESIZE);
         let path = cache.record_file(&layout);
         let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
-        let pictures = keys_and_sizes(root, files).into_iter().map(|(key, _)| (key, Ok(1.0))).collect();
-        writer.append(&vec![value; files.len() * RESIZE.bytes()], pictures).unwrap();
+        let pictures = keys_and_sizes(list).into_iter().map(|(key, _)| (key, Ok(1.0))).collect();
+        writer.append(&vec![value; list.files.len() * RESIZE.bytes()], pictures).unwrap();
         writer.commit().unwrap();
         (path, layout)
     }
@@ -298,10 +288,11 @@ mod tests {
     fn the_second_time_they_come_from_the_cache() {
         let (folder, files) = folder();
         let cache = Cache::new(folder.path().join("cache"));
-        let read = |rule| read_pictures(folder.path(), &files, RESIZE, rule, Some(&cache)).unwrap();
-        let without = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, None).unwrap();
+        let list = PictureList { root: folder.path(), files: &files };
+        let read = |rule| read_pictures(list, RESIZE, rule, Some(&cache)).unwrap();
+        let without = read_pictures(list, RESIZE, Broken::Refuse, None).unwrap();
         let first = pixels(&without);
-        let (path, layout) = mark(&cache, folder.path(), &files[..2], 99);
+        let (path, layout) = mark(&cache, PictureList { files: &files[..2], ..list }, 99);
         let second = pixels(&read(Broken::Refuse));
         assert_eq!((&second[..96], &second[96..]), (&[99; 96][..], &first[96..]));
         // A damaged record is decoded again by itself, and so are those that are lost with the end of the file.
@@ -315,7 +306,7 @@ mod tests {
 
         spoil(folder.path());
         let refused = || {
-            let refused = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&cache));
+            let refused = read_pictures(list, RESIZE, Broken::Refuse, Some(&cache));
             refused.unwrap_err().to_string()
         };
         assert!(refused().contains("3.png"));
@@ -337,10 +328,11 @@ mod tests {
         let cache = Cache::new(folder.path().join("cache"));
         // A part that the cache has, whose pixels are known again.
         let half: Vec<String> = files.iter().step_by(2).cloned().collect();
-        let (path, _) = mark(&cache, folder.path(), &half, 77);
+        let (path, _) = mark(&cache, PictureList { root: folder.path(), files: &half }, 77);
         let length = || fs::metadata(&path).unwrap().len();
         let of = |files: &[String]| {
-            let pictures = read_pictures(folder.path(), files, RESIZE, Broken::Refuse, Some(&cache)).unwrap();
+            let list = PictureList { root: folder.path(), files };
+            let pictures = read_pictures(list, RESIZE, Broken::Refuse, Some(&cache)).unwrap();
             pictures.images.in_memory().unwrap().iter().map(|image| image[0]).collect::<Vec<u8>>()
         };
         let expected = |at: usize| if at.is_multiple_of(2) { 77 } else { (at % 256) as u8 };
@@ -354,7 +346,8 @@ mod tests {
         assert_eq!(of(&backwards), (0..300).rev().chain(0..9).map(expected).collect::<Vec<u8>>());
         assert_eq!(length() - after_subset, 15 * 52);
         let other = ResizeSpec { side: 5, ..RESIZE };
-        read_pictures(folder.path(), &files, other, Broken::Refuse, Some(&cache)).unwrap();
+        let list = PictureList { root: folder.path(), files: &files };
+        read_pictures(list, other, Broken::Refuse, Some(&cache)).unwrap();
         assert_eq!(names(&folder.path().join("cache")).len(), 4, "a file for another side, and their locks");
     }
 
@@ -365,9 +358,9 @@ mod tests {
         let (early, late) = (&files[..280], &files[20..]);
         std::thread::scope(|scope| {
             for files in [early, late, early, late] {
-                let (cache, root) = (&cache, folder.path());
+                let (cache, list) = (&cache, PictureList { root: folder.path(), files });
                 scope.spawn(move || {
-                    let pictures = read_pictures(root, files, RESIZE, Broken::Refuse, Some(cache)).unwrap();
+                    let pictures = read_pictures(list, RESIZE, Broken::Refuse, Some(cache)).unwrap();
                     let first = files[0].trim_end_matches(".png").parse::<usize>().unwrap();
                     for (at, image) in pictures.images.in_memory().unwrap().iter().enumerate() {
                         assert_eq!(image, [((first + at) % 256) as u8; 48]);
@@ -387,8 +380,8 @@ mod tests {
         fs::create_dir(&place).unwrap();
         fs::write(place.join("0123456789abcdef0123456789abcdef.records"), b"SIMILE02 of another program")
             .unwrap();
-        let read =
-            || read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&Cache::new(place.clone())));
+        let list = PictureList { root: folder.path(), files: &files };
+        let read = || read_pictures(list, RESIZE, Broken::Refuse, Some(&Cache::new(place.clone())));
         assert_eq!(pixels(&read().unwrap())[48], 1);
         assert_eq!(names(&place).len(), 3);
         assert!(names(&place).contains(&"0123456789abcdef0123456789abcdef.records".into()));
@@ -399,10 +392,11 @@ mod tests {
         let (folder, files) = folder();
         image::RgbImage::new(30, 10).save(folder.path().join("1.png")).unwrap();
         let cache = Cache::new(folder.path().join("cache"));
+        let list = PictureList { root: folder.path(), files: &files };
         let resize = ResizeSpec { fit: Fit::Aspect, ..RESIZE };
         fs::write(folder.path().join("2.png"), b"broken").unwrap();
         for cache in [Some(&cache), Some(&cache), None] {
-            let pictures = read_pictures(folder.path(), &files, resize, Broken::Skip, cache).unwrap();
+            let pictures = read_pictures(list, resize, Broken::Skip, cache).unwrap();
             let stretches = pictures.images.stretches(&[0, 1, 2]).unwrap();
             assert!(
                 stretches.iter().zip([1.2, 3.0, 1.2]).all(|(a, b)| (a - b).abs() < 1e-6),
@@ -415,7 +409,7 @@ mod tests {
                 assert_eq!(pictures.images.file(at), Some(file));
             }
         }
-        let squeezed = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
+        let squeezed = read_pictures(list, RESIZE, Broken::Skip, Some(&cache)).unwrap();
         assert_eq!(squeezed.images.stretches(&[0]), None);
     }
 }

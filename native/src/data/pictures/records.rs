@@ -15,12 +15,20 @@ use simile_core::data::{DatasetError, ImageFile, ImageShape, ImageSource};
 use super::decode::read_into;
 use super::index::{Index, Place};
 use super::layout::{BROKEN_STRETCH, CRC_BYTES, Key, Layout};
+use super::list::PictureList;
 use super::resize::ResizeSpec;
 use crate::console::line;
 use crate::positioned::read_at;
 
 /// The reasons for which the system did not read some pictures. These have no record.
 pub(super) type Unread = HashMap<Key, String>;
+
+/// The keys and the sizes in bytes of the files of a list, in its order, and those that the system did not read.
+pub(super) struct KeyedFiles<'a> {
+    pub(super) keys: &'a [Key],
+    pub(super) sizes: &'a [u64],
+    pub(super) unread: &'a Unread,
+}
 
 /// The pictures of a list in an open file of records. Any number of threads read it.
 #[derive(Debug)]
@@ -31,7 +39,7 @@ pub(super) struct RecordFile {
     /// The folder of the pictures.
     root: PathBuf,
     /// The path of each picture of the list, below that folder.
-    pictures: Vec<String>,
+    files: Vec<String>,
     /// The size of the file of each picture in bytes.
     sizes: Vec<u64>,
     /// The key of each picture, and the number of its record.
@@ -50,8 +58,8 @@ impl RecordFile {
         index: Index,
         path: &Path,
         layout: &Layout,
-        (root, pictures, sizes): (&Path, &[String], &[u64]),
-        (keys, unread): (&[Key], &Unread),
+        list: PictureList<'_>,
+        &KeyedFiles { keys, sizes, unread }: &KeyedFiles<'_>,
     ) -> Option<Self> {
         // Callers leave unreadable pictures out, so that nobody reads the record that an unread one has here.
         let no_place = Place { record: 0, stretch: BROKEN_STRETCH };
@@ -63,8 +71,8 @@ impl RecordFile {
             path: path.into(),
             file: index.file,
             layout: layout.clone(),
-            root: root.into(),
-            pictures: pictures.to_vec(),
+            root: list.root.into(),
+            files: list.files.to_vec(),
             sizes: sizes.to_vec(),
             records: keys.iter().zip(&places).map(|(&key, place)| (key, place.record)).collect(),
             stretches: layout.resize.fit.keeps_shape().then(|| places.iter().map(stretch).collect()),
@@ -126,8 +134,8 @@ impl RecordFile {
     /// Decodes a picture whose record is damaged for the given `reason`, and writes the record again. If only the latter fails, the
     /// pixels are good, and the next reader tries again.
     fn decode_again(&self, number: usize, reason: &str, pixels: &mut [u8]) -> Result<(), DatasetError> {
-        let Self { path, root, pictures, layout, .. } = self;
-        let picture = root.join(pictures.get(number).map_or("", String::as_str));
+        let Self { path, root, files, layout, .. } = self;
+        let picture = PictureList { root, files }.path(number);
         let record = self.records.get(number).map_or(0, |(_, record)| *record);
         read_into(&picture, layout.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
             origin: format!("record {record} of {}", path.display()),
@@ -184,7 +192,7 @@ impl ImageSource for RecordFile {
     }
 
     fn file(&self, number: u32) -> Option<ImageFile> {
-        let path = self.root.join(self.pictures.get(number as usize)?).display().to_string();
+        let path = self.root.join(self.files.get(number as usize)?).display().to_string();
         Some(ImageFile { path, bytes: *self.sizes.get(number as usize)? })
     }
 }
@@ -197,7 +205,7 @@ mod tests {
     use super::super::index::FileState;
     use super::super::writer::{Fault, Writer};
     use super::*;
-    use crate::data::settings::Fit;
+    use crate::data::keys::values::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 1, fit: Fit::Middle };
     const NAMES: [&str; 3] = ["0.png", "1.png", "2.png"];
@@ -224,8 +232,9 @@ mod tests {
         let FileState::Whole(index) = Index::open(path, layout).unwrap() else { return None };
         let files: Vec<String> = numbers.iter().map(|&at| NAMES[at].to_owned()).collect();
         let keys: Vec<Key> = numbers.iter().map(|&at| keys()[at]).collect();
-        let pictures = (path.parent().unwrap(), &files[..], &vec![1; files.len()][..]);
-        RecordFile::of(index, path, layout, pictures, (&keys, &Unread::new()))
+        let list = PictureList { root: path.parent().unwrap(), files: &files };
+        let keyed = KeyedFiles { keys: &keys, sizes: &vec![1; files.len()], unread: &Unread::new() };
+        RecordFile::of(index, path, layout, list, &keyed)
     }
 
     #[test]

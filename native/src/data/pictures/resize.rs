@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::settings::Fit;
+use crate::data::keys::values::Fit;
 
 /// The output format of pictures: squares of `side` pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::resize::ResizeSpec;
-use crate::data::settings::Fit;
+use crate::data::keys::values::Fit;
 
 pub(super) const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };
 

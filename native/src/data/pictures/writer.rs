@@ -55,18 +55,18 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Opens the file at `path`, or begins it. Waits while another run writes it, and says so unless that was `said`.
+    /// Opens the file at `path`, or begins it. Waits while another run writes it, and says so unless it `has_announced` that.
     ///
     /// # Errors
     /// If its folder cannot be written to.
-    pub(super) fn open(path: &Path, layout: &'a Layout, said: &mut bool) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, layout: &'a Layout, has_announced: &mut bool) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(path.with_extension("lock"))?;
-        take_lock(&lock, said);
+        take_lock(&lock, has_announced);
         let mut index = Index::open(path, layout)?;
         if let FileState::Damaged = index {
             line(format_args!("{} is damaged; its pictures are decoded again", path.display()));
@@ -128,9 +128,9 @@ impl<'a> Writer<'a> {
         self.file.sync_data()?;
         let first = self.next_record - self.uncommitted.len() as u32;
         let numbered: Vec<(u32, Entry)> = (first..).zip(self.uncommitted.drain(..)).collect();
-        for of_block in numbered.chunk_by(|(a, _), (b, _)| a / BLOCK_RECORDS == b / BLOCK_RECORDS) {
-            let bytes: Vec<u8> = of_block.iter().flat_map(|(_, entry)| entry.to_bytes()).collect();
-            let first_of_block = of_block.first().map_or(first, |(record, _)| *record);
+        for block in numbered.chunk_by(|(a, _), (b, _)| a / BLOCK_RECORDS == b / BLOCK_RECORDS) {
+            let bytes: Vec<u8> = block.iter().flat_map(|(_, entry)| entry.to_bytes()).collect();
+            let first_of_block = block.first().map_or(first, |(record, _)| *record);
             self.file.seek(SeekFrom::Start(self.layout.entry_offset(first_of_block)))?;
             self.file.write_all(&bytes)?;
         }
@@ -140,13 +140,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Takes the lock that lies on a file. Waits while another run has it, and says so unless that was `said`.
-fn take_lock(lock: &File, said: &mut bool) {
+/// Takes the lock that lies on a file. Waits while another run has it, and says so unless it `has_announced` that.
+fn take_lock(lock: &File, has_announced: &mut bool) {
     // Where files cannot be locked, runs may write over records of others, which these then decode again.
     if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        if !*said {
+        if !*has_announced {
             line("another run decodes pictures of the same folder; waiting for it");
-            *said = true;
+            *has_announced = true;
         }
         let _ = lock.lock();
     }
@@ -175,8 +175,8 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::data::keys::values::Fit;
     use crate::data::pictures::resize::ResizeSpec;
-    use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 1, channels: 2, fit: Fit::Middle };
 

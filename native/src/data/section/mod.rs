@@ -2,16 +2,21 @@
 
 mod read;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use simile_core::data::Catalogue;
 use simile_core::data::synthetic::colour_mnist::Colours;
 
+use super::error::DataError;
+use super::evaluation_split::EvaluationSplit;
 use super::name::DatasetName;
-use super::options::{DatasetOptions, Options};
 use super::sets;
-use super::settings::{
-    AttributesSection, Broken, CentreCrop, FeaturesSection, Fit, JudgedBy, Normalise, Refused,
+use super::source::Medium;
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{DatasetOptions, ReadOptions};
+use crate::data::keys::values::{
+    AttributesSection, Broken, CentreCrop, FeaturesSection, Fit, JudgedBy, Normalise,
 };
 
 /// `[data]`: the data set, the number of images, and their colours.
@@ -89,7 +94,7 @@ impl PriorSection {
 impl DataSection {
     /// The section with all images of a data set, or as many as in its defaults.
     pub(crate) fn of(dataset: DatasetName) -> Self {
-        let Options { train, test, colours, of_dataset } = dataset.defaults();
+        let ReadOptions { train, test, colours, of_dataset } = dataset.defaults();
         Self {
             dataset,
             colours,
@@ -110,8 +115,8 @@ impl DataSection {
     }
 
     /// The settings for reading the data set.
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> ReadOptions {
+        ReadOptions {
             train: self.train,
             test: self.test,
             colours: self.colours,
@@ -119,12 +124,23 @@ impl DataSection {
         }
     }
 
-    /// The name of the split on which probes are measured, for messages and protocols.
-    pub(crate) fn evaluation_split(&self) -> &'static str {
+    /// The pictures of the data set in a folder, of which none is opened; empty for data sets without picture files.
+    ///
+    /// # Errors
+    /// If the annotations are missing or cannot be read.
+    pub(crate) fn catalogue(&self, folder: &Path) -> Result<Catalogue, DataError> {
+        match self.dataset.medium() {
+            Medium::Pictures(set) => Ok(set.annotations(&self.options(), folder)?.catalogue),
+            Medium::Drawn(_) | Medium::Arrays(_) => Ok(Catalogue::default()),
+        }
+    }
+
+    /// The split on which probes are measured.
+    pub(crate) fn evaluation_split(&self) -> EvaluationSplit {
         match (self.validation, self.judged_by) {
-            (0, JudgedBy::Test) => "test",
-            (0, JudgedBy::Validation) => "validation",
-            _ => "held-out training",
+            (0, JudgedBy::Test) => EvaluationSplit::Test,
+            (0, JudgedBy::Validation) => EvaluationSplit::Validation,
+            _ => EvaluationSplit::HeldOut,
         }
     }
 
@@ -172,7 +188,7 @@ impl DataSection {
 
     /// Refuses keys that do not apply to this data set.
     fn check_keys(&self) -> Result<(), Refused> {
-        let given = [
+        let are_set = [
             ("features", self.features.is_some()),
             ("broken", self.broken != Broken::default()),
             ("fit", self.fit != Fit::default()),
@@ -180,7 +196,7 @@ impl DataSection {
             ("centre_crop", self.centre_crop != CentreCrop::default()),
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
-        if let Some(&(key, _)) = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures()) {
+        if let Some(&(key, _)) = are_set.iter().find(|(_, is_set)| *is_set && !self.dataset.has_pictures()) {
             return Err(without_effect(key));
         }
         let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);

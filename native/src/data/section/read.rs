@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer as _
 use serde::{Deserialize, Serialize, Serializer, forward_to_deserialize_any};
 
 use super::DataSection;
-use crate::data::options::{DatasetOptions, OptionType};
+use crate::data::keys::of_dataset::{DatasetOptions, OptionType};
 use crate::data::sets;
 
 impl<'de> Deserialize<'de> for DataSection {
@@ -111,8 +111,8 @@ impl<'de> DeserializeSeed<'de> for KeyReader {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
         let key = String::deserialize(deserializer)?;
-        let of_all = self.0.iter().copied().find(|field| *field == key).map(Key::OfAll);
-        of_all
+        let common = self.0.iter().copied().find(|field| *field == key).map(Key::OfAll);
+        common
             .or_else(|| sets::option(&key).map(Key::OfDataset))
             .ok_or_else(|| D::Error::unknown_field(&key, known(self.0)))
     }

@@ -8,11 +8,11 @@ use simile_core::data::Dataset;
 use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
 
 use crate::data::arrays::mnist;
+use crate::data::check_report::FileReport;
 use crate::data::error::Result;
-use crate::data::options::{DatasetOption, OptionType, Options};
-use crate::data::report::FileReport;
-use crate::data::settings::Refused;
-use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{DatasetOption, OptionType, ReadOptions};
+use crate::data::source::{About, ArrayFiles, Arrays, Finish, Medium, Shape, Source};
 
 /// `data.correlation`: the fraction of a class that has the colour of its class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -39,8 +39,8 @@ impl Source for BiasedMnist {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {
@@ -51,11 +51,11 @@ impl Source for BiasedMnist {
         const { &[OptionType::of::<Correlation>()] }
     }
 
-    fn defaults(&self) -> Options {
-        Options::with(WEAKEST)
+    fn defaults(&self) -> ReadOptions {
+        ReadOptions::with(WEAKEST)
     }
 
-    fn check(&self, options: &Options) -> Result<(), Refused> {
+    fn check(&self, options: &ReadOptions) -> Result<(), Refused> {
         match options.get::<Correlation>() {
             None => Err(Refused::new("dataset", "`biased-mnist` needs `data.correlation`, from 0 to 1")),
             Some(_) => Ok(()),
@@ -76,9 +76,9 @@ impl ArrayFiles for BiasedMnist {
         mnist::check(folder)
     }
 
-    fn finish(&self, split: Dataset, options: &Options, finish: Finish) -> Result<Dataset> {
-        let of_train = options.get::<Correlation>().filter(|_| finish.is_train);
-        let correlation = of_train.map_or(UNBIASED, |Correlation(fraction)| *fraction);
+    fn finish(&self, split: Dataset, options: &ReadOptions, finish: Finish) -> Result<Dataset> {
+        let correlation = options.get::<Correlation>().filter(|_| finish.is_train);
+        let correlation = correlation.map_or(UNBIASED, |Correlation(fraction)| *fraction);
         Ok(biased_mnist(&split, correlation, finish.seed)?)
     }
 }

@@ -35,7 +35,7 @@ pub(super) static CALTECH_101: ClassFolderSet = ClassFolderSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::options::Options;
+    use crate::data::keys::of_dataset::ReadOptions;
     use crate::data::sets::split::SplitSection;
     use crate::data::source::PictureFiles;
     use simile_core::data::Split;
@@ -53,7 +53,7 @@ mod tests {
             }
         }
         let section = SplitSection { per_class: Some(4), ..SplitSection::default() };
-        let options = Options::with(section);
+        let options = ReadOptions::with(section);
         let caltech = CALTECH_101.annotate(&options, folder.path()).unwrap().catalogue;
         assert_eq!(caltech.classes, ["barrel", "bass", "beaver", "binocular"]);
         assert_eq!((caltech.of(Split::Train).len(), caltech.of(Split::Test).len()), (16, 8));

@@ -10,10 +10,10 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::faces::{FacesSection, Sampling, hold_out_a_fifth, with_at_most};
 use crate::data::error::Result;
-use crate::data::options::{OptionType, Options};
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::settings::Refused;
-use crate::data::source::{About, Kind, PictureFiles, Source};
+use crate::data::source::{About, Medium, PictureFiles, Source};
 
 /// Number of non-blond women that the published sampling keeps among the training pictures.
 const NON_BLOND_WOMEN: usize = 2000;
@@ -37,15 +37,15 @@ impl Source for Celeba {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<FacesSection>()] }
     }
 
-    fn check_use(&self, options: &Options) -> Result<(), Refused> {
+    fn check_use(&self, options: &ReadOptions) -> Result<(), Refused> {
         let correlation = options.get::<FacesSection>().map(|section| section.correlation);
         if correlation.is_some_and(|correlation| correlation != FacesSection::default().correlation) {
             let reason = "`data.faces.correlation` has no effect on this data set; leave it out";
@@ -56,7 +56,7 @@ impl Source for Celeba {
 }
 
 impl PictureFiles for Celeba {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let section = options.get::<FacesSection>().cloned().unwrap_or_default();
         let list = |name: &str, inner: &str| -> Result<PathBuf> {
             let nested = format!("celeba/{inner}");
@@ -145,7 +145,7 @@ fn catalogue(
     Catalogue::new(attributes.origin, files, splits, labels, classes)?
         .with_condition("bias", Condition::Categorical { values: biases, names: bias_names })?
         .with_condition("group", group)?
-        .with_condition("attributes", Condition::Numeric(table))
+        .with_condition("attributes", Condition::Numeric(table.into()))
 }
 
 fn find(names: &[&str], what: &str, name: &str) -> Result<usize, DatasetError> {
@@ -253,7 +253,7 @@ mod tests {
         fs::write(folder.join("list_attr_celeba.txt"), attributes).unwrap();
         fs::write(folder.join("list_eval_partition.txt"), partition).unwrap();
         let all = FacesSection { sampling: Sampling::All, ..FacesSection::default() };
-        let options = Options::with(all);
+        let options = ReadOptions::with(all);
         let people = Celeba.annotations(&options, place.path()).unwrap().catalogue;
         assert_eq!((people.len(), people.conditions["attributes"].to_matrix().columns()), (8, 6));
         assert_eq!(people.classes[1], "Blond_Hair");

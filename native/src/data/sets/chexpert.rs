@@ -15,9 +15,9 @@ use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
-use crate::data::options::{DatasetOption, OptionType, Options};
+use crate::data::keys::of_dataset::{DatasetOption, OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::source::{About, Kind, PictureFiles, Source};
+use crate::data::source::{About, Medium, PictureFiles, Source};
 
 pub(super) struct Chexpert;
 
@@ -38,8 +38,8 @@ impl Source for Chexpert {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn options(&self) -> &'static [OptionType] {
@@ -48,7 +48,7 @@ impl Source for Chexpert {
 }
 
 impl PictureFiles for Chexpert {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let section = options.get::<ChexpertSection>().cloned().unwrap_or_default();
         let inner = ["CheXpert-v1.0-small", "CheXpert-v1.0", "chexpert", "chexpert/CheXpert-v1.0-small"];
         let root = root(folder, &inner, "train.csv")?;
@@ -167,7 +167,7 @@ fn catalogue(
         catalogue = catalogue.with_condition(&slug(name), Condition::Categorical { values, names })?;
     }
     let table = Matrix::from_fn(states.len(), PATHOLOGIES.len(), |row, at| states[row][at].value());
-    catalogue.with_condition("pathologies", Condition::Numeric(table))
+    catalogue.with_condition("pathologies", Condition::Numeric(table.into()))
 }
 
 #[derive(Default)]

@@ -7,10 +7,10 @@ use simile_core::data::synthetic::colour_mnist::colour_mnist;
 use simile_core::data::synthetic::digits::SIDE;
 
 use crate::data::arrays::mnist;
+use crate::data::check_report::FileReport;
 use crate::data::error::Result;
-use crate::data::options::Options;
-use crate::data::report::FileReport;
-use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
+use crate::data::keys::of_dataset::ReadOptions;
+use crate::data::source::{About, ArrayFiles, Arrays, Finish, Medium, Shape, Source};
 
 pub(super) struct ColourMnist;
 
@@ -21,8 +21,8 @@ impl Source for ColourMnist {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {
@@ -47,7 +47,7 @@ impl ArrayFiles for ColourMnist {
         mnist::check(folder)
     }
 
-    fn finish(&self, split: Dataset, options: &Options, finish: Finish) -> Result<Dataset> {
+    fn finish(&self, split: Dataset, options: &ReadOptions, finish: Finish) -> Result<Dataset> {
         let side = if finish.own_size { split.images.height() } else { SIDE };
         Ok(colour_mnist(&split, options.colours, side, finish.seed)?)
     }

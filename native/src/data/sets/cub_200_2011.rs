@@ -12,9 +12,9 @@ use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 use simile_core::numeric::matrix::Matrix;
 
 use crate::data::error::Result;
-use crate::data::options::Options;
+use crate::data::keys::of_dataset::ReadOptions;
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::source::{About, Constants, Download, Kind, PictureFiles, Source};
+use crate::data::source::{About, Constants, Download, Medium, PictureFiles, Source};
 
 pub(super) struct Cub200;
 
@@ -48,13 +48,13 @@ impl Source for Cub200 {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 }
 
 impl PictureFiles for Cub200 {
-    fn annotate(&self, _options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, _options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let inner = ["CUB_200_2011", "cub-200-2011", "cub-200-2011/CUB_200_2011"];
         let root = root(folder, &inner, "images.txt")?;
         let files = ["images.txt", "image_class_labels.txt", "classes.txt", "train_test_split.txt"];
@@ -140,7 +140,7 @@ fn catalogue(files: &Files<'_>) -> Result<Catalogue, DatasetError> {
     match &files.attributes {
         Some(text) => {
             let attributes = attributes(text, &rows)?;
-            catalogue.with_condition("attributes", Condition::Numeric(attributes))
+            catalogue.with_condition("attributes", Condition::Numeric(attributes.into()))
         }
         None => Ok(catalogue),
     }
@@ -231,7 +231,7 @@ pub(in crate::data) mod tests {
     #[test]
     fn annotations_are_read_where_the_archive_puts_them() {
         let folder = birds_of_two_species();
-        let birds = Cub200.annotations(&Options::default(), folder.path()).unwrap();
+        let birds = Cub200.annotations(&ReadOptions::default(), folder.path()).unwrap();
         assert_eq!(birds.catalogue.classes, ["001.Black_footed_Albatross", "002.Laysan_Albatross"]);
         let counts = [Split::Train, Split::Test].map(|split| birds.catalogue.of(split).len());
         assert_eq!(counts, [3, 1]);

@@ -4,9 +4,9 @@ use simile_core::data::Dataset;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 
 use crate::data::error::Result;
-use crate::data::options::Options;
-use crate::data::settings::Refused;
-use crate::data::source::{About, Drawn, Kind, Shape, Source};
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::ReadOptions;
+use crate::data::source::{About, Drawn, Medium, Shape, Source};
 
 const CHANNELS: usize = 3;
 
@@ -25,8 +25,8 @@ impl Source for Digits {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Drawn(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Drawn(self)
     }
 
     fn shape(&self) -> Shape {
@@ -37,11 +37,11 @@ impl Source for Digits {
         true
     }
 
-    fn defaults(&self) -> Options {
-        Options { train: Some(1000), test: Some(1000), ..Options::default() }
+    fn defaults(&self) -> ReadOptions {
+        ReadOptions { train: Some(1000), test: Some(1000), ..ReadOptions::default() }
     }
 
-    fn check(&self, options: &Options) -> Result<(), Refused> {
+    fn check(&self, options: &ReadOptions) -> Result<(), Refused> {
         let refuse = |reason: &str| Err(Refused::new("dataset", reason));
         match (options.train, options.test) {
             (None, _) => refuse("drawn digits need `data.train`, how many to draw"),
@@ -52,7 +52,7 @@ impl Source for Digits {
 }
 
 impl Drawn for Digits {
-    fn draw(&self, count: usize, options: &Options, seed: u64) -> Result<Dataset> {
+    fn draw(&self, count: usize, options: &ReadOptions, seed: u64) -> Result<Dataset> {
         Ok(draw_digits(count, options.colours, seed)?)
     }
 

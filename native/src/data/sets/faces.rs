@@ -6,7 +6,7 @@ use simile_core::data::catalogue::kept;
 use simile_core::data::{Catalogue, DatasetError, Split};
 use simile_core::numeric::split::split_indices;
 
-use crate::data::options::DatasetOption;
+use crate::data::keys::of_dataset::DatasetOption;
 
 /// `[data.faces]`: the class and the bias of UTKFace or CelebA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,9 +75,9 @@ pub(super) fn thin_conflicting(
     }
     let train = catalogue.of(Split::Train);
     let left_out = |value: usize| {
-        let of_value = train.iter().copied().filter(|&i| bias.get(i) == Some(&value));
+        let with_value = train.iter().copied().filter(|&i| bias.get(i) == Some(&value));
         let (agreeing, conflicting): (Vec<usize>, Vec<usize>) =
-            of_value.partition(|&i| catalogue.labels.get(i) == Some(&value));
+            with_value.partition(|&i| catalogue.labels.get(i) == Some(&value));
         let count = (agreeing.len() as f64 * (1.0 - correlation)) as usize;
         surplus(&conflicting, count, seed)
     };

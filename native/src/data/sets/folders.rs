@@ -7,9 +7,9 @@ use simile_core::data::formats::lines::Text;
 
 use super::class_folders::{self, ClassFolders};
 use crate::data::error::Result;
-use crate::data::options::{OptionType, Options};
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::source::{About, Kind, PictureFiles, Source};
+use crate::data::source::{About, Medium, PictureFiles, Source};
 
 pub(super) struct Folders;
 
@@ -26,8 +26,8 @@ impl Source for Folders {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn options(&self) -> &'static [OptionType] {
@@ -36,7 +36,7 @@ impl Source for Folders {
 }
 
 impl PictureFiles for Folders {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         ClassFolders { root: folder.into(), ..ClassFolders::default() }.read(options, folder)
     }
 

@@ -27,7 +27,7 @@ pub(super) static IMAGENET_100: ClassFolderSet = ClassFolderSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::options::Options;
+    use crate::data::keys::of_dataset::ReadOptions;
     use crate::data::source::PictureFiles;
     use std::fs;
 
@@ -42,7 +42,7 @@ mod tests {
                 fs::write(folder.join("1.JPEG"), "").unwrap();
             }
         };
-        let read = || IMAGENET_100.annotate(&Options::default(), place.path());
+        let read = || IMAGENET_100.annotate(&ReadOptions::default(), place.path());
         put(100);
         assert_eq!(read().unwrap().catalogue.classes.len(), 100);
         put(101);

@@ -9,7 +9,7 @@ use simile_core::data::{Dataset, Images};
 use crate::data::error::{DataError, Result};
 use crate::data::files::archive::members;
 use crate::data::files::folders;
-use crate::data::source::{About, ArrayFiles, Arrays, Kind, Shape, Source};
+use crate::data::source::{About, ArrayFiles, Arrays, Medium, Shape, Source};
 
 /// The terms of all data sets that are parts of ImageNet.
 pub(super) const IMAGENET_TERMS: &str = "ImageNet's terms: research and education, no redistribution";
@@ -38,8 +38,8 @@ impl Source for Imagenet32 {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {

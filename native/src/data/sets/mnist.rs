@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::data::arrays::mnist;
+use crate::data::check_report::FileReport;
 use crate::data::error::Result;
-use crate::data::report::FileReport;
-use crate::data::source::{About, ArrayFiles, Arrays, Kind, Shape, Source};
+use crate::data::source::{About, ArrayFiles, Arrays, Medium, Shape, Source};
 
 pub(super) struct Mnist;
 
@@ -16,8 +16,8 @@ impl Source for Mnist {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {

@@ -28,7 +28,7 @@ mod waterbirds;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::options::OptionType;
+use super::keys::of_dataset::OptionType;
 use super::source::{Constants, Source};
 
 /// All data sets, in the order in which they are listed.

@@ -5,7 +5,7 @@ use simile_core::data::catalogue::kept;
 use simile_core::data::{Catalogue, DatasetError, Split};
 
 use crate::data::error::Result;
-use crate::data::options::DatasetOption;
+use crate::data::keys::of_dataset::DatasetOption;
 
 /// `[data.split]`: the split for data sets whose authors publish none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

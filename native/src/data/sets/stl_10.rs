@@ -9,7 +9,7 @@ use crate::data::arrays::class_names;
 use crate::data::error::{DataError, Result};
 use crate::data::files::archive::members;
 use crate::data::files::{self, LARGEST, content, folders};
-use crate::data::source::{About, ArrayFiles, Arrays, Download, Kind, Shape, Source};
+use crate::data::source::{About, ArrayFiles, Arrays, Download, Medium, Shape, Source};
 
 const FILES: [&str; 5] = ["train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "class_names.txt"];
 const CLASSES: usize = 10;
@@ -36,8 +36,8 @@ impl Source for Stl10 {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Arrays(self)
     }
 
     fn shape(&self) -> Shape {

@@ -32,7 +32,7 @@ pub(super) static TINY_IMAGENET: ClassFolderSet = ClassFolderSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::options::Options;
+    use crate::data::keys::of_dataset::ReadOptions;
     use crate::data::source::PictureFiles;
     use simile_core::data::Split;
     use std::fs;
@@ -53,7 +53,7 @@ mod tests {
         put(&root, "train/n02124075/n02124075_boxes.txt", "n02124075_0.JPEG\t0\t10\t63\t58\n");
         put(&root, "val/images/val_0.JPEG", "");
         put(&root, "val/val_annotations.txt", "val_0.JPEG\tn04067472\t0\t32\t44\t62\n");
-        let gathered = || TINY_IMAGENET.annotate(&Options::default(), folder.path());
+        let gathered = || TINY_IMAGENET.annotate(&ReadOptions::default(), folder.path());
         let error = gathered().unwrap_err().to_string();
         assert!(error.contains("no training picture") && error.contains("n04067472"), "{error}");
         put(&root, "train/n04067472/images/n04067472_0.JPEG", "");

@@ -15,9 +15,9 @@ use simile_core::numeric::matrix::Matrix;
 use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
-use crate::data::options::{OptionType, Options};
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::source::{About, Constants, Download, Kind, PictureFiles, Source};
+use crate::data::source::{About, Constants, Download, Medium, PictureFiles, Source};
 
 pub(super) struct UtZappos50k;
 
@@ -58,8 +58,8 @@ impl Source for UtZappos50k {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn options(&self) -> &'static [OptionType] {
@@ -68,7 +68,7 @@ impl Source for UtZappos50k {
 }
 
 impl PictureFiles for UtZappos50k {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let root =
             root(folder, &["ut-zappos50k", "utzap50k", "ut-zap50k"], "ut-zap50k-data/meta-data-bin.csv")?;
         let Some(name) = PICTURES.iter().find(|name| root.join(name).is_dir()) else {
@@ -114,8 +114,8 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
     let csv = table.csv()?;
     let id = csv.column("CID")?;
     let columns = |groups: &[&str], expected: usize| {
-        let of_group = |name: &str| name.split('.').next().is_some_and(|group| groups.contains(&group));
-        let columns: Vec<usize> = (0..csv.header.len()).filter(|&at| of_group(&csv.header[at])).collect();
+        let is_in_group = |name: &str| name.split('.').next().is_some_and(|group| groups.contains(&group));
+        let columns: Vec<usize> = (0..csv.header.len()).filter(|&at| is_in_group(&csv.header[at])).collect();
         match columns.len() {
             count if count == expected => Ok(columns),
             count => {
@@ -143,8 +143,8 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
                 Err(csv.error(line, format!("column `{}` is `{other}`, expected 0 or 1", csv.header[at])))
             }
         };
-        let of_class = classes.iter().map(|&at| bit(at)).collect::<Result<Vec<f64>, DatasetError>>()?;
-        let mut members = of_class.iter().enumerate().filter(|&(_, &bit)| bit > 0.0).map(|(class, _)| class);
+        let bits = classes.iter().map(|&at| bit(at)).collect::<Result<Vec<f64>, DatasetError>>()?;
+        let mut members = bits.iter().enumerate().filter(|&(_, &bit)| bit > 0.0).map(|(class, _)| class);
         let (Some(label), None) = (members.next(), members.next()) else {
             return Err(csv.error(line, "expected exactly one sub-category"));
         };
@@ -159,7 +159,7 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
     let rows = files.len();
     let catalogue = Catalogue::new(table.origin, files, splits, labels, names.collect())?;
     let attributes = Matrix::from_fn(rows, ATTRIBUTES, |row, at| values[row * ATTRIBUTES + at]);
-    catalogue.with_condition("attributes", Condition::Numeric(attributes))
+    catalogue.with_condition("attributes", Condition::Numeric(attributes.into()))
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
         let shoes: Vec<String> = (0..10).map(|at| row(&format!("7-{at}"), &[4, 30])).collect();
         let table = format!("{}\n{}\n", header(), shoes.join("\n"));
         fs::write(place.path().join("ut-zap50k-data/meta-data-bin.csv"), table).unwrap();
-        let annotated = || UtZappos50k.annotate(&Options::default(), place.path());
+        let annotated = || UtZappos50k.annotate(&ReadOptions::default(), place.path());
         let error = annotated().unwrap_err().to_string();
         assert!(error.contains("ut-zap50k-images-square"), "{error}");
         for name in ["ut-zap50k-images", "ut-zap50k-images-square"] {

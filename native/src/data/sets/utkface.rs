@@ -16,10 +16,10 @@ use super::faces::{FacesSection, Sampling, hold_out_a_fifth, thin_conflicting};
 use super::split::SplitSection;
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
-use crate::data::options::{OptionType, Options};
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 use crate::data::pictures::annotations::{Annotations, inner_folder};
-use crate::data::settings::Refused;
-use crate::data::source::{About, Kind, PictureFiles, Source};
+use crate::data::source::{About, Medium, PictureFiles, Source};
 
 pub(super) struct Utkface;
 
@@ -39,15 +39,15 @@ impl Source for Utkface {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn options(&self) -> &'static [OptionType] {
         const { &[OptionType::of::<SplitSection>(), OptionType::of::<FacesSection>()] }
     }
 
-    fn check_use(&self, options: &Options) -> Result<(), Refused> {
+    fn check_use(&self, options: &ReadOptions) -> Result<(), Refused> {
         let default = FacesSection::default();
         let faces = options.get::<FacesSection>().unwrap_or(&default);
         match faces.sampling {
@@ -67,7 +67,7 @@ impl Source for Utkface {
 }
 
 impl PictureFiles for Utkface {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let section = options.get::<FacesSection>().cloned().unwrap_or_default();
         let unknown = |key: &str, value: &str, reason: &str| {
             DataError::Dataset(DatasetError::Parameter {
@@ -200,7 +200,7 @@ fn catalogue(paths: &[String], bias: FaceBias) -> Result<(Catalogue, Vec<String>
         Condition::Categorical { values: faces.iter().map(|face| face.race).collect(), names: names(&RACES) };
     let splits = vec![Split::Train; files.len()];
     let catalogue = Catalogue::new("UTKFace", files, splits, labels, classes)?
-        .with_condition("age", Condition::Numeric(age))?
+        .with_condition("age", Condition::Numeric(age.into()))?
         .with_condition("race", race)?
         .with_condition("bias", Condition::Categorical { values: biases, names: bias_names })?
         .with_condition("group", group)?;
@@ -237,7 +237,7 @@ mod tests {
     use std::fs;
 
     fn read(section: FacesSection, folder: &Path) -> Result<Annotations> {
-        Utkface.annotations(&Options::with(section), folder)
+        Utkface.annotations(&ReadOptions::with(section), folder)
     }
 
     #[test]

@@ -8,9 +8,9 @@ use simile_core::data::formats::lines::Text;
 use simile_core::data::{Catalogue, Condition, DatasetError, Split};
 
 use crate::data::error::Result;
-use crate::data::options::Options;
+use crate::data::keys::of_dataset::ReadOptions;
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::source::{About, Download, Kind, PictureFiles, Source};
+use crate::data::source::{About, Download, Medium, PictureFiles, Source};
 
 pub(super) struct Waterbirds;
 
@@ -36,13 +36,13 @@ impl Source for Waterbirds {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 }
 
 impl PictureFiles for Waterbirds {
-    fn annotate(&self, _options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, _options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let inner = [
             "waterbird_complete95_forest2water2",
             "waterbirds",
@@ -114,7 +114,7 @@ mod tests {
                      2,001.Black_footed_Albatross/Albatross_0009_34.jpg,1,1,0,/b/bamboo_forest/00003975.jpg\n\
                      3,010.Red_winged_Blackbird/Blackbird_0064_4936.jpg,0,0,0,/b/bamboo_forest/00000012.jpg\n";
         fs::write(root.join("metadata.csv"), table).unwrap();
-        let water = Waterbirds.annotations(&Options::default(), folder.path()).unwrap().catalogue;
+        let water = Waterbirds.annotations(&ReadOptions::default(), folder.path()).unwrap().catalogue;
         assert_eq!((water.len(), water.classes.len()), (3, 2));
         assert_eq!(
             [Split::Train, Split::Validation, Split::Test].map(|split| water.of(split).len()),

@@ -1,10 +1,9 @@
 //! Pictures of 16 bits a value that use little of their range, so that the 8 bits that are read hardly tell their values apart.
 
-use std::path::Path;
-
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::data::pictures::decode::range_of_16_bits;
+use crate::data::pictures::list::PictureList;
 
 /// Most pictures that are looked at, evenly spread: each is decoded once more.
 const MOST: usize = 1000;
@@ -12,11 +11,11 @@ const MOST: usize = 1000;
 const NARROW: u16 = u16::MAX / 4;
 
 /// A note if most of the pictures with 16 bits use little of their range, such as scans of 12 bits.
-pub(super) fn note(root: &Path, files: &[String]) -> Option<String> {
-    let step = files.len().div_ceil(MOST).max(1);
-    let some: Vec<&String> = files.iter().step_by(step).collect();
+pub(super) fn note(list: PictureList<'_>) -> Option<String> {
+    let step = list.files.len().div_ceil(MOST).max(1);
+    let sample: Vec<&String> = list.files.iter().step_by(step).collect();
     let ranges: Vec<(u16, u16)> =
-        some.par_iter().filter_map(|file| range_of_16_bits(&root.join(file))).collect();
+        sample.par_iter().filter_map(|file| range_of_16_bits(&list.root.join(file))).collect();
     let narrow: Vec<(u16, u16)> = ranges.iter().copied().filter(|(low, high)| high - low <= NARROW).collect();
     if 2 * narrow.len() < ranges.len() {
         return None;
@@ -25,7 +24,7 @@ pub(super) fn note(root: &Path, files: &[String]) -> Option<String> {
     let high = narrow.iter().map(|(_, high)| high).max()?;
     let levels = narrow.iter().map(|(low, high)| level(*high) - level(*low) + 1).max()?;
     let of =
-        if step > 1 { format!(", of {} pictures that were looked at,", some.len()) } else { String::new() };
+        if step > 1 { format!(", of {} pictures that were looked at,", sample.len()) } else { String::new() };
     Some(format!(
         "values of {} 16-bit pictures{of} go from {low} to {high} of 65535, which leaves a picture at most {levels} of the 256 levels \
          that are read; stretch them to 8 bits first",
@@ -55,7 +54,8 @@ mod tests {
         }
         let plain = folder.path().join("8.png");
         image::GrayImage::new(3, 2).save(plain).unwrap();
-        note(folder.path(), &[&files[..], &["8.png".into(), "none.png".into()]].concat())
+        let files = [&files[..], &["8.png".into(), "none.png".into()]].concat();
+        note(PictureList { root: folder.path(), files: &files })
     }
 
     #[test]

@@ -12,15 +12,12 @@ use simile_core::data::{Catalogue, Condition, Dataset};
 
 use self::pictures::Faults;
 use self::variables::Variable;
-pub(crate) use self::variables::tie_to_class;
+pub(crate) use self::variables::{Classes, tie_to_class};
 use super::error::Result;
 use super::section::DataSection;
 use super::sets::table::{TableSection, missing_cells};
-use super::settings::Broken;
-use super::source::Kind;
-
-/// Most pictures that are named in text; the JSON document names all of them.
-const MOST_SHOWN: usize = 10;
+use super::source::Medium;
+use crate::data::keys::values::Broken;
 
 /// The variables and the pictures of a data set.
 #[derive(Debug, Default, Serialize)]
@@ -47,7 +44,7 @@ impl Survey {
     /// # Errors
     /// If the annotations cannot be read at all.
     pub(crate) fn from_files(section: &DataSection, folder: &Path) -> Result<Self> {
-        let Kind::Pictures(set) = section.dataset.kind() else { return Ok(Self::default()) };
+        let Medium::Pictures(set) = section.dataset.medium() else { return Ok(Self::default()) };
         let strict = set.annotations(&section.options(), folder);
         let table = section.of_dataset.get::<TableSection>();
         let mut lenient = section.options();
@@ -61,8 +58,9 @@ impl Survey {
         }?;
         let catalogue = &annotations.catalogue;
         let faults = Faults::find(&annotations.root, catalogue)?;
+        let depth = depth::note(annotations.list());
         let mut notes = annotations.notes;
-        notes.extend(depth::note(&annotations.root, &catalogue.files));
+        notes.extend(depth);
         let strict = set.annotations(&section.options(), folder).err().map(|error| error.to_string());
         let broken = (section.broken == Broken::Refuse).then(|| faults.refusal()).flatten();
         let missing = match table {
@@ -70,8 +68,9 @@ impl Survey {
             None => Default::default(),
         };
         let Catalogue { labels, classes, conditions, .. } = catalogue;
+        let class_of_each = Classes { labels, count: classes.len() };
         let variable = |(name, condition): (&String, &Condition)| {
-            Variable::of(name, condition, (labels, classes.len()), missing.get(name).copied().unwrap_or(0))
+            Variable::of(name, condition, class_of_each, missing.get(name).copied().unwrap_or(0))
         };
         Ok(Self {
             pictures: catalogue.len(),
@@ -85,8 +84,8 @@ impl Survey {
 
     /// A survey of images that were read, without a look at their pixels.
     pub(crate) fn from_images(set: &Dataset) -> Self {
-        let of_class = (set.labels.as_slice(), set.classes.len());
-        let variable = |(name, condition): (&String, &Condition)| Variable::of(name, condition, of_class, 0);
+        let classes = Classes { labels: &set.labels, count: set.classes.len() };
+        let variable = |(name, condition): (&String, &Condition)| Variable::of(name, condition, classes, 0);
         Self {
             pictures: set.len(),
             classes: set.classes.clone(),

@@ -7,12 +7,14 @@ use md5::{Digest as _, Md5};
 use serde::Serialize;
 use simile_core::data::Catalogue;
 
-use super::MOST_SHOWN;
 use crate::data::error::Result;
+use crate::data::keys::values::Fit;
+use crate::data::pictures::list::PictureList;
 use crate::data::pictures::resize::ResizeSpec;
 use crate::data::pictures::uncached::each_picture;
-use crate::data::settings::Fit;
 
+/// Most pictures that are named in text; the JSON document names all of them.
+const MOST_SHOWN: usize = 10;
 /// Side of the pictures that are compared.
 const SIDE: usize = 32;
 /// Pixels of a blank picture differ by no more.
@@ -39,17 +41,17 @@ impl Faults {
     /// [`DataError::Stopped`](crate::data::DataError::Stopped) if a stop is requested.
     pub(super) fn find(root: &Path, catalogue: &Catalogue) -> Result<Self> {
         let resize = ResizeSpec { side: SIDE, channels: 3, fit: Fit::Whole };
-        let (mut blank, mut seen) = (Vec::new(), Vec::<([u8; 16], usize)>::new());
-        let broken = each_picture((root, &catalogue.files), resize, |at, pixels| {
+        let (mut blank, mut digests) = (Vec::new(), Vec::<([u8; 16], usize)>::new());
+        let broken = each_picture(PictureList { root, files: &catalogue.files }, resize, |at, pixels| {
             if is_blank(pixels) {
                 blank.push(at);
             }
-            seen.push((Md5::digest(pixels).into(), at));
+            digests.push((Md5::digest(pixels).into(), at));
         })?;
-        seen.sort_unstable();
+        digests.sort_unstable();
         let places = |group: &[([u8; 16], usize)]| group.iter().map(|&(_, at)| at).collect();
-        let of_one_digest = seen.chunk_by(|(one, _), (other, _)| one == other);
-        let mut groups: Vec<Vec<usize>> = of_one_digest.filter(|group| group.len() > 1).map(places).collect();
+        let equal = digests.chunk_by(|(one, _), (other, _)| one == other);
+        let mut groups: Vec<Vec<usize>> = equal.filter(|group| group.len() > 1).map(places).collect();
         groups.sort();
         let spans = |group: &&Vec<usize>| {
             let mut splits = group.iter().map(|&at| catalogue.splits.get(at));
@@ -83,8 +85,8 @@ impl Faults {
 /// True for RGB pixels of one colour.
 fn is_blank(pixels: &[u8]) -> bool {
     let is_even = |channel: usize| {
-        let of = pixels.iter().skip(channel).step_by(3);
-        of.clone().max().zip(of.min()).is_some_and(|(high, low)| high - low <= BLANK)
+        let values = pixels.iter().skip(channel).step_by(3);
+        values.clone().max().zip(values.min()).is_some_and(|(high, low)| high - low <= BLANK)
     };
     (0..3).all(is_even)
 }

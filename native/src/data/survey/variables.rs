@@ -6,6 +6,8 @@ use serde::Serialize;
 use simile_core::data::Condition;
 use simile_core::numeric::matrix::Matrix;
 
+use crate::metrics::NOTHING;
+
 /// Most values of a category that are listed in text, and that have a column in a table.
 const MOST_VALUES: usize = 12;
 /// A tie of at least this strength is explained to the user.
@@ -16,7 +18,7 @@ const CLOSE: f64 = 0.3;
 pub(super) struct Variable {
     name: String,
     #[serde(flatten)]
-    kind: Kind,
+    kind: VariableKind,
     /// Rows of the table without a value.
     missing: usize,
     /// Near 0 if it is independent of the class, near 1 if one follows from the other: Cramér's V of a category, the correlation
@@ -27,7 +29,7 @@ pub(super) struct Variable {
 /// The type of a variable.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Kind {
+enum VariableKind {
     Category {
         values: Vec<Value>,
         /// The number of pictures of each class and value.
@@ -55,24 +57,37 @@ struct Value {
     pictures: usize,
 }
 
+/// The class of each picture, as a number, and the number of classes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Classes<'a> {
+    pub(crate) labels: &'a [usize],
+    pub(crate) count: usize,
+}
+
 /// How closely an attribute is tied to the class, from 0 to 1; none where that is not defined.
-pub(crate) fn tie_to_class(condition: &Condition, of_class: (&[usize], usize)) -> Option<f64> {
-    Variable::of("", condition, of_class, 0).tie_to_class
+pub(crate) fn tie_to_class(condition: &Condition, classes: Classes<'_>) -> Option<f64> {
+    Variable::of("", condition, classes, 0).tie_to_class
 }
 
 impl Variable {
     /// A variable beside the classes of the same pictures.
-    pub(super) fn of(name: &str, condition: &Condition, of_class: (&[usize], usize), missing: usize) -> Self {
+    pub(super) fn of(name: &str, condition: &Condition, classes: Classes<'_>, missing: usize) -> Self {
         let (kind, tie_to_class) = match condition {
             Condition::Categorical { values, names } => {
-                let by_class = crossed(of_class, values, names.len());
+                let by_class = crossed(classes, values, names.len());
                 let pictures = |value: usize| by_class.iter().map(|row| row[value]).sum();
-                let of_value =
+                let value_at =
                     |(at, name): (usize, &String)| Value { value: name.clone(), pictures: pictures(at) };
                 let tie = cramers_v(&by_class);
-                (Kind::Category { values: names.iter().enumerate().map(of_value).collect(), by_class }, tie)
+                (
+                    VariableKind::Category {
+                        values: names.iter().enumerate().map(value_at).collect(),
+                        by_class,
+                    },
+                    tie,
+                )
             }
-            Condition::Numeric(matrix) => describe_numbers(matrix, of_class),
+            Condition::Numeric(matrix) => describe_numbers(matrix, classes),
         };
         Self { name: name.into(), kind, missing, tie_to_class }
     }
@@ -81,20 +96,23 @@ impl Variable {
     pub(super) fn table(&self, classes: &[String]) -> Option<(String, Vec<Vec<String>>)> {
         let row = |class: &String, cells: Vec<String>| std::iter::once(class.clone()).chain(cells).collect();
         match &self.kind {
-            Kind::Category { values, by_class } if values.len() <= MOST_VALUES => {
+            VariableKind::Category { values, by_class } if values.len() <= MOST_VALUES => {
                 let head = std::iter::once(String::new()).chain(values.iter().map(|one| one.value.clone()));
                 let rows = classes.iter().zip(by_class);
                 let rows =
                     rows.map(|(class, counts)| row(class, counts.iter().map(usize::to_string).collect()));
                 Some((self.name.clone(), std::iter::once(head.collect()).chain(rows).collect()))
             }
-            Kind::Number { by_class, digits, .. } => {
+            VariableKind::Number { by_class, digits, .. } => {
                 let digits = *digits;
                 let head = vec![String::new(), "mean".into()];
-                let mean =
-                    |mean: &Option<f64>| mean.map_or_else(|| "–".into(), |mean| format!("{mean:.digits$}"));
-                let rows =
-                    classes.iter().zip(by_class).map(|(class, of_class)| row(class, vec![mean(of_class)]));
+                let mean = |mean: &Option<f64>| {
+                    mean.map_or_else(|| NOTHING.into(), |mean| format!("{mean:.digits$}"))
+                };
+                let rows = classes
+                    .iter()
+                    .zip(by_class)
+                    .map(|(class, class_mean)| row(class, vec![mean(class_mean)]));
                 Some((self.name.clone(), std::iter::once(head).chain(rows).collect()))
             }
             _ => None,
@@ -103,9 +121,9 @@ impl Variable {
 }
 
 /// Numbers of pictures by class and value.
-fn crossed((labels, classes): (&[usize], usize), values: &[usize], names: usize) -> Vec<Vec<usize>> {
-    let mut counts = vec![vec![0; names]; classes];
-    for (&label, &value) in labels.iter().zip(values) {
+fn crossed(classes: Classes<'_>, values: &[usize], names: usize) -> Vec<Vec<usize>> {
+    let mut counts = vec![vec![0; names]; classes.count];
+    for (&label, &value) in classes.labels.iter().zip(values) {
         if let Some(count) = counts.get_mut(label).and_then(|row| row.get_mut(value)) {
             *count += 1;
         }
@@ -127,37 +145,37 @@ fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
         (0..width).map(|column| counts.iter().map(|row| row[column]).sum::<usize>() as f64).collect();
     let n: f64 = rows.iter().sum();
     let freedom = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count() as f64 - 1.0;
-    let (of_rows, of_columns) = (freedom(&rows), freedom(&columns));
-    if of_rows < 1.0 || of_columns < 1.0 {
+    let (row_freedom, column_freedom) = (freedom(&rows), freedom(&columns));
+    if row_freedom < 1.0 || column_freedom < 1.0 {
         return None;
     }
     let mut chi_squared = 0.0;
-    for (row, of_row) in counts.iter().zip(&rows) {
-        for (&count, of_column) in row.iter().zip(&columns) {
-            let expected = of_row * of_column / n;
+    for (row, row_sum) in counts.iter().zip(&rows) {
+        for (&count, column_sum) in row.iter().zip(&columns) {
+            let expected = row_sum * column_sum / n;
             if expected > 0.0 {
                 chi_squared += (count as f64 - expected).powi(2) / expected;
             }
         }
     }
-    let phi_squared = (chi_squared / n - of_rows * of_columns / (n - 1.0)).max(0.0);
-    let most = [of_rows, of_columns].map(|freedom| freedom - freedom * freedom / (n - 1.0));
+    let phi_squared = (chi_squared / n - row_freedom * column_freedom / (n - 1.0)).max(0.0);
+    let most = [row_freedom, column_freedom].map(|freedom| freedom - freedom * freedom / (n - 1.0));
     let most = most[0].min(most[1]);
     (most > 0.0).then(|| (phi_squared / most).sqrt().min(1.0))
 }
 
-fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (Kind, Option<f64>) {
+fn describe_numbers(matrix: &Matrix, classes: Classes<'_>) -> (VariableKind, Option<f64>) {
     let all = matrix.data();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min);
     let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if matrix.columns() != 1 {
-        return (Kind::Numbers { columns: matrix.columns(), low, high }, None);
+        return (VariableKind::Numbers { columns: matrix.columns(), low, high }, None);
     }
     let n = all.len().max(1) as f64;
     let mean = all.iter().sum::<f64>() / n;
     let total: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
-    let (mut sums, mut counts) = (vec![0.0; classes], vec![0_usize; classes]);
-    for (&label, value) in labels.iter().zip(all) {
+    let (mut sums, mut counts) = (vec![0.0; classes.count], vec![0_usize; classes.count]);
+    for (&label, value) in classes.labels.iter().zip(all) {
         if let (Some(sum), Some(count)) = (sums.get_mut(label), counts.get_mut(label)) {
             *sum += value;
             *count += 1;
@@ -168,15 +186,17 @@ fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (K
     let between: f64 = by_class
         .iter()
         .zip(&counts)
-        .map(|(of_class, &count)| of_class.map_or(0.0, |of_class| count as f64 * (of_class - mean).powi(2)))
+        .map(|(class_mean, &count)| {
+            class_mean.map_or(0.0, |class_mean| count as f64 * (class_mean - mean).powi(2))
+        })
         .sum();
-    let occur = counts.iter().filter(|&&count| count > 0).count();
+    let occurring = counts.iter().filter(|&&count| count > 0).count();
     // The mean of equal numbers may differ from them by its rounding.
     let total = if low < high { total } else { 0.0 };
-    let tie = (total > 0.0).then(|| correlation_ratio(between / total, all.len(), occur)).flatten();
+    let tie = (total > 0.0).then(|| correlation_ratio(between / total, all.len(), occurring)).flatten();
     let deviation = (total / n).sqrt();
     let digits = digits_of(if deviation > 0.0 { deviation } else { mean.abs() });
-    (Kind::Number { low, high, mean, deviation, digits, by_class }, tie)
+    (VariableKind::Number { low, high, mean, deviation, digits, by_class }, tie)
 }
 
 /// The correlation ratio with the correction of its bias, of the share `η²` of the variance of `n` numbers that lies between `k` classes;
@@ -188,8 +208,8 @@ fn correlation_ratio(eta_squared: f64, n: usize, k: usize) -> Option<f64> {
     if k < 2 || n <= k {
         return None;
     }
-    let left = (1.0 - eta_squared) * (n - 1) as f64 / (n - k) as f64;
-    Some((1.0 - left).clamp(0.0, 1.0).sqrt())
+    let within = (1.0 - eta_squared) * (n - 1) as f64 / (n - k) as f64;
+    Some((1.0 - within).clamp(0.0, 1.0).sqrt())
 }
 
 /// Digits after the point that show four significant ones of a number; from four to twenty.
@@ -202,7 +222,7 @@ impl fmt::Display for Variable {
         let Self { name, kind, missing, tie_to_class } = self;
         write!(f, "{name}: ")?;
         let measure = match kind {
-            Kind::Category { values, .. } => {
+            VariableKind::Category { values, .. } => {
                 let shown =
                     values.iter().take(MOST_VALUES).map(|one| format!("{} {}", one.value, one.pictures));
                 let more = values.len().saturating_sub(MOST_VALUES);
@@ -211,13 +231,13 @@ impl fmt::Display for Variable {
                 write!(f, "category of {} values ({shown}{more})", values.len())?;
                 "Cramér's V"
             }
-            Kind::Number { low, high, mean, deviation, digits, .. } => {
+            VariableKind::Number { low, high, mean, deviation, digits, .. } => {
                 let digits = *digits;
                 write!(f, "number from {low} to {high}, mean {mean:.digits$}, ")?;
                 write!(f, "standard deviation {deviation:.digits$}")?;
                 "correlation ratio"
             }
-            Kind::Numbers { columns, low, high } => {
+            VariableKind::Numbers { columns, low, high } => {
                 write!(f, "{columns} numbers from {low} to {high}")?;
                 ""
             }
@@ -264,14 +284,14 @@ mod tests {
         let (labels, values): (Vec<usize>, Vec<usize>) = (0..200).map(|_| (draw(2), draw(25))).unzip();
         let names = (0..25).map(|at| format!("photographer {at}")).collect();
         let condition = Condition::Categorical { values, names };
-        let variable = Variable::of("photographer", &condition, (&labels, 2), 0);
+        let variable = Variable::of("photographer", &condition, Classes { labels: &labels, count: 2 }, 0);
         assert!(variable.tie_to_class.is_some_and(|tie| tie < 0.25), "{variable}");
         assert!(!variable.to_string().contains("predicts the class"), "{variable}");
         // Where the value decides the class, it is still said.
         let values = labels.iter().enumerate().map(|(at, label)| 2 * (at % 12) + label).collect();
         let names = (0..24).map(|at| format!("photographer {at}")).collect();
         let condition = Condition::Categorical { values, names };
-        let variable = Variable::of("photographer", &condition, (&labels, 2), 0);
+        let variable = Variable::of("photographer", &condition, Classes { labels: &labels, count: 2 }, 0);
         assert!(variable.to_string().contains("predicts the class"), "{variable}");
     }
 
@@ -279,7 +299,8 @@ mod tests {
     fn small_numbers_are_shown_with_digits_that_tell_them_apart() {
         let of = |scale: f64| {
             let matrix = Matrix::from_fn(4, 1, |at, _| [1.0, 3.0, 5.0, 7.0][at] * scale);
-            Variable::of("dose", &Condition::Numeric(matrix), (&[0, 0, 1, 1], 2), 0)
+            let dose = Condition::Numeric(matrix.into());
+            Variable::of("dose", &dose, Classes { labels: &[0, 0, 1, 1], count: 2 }, 0)
         };
         let small = of(1e-6);
         assert!(small.to_string().contains("mean 0.000004000, standard deviation 0.000002236"), "{small}");
@@ -293,11 +314,15 @@ mod tests {
     #[test]
     fn numbers_are_tied_by_the_share_of_their_variance_between_classes() {
         let matrix = Matrix::from_fn(4, 1, |at, _| [1.0, 3.0, 5.0, 7.0][at]);
-        let (kind, tie) = describe_numbers(&matrix, (&[0, 0, 1, 1], 2));
-        assert!(matches!(kind, Kind::Number { low: 1.0, high: 7.0, mean: 4.0, .. }));
+        let (kind, tie) = describe_numbers(&matrix, Classes { labels: &[0, 0, 1, 1], count: 2 });
+        assert!(matches!(kind, VariableKind::Number { low: 1.0, high: 7.0, mean: 4.0, .. }));
         // 16 of 20 lie between the classes, and 1 − 0.2 · 3 / 2 is 0.7.
         assert!(tie.is_some_and(|tie| (tie - 0.7_f64.sqrt()).abs() < 1e-12), "{tie:?}");
-        assert_eq!(describe_numbers(&matrix, (&[0, 1, 2, 3], 4)).1, None, "a class for each number");
+        assert_eq!(
+            describe_numbers(&matrix, Classes { labels: &[0, 1, 2, 3], count: 4 }).1,
+            None,
+            "a class for each number"
+        );
     }
 
     #[test]
@@ -309,15 +334,16 @@ mod tests {
             f64::from(state >> 16)
         };
         let labels: Vec<usize> = (0..60).map(|at| at % 12).collect();
+        let classes = Classes { labels: &labels, count: 12 };
         let mut mean = 0.0_f64;
         for _ in 0..20 {
             let ages = Matrix::from_fn(60, 1, |_, _| draw());
-            let (_, tie) = describe_numbers(&ages, (&labels, 12));
+            let (_, tie) = describe_numbers(&ages, classes);
             mean += tie.unwrap() / 20.0;
         }
         assert!(mean < 0.2, "{mean}");
         let (_, tie) =
-            describe_numbers(&Matrix::from_fn(60, 1, |at, _| (at % 12) as f64 + draw() / 1e6), (&labels, 12));
+            describe_numbers(&Matrix::from_fn(60, 1, |at, _| (at % 12) as f64 + draw() / 1e6), classes);
         assert!(tie.is_some_and(|tie| tie > 0.99), "{tie:?}");
     }
 }

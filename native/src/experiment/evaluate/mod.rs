@@ -12,15 +12,16 @@ use simile_core::nn::{Encoder, Model};
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
-use self::probe::{Hits, LabelledFeatures, Metrics, ProbeResults, class_metrics, measure_while};
+use self::probe::{LabelledFeatures, ProbeResults, class_metrics, measure_while};
 use super::session::Session;
 use crate::config::probe::Probe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
 use crate::interrupt;
 use crate::metrics::names::CLASSIFIER;
+use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 /// The results of a network on the test images.

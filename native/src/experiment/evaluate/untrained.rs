@@ -7,16 +7,17 @@ use simile_core::eval::mcnemar::p_value;
 use simile_core::train::{Purpose, stream};
 
 use super::probed;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{Hits, Metrics, ProbeResults, base_rates};
+use crate::experiment::evaluate::probe::{ProbeResults, base_rates};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::TOP1;
 use crate::metrics::two_sample::p_in_words;
-use crate::run_folder::hits::KeptHits;
+use crate::metrics::{Hits, Metrics};
+use crate::run_folder::hits::StoredHits;
 use crate::run_folder::record::Untrained;
 
 /// A difference with a greater p of McNemar's test may be chance, and is no reason to warn.
@@ -28,7 +29,7 @@ const MOST_CHANCE: f64 = 0.05;
 ///
 /// # Errors
 /// If features are not finite; [`Interrupted`](crate::exit::Interrupted) if the user requests it.
-pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
+pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
     if let Some(untrained) = &session.state.untrained {
         return Ok(untrained.clone());
     }
@@ -54,7 +55,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     let (ProbeResults { metrics, probes, hits, .. }, _) = probed(session, &encoder)?;
     let untrained = Untrained { name: name.into(), metrics, probes };
     session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
-    session.state.untrained_hits = KeptHits::of(&hits);
+    session.state.untrained_hits = StoredHits::of(&hits);
     session.state.untrained = Some(untrained.clone());
     Ok(untrained)
 }
@@ -62,7 +63,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
 /// True if a variant evaluates the second network that its method draws.
 fn is_of_second(variant: &RecipeVariant) -> bool {
     matches!(
-        variant.method(),
+        variant.method,
         AlgorithmConfig::Difficulty(DifficultySettings { evaluated: DifficultyEncoder::BiasAmplifying, .. })
     )
 }

@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-use simile_core::eval::knn::{KnnConfig, Unit};
+use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 use simile_core::eval::ridge::Ridge;
 use simile_core::eval::standardise::Standardise;
+use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
 
 use super::*;

@@ -80,10 +80,10 @@ pub(crate) fn available() -> u64 {
 /// # Errors
 /// A usage error if it is no whole number.
 pub(crate) fn mebibytes(variable: &str, expected: &str) -> Result<Option<u64>> {
-    let Some(given) = std::env::var_os(variable).filter(|given| !given.is_empty()) else { return Ok(None) };
-    let given = given.to_string_lossy();
-    let mebibytes: u64 = (given.trim().parse())
-        .map_err(|_| usage(format_args!("{variable} is `{given}`; expected {expected}")))?;
+    let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let value = value.to_string_lossy();
+    let mebibytes: u64 = (value.trim().parse())
+        .map_err(|_| usage(format_args!("{variable} is `{value}`; expected {expected}")))?;
     Ok(Some(mebibytes.saturating_mul(1 << 20)))
 }
 

@@ -9,20 +9,20 @@
 use std::ops::RangeInclusive;
 
 use anyhow::Result;
-use simile_core::algorithm::KeptRows;
+use simile_core::algorithm::StoredRows;
 use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::conditional::DenseSolve;
 use simile_core::nn::head::HeadConfig;
 
 use crate::config::Recipe;
 use crate::config::objective::BatchRule;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::data::DataSection;
-use crate::data::source::Kind;
+use crate::data::source::Medium;
 use crate::exit::usage;
 use crate::experiment::memory::available::available;
-use crate::experiment::memory::with_unit;
+use crate::units;
 
 /// Bytes of a number on a device, an `f32`.
 const F32_BYTES: u128 = 4;
@@ -52,8 +52,8 @@ impl Need<'_> {
         }
         Err(usage(format_args!(
             "`{key}` is {count}, which needs {} of memory, and {} are free; lower it",
-            with_unit(bytes),
-            with_unit(available.into())
+            units::bytes(bytes),
+            units::bytes(available.into())
         )))
     }
 }
@@ -63,7 +63,7 @@ impl Need<'_> {
 /// # Errors
 /// A usage error that names the count.
 pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
-    let Kind::Drawn(set) = section.dataset.kind() else { return Ok(()) };
+    let Medium::Drawn(set) = section.dataset.medium() else { return Ok(()) };
     // The host and the device have a copy each.
     let image_bytes = 2 * set.bytes() as u128;
     for (key, count) in [("data.train", section.train), ("data.test", section.test)] {
@@ -155,8 +155,8 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 
 /// The rows of projections of a width that a method keeps beside its networks.
 fn method_needs(variant: &RecipeVariant, width: usize) -> Result<Vec<Need<'static>>> {
-    let rows = variant.method().rows_kept(&variant.objective.config().map_err(usage)?).map_err(usage)?;
-    let need = |KeptRows { key, count, times }| {
+    let rows = variant.method.stored_rows(&variant.objective.config().map_err(usage)?).map_err(usage)?;
+    let need = |StoredRows { key, count, times }| {
         // The host and the device have a copy each.
         let bytes = 2 * F32_BYTES * (times * width) as u128 * count as u128;
         Need { key, count, bytes }
@@ -175,9 +175,9 @@ fn solve_bytes(
         return Ok(None);
     }
     let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
-    let Some(ahead) = objective.ahead() else { return Ok(None) };
+    let Some(weights) = objective.conditioned_by_kernel() else { return Ok(None) };
     let bytes = |of_pair: u128| (samples as u128).saturating_mul(samples as u128).saturating_mul(of_pair);
-    let least = match ahead.dense_solve(samples, columns) {
+    let least = match weights.dense_solve(samples, columns) {
         DenseSolve::Rare => return Ok(None),
         DenseSolve::Possible => 0,
         DenseSolve::Certain => bytes(LEAST_SOLVE_BYTES),
@@ -191,8 +191,8 @@ fn solve_warning(samples: usize, bytes: u128, free: u64) -> Option<String> {
         format!(
             "the weights of a batch of {samples} take up to {} of the machine's memory where they are solved densely, and {} are free; \
              lower train.batch if the run ends there",
-            with_unit(bytes),
-            with_unit(free.into())
+            units::bytes(bytes),
+            units::bytes(free.into())
         )
     })
 }
@@ -328,7 +328,7 @@ mod tests {
         let names = ["north", "south", "west"].map(str::to_owned).to_vec();
         for condition in [
             Condition::Categorical { values: vec![0, 2, 0], names },
-            Condition::Numeric(Matrix::from_fn(2, 5, |i, j| (i + j) as f64)),
+            Condition::Numeric(Matrix::from_fn(2, 5, |i, j| (i + j) as f64).into()),
         ] {
             assert_eq!(columns(&condition), condition.to_matrix().columns());
         }

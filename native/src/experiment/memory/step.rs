@@ -10,13 +10,13 @@ use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings, S
 use simile_core::train::{StepMemory, StoredPictures};
 
 use super::available::{available, mebibytes};
-use super::with_unit;
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::devices::{AvailableDevice, DeviceKind, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_settings, step_size};
+use crate::units;
 
 /// The share of the memory that a proposed batch may take by the estimate, which is a lower bound.
 const SHARE_OF_PROPOSAL: f64 = 0.75;
@@ -37,14 +37,14 @@ impl MemoryLimits {
     /// # Errors
     /// A usage error if that is no whole number.
     fn of(device: &AvailableDevice) -> Result<Self> {
-        let given = mebibytes("SIMILE_MEMORY", "the MiB of memory that a run may take on its device")?;
+        let set_total = mebibytes("SIMILE_MEMORY", "the MiB of memory that a run may take on its device")?;
         let (total, tensor) = match device.kind {
             DeviceKind::Cpu => (Some(available()), None),
             _ => {
                 simile_kernels::memory(&device.device).map_or((None, None), |has| (has.all, Some(has.tensor)))
             }
         };
-        Ok(Self { total: given.or(total), tensor })
+        Ok(Self { total: set_total.or(total), tensor })
     }
 
     /// True if a step fits beside `resident` bytes of images.
@@ -60,14 +60,20 @@ impl MemoryLimits {
     }
 }
 
+/// The training images of a run, or those of one of its devices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrainingImages {
+    /// Number of all of them.
+    pub(crate) count: usize,
+    /// Bytes of those that stay on the device.
+    pub(crate) resident: u64,
+}
+
 /// A step of a variant on one of the devices of a process.
 struct Step<'r> {
     recipe: &'r Recipe,
     variant: &'r RecipeVariant,
-    /// Number of training images.
-    images: usize,
-    /// Bytes of the training images that stay on this device.
-    resident: u64,
+    images: TrainingImages,
     /// True for the device that has the batch, false for one that computes chunks of it.
     is_first: bool,
     /// Number of devices that share the step.
@@ -80,27 +86,27 @@ impl Step<'_> {
     /// # Errors
     /// A usage error that names the batch or the chunk, and the largest that fits.
     fn check(&self, device: &AvailableDevice, limits: MemoryLimits) -> Result<StepMemory> {
-        let memory = self.memory(self.recipe.train.batch, self.variant.method())?;
-        if limits.allow(&memory, self.resident) {
+        let memory = self.memory(self.recipe.train.batch, self.variant.method.clone())?;
+        if limits.allow(&memory, self.images.resident) {
             return Ok(memory);
         }
         let (key, count) = self.images_at_once();
         let remedy = self.remedy(limits.for_proposal())?;
-        let needed = memory.total().saturating_add(self.resident);
+        let needed = memory.total().saturating_add(self.images.resident);
         let limit = match limits.total.filter(|total| needed > *total) {
-            Some(total) => format!("{device} has {}", with_unit(total.into())),
+            Some(total) => format!("{device} has {}", units::bytes(total.into())),
             None => format!(
                 "its largest tensor {}, and {device} takes {} in one",
-                with_unit(memory.largest.into()),
-                with_unit(limits.tensor.unwrap_or_default().into())
+                units::bytes(memory.largest.into()),
+                units::bytes(limits.tensor.unwrap_or_default().into())
             ),
         };
         Err(usage(format_args!(
             "`{key}` is {count}: a step of `{}` needs at least {} of memory, {} of it for what {} keeps for its backward pass, and \
              {limit}; {remedy}",
             self.variant.name,
-            with_unit(needed.into()),
-            with_unit(memory.activations.into()),
+            units::bytes(needed.into()),
+            units::bytes(memory.activations.into()),
             self.recipe.encoder.config.name.name(),
         )))
     }
@@ -109,21 +115,21 @@ impl Step<'_> {
     fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
         let config = step_settings(self.recipe, self.variant, method)?;
         let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
-        let at_most_all = |count: usize| count.min(self.images);
+        let at_most_all = |count: usize| count.min(self.images.count);
         let size = StepSize { samples: at_most_all(samples), classified: classified.map(at_most_all) };
         let of_helper = if self.is_first { None } else { config.helper_memory(size, self.devices) };
         let side = side_of_pictures(self.recipe);
         let batch_bytes = (size.samples * config.encoder.channels * side * side) as u64;
         // Images that stay on the device are gathered there for each batch. Batches of others are read ahead, and wait there.
-        let ahead = if self.resident > 0 { 0 } else { batches_ahead(batch_bytes) };
+        let ahead = if self.images.resident > 0 { 0 } else { batches_ahead(batch_bytes) };
         let stored = StoredPictures { side, ahead };
         Ok(of_helper.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
     }
 
     /// The key that sets how many images the network sees at once, and its value.
     fn images_at_once(&self) -> (&'static str, usize) {
-        match self.variant.method() {
-            AlgorithmConfig::Cached(CachedSettings { chunk, .. }) => ("method.chunk", chunk),
+        match &self.variant.method {
+            AlgorithmConfig::Cached(CachedSettings { chunk, .. }) => ("method.chunk", *chunk),
             _ => ("train.batch", self.recipe.train.batch),
         }
     }
@@ -133,9 +139,9 @@ impl Step<'_> {
     /// # Errors
     /// As the settings of the variant.
     fn remedy(&self, limits: MemoryLimits) -> Result<String> {
-        let (method, batch) = (self.variant.method(), self.recipe.train.batch);
+        let (method, batch) = (&self.variant.method, self.recipe.train.batch);
         let fits = |batch: usize, method: AlgorithmConfig| -> Result<bool> {
-            Ok(limits.allow(&self.memory(batch, method)?, self.resident))
+            Ok(limits.allow(&self.memory(batch, method)?, self.images.resident))
         };
         let smaller_batch = || largest(batch, |batch| fits(batch, method.clone()));
         let smaller_chunk = |chunk: usize, statistics: BatchStatistics| {
@@ -143,7 +149,7 @@ impl Step<'_> {
             largest(chunk.min(batch), |chunk| fits(batch, cached(chunk)))
         };
         // `cached` takes the step of `single` with the activations of one chunk at a time, so it is proposed instead of `single`.
-        let proposal = match &method {
+        let proposal = match method {
             AlgorithmConfig::Cached(CachedSettings { chunk, statistics }) => {
                 smaller_chunk(*chunk, *statistics)?.map(|chunk| format!("lower it to {chunk}"))
             }
@@ -165,36 +171,39 @@ impl Step<'_> {
     }
 }
 
-/// Checks that a step of every variant fits on each device, and says how much memory the largest takes. `images` is the number of
-/// training images, of which `resident` bytes stay on the first device.
+/// Checks that a step of every variant fits on each device, and says how much memory the largest takes. Images stay on the first device
+/// alone.
 ///
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.
-pub(crate) fn check_step(recipe: &Recipe, images: (usize, u64), devices: &DeviceSet) -> Result<()> {
-    let count = devices.all().count();
-    devices.all().enumerate().try_for_each(|at| check_device(recipe, images, at, count))
+pub(crate) fn check_step(recipe: &Recipe, images: TrainingImages, devices: &DeviceSet) -> Result<()> {
+    let (variants, count) = (recipe.variants(), devices.all().count());
+    for (at, device) in devices.all().enumerate() {
+        let is_first = at == 0;
+        let resident = if is_first { images.resident } else { 0 };
+        let images = TrainingImages { count: images.count.max(1), resident };
+        let step = |variant| Step { recipe, variant, images, is_first, devices: count };
+        check_device(device, variants.iter().map(step))?;
+    }
+    Ok(())
 }
 
-fn check_device(
-    recipe: &Recipe,
-    (images, resident): (usize, u64),
-    (at, device): (usize, &AvailableDevice),
-    devices: usize,
-) -> Result<()> {
-    let (limits, is_first) = (MemoryLimits::of(device)?, at == 0);
-    let resident = if is_first { resident } else { 0 };
-    let mut most: Option<StepMemory> = None;
-    for variant in &recipe.variants() {
-        let step = Step { recipe, variant, images: images.max(1), resident, is_first, devices };
-        let memory = step.check(device, limits)?;
-        most = most.into_iter().chain([memory]).max_by_key(StepMemory::total);
+/// Checks that the steps of all variants fit on a device, and says how much memory the largest takes.
+fn check_device<'r>(device: &AvailableDevice, steps: impl Iterator<Item = Step<'r>>) -> Result<()> {
+    let limits = MemoryLimits::of(device)?;
+    let mut most: Option<(u64, String)> = None;
+    for step in steps {
+        let needed = step.check(device, limits)?.total().saturating_add(step.images.resident);
+        let place = if step.is_first { String::new() } else { format!(" on {device}") };
+        most = most.max(Some((needed, place)));
     }
-    if let Some(most) = most {
+    if let Some((needed, place)) = most {
         let of_total =
-            limits.total.map(|total| format!(" of {}", with_unit(total.into()))).unwrap_or_default();
-        let needed = most.total().saturating_add(resident);
-        let place = if is_first { String::new() } else { format!(" on {device}") };
-        line(format_args!("a step takes at least {}{of_total} of memory{place}", with_unit(needed.into())));
+            limits.total.map(|total| format!(" of {}", units::bytes(total.into()))).unwrap_or_default();
+        line(format_args!(
+            "a step takes at least {}{of_total} of memory{place}",
+            units::bytes(needed.into())
+        ));
     }
     Ok(())
 }

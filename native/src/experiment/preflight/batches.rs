@@ -3,26 +3,26 @@
 use anyhow::Result;
 use simile_core::data::Dataset;
 use simile_core::error::Error;
-use simile_core::loss::{Objective, SolveAhead};
-use simile_core::train::{Sampler, Sampling};
+use simile_core::loss::{ConditionedByKernel, Objective};
+use simile_core::train::Sampler;
 
-use super::warnings::first_batch;
 use crate::config::Recipe;
 use crate::config::objective::BatchRule;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::order::Order;
 use crate::experiment::prepare::splits::Splits;
 
 /// A batch that does not make the ridge that the objective expects.
-struct Refused {
+struct RefusedBatch {
     error: Error,
     /// The reason why it is short; none for a full batch.
-    short: Option<&'static Short>,
+    short: Option<&'static ShortBatch>,
 }
 
 /// A reason why a batch is short.
-struct Short {
+struct ShortBatch {
     reason: &'static str,
     /// The remedy before a run.
     remedy: &'static str,
@@ -30,12 +30,12 @@ struct Short {
     another: &'static str,
 }
 
-const LAST_OF_EPOCH: Short = Short {
+const LAST_OF_EPOCH: ShortBatch = ShortBatch {
     reason: "the last batch of an epoch is so short",
     remedy: "leave it out with train.drop_last = true",
     another: "with train.drop_last = true",
 };
-const SMALL_CLUSTER: Short = Short {
+const SMALL_CLUSTER: ShortBatch = ShortBatch {
     reason: "a cluster is smaller than a batch",
     remedy: "take fewer clusters or leave lambda_effective out",
     another: "with fewer clusters or without lambda_effective",
@@ -50,11 +50,11 @@ pub(crate) fn check_length(recipe: &Recipe, splits: &Splits) -> Result<()> {
     for variant in recipe.variants() {
         let objective = objective_of(&variant)?;
         // Most objectives take any batch, and it takes time to find clusters.
-        let Some(weights) = objective.ahead() else { continue };
+        let Some(weights) = objective.conditioned_by_kernel() else { continue };
         let context = Context::new(&variant.objective, train, recipe.train.seed)?;
-        if let Some(Refused { error, short }) = refused(weights, &variant, recipe, &context, train)? {
+        if let Some(RefusedBatch { error, short }) = refused(weights, &variant, recipe, &context, train)? {
             let (reason, another) = match short {
-                Some(Short { reason, another, .. }) => (format!("; {reason}"), *another),
+                Some(ShortBatch { reason, another, .. }) => (format!("; {reason}"), *another),
                 None => (String::new(), "with another lambda_effective"),
             };
             return Err(usage(format_args!(
@@ -77,11 +77,11 @@ pub(super) fn check_batches(
     train: &Dataset,
 ) -> Result<()> {
     let objective = objective_of(variant)?;
-    let Some(weights) = objective.ahead() else { return Ok(()) };
+    let Some(weights) = objective.conditioned_by_kernel() else { return Ok(()) };
     match refused(weights, variant, recipe, context, train)? {
         None => Ok(()),
-        Some(Refused { error, short: None }) => Err(usage(error)),
-        Some(Refused { error, short: Some(Short { reason, remedy, .. }) }) => {
+        Some(RefusedBatch { error, short: None }) => Err(usage(error)),
+        Some(RefusedBatch { error, short: Some(ShortBatch { reason, remedy, .. }) }) => {
             Err(usage(format_args!("{error}; {reason}, {remedy}")))
         }
     }
@@ -93,25 +93,26 @@ fn objective_of(variant: &RecipeVariant) -> Result<Box<dyn Objective>> {
 
 /// The first batch that does not make the ridge that `weights` expect; none if all do.
 fn refused(
-    weights: &dyn SolveAhead,
+    weights: &dyn ConditionedByKernel,
     variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
     train: &Dataset,
-) -> Result<Option<Refused>> {
+) -> Result<Option<RefusedBatch>> {
     let is_refused = |samples: &usize| weights.ridge(*samples).is_err();
-    let (batch, seed) = (recipe.train.batch, recipe.train.seed);
-    let found = match variant.objective.batch_rule().map_err(usage)? {
+    let batch = recipe.train.batch;
+    let order = || Order::of(&variant.objective, context, recipe.train.sampling(train.len()));
+    let size_and_reason = match variant.objective.batch_rule().map_err(usage)? {
         // It takes time to draw all batches of a run.
         BatchRule::OneCluster if (1..=batch).any(|samples| is_refused(&samples)) => {
-            let batches = context.cluster_batches(batch, seed)?;
-            let mut sizes = (0..recipe.train.iterations as u64).map(|step| batches.batch(step).len());
-            let found = sizes.find(is_refused);
-            found.map(|samples| (samples, (samples < batch).then_some(&SMALL_CLUSTER)))
+            let mut order = order()?;
+            let mut sizes = (0..recipe.train.iterations as u64).map(|step| order.batch(step).len());
+            let refused = sizes.find(is_refused);
+            refused.map(|samples| (samples, (samples < batch).then_some(&SMALL_CLUSTER)))
         }
         BatchRule::OneCluster => None,
         rule => {
-            let first = first_batch(variant, recipe, context, train)?.len();
+            let first = order()?.batch(0).len();
             match rule {
                 _ if is_refused(&first) => Some((first, None)),
                 BatchRule::Shuffled => {
@@ -122,14 +123,13 @@ fn refused(
             }
         }
     };
-    Ok(found.and_then(|(samples, short)| Some(Refused { error: weights.ridge(samples).err()?, short })))
+    let refused = |(samples, short)| Some(RefusedBatch { error: weights.ridge(samples).err()?, short });
+    Ok(size_and_reason.and_then(refused))
 }
 
 /// The number of images of the last batch of an epoch, if the run comes to one.
 fn last_of_epoch(recipe: &Recipe, train: &Dataset) -> Result<Option<usize>> {
-    let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
-    let drop_last = recipe.train.drops_last(batch, samples);
-    let mut sampler = Sampler::new(Sampling { samples, batch, drop_last, seed }).map_err(usage)?;
+    let mut sampler = Sampler::new(recipe.train.sampling(train.len())).map_err(usage)?;
     let batches = sampler.batches_per_epoch();
     Ok((recipe.train.iterations as u64 >= batches).then(|| sampler.batch(batches - 1).len()))
 }

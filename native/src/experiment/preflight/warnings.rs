@@ -9,17 +9,18 @@ use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, Remedy, Undecided};
 use simile_core::loss::Conditioning;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::train::{Purpose, Sampler, Sampling, stream};
+use simile_core::train::{Purpose, stream};
 
 use crate::config::Recipe;
-use crate::config::objective::{BatchRule, ObjectiveSection};
+use crate::config::objective::ObjectiveSection;
 use crate::config::probe::ProbeSection;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
-use crate::data::tie_to_class;
+use crate::data::{Classes, EvaluationSplit, tie_to_class};
 use crate::exit::usage;
 use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::order::Order;
 use crate::run_folder::record::Warnings;
 
 /// Views drawn for the check that two views of an image differ.
@@ -58,7 +59,8 @@ pub(crate) fn variant_warnings(
             "{value}; there is nothing to condition on, name another attribute with objective.condition"
         )),
         (Some(condition), None) => {
-            let mut batch = first_batch(variant, recipe, context, train)?;
+            let sampling = recipe.train.sampling(train.len());
+            let mut batch = Order::of(section, context, sampling)?.batch(0);
             batch.truncate(Kernel::MOST_COMPARED);
             let z = condition.select(&batch).to_matrix();
             warnings.extend(kernel(section).and_then(|kernel| undecided(&kernel, &name, &z)));
@@ -73,7 +75,7 @@ pub(crate) fn variant_warnings(
 /// The warnings about parts of a method that the run ends before. A smoke test has none: it takes so few steps that nothing begins.
 fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item = String> + use<> {
     let iterations = recipe.train.iterations;
-    let onsets = recipe.smoke.is_none().then(|| variant.method().onsets()).into_iter().flatten();
+    let onsets = recipe.smoke.is_none().then(|| variant.method.onsets()).into_iter().flatten();
     onsets.filter(move |onset| onset.steps >= iterations as u64).map(move |Onset { key, steps, before }| {
         format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
     })
@@ -99,7 +101,8 @@ pub(crate) fn print_never_begun(recipe: &Recipe) {
 
 /// The warning that an attribute which is to be hidden all but tells the class.
 fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
-    let tie = tie_to_class(condition, (&train.labels, train.classes.len())).filter(|tie| *tie >= TIED)?;
+    let classes = Classes { labels: &train.labels, count: train.classes.len() };
+    let tie = tie_to_class(condition, classes).filter(|tie| *tie >= TIED)?;
     Some(format!(
         "`{name}` all but tells the class (their tie is {tie:.2} of 1), so an embedding that hides it can hardly know the class; \
          `simile data check` shows the pictures of each class and value"
@@ -112,7 +115,7 @@ pub(crate) struct Words<'a> {
     /// The rows of the data, such as `images`.
     pub(crate) things: &'a str,
     /// The split that probes are measured on.
-    pub(crate) evaluation_split: &'a str,
+    pub(crate) evaluation_split: EvaluationSplit,
     /// The key or option that names the attribute whose leak is measured; none where the user chooses no attribute.
     pub(crate) key: Option<&'a str>,
 }
@@ -124,11 +127,11 @@ impl Words<'_> {
     }
 }
 
-/// The warnings about the probed attributes of a recipe. `evaluation_split` names the split of the test images.
+/// The warnings about the probed attributes of a recipe. `evaluation_split` is that of the test images.
 pub(super) fn probe_warnings(
     recipe: &Recipe,
     train: &Dataset,
-    (test, evaluation_split): (&Dataset, &str),
+    (test, evaluation_split): (&Dataset, EvaluationSplit),
 ) -> Vec<String> {
     if train.conditions.is_empty() {
         let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
@@ -218,28 +221,9 @@ fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) ->
     ))
 }
 
-/// The samples of the first step.
-pub(super) fn first_batch(
-    variant: &RecipeVariant,
-    recipe: &Recipe,
-    context: &Context,
-    train: &Dataset,
-) -> Result<Vec<usize>> {
-    let (batch, seed) = (recipe.train.batch, recipe.train.seed);
-    match variant.objective.batch_rule().map_err(usage)? {
-        BatchRule::ConditionGroups(groups) => Ok(context.condition_groups(groups, batch, seed)?.batch(0)),
-        BatchRule::OneCluster => Ok(context.cluster_batches(batch, seed)?.batch(0)),
-        BatchRule::Oversampled(most) => Ok(context.weighted(most, batch, seed)?.batch(0)),
-        BatchRule::Shuffled => {
-            let sampling = Sampling { samples: train.len(), batch, drop_last: false, seed };
-            Ok(Sampler::new(sampling)?.batch(0).to_vec())
-        }
-    }
-}
-
 /// The warning that both views of an image are the same.
 fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
-    if !variant.method().sees_two_views(&variant.objective.name) {
+    if !variant.method.sees_two_views(&variant.objective.name) {
         return Ok(None);
     }
     let (height, width) = (train.images.height(), train.images.width());
@@ -279,7 +263,7 @@ fn weighs(section: &ObjectiveSection) -> bool {
 /// The warning about a kernel that decides nothing in the first batch, whose values of a condition are `z`, with its remedy in a
 /// recipe.
 fn undecided(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
-    let Undecided { fact, remedy } = kernel.warning_of_first_batch(name, z)?;
+    let Undecided { fact, remedy, .. } = kernel.warning_of_first_batch(name, z)?;
     let key = match kernel {
         Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
             "kernel.sigma = \"median\""
@@ -300,7 +284,7 @@ fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
         return None;
     }
     let objective = section.config().ok()?.build().ok()?;
-    objective.ahead().map(|weights| weights.kernel().clone())
+    objective.conditioned_by_kernel().map(|weights| weights.kernel().clone())
 }
 
 #[cfg(test)]
@@ -321,7 +305,7 @@ mod tests {
         let variant = recipe.variants().remove(0);
         let context = Context::new(&variant.objective, &train, 0).unwrap();
         let warnings = variant_warnings(&variant, &recipe, &context, &train).unwrap();
-        warnings.into_iter().chain(probe_warnings(&recipe, &train, (&train, "test"))).collect()
+        warnings.into_iter().chain(probe_warnings(&recipe, &train, (&train, EvaluationSplit::Test))).collect()
     }
 
     fn one_doubt(set: &[&str], words: &[&str]) {
@@ -442,14 +426,15 @@ mod tests {
         let images = |of: fn(usize) -> usize, age: f64| {
             let names = ["south", "north", "new"].map(str::to_owned).to_vec();
             let hospital = Condition::Categorical { values: (0..60).map(of).collect(), names };
-            let ages = Condition::Numeric(Matrix::from_fn(60, 1, |i, _| age * i as f64));
+            let ages = Condition::Numeric(Matrix::from_fn(60, 1, |i, _| age * i as f64).into());
             let digits = draw_digits(60, Colours::Palette, 0).unwrap();
             digits.with_condition("hospital", hospital).unwrap().with_condition("age", ages).unwrap()
         };
         let mut recipe = recipe.unwrap();
         let train = images(|i| i % 2, 1.0);
-        let of =
-            |recipe: &Recipe, test: &Dataset| probe_warnings(recipe, &train, (test, "validation")).join("\n");
+        let of = |recipe: &Recipe, test: &Dataset| {
+            probe_warnings(recipe, &train, (test, EvaluationSplit::Validation)).join("\n")
+        };
         assert_eq!(of(&recipe, &images(|i| i % 2, 1.0)), "");
         let all = of(&recipe, &images(|_| 2, 1.0));
         assert!(
@@ -476,7 +461,8 @@ mod tests {
             let labels = (0..60).map(|at| classes[at % classes.len()]).collect();
             Dataset { labels, ..digits }
         };
-        let words = Words { things: "vectors", evaluation_split: "test", key: Some("--condition") };
+        let words =
+            Words { things: "vectors", evaluation_split: EvaluationSplit::Test, key: Some("--condition") };
         let warning = |test: &[usize]| class_warning([&of(&[0, 1]), &of(test)], words);
         assert_eq!(warning(&[1, 0]), None);
         let all = warning(&[7]).unwrap();
@@ -494,7 +480,8 @@ mod tests {
                 names: vec!["south".into(), "north".into()],
             };
             let train = train.with_condition("hospital", one).unwrap();
-            train.with_condition("age", Condition::Numeric(Matrix::from_fn(count, 1, |_, _| 7.5))).unwrap()
+            let age = Matrix::from_fn(count, 1, |_, _| 7.5);
+            train.with_condition("age", Condition::Numeric(age.into())).unwrap()
         };
         let warnings = |set: &[&str]| of(set, same).join("\n");
         let of_objective = warnings(&["variant.Fair-CCLK.objective.condition=hospital"]);

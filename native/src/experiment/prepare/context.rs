@@ -41,7 +41,7 @@ impl Context {
     /// A usage error if the data set has no such variable, or the section names no bias and its objective needs one.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let name = section.variable();
-        let variable = train.conditions.get(&name).map(|condition| condition.to_matrix());
+        let variable = train.conditions.get(&name).map(Condition::to_matrix);
         let wanted = match section.conditioning() {
             Conditioning::Given => true,
             Conditioning::Representation => section.condition.is_some(),
@@ -83,7 +83,6 @@ impl Context {
             None => None,
         };
         check_bias(section, bias.as_ref(), train)?;
-        let variable = variable.map(Arc::new);
         Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
     }
 
@@ -107,7 +106,7 @@ impl Context {
     /// # Errors
     /// A usage error if there is no condition, or the batch cannot be divided into that number of groups.
     pub(crate) fn condition_groups(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
-        let variable = self.variable.as_deref().cloned();
+        let variable = self.variable.clone();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
     }
@@ -244,13 +243,25 @@ mod tests {
         assert_eq!(of("name = \"nt-xent\""), "");
     }
 
+    /// A representation of ImageNet has 21 GB.
+    #[test]
+    fn the_condition_is_no_copy_of_that_of_the_data_set() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let train = Dataset::new(images, vec![0, 1, 0, 1], vec!["one".into(), "two".into()]).unwrap();
+        let given = Arc::new(Matrix::from_fn(4, 3, |i, j| (3 * i + j) as f64));
+        let train = train.with_condition("prior", Condition::Numeric(Arc::clone(&given))).unwrap();
+        let section = "name = \"kernel-decoupled-uniformity\"\ncondition = \"prior\"";
+        let context = Context::new(&toml::from_str(section).unwrap(), &train, 0).unwrap();
+        assert!(Arc::ptr_eq(&given, &context.condition().unwrap()));
+    }
+
     #[test]
     fn an_objective_that_needs_no_condition_takes_none_unless_one_is_named() {
         let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
         let colours = Matrix::from_fn(4, 3, |i, j| (3 * i + j) as f64);
         let names = vec!["one".to_owned(), "two".to_owned()];
         let train = Dataset::new(images, vec![0, 1, 0, 1], names).unwrap();
-        let train = train.with_condition("colour", Condition::Numeric(colours.clone())).unwrap();
+        let train = train.with_condition("colour", Condition::Numeric(colours.clone().into())).unwrap();
         let z = |objective: &str| {
             let section: ObjectiveSection = toml::from_str(objective).unwrap();
             let context = Context::new(&section, &train, 0).unwrap();

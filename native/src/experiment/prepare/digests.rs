@@ -1,4 +1,4 @@
-//! Digests of the data of a run, from which a run that goes on, or a process of one, knows that it has the same.
+//! The digests of the data of a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,20 +7,13 @@ use simile_core::data::{Condition, Dataset, ImageFile};
 
 use super::splits::{ATTRIBUTES, Splits};
 use crate::data::DataSection;
-use crate::data::source::Kind;
+use crate::data::source::Medium;
+use crate::run_folder::data_digests::DataDigests;
 use crate::run_folder::digest::Digest;
 
-/// The digests of the images of a run.
-pub(crate) struct ImageDigests {
-    /// Of the class of each, and of its file name without the folder, which may have moved.
-    pub(crate) names: Digest,
-    /// Of the size of each one's file; none if images are not such files.
-    pub(crate) sizes: Option<Digest>,
-}
-
 impl Splits {
-    /// The digests of all images.
-    pub(crate) fn image_digests(&self) -> ImageDigests {
+    /// The digests of all images and their variables.
+    pub(crate) fn data_digests(&self, section: &DataSection) -> DataDigests {
         let (mut names, mut sizes) = (Digest::default(), None);
         for split in self.all() {
             for (at, label) in split.labels.iter().enumerate() {
@@ -33,13 +26,13 @@ impl Splits {
                 }
             }
         }
-        ImageDigests { names, sizes }
+        DataDigests { names: Some(names), sizes, variables: self.variables(section) }
     }
 
     /// The digest of each variable that files of pictures give, by its name. Others are drawn or computed from the recipe, on some
     /// machines with another last digit.
-    pub(crate) fn variables(&self, section: &DataSection) -> BTreeMap<String, Digest> {
-        let Kind::Pictures(_) = section.dataset.kind() else { return BTreeMap::new() };
+    fn variables(&self, section: &DataSection) -> BTreeMap<String, Digest> {
+        let Medium::Pictures(_) = section.dataset.medium() else { return BTreeMap::new() };
         let prior = section.prior.as_ref().map(|prior| prior.name.as_str());
         let attributes = section.attributes.as_ref().map(|_| ATTRIBUTES);
         let of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
@@ -48,12 +41,6 @@ impl Splits {
             (name.clone(), of_splits.fold(Digest::default(), followed_by))
         };
         self.train.conditions.keys().filter(of_files).map(digest).collect()
-    }
-
-    /// The digest of all that processes of one run have to agree about.
-    pub(crate) fn digest_of_all(&self, section: &DataSection) -> Digest {
-        let (ImageDigests { names, sizes }, variables) = (self.image_digests(), self.variables(section));
-        variables.values().chain(&sizes).fold(names, |digest, more| digest.followed_by_that_of(*more))
     }
 
     fn all(&self) -> impl Iterator<Item = &Dataset> {

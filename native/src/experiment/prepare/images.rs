@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Changes, Recipe};
-    use crate::data::settings::Fit;
+    use crate::data::keys::values::Fit;
     use crate::experiment::prepare::splits::Splits;
 
     /// A photograph of 4:3: colours that change smoothly over it, and from picture to picture.

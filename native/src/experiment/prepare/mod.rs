@@ -3,11 +3,12 @@
 pub(crate) mod context;
 pub(crate) mod digests;
 pub(crate) mod images;
-pub(crate) mod missing;
+pub(crate) mod order;
 mod pictures;
 pub(crate) mod prefetch;
 pub(crate) mod prior;
+pub(crate) mod required;
 pub(crate) mod solves;
 pub(crate) mod splits;
 pub(crate) mod weights;
-mod worker;
+pub(crate) mod worker;

@@ -9,9 +9,10 @@ use simile_core::nn::EncoderConfig;
 use simile_core::numeric::split::split_indices;
 
 use crate::console::line;
-use crate::data::settings::{FeaturesSection, Fit, JudgedBy};
+use crate::data::keys::values::{FeaturesSection, Fit, JudgedBy};
 use crate::data::{
-    Annotations, Cache, DataError, DataSection, Pictures, ResizeSpec, read_features, read_pictures,
+    Annotations, Cache, DataError, DataSection, PictureList, Pictures, ResizeSpec, read_features,
+    read_pictures,
 };
 use crate::exit::{Interrupted, usage};
 use crate::experiment::memory::available::available;
@@ -77,8 +78,7 @@ fn one_split(
 ) -> Result<Dataset> {
     let catalogue = annotations.catalogue.select(indices);
     let Pictures { images, places, broken } = read_pictures(
-        &annotations.root,
-        &catalogue.files,
+        PictureList { root: &annotations.root, files: &catalogue.files },
         resize,
         section.broken,
         Cache::for_user().as_ref(),
@@ -102,7 +102,7 @@ fn one_split(
     let images = if section.fit == Fit::Crops { images.evaluated_squeezed() } else { images };
     let dataset = catalogue.into_dataset(images)?;
     Ok(match features {
-        Some((name, table)) => dataset.with_condition(name, Condition::Numeric(table))?,
+        Some((name, table)) => dataset.with_condition(name, Condition::Numeric(table.into()))?,
         None => dataset,
     })
 }
@@ -111,8 +111,8 @@ fn one_split(
 fn chosen(indices: Vec<usize>, most: Option<usize>) -> Vec<usize> {
     match most {
         Some(most) if most < indices.len() => {
-            let (_, taken) = split_indices(indices.len(), most, CHOICE_SEED);
-            taken.into_iter().filter_map(|at| indices.get(at).copied()).collect()
+            let (_, places) = split_indices(indices.len(), most, CHOICE_SEED);
+            places.into_iter().filter_map(|at| indices.get(at).copied()).collect()
         }
         _ => indices,
     }

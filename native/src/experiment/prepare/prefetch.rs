@@ -26,8 +26,8 @@ static UPLOADS: LazyLock<StreamId> = LazyLock::new(StreamId::allocate);
 /// # Errors
 /// A usage error if that is no whole number.
 pub(crate) fn resident_limit() -> Result<u64> {
-    let given = mebibytes("SIMILE_RESIDENT", "the MiB of images that may stay on the device")?;
-    Ok(given.unwrap_or(RESIDENT))
+    let set_limit = mebibytes("SIMILE_RESIDENT", "the MiB of images that may stay on the device")?;
+    Ok(set_limit.unwrap_or(RESIDENT))
 }
 
 /// Batches in the order of a plan, read and copied to the device by a thread of its own: while one is used, the next is

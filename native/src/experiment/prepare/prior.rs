@@ -14,7 +14,7 @@ use crate::exit::usage;
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::digest::Digest;
-use crate::run_folder::model::{self, Choice};
+use crate::run_folder::model::{self, ChosenBy};
 use crate::run_folder::state::absolute;
 
 /// The splits with the variable of the prior, if a recipe has one.
@@ -25,7 +25,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let Some(section) = section else { return Ok(splits) };
     let reading = || absent(section).unwrap_or_else(|| "reading `data.prior.model`".into());
     let checkpoint = model::load(&section.model, device).with_context(reading)?;
-    model::note_on_variant(&section.model, &checkpoint.metadata, Choice::File).iter().for_each(line);
+    model::note_on_variant(&section.model, &checkpoint.metadata, ChosenBy::File).iter().for_each(line);
     let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != given {
         return Err(usage(format_args!(
@@ -37,7 +37,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let with = |dataset: Dataset| -> Result<Dataset> {
         let images = PreparedImages::new(&dataset.images, shape, &normalisation, device);
         let features = images.features(&checkpoint.encoder)?;
-        Ok(dataset.with_condition(&section.name, Condition::Numeric(to_matrix(&features)?))?)
+        Ok(dataset.with_condition(&section.name, Condition::Numeric(to_matrix(&features)?.into()))?)
     };
     line(format_args!(
         "`{}` is the representation by {}, {} features",

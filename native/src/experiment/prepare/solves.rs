@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::Device;
-use simile_core::kernel::conditional::ConditionSolution;
+use simile_core::kernel::conditional::SolvedCondition;
 use simile_core::loss::Objective;
 use simile_core::numeric::matrix::Matrix;
 use tracing::trace_span;
 
-use super::worker::Worker;
+use super::worker::{Ahead, Worker};
 
 /// Number of solves that wait for their step while the next is computed.
 const READY: usize = 1;
@@ -21,8 +21,7 @@ pub(crate) struct Solves {
     objective: Arc<dyn Objective>,
     condition: Arc<Matrix>,
     device: Device,
-    /// The next step, and the thread that solves for it.
-    ahead: Option<(u64, Worker<Option<ConditionSolution>>)>,
+    ahead: Ahead<Worker<Option<SolvedCondition>>>,
 }
 
 impl Solves {
@@ -32,8 +31,9 @@ impl Solves {
         condition: Arc<Matrix>,
         device: &Device,
     ) -> Option<Self> {
-        objective.ahead()?;
-        Some(Self { objective: objective.into(), condition, device: device.clone(), ahead: None })
+        objective.conditioned_by_kernel()?;
+        let (objective, device) = (objective.into(), device.clone());
+        Some(Self { objective, condition, device, ahead: Ahead::default() })
     }
 
     /// The solution for a step; `None` if the condition has none, in which case the step itself returns the error. `plan` lists the
@@ -45,34 +45,25 @@ impl Solves {
         &mut self,
         step: u64,
         plan: impl FnOnce() -> Box<dyn Iterator<Item = Vec<usize>> + Send>,
-    ) -> Result<Option<ConditionSolution>> {
-        let (_, mut worker) = match self.ahead.take().filter(|(next, _)| *next == step) {
-            Some(ahead) => ahead,
-            None => (step, self.worker(plan())?),
+    ) -> Result<Option<SolvedCondition>> {
+        let Self { objective, condition, device, ahead } = self;
+        let begin = || {
+            let (objective, condition, device) =
+                (Arc::clone(objective), Arc::clone(condition), device.clone());
+            let solved = move |samples: Vec<usize>| solve(&*objective, &condition, &samples, &device);
+            Worker::new("solves", READY, plan().map(solved))
         };
-        let solution = worker.next().flatten();
-        self.ahead = Some((step + 1, worker));
-        Ok(solution)
+        Ok(ahead.at(step, begin)?.next().flatten())
     }
 
     /// The solution for some samples, by this thread.
-    pub(crate) fn at_once(&self, samples: &[usize]) -> Option<ConditionSolution> {
+    pub(crate) fn at_once(&self, samples: &[usize]) -> Option<SolvedCondition> {
         solve(&*self.objective, &self.condition, samples, &self.device)
     }
 
     /// The time that [`of`](Self::of) has waited since the last call of this function.
     pub(crate) fn take_waited(&mut self) -> Duration {
-        self.ahead.as_mut().map_or(Duration::ZERO, |(_, worker)| worker.take_waited())
-    }
-
-    fn worker(
-        &self,
-        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
-    ) -> Result<Worker<Option<ConditionSolution>>> {
-        let (objective, condition) = (Arc::clone(&self.objective), Arc::clone(&self.condition));
-        let device = self.device.clone();
-        let of = move |samples: Vec<usize>| solve(&*objective, &condition, &samples, &device);
-        Worker::new("solves", READY, plan.map(of))
+        self.ahead.thread().map_or(Duration::ZERO, Worker::take_waited)
     }
 }
 
@@ -81,7 +72,7 @@ fn solve(
     condition: &Matrix,
     samples: &[usize],
     device: &Device,
-) -> Option<ConditionSolution> {
+) -> Option<SolvedCondition> {
     let _solving = trace_span!("solve").entered();
-    objective.ahead()?.solve(&condition.select(samples), device).ok()
+    objective.conditioned_by_kernel()?.solve(&condition.select(samples), device).ok()
 }

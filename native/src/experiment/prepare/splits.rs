@@ -10,15 +10,15 @@ use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
-use crate::columns::some;
+use crate::columns::words::some;
 use crate::config::Recipe;
 use crate::console::line;
-use crate::data::settings::AttributesSection;
-use crate::data::source::{Arrays, Finish, Kind};
+use crate::data::keys::values::AttributesSection;
+use crate::data::source::{Arrays, Finish, Medium};
 use crate::data::{DataSection, check_whole, unread};
 use crate::exit::usage;
 
-use crate::experiment::memory::limits;
+use crate::experiment::memory::counts;
 use crate::experiment::prepare::pictures;
 use crate::run_folder::record::ImageCounts;
 
@@ -131,7 +131,7 @@ impl Splits {
 
     fn assemble(request: &Request<'_>, folder: Option<&Path>) -> Result<Self> {
         let &Request { section, seed, encoder, own_size, held_out, .. } = request;
-        limits::check_drawn(section)?;
+        counts::check_drawn(section)?;
         let (train, test, official) = read(request, folder)?;
         let train = first(train, section.train, "data.train")?;
         let asked = asked_to_test_on(section, &test);
@@ -149,11 +149,11 @@ impl Splits {
             }
         };
         let finished = |dataset, is_train, seed| -> Result<Dataset> {
-            let dataset = match section.dataset.kind() {
-                Kind::Arrays(set) => {
+            let dataset = match section.dataset.medium() {
+                Medium::Arrays(set) => {
                     set.finish(dataset, &section.options(), Finish { is_train, own_size, seed })?
                 }
-                Kind::Drawn(_) | Kind::Pictures(_) => dataset,
+                Medium::Drawn(_) | Medium::Pictures(_) => dataset,
             };
             let dataset = match &section.attributes {
                 Some(attributes) => attributed(attributes, dataset, seed)?,
@@ -201,7 +201,7 @@ impl Splits {
 /// reader of the table has said.
 fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
     let holds_out =
-        || matches!(section.dataset.kind(), Kind::Pictures(set) if set.holds_out(&section.options()));
+        || matches!(section.dataset.medium(), Medium::Pictures(set) if set.holds_out(&section.options()));
     section.test.filter(|&count| test.subjects.is_none() || count < test.len() || !holds_out())
 }
 
@@ -227,20 +227,20 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
         let images = section.train.map_or(images, |most| images.min(most));
         (request.check)(images.saturating_sub(held_out))
     };
-    match section.dataset.kind() {
-        Kind::Drawn(set) => {
+    match section.dataset.medium() {
+        Medium::Drawn(set) => {
             check(section.train.unwrap_or_default())?;
             let draw = |count: Option<usize>, seed| set.draw(count.unwrap_or_default(), &options, seed);
             Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
         }
-        Kind::Arrays(set) => {
+        Medium::Arrays(set) => {
             let folder = folder()?;
             let Arrays { train, test, absent } = set.read(folder).map_err(|error| unread(section, error))?;
             check_whole(section, folder, train.len(), absent)?;
             check(train.len())?;
             Ok((train, test, None))
         }
-        Kind::Pictures(set) => {
+        Medium::Pictures(set) => {
             let folder = folder()?;
             let annotations = set.annotations(&options, folder).map_err(|error| unread(section, error))?;
             check(annotations.catalogue.of(Split::Train).len())?;
@@ -251,7 +251,7 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
 
 /// Adds a variable of synthetic attributes.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
-    limits::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
+    counts::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
     let attributes = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
     let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
         ("class", _) => attributes.of(&set.labels, seed)?,
@@ -267,7 +267,7 @@ fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Da
             )));
         }
     };
-    Ok(set.with_condition(ATTRIBUTES, Condition::Numeric(table))?)
+    Ok(set.with_condition(ATTRIBUTES, Condition::Numeric(table.into()))?)
 }
 
 fn check_channels(images: &ImageSet, encoder: &EncoderConfig) -> Result<()> {

@@ -10,9 +10,9 @@ use simile_core::nn::checkpoint::Weights;
 
 use crate::config::Recipe;
 use crate::console::line;
-use crate::data::settings::Normalise;
+use crate::data::keys::values::Normalise;
 use crate::run_folder::folder::{RunFolder, WEIGHTS};
-use crate::run_folder::model::{self, Choice};
+use crate::run_folder::model::{self, ChosenBy};
 
 /// Reads the weights of the file that a recipe names. If the recipe has no normalisation, it is set to the one of these
 /// weights.
@@ -46,7 +46,7 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     let bytes = model::read(&file).context("`encoder.weights`")?;
     let (_, metadata) = Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
-    model::note_on_variant(path, &metadata, Choice::File).iter().for_each(line);
+    model::note_on_variant(path, &metadata, ChosenBy::File).iter().for_each(line);
     Ok(Some(bytes))
 }
 

@@ -60,6 +60,36 @@ impl<T: Send + 'static> Worker<T> {
     }
 }
 
+/// A thread that works ahead of the steps, with the step of its next result.
+pub(crate) struct Ahead<T>(Option<(u64, T)>);
+
+impl<T> Default for Ahead<T> {
+    /// No thread.
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Ahead<T> {
+    /// The thread whose next result is that of a step, which the caller takes: the one that is ahead, or, if that has come to another step,
+    /// the one that `begin` starts.
+    ///
+    /// # Errors
+    /// As `begin`.
+    pub(crate) fn at(&mut self, step: u64, begin: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+        let thread = match self.0.take().filter(|(next, _)| *next == step) {
+            Some((_, thread)) => thread,
+            None => begin()?,
+        };
+        Ok(&mut self.0.insert((step + 1, thread)).1)
+    }
+
+    /// The thread, if one has begun.
+    pub(crate) fn thread(&mut self) -> Option<&mut T> {
+        self.0.as_mut().map(|(_, thread)| thread)
+    }
+}
+
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         // Without a receiver the thread ends with the result that it makes.
@@ -68,5 +98,27 @@ impl<T> Drop for Worker<T> {
             // A panic of the thread has been reported by its message.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_has_come_to_another_step_is_begun_anew() {
+        let (mut ahead, mut begun) = (Ahead::default(), Vec::new());
+        assert!(ahead.thread().is_none());
+        for step in [3, 4, 5, 5, 6, 0] {
+            let begin = || {
+                begun.push(step);
+                Ok(step)
+            };
+            *ahead.at(step, begin).unwrap() += 1;
+        }
+        assert_eq!(begun, [3, 5, 0]);
+        assert_eq!(ahead.thread().copied(), Some(1));
+        assert!(ahead.at(9, || anyhow::bail!("no thread")).is_err() && ahead.thread().is_none());
     }
 }

@@ -8,7 +8,7 @@ use simile_core::loss::spec::{InputKind, Needed};
 use simile_core::train::{StepCost, StoredPictures};
 
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_settings, step_size};
 
@@ -52,7 +52,7 @@ impl Uploads {
     fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
         let side = side_of_pictures(recipe);
         let picture = (recipe.encoder.config.channels * side.pow(2)) as u64;
-        let (method, batch) = (variant.method(), recipe.train.batch as u64);
+        let (method, batch) = (&variant.method, recipe.train.batch as u64);
         let numbers = |augmentation: &Augmentation| -> Result<u64> {
             Ok(augmentation.numbers([side; 2]).map_err(usage)? as u64)
         };
@@ -71,7 +71,9 @@ impl Uploads {
             is_label && input.needed == Needed::Always
         });
         let partners = if variant.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
-        let weights = objective.ahead().map_or(0, |ahead| *ahead.numbers(recipe.train.batch).end());
+        let weights = objective
+            .conditioned_by_kernel()
+            .map_or(0, |weights| *weights.stored_numbers(recipe.train.batch).end());
         Ok(Self {
             pictures: images * picture,
             indices: NUMBER * images,
@@ -89,7 +91,7 @@ impl Cost {
     /// # Errors
     /// The settings of the variant are invalid.
     pub(crate) fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
-        let config = step_settings(recipe, variant, variant.method())?;
+        let config = step_settings(recipe, variant, variant.method.clone())?;
         let size = step_size(recipe, &config, recipe.train.batch);
         let uploads = Uploads::of(recipe, variant)?;
         let stored =

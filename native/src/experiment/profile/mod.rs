@@ -1,5 +1,6 @@
 //! Measures some training steps of every variant, as a whole and by stage, to show where their time goes.
 
+pub(crate) mod answer;
 pub(crate) mod cost;
 mod spans;
 mod trace;
@@ -11,89 +12,28 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
-use serde::Serialize;
 use simile_core::nn::checkpoint::Weights;
 use simile_core::train::Trainer;
-use simile_kernels::Launches;
+use simile_kernels::LaunchCounter;
 
+use self::answer::{KernelLaunches, Profile, StageTime, VariantProfile, WaitingTime};
 use self::cost::Cost;
 use self::spans::{Recorded, RecordedStages, Spans};
 use self::trace::TraceFile;
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::{Progress, line};
 use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::weights;
 use crate::experiment::run::{Prepared, prepare};
-use crate::experiment::train::loader::{DataLoader, Waited};
-use crate::experiment::train::trainer::{share, trainer_config};
+use crate::experiment::train::loader::{DataLoader, WaitedTime};
+use crate::experiment::train::trainer::TrainerInputs;
+use crate::experiment::train::tuning::Tuning;
 use crate::interrupt;
 
 /// Number of steps before the measurement, in which devices compile and choose their kernels.
 const WARM_UP: usize = 3;
-
-/// The measured steps of a recipe.
-#[derive(Debug, Serialize)]
-pub(crate) struct Profile {
-    pub(crate) recipe: String,
-    pub(crate) device: String,
-    pub(crate) batch: usize,
-    /// The file of all stages, which Perfetto and `chrome://tracing` open.
-    pub(crate) trace: PathBuf,
-    #[serde(rename = "arms")]
-    pub(crate) variants: Vec<VariantProfile>,
-}
-
-/// The measured steps of a variant.
-#[derive(Debug, Serialize)]
-pub(crate) struct VariantProfile {
-    pub(crate) name: String,
-    /// Number of steps.
-    pub(crate) steps: usize,
-    /// Milliseconds of a step, measured over all steps without waiting for the device between them.
-    pub(crate) step_ms: f64,
-    /// Milliseconds of a step in which the host prepares it and submits work to the device; on a CPU that is the whole step.
-    pub(crate) host_ms: f64,
-    /// The part of these milliseconds in which the host waits for threads that prepare ahead.
-    pub(crate) waiting: WaitingTime,
-    /// Images a second, of which each gives two views.
-    pub(crate) images_per_second: f64,
-    /// The stages of the same number of further steps, in each of which the host waits for the device at the end of
-    /// every stage. Their sum may exceed the time of a step, in which host and device work at the same time.
-    pub(crate) stages: Vec<StageTime>,
-    /// Kernels that a step starts on a GPU, the most frequent first; empty on a CPU.
-    pub(crate) launches: Vec<KernelLaunches>,
-    /// The arithmetic, memory traffic and uploads of a full batch, by formula.
-    pub(crate) cost: Cost,
-}
-
-/// Milliseconds in a step in which it waits for other threads of the host.
-#[derive(Debug, Serialize)]
-pub(crate) struct WaitingTime {
-    /// For images that are read ahead; none if they lie on the device.
-    pub(crate) images_ms: Option<f64>,
-    /// For solves of the objective; none if it has none.
-    pub(crate) solves_ms: Option<f64>,
-}
-
-/// The time of a stage in a step.
-#[derive(Debug, Serialize)]
-pub(crate) struct StageTime {
-    pub(crate) name: &'static str,
-    /// Milliseconds in a step, without those of the stages inside it.
-    pub(crate) ms: f64,
-    /// The share of all stages.
-    pub(crate) share: f64,
-}
-
-/// The launches of a kernel.
-#[derive(Debug, Serialize)]
-pub(crate) struct KernelLaunches {
-    pub(crate) kernel: String,
-    /// The mean number in a step.
-    pub(crate) per_step: f64,
-}
 
 /// Measures `steps` steps of every variant, and writes their stages to the file `trace`.
 ///
@@ -104,7 +44,8 @@ pub(crate) fn profile(
     recipe: Recipe,
     data: Option<PathBuf>,
     devices: DeviceSet,
-    (steps, trace): (usize, &Path),
+    steps: usize,
+    trace: &Path,
 ) -> Result<Profile> {
     // A file that cannot be written is an error before the data are read.
     drop(TraceFile::begin(trace)?);
@@ -120,7 +61,7 @@ pub(crate) fn profile(
     *iterations = (*iterations).max(WARM_UP + 2 * steps);
     let mut variants = Vec::new();
     for variant in prepared.recipe.variants() {
-        let measured = profile_variant(&prepared, &variant, weights.clone(), steps);
+        let measured = profile_variant(&prepared, &variant, weights.as_ref(), steps);
         let (profile, stages) = measured.with_context(|| format!("variant `{}`", variant.name))?;
         events.add(&variant.name, &stages);
         variants.push(profile);
@@ -138,25 +79,24 @@ pub(crate) fn profile(
 fn profile_variant(
     prepared: &Prepared,
     variant: &RecipeVariant,
-    weights: Option<Arc<Weights>>,
+    weights: Option<&Arc<Weights>>,
     steps: usize,
 ) -> Result<(VariantProfile, RecordedStages)> {
     let Prepared { recipe, devices, splits, .. } = prepared;
     let device = &devices.first.device;
     let loader = DataLoader::new(variant, recipe, &splits.train, device)?;
-    let context = loader.context();
-    let epoch = (&splits.train, loader.batches_per_epoch());
-    let config = trainer_config(variant, recipe, context, epoch, weights)?;
-    let mut trainer = Trainer::new(config, &context.training_set(), device).map_err(usage)?;
-    share(&mut trainer, recipe.train.batch, devices)?;
+    let inputs = TrainerInputs { variant, recipe, train: &splits.train, devices, weights };
+    let trainer = inputs.trainer(loader.context(), loader.batches_per_epoch(), None)?;
 
     line(format_args!("{}: measuring {steps} steps twice on {devices}", variant.name));
     let progress = Progress::new(&variant.name, 0, (WARM_UP + 2 * steps) as u64);
     let mut training = Training { trainer, loader, progress };
     let (spans, recorded) = Spans::listen(device.clone());
     // Threads that work for the steps start in the first step; their stages are recorded from then on.
-    let passes = tracing::subscriber::with_default(spans, || training.passes(steps, device, &recorded));
-    let Undisturbed { seconds, images, of_host, waited, launches } = passes?;
+    let tuning = Tuning::new(&variant.name, devices.has_gpu());
+    let passes = || training.passes(tuning, steps, device, &recorded);
+    let passes = tracing::subscriber::with_default(spans, passes);
+    let MeasuredSteps { seconds, images, host_time, waited, launches } = passes?;
     training.progress.finish();
     let stages = recorded.finish();
     let in_step = |time: Duration| 1e3 * time.as_secs_f64() / steps as f64;
@@ -166,7 +106,7 @@ fn profile_variant(
         name: variant.name.clone(),
         steps,
         step_ms: 1e3 * seconds / steps as f64,
-        host_ms: in_step(of_host),
+        host_ms: in_step(host_time),
         waiting,
         images_per_second: images as f64 / seconds,
         stages: times(&stages, steps),
@@ -177,12 +117,12 @@ fn profile_variant(
 }
 
 /// The time of steps that did not wait for the device in between.
-struct Undisturbed {
+struct MeasuredSteps {
     seconds: f64,
     images: usize,
     /// The time until the host began to wait for the device at their end.
-    of_host: Duration,
-    waited: Waited,
+    host_time: Duration,
+    waited: WaitedTime,
     launches: BTreeMap<String, u64>,
 }
 
@@ -195,38 +135,57 @@ struct Training {
 
 impl Training {
     /// Takes steps to warm up, measures others as a whole, and records the stages of the same number of further ones.
-    fn passes(&mut self, steps: usize, device: &Device, recorded: &Recorded) -> Result<Undisturbed> {
-        self.run(WARM_UP, device)?;
+    fn passes(
+        &mut self,
+        tuning: Tuning,
+        steps: usize,
+        device: &Device,
+        recorded: &Recorded,
+    ) -> Result<MeasuredSteps> {
+        self.run(WARM_UP, device, Some(tuning))?;
         self.loader.take_waited();
-        let launches = Launches::count();
+        let launches = LaunchCounter::count();
         let started = Instant::now();
-        let (images, of_host) = self.run(steps, device)?;
+        let (images, host_time) = self.run(steps, device, None)?;
         let seconds = started.elapsed().as_secs_f64();
         let (waited, launches) = (self.loader.take_waited(), launches.finish());
         recorded.begin();
-        self.run(steps, device)?;
-        Ok(Undisturbed { seconds, images, of_host, waited, launches })
+        self.run(steps, device, None)?;
+        Ok(MeasuredSteps { seconds, images, host_time, waited, launches })
     }
 
     /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device. Returns the number of images, and
-    /// the time of the host before it waits.
-    fn run(&mut self, steps: usize, device: &Device) -> Result<(usize, Duration)> {
+    /// the time of the host before it waits. With `tuning`, steps that tune kernels are announced; their device is waited for.
+    fn run(
+        &mut self,
+        steps: usize,
+        device: &Device,
+        mut tuning: Option<Tuning>,
+    ) -> Result<(usize, Duration)> {
         let (started, mut images) = (Instant::now(), 0);
         for _ in 0..steps {
             if self.trainer.awaits_scores() {
                 let done = self.trainer.step_number();
                 return Err(usage(format_args!("its first stage has only {done} steps; measure fewer")));
             }
-            images += spans::step(|| self.loader.step(&mut self.trainer))?;
+            images += spans::step(|| self.step(device, tuning.as_mut()))?;
             if interrupt::is_requested() {
                 return Err(Interrupted("a profile keeps nothing; run it again".into()).into());
             }
             self.progress.at(self.trainer.step_number(), "");
         }
-        let of_host = started.elapsed();
+        let host_time = started.elapsed();
         pollster::block_on(self.trainer.mean_loss())?;
         device.sync().context("waiting for the device")?;
-        Ok((images, of_host))
+        Ok((images, host_time))
+    }
+
+    /// Takes the next step, announced if it tunes kernels; returns the number of images.
+    fn step(&mut self, device: &Device, tuning: Option<&mut Tuning>) -> Result<usize> {
+        let Some(tuning) = tuning else { return self.loader.step(&mut self.trainer) };
+        let first = tuning.before_first_batch();
+        let batch = self.loader.next(&self.trainer)?;
+        tuning.step(first, batch, &mut self.trainer, device)
     }
 }
 

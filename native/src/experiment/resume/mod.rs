@@ -1,29 +1,29 @@
 //! Resumes a run from the state in its folder.
 
+pub(super) mod recipe;
+pub(crate) mod same_data;
+
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use self::recipe::{PRIOR, Resumed, resumed_recipe};
+use self::same_data::{same_data, same_prior};
 use crate::config::Recipe;
 use crate::config::set::key_of;
 use crate::console::line;
-use crate::data::DataSection;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
+use crate::experiment::outputs::write_result_and_report;
 use crate::experiment::preflight::{check_length, metric_names, print_never_begun, renew_for_length};
-use crate::experiment::prepare::digests::ImageDigests;
-use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
-use crate::experiment::resumed_recipe::{PRIOR, Resumed, resumed_recipe};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
 use crate::experiment::train::check_states;
-use crate::experiment::write;
 use crate::interrupt;
 use crate::peers::ProcessGroup;
-use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, STATE, WEIGHTS};
-use crate::run_folder::record::{ImageCounts, RunResult};
+use crate::run_folder::record::RunResult;
 use crate::run_folder::state::{RunState, absolute};
 use crate::shell::{quoted, resume_command};
 
@@ -58,7 +58,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         return from_the_start(folder, written, options);
     };
     // Also of a finished run: its process may have been killed right after it wrote its last state.
-    state.drop_outdated(&folder);
+    state.files.remove_others(&folder);
     let resumed = resumed_recipe(&folder, &state, &written, options.set)?;
     let Resumed { recipe, is_longer, .. } = &resumed;
     if *is_longer {
@@ -67,18 +67,18 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         state.extend(&folder, recipe)?;
     }
     // After that, because a longer run makes models and figures again.
-    state.verify(&folder)?;
+    state.files.verify(&folder)?;
     if !is_longer && state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));
     }
     if state.current().is_none() {
         line(format_args!("{}: all variants are done; writing result and report", run.display()));
-        return Ok((folder.clone(), write::result_and_report(&folder, recipe, state)?));
+        return Ok((folder.clone(), write_result_and_report(&folder, recipe, state)?));
     }
     state.data = options.data.map(absolute).or(state.data);
     let devices = same_devices(&state, &options)?;
     let weights = match &recipe.encoder.weights {
-        Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),
+        Some(_) => Some(weights::begin(&mut recipe.clone(), &state.files.read(&folder, WEIGHTS)?)?),
         None => None,
     };
     let splits = read_images(recipe, state.data.as_deref(), &devices)
@@ -92,19 +92,19 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     }
     state.prior = same_prior(&state, recipe)?;
     interrupt::listen()?;
-    let Resumed { recipe, is_longer, is_moved } = resumed;
-    let mut session = Session::new(folder.clone(), recipe, devices, splits, weights, state)?;
-    if is_longer {
+    let mut session = Session::new(folder.clone(), recipe.clone(), devices, splits, weights, state)?;
+    if *is_longer {
         check_states(&session)?;
     }
-    write_changes(&mut session, &written, is_longer, is_moved)?;
+    write_changes(&mut session, &written, &resumed)?;
     Ok((folder, complete(session)?))
 }
 
 /// Writes what changes when a run resumes, once nothing refuses it: `written` is the recipe in its folder.
-fn write_changes(session: &mut Session, written: &Recipe, is_longer: bool, is_moved: bool) -> Result<()> {
-    let Session { folder, recipe, state, .. } = session;
-    if is_longer {
+fn write_changes(session: &mut Session, written: &Recipe, resumed: &Resumed) -> Result<()> {
+    let Session { folder, state, .. } = session;
+    let Resumed { recipe, is_longer, is_moved } = resumed;
+    if *is_longer {
         line(format_args!(
             "the run continues from {} to {} iterations; from here on it follows the schedule of the longer run",
             state.extended_at.last().copied().unwrap_or_default(),
@@ -114,11 +114,11 @@ fn write_changes(session: &mut Session, written: &Recipe, is_longer: bool, is_mo
         // That of the earlier end would be taken for that of the whole run.
         folder.remove(&[RESULT, REPORT])?;
     }
-    if is_moved {
+    if *is_moved {
         state.move_prior(recipe)?;
     }
     // The state is written before the recipe: it alone determines the length of the run.
-    if is_longer || is_moved {
+    if *is_longer || *is_moved {
         state.write(folder)?;
     }
     if *recipe != *written {
@@ -163,77 +163,6 @@ fn from_the_start(
     }
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
-}
-
-/// Checks that the splits have as many images, of the same classes, file names, sizes of files and variables, as those that the run
-/// began with.
-fn same_data(folder: &RunFolder, state: &RunState, splits: &Splits, section: &DataSection) -> Result<()> {
-    let now = [splits.train.len(), splits.test.len()];
-    let ImageDigests { names, sizes } = splits.image_digests();
-    let change = match state.images {
-        Some(ImageCounts { train, test, .. }) if now != [train, test] => format!(
-            "it began with {train} training and {test} test images, and now there are {} and {}",
-            now[0], now[1]
-        ),
-        _ if state.image_digest.is_some_and(|begun| begun != names) => {
-            "there are as many images, but others, in another order or of other classes".to_owned()
-        }
-        _ if state.file_sizes.is_some_and(|begun| sizes != Some(begun)) => {
-            "pictures have the same names, but files of other sizes".to_owned()
-        }
-        _ => {
-            let now = splits.variables(section);
-            let mut begun = state.variables.iter();
-            let other = begun.find(|(name, digest)| now.get(*name).is_some_and(|now| now != *digest));
-            let Some((name, _)) = other else { return Ok(()) };
-            format!("the images have other values of `{name}`")
-        }
-    };
-    Err(other_data(folder, &change))
-}
-
-/// Checks the pictures of a run's own data, now read from elsewhere or again, against those that it had: by its state, or by its result
-/// where the state was deleted. Data sets of authors are always the same.
-///
-/// # Errors
-/// A usage error if they are others; a failure if the folder cannot be read.
-pub(crate) fn check_same_pictures(run: &Path, splits: &Splits, section: &DataSection) -> Result<()> {
-    if !section.dataset.is_own() {
-        return Ok(());
-    }
-    let folder = RunFolder::open(run)?;
-    // A state that this program does not read is as good as none: the run has its result.
-    if let Some(state) = RunState::read(&folder).ok().flatten() {
-        return same_data(&folder, &state, splits, section);
-    }
-    let result = folder.read_json::<RunResult>(RESULT).ok();
-    match result.and_then(|result| result.picture_files) {
-        Some(begun) if begun != splits.digest_of_all(section) => Err(other_data(
-            &folder,
-            "names, classes, sizes or attributes of its pictures are not those of its result",
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn other_data(folder: &RunFolder, change: &str) -> anyhow::Error {
-    usage(format_args!(
-        "the data of {} have changed: {change}; put the data back as they were, or begin another run in another folder",
-        folder.root().display()
-    ))
-}
-
-/// The digest of the model of the prior, after a check that it is the one that the run began with.
-fn same_prior(state: &RunState, recipe: &Recipe) -> Result<Option<Digest>> {
-    let Some(section) = &recipe.data.prior else { return Ok(None) };
-    let now = prior::digest(section)?;
-    match state.prior.filter(|begun| *begun != now) {
-        Some(_) => Err(usage(format_args!(
-            "`{PRIOR}`, {}, is another model than the one that the run began with; put that back, or begin another run",
-            section.model.display()
-        ))),
-        None => Ok(Some(now)),
-    }
 }
 
 /// True if the result exists and can be read.
@@ -311,13 +240,13 @@ mod tests {
     use crate::exit::{Usage, message_with_causes};
     use crate::peers::Status;
     use crate::peers::testing::Others;
-    use crate::report::RunRecord;
     use crate::report::testing::{run, variant};
+    use crate::run_folder::finished::FinishedRun;
 
     #[test]
     fn a_finished_run_without_its_state_is_not_advised_to_train_on() {
         let place = tempfile::tempdir().unwrap();
-        let RunRecord { recipe, result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
+        let FinishedRun { recipe, result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
         std::fs::write(place.path().join(RECIPE), recipe).unwrap();
         RunFolder::open(place.path()).unwrap().write_json(RESULT, &result).unwrap();
         for set in [Vec::new(), vec!["train.iterations=9".to_owned()]] {
@@ -354,13 +283,13 @@ mod tests {
         let folder = RunFolder::open(&run).unwrap();
         let mut state = RunState::read(&folder).unwrap().unwrap();
         let trainer = state.variants[0].trainer.clone().unwrap();
-        let mut bytes = state.file(&folder, &trainer).unwrap();
+        let mut bytes = state.files.read(&folder, &trainer).unwrap();
         let key = b"steps_per_epoch";
         let at = bytes.windows(key.len()).position(|part| part == key).unwrap();
         let digit = bytes[at..].iter_mut().find(|byte| byte.is_ascii_digit()).unwrap();
         assert_eq!(*digit, b'4');
         *digit = b'5';
-        state.keep(&folder, &trainer, &bytes).unwrap();
+        state.files.keep(&folder, &trainer, &bytes).unwrap();
         state.write(&folder).unwrap();
 
         let names = [RESULT, REPORT, RECIPE, "model.safetensors", "state/state.json"];

@@ -16,7 +16,7 @@ use crate::run_folder::state::RunState;
 /// The only key whose value can be increased when a run resumes.
 const LENGTH: &str = "train.iterations";
 /// The key of the place of another model, which may be moved.
-pub(super) const PRIOR: &str = "data.prior.model";
+pub(in crate::experiment) const PRIOR: &str = "data.prior.model";
 
 /// The recipe with which a run resumes.
 pub(super) struct Resumed {

@@ -2,24 +2,28 @@
 //!
 //! The index of a run depends on the command alone, not on the machine or on the runs that are done.
 
+pub(crate) mod outcome;
+mod side_by_side;
+pub(crate) mod task;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde::Serialize;
 
+use self::outcome::{RunOutcome, read_outcome, read_outcome_of, run_or_resume};
+use self::side_by_side::side_by_side;
+use self::task::{ListEntry, Missing, Task};
 use crate::config::Recipe;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Interrupted, usage};
-use crate::experiment::jobs::side_by_side;
-use crate::experiment::run_outcome::{RunOutcome, read_outcome, read_outcome_of, run_or_resume};
 use crate::interrupt;
 use crate::run_folder::digest::Digest;
-use crate::run_folder::folder::{self, RECIPE, process_at_work};
+use crate::run_folder::folder::{self, process_at_work};
 use crate::run_folder::record::devices_of_all;
 
 /// The file that says that the runs of a folder are begun one by one.
@@ -28,39 +32,6 @@ const BY_TASK_TEXT: &str = "The runs of this folder were begun with --task. The 
      those that are missing.\n";
 /// Time between two checks of a run that another process works on.
 const POLL: Duration = Duration::from_secs(2);
-
-/// One run.
-#[derive(Debug, Clone)]
-pub(crate) struct Task {
-    /// The row of the table, or the point of the sweep.
-    pub(crate) row: String,
-    pub(crate) seed: u64,
-    pub(crate) folder: PathBuf,
-    /// The run whose encoder it begins with, which comes earlier.
-    pub(crate) after: Option<usize>,
-    /// Its data or weights that are not on this machine, in words.
-    pub(crate) missing: Option<String>,
-}
-
-/// A line of the list.
-#[derive(Debug, Serialize)]
-pub(crate) struct ListEntry<'t> {
-    index: usize,
-    folder: String,
-    row: &'t str,
-    seed: u64,
-    /// The index of the run that must be there first.
-    after: Option<usize>,
-    done: bool,
-}
-
-/// A run without a result.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Missing {
-    pub(crate) index: usize,
-    pub(crate) folder: String,
-    pub(crate) reason: String,
-}
 
 /// The metrics of a run, as far as they are known.
 #[derive(Debug, Clone, Copy)]
@@ -85,28 +56,10 @@ pub(crate) struct Several<'a> {
     pub(crate) check: &'a (dyn Fn(RunMetrics<'_>) -> Result<()> + Sync),
 }
 
-impl Task {
-    /// True if it has a result, which needs nothing that is missing.
-    pub(crate) fn has_ended(&self) -> bool {
-        read_outcome(&self.folder).is_some()
-    }
-
-    /// True if a process works on it, or did.
-    fn is_begun(&self) -> bool {
-        self.folder.join(RECIPE).is_file() || process_at_work(&self.folder).is_some()
-    }
-}
-
 impl Several<'_> {
     /// All runs, in order.
     pub(crate) fn list(&self) -> Vec<ListEntry<'_>> {
-        let mut listed = Vec::with_capacity(self.tasks.len());
-        for (index, task) in self.tasks.iter().enumerate() {
-            let Task { row, seed, folder, after, .. } = task;
-            let (done, folder) = (task.has_ended(), folder.display().to_string());
-            listed.push(ListEntry { index, folder, row, seed: *seed, after: *after, done });
-        }
-        listed
+        self.tasks.iter().enumerate().map(|(index, task)| ListEntry::of(index, task)).collect()
     }
 
     /// True if runs are read and none is begun: they were begun one by one, and the command does not say how many to run
@@ -143,16 +96,23 @@ impl Several<'_> {
     /// # Errors
     /// A usage error if there are more devices than runs at a time; any failure of a run except divergence, or of the check.
     pub(crate) fn all(&self) -> Result<Vec<RunOutcome>> {
-        if self.collects() {
-            line(format_args!(
-                "{} has runs that were started with --task: this command starts none",
-                self.out.display()
-            ));
-            let outcomes = (0..self.tasks.len()).map(|index| self.labelled(index, self.read(index)));
-            let outcomes: Vec<RunOutcome> = outcomes.collect::<Result<_>>()?;
-            self.check_same_pictures(&outcomes)?;
-            return Ok(outcomes);
-        }
+        if self.collects() { self.collect() } else { self.run_all() }
+    }
+
+    /// Reads the outcomes of all runs.
+    fn collect(&self) -> Result<Vec<RunOutcome>> {
+        line(format_args!(
+            "{} has runs that were started with --task: this command starts none",
+            self.out.display()
+        ));
+        let outcomes = (0..self.tasks.len()).map(|index| self.labelled(index, self.read(index)));
+        let outcomes: Vec<RunOutcome> = outcomes.collect::<Result<_>>()?;
+        self.check_same_pictures(&outcomes)?;
+        Ok(outcomes)
+    }
+
+    /// Runs or resumes all runs, as many at a time as there are devices, or as the command says.
+    fn run_all(&self) -> Result<Vec<RunOutcome>> {
         let jobs = match self.jobs {
             Some(jobs) if jobs < self.devices.len() => {
                 let devices = self.devices.len();
@@ -164,7 +124,7 @@ impl Several<'_> {
         };
         interrupt::listen()?;
         let indices: Vec<usize> = (0..self.tasks.len()).collect();
-        let label = |&index: &usize| format!("{}, seed {}", self.tasks[index].row, self.tasks[index].seed);
+        let label = |&index: &usize| format!("{}, seed {}", self.tasks[index].group, self.tasks[index].seed);
         side_by_side(
             jobs,
             &indices,
@@ -250,8 +210,8 @@ impl Several<'_> {
         match read_outcome(&self.tasks[before].folder) {
             Some(RunOutcome::Done(_)) => None,
             Some(RunOutcome::Diverged(_)) => {
-                let row = &self.tasks[before].row;
-                Some(RunOutcome::Diverged(format!("it needs row `{row}`, which diverged")))
+                let group = &self.tasks[before].group;
+                Some(RunOutcome::Diverged(format!("it needs row `{group}`, which diverged")))
             }
             _ => Some(RunOutcome::Missing(format!("it needs run {before}, which is missing"))),
         }
@@ -290,18 +250,8 @@ impl Several<'_> {
     }
 
     fn labelled(&self, index: usize, result: Result<RunOutcome>) -> Result<RunOutcome> {
-        let Task { row, seed, .. } = &self.tasks[index];
-        result.with_context(|| format!("row `{row}`, seed {seed}"))
-    }
-}
-
-impl ListEntry<'_> {
-    /// Its fields with tabs between them.
-    pub(crate) fn text(&self) -> String {
-        let Self { index, folder, row, seed, after, done } = self;
-        let after = after.map_or_else(|| "-".into(), |after| after.to_string());
-        let done = if *done { "done" } else { "missing" };
-        format!("{index}\t{folder}\t{row}\t{seed}\t{after}\t{done}")
+        let Task { group, seed, .. } = &self.tasks[index];
+        result.with_context(|| format!("row `{group}`, seed {seed}"))
     }
 }
 
@@ -319,40 +269,6 @@ pub(crate) fn devices_of(outcomes: &[RunOutcome], asked: &[DeviceChoice]) -> Res
         true => Ok(DeviceSet::open(asked)?.to_string()),
         false => Ok(devices),
     }
-}
-
-/// Fails if a run is missing, with the indices in the form that `sbatch --array` takes; a line for each comes before.
-///
-/// # Errors
-/// A run is missing.
-pub(crate) fn nothing_missing(missing: &[Missing], count: usize) -> Result<()> {
-    for Missing { index, folder, reason } in missing {
-        line(format_args!("missing: {index}, {folder}: {reason}"));
-    }
-    match missing.len() {
-        0 => Ok(()),
-        some => anyhow::bail!(
-            "{some} of {count} runs are missing: {}; the same command with --task INDEX runs one of them, and with --jobs N \
-             all of them here",
-            ranges(missing.iter().map(|one| one.index))
-        ),
-    }
-}
-
-/// Numbers in rising order as `0,3-5`.
-fn ranges(numbers: impl Iterator<Item = usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let range = |&(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -391,10 +307,10 @@ mod tests {
     fn a_run_that_cannot_begin_leaves_no_mark() {
         let place = tempfile::tempdir().unwrap();
         let recipe = |_: usize| -> Result<Recipe> { anyhow::bail!("no run is begun") };
-        let task = |row: &str, after: Option<usize>, missing: Option<&str>| Task {
-            row: row.into(),
+        let task = |group: &str, after: Option<usize>, missing: Option<&str>| Task {
+            group: group.into(),
             seed: 0,
-            folder: place.path().join(row),
+            folder: place.path().join(group),
             after,
             missing: missing.map(str::to_owned),
         };
@@ -423,14 +339,5 @@ mod tests {
         let outcomes = [one.clone(), other, one].map(|result| RunOutcome::Done(Box::new(result)));
         let devices = devices_of(&outcomes, &[DeviceChoice::AUTO]).unwrap();
         assert_eq!(devices, "cpu; gpu until iteration 1 of x, then cpu");
-    }
-
-    #[test]
-    fn indices_are_named_as_an_array_takes_them() {
-        assert_eq!(ranges([0, 3, 4, 5, 9].into_iter()), "0,3-5,9");
-        let one = |index| Missing { index, folder: "a".into(), reason: "not begun".into() };
-        let error = nothing_missing(&[one(3), one(4)], 8).unwrap_err().to_string();
-        assert!(error.starts_with("2 of 8 runs are missing: 3-4;"), "{error}");
-        nothing_missing(&[], 8).unwrap();
     }
 }

@@ -13,8 +13,9 @@ use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::{Usage, message_with_causes, usage};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::prepare::{prior, weights};
-use crate::experiment::resume::{ResumeOptions, check_same_pictures, has_result, recipe_of, resume};
-use crate::experiment::resumed_recipe::PRIOR;
+use crate::experiment::resume::recipe::PRIOR;
+use crate::experiment::resume::same_data::check_same_pictures;
+use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
 use crate::experiment::run::{CheckMetrics, run};
 use crate::experiment::train::trainer::is_divergence;
 use crate::peers::ProcessGroup;
@@ -128,7 +129,10 @@ fn row_and_seed(path: &Path) -> [Option<&OsStr>; 2] {
 }
 
 /// Refuses a folder with a run of another recipe, or with one that has not followed it from its first step.
-fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
+///
+/// # Errors
+/// A usage error that names the first key that differs; a failure if a file is damaged.
+pub(crate) fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     let (mut asked, mut begun) = (recipe, recipe_of(run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
         // The run then took its normalisation from the weights.
@@ -195,8 +199,8 @@ mod tests {
     use super::*;
     use crate::config::Changes;
     use crate::data::PriorSection;
-    use crate::report::RunRecord;
     use crate::report::testing::{run, variant};
+    use crate::run_folder::finished::FinishedRun;
 
     #[test]
     fn a_prior_that_was_moved_is_named_where_it_is() {
@@ -216,7 +220,7 @@ mod tests {
     fn a_run_that_was_made_longer_is_not_taken_for_a_straight_one() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(Some(&place.path().join("seed-0")), "x").unwrap();
-        let RunRecord { recipe, mut result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
+        let FinishedRun { recipe, mut result, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
         folder.write(RECIPE, &recipe).unwrap();
         let recipe = recipe_of(&folder).unwrap();
         let mut refused = |extended_at: &[usize]| {

@@ -50,11 +50,11 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
         let finished = Mutex::new(Vec::new());
         thread::scope(|scope| {
             let (queue, finished, label, work) = (&queue, &finished, &label, &work);
-            for slot in 0..limit {
+            for place in 0..limit {
                 scope.spawn(move || {
                     while let Some(at) = queue.take() {
                         let mut turn = Turn { queue, at, failed: true };
-                        let result = labelled(label(&items[at]), || work(&items[at], slot));
+                        let result = labelled(label(&items[at]), || work(&items[at], place));
                         turn.failed = result.is_err();
                         drop(turn);
                         lock(finished).push((at, result));
@@ -90,12 +90,12 @@ fn collect<R>(results: Vec<Option<Result<R>>>, count: usize) -> Result<Vec<R>> {
 struct Queue {
     /// For each item the index of the item that must have ended before.
     after: Vec<Option<usize>>,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// Items that have not begun, in order.
     waiting: VecDeque<usize>,
     ended: BTreeSet<usize>,
@@ -119,7 +119,7 @@ impl Drop for Turn<'_> {
 
 impl Queue {
     fn new(after: Vec<Option<usize>>) -> Self {
-        let state = State { waiting: (0..after.len()).collect(), ..State::default() };
+        let state = QueueState { waiting: (0..after.len()).collect(), ..QueueState::default() };
         Self { after, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -143,10 +143,10 @@ impl Queue {
     }
 
     /// Removes the first item that does not wait for another.
-    fn ready(&self, state: &mut State) -> Option<usize> {
+    fn ready(&self, state: &mut QueueState) -> Option<usize> {
         let free = |at: &usize| self.after[*at].is_none_or(|before| state.ended.contains(&before));
-        let place = state.waiting.iter().position(free)?;
-        state.waiting.remove(place)
+        let first = state.waiting.iter().position(free)?;
+        state.waiting.remove(first)
     }
 
     fn give_back(&self, at: usize, failed: bool) {

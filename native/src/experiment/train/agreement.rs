@@ -7,9 +7,9 @@
 
 use anyhow::{Result, anyhow};
 
-use super::VariantTraining;
 use super::loader::StepBatch;
 use super::trainer::is_of_another;
+use super::variant_training::VariantTraining;
 use crate::exit::Interrupted;
 use crate::interrupt;
 use crate::peers::{Decision, Status};

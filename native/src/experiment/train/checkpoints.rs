@@ -5,8 +5,9 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use simile_core::train::Trainer;
 
+use super::TrainingOutcome;
 use super::trainer::{self, is_divergence};
-use super::{TrainingOutcome, VariantTraining};
+use super::variant_training::VariantTraining;
 use crate::console::line;
 use crate::exit::message_with_causes;
 use crate::experiment::session::Session;
@@ -108,7 +109,7 @@ impl VariantTraining<'_> {
             measured = measure(self.session, &self.trainer);
         }
         let measured = measured?;
-        let state = &mut self.session.state.variants[self.at];
+        let state = self.state();
         state.last_finite.clone_from(&state.trainer);
         Ok(TrainingOutcome { measured, stopped })
     }
@@ -116,7 +117,7 @@ impl VariantTraining<'_> {
     /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
     /// are not finite. Evaluations since then were finite, and are kept.
     pub(super) fn restore_last_finite(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
-        let last_finite = self.session.state.variants[self.at].last_finite.clone();
+        let last_finite = self.session.variant_state(self.at).last_finite.clone();
         self.restore(last_finite)?;
         let every = self.session.recipe.train.checkpoint_every as u64;
         let last = completed / every * every;
@@ -136,8 +137,9 @@ impl VariantTraining<'_> {
     fn restore(&mut self, name: Option<String>) -> Result<()> {
         self.session.wait_for_checkpoint()?;
         self.trainer = trainer::open(self.session, self.variant, &self.loader, name.as_deref())?;
-        let state = &mut self.session.state.variants[self.at];
-        state.iteration = self.trainer.step_number();
+        let iteration = self.trainer.step_number();
+        let state = self.state();
+        state.iteration = iteration;
         (state.trainer, state.last_finite) = (name.clone(), name);
         Ok(())
     }
@@ -167,7 +169,7 @@ impl VariantTraining<'_> {
                 return Err(self.session.interrupted());
             }
         }
-        self.session.state.variants[self.at].iteration = last;
+        self.state().iteration = last;
         self.session.checkpoint(self.at, &self.trainer, CheckpointKind::ByCount)
     }
 }
@@ -186,9 +188,11 @@ mod tests {
     use super::super::train;
     use super::*;
     use crate::config::Recipe;
+    use crate::config::variant::RecipeVariant;
     use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
     use crate::exit::Interrupted;
     use crate::experiment::run::{begin, prepare};
+    use crate::experiment::session::VariantAt;
     use crate::peers::testing::Others;
     use crate::peers::{ProcessGroup, Status};
     use crate::run_folder::folder::RunFolder;
@@ -205,6 +209,11 @@ mod tests {
     const SELECTING: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 160\ntest = 48\n\n[optimizer]\n\
         name = \"adam\"\n\n[schedule]\nname = \"cosine\"\n\n[train]\nbatch = 16\niterations = 6\ncheckpoint_every = 2\n\
         log_every = 3\n\n[probe]\nsteps = 5\n\n[selection]\nheld_out = 64\nevery = 2\n\n[objective]\nname = \"nt-xent\"\n";
+
+    /// The only variant of a recipe.
+    fn first(variant: &RecipeVariant) -> VariantAt<'_> {
+        VariantAt { at: 0, variant }
+    }
 
     fn session(root: &Path) -> Session {
         session_of(root, DIVERGING)
@@ -224,7 +233,7 @@ mod tests {
             let mut session = session(&place.path().join(name));
             let variant = session.recipe.variants().remove(0);
             let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
-            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             if !affords {
                 training.clock.rewind(Duration::from_secs(1_000_000));
             }
@@ -246,7 +255,7 @@ mod tests {
             assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
             session.log.flush().unwrap();
             let state = &session.state.variants[0];
-            let file = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
+            let file = session.state.files.read(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
             assert!(file == bytes && state.last_finite == state.trainer);
             let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
             (bytes, stopped.message, lines, state.iteration)
@@ -264,7 +273,7 @@ mod tests {
             let variant = session.recipe.variants().remove(0);
             let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
             if let Some(stop) = stop {
-                let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+                let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
                 for completed in 0..stop - 1 {
                     let result = training.step().and_then(|()| training.evaluate_if_due());
                     assert!(training.end_iteration(result, completed).unwrap().is_none());
@@ -286,7 +295,7 @@ mod tests {
                 );
                 session.state = written;
             }
-            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             assert!(training.iterate().unwrap().is_none());
             training.session.wait_for_checkpoint().unwrap();
             let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
@@ -307,7 +316,7 @@ mod tests {
         let mut session = session_of(&place.path().join("run"), SELECTING);
         let variant = session.recipe.variants().remove(0);
         let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
-        let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         for completed in 0..2 {
             assert_eq!(training.clock.checkpoint_share(), 0.0);
             let result = training.step().and_then(|()| training.evaluate_if_due());
@@ -320,7 +329,7 @@ mod tests {
         }
         training.session.wait_for_checkpoint().unwrap();
         let written = RunState::read(&session.folder).unwrap().unwrap();
-        written.verify(&session.folder).unwrap();
+        written.files.verify(&session.folder).unwrap();
         let state = &written.variants[0];
         assert_eq!((state.iteration, state.evaluations.len()), (2, 1));
         assert!(state.best.is_some() && state.best == session.state.variants[0].best);
@@ -332,11 +341,11 @@ mod tests {
         let mut session = session_of(&place.path().join("run"), SELECTING);
         let variant = session.recipe.variants().remove(0);
         let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
-        let training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        let training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         let best = |state: &RunState, folder: &RunFolder| {
-            state.verify(folder).unwrap();
+            state.files.verify(folder).unwrap();
             let name = state.variants[0].best.clone().unwrap();
-            (state.file(folder, &name).unwrap(), name)
+            (state.files.read(folder, &name).unwrap(), name)
         };
         // Perhaps still being written when the next one is begun.
         training.session.checkpoint(0, &training.trainer, CheckpointKind::ByTime).unwrap();
@@ -354,7 +363,7 @@ mod tests {
         // Killed here, the run goes on from the state before.
         assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [2]);
         let name = session.state.variants[0].best.clone().unwrap();
-        assert_eq!(session.state.file(&folder, &name).unwrap(), [3]);
+        assert_eq!(session.state.files.read(&folder, &name).unwrap(), [3]);
         session.save().unwrap();
         assert_eq!(best(&RunState::read(&folder).unwrap().unwrap(), &folder).0, [3]);
     }
@@ -367,7 +376,7 @@ mod tests {
             let variant = session.recipe.variants().remove(0);
             let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
             if is_killed {
-                let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+                let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
                 (0..2).for_each(|_| training.step().unwrap());
                 training.evaluate_if_due().unwrap();
                 training.checkpoint().unwrap();
@@ -375,18 +384,18 @@ mod tests {
                 let earlier = training.session.state.variants[0].best.clone();
                 training.session.keep_best(0, 4, vec![4]);
                 assert!(earlier.is_some() && training.session.state.variants[0].best != earlier);
-                // What the process had in memory is gone.
+                // The memory of the process is gone.
                 let Session { folder, recipe, devices, splits, weights, .. } = session;
                 let written = RunState::read(&folder).unwrap().unwrap();
-                written.verify(&folder).unwrap();
+                written.files.verify(&folder).unwrap();
                 assert_eq!(written.variants[0].best, earlier);
                 session = Session::new(folder, recipe, devices, splits, weights, written).unwrap();
             }
-            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             assert!(training.iterate().unwrap().is_none());
             training.session.wait_for_checkpoint().unwrap();
             let state = &session.state.variants[0];
-            let best = session.state.file(&session.folder, state.best.as_ref().unwrap()).unwrap();
+            let best = session.state.files.read(&session.folder, state.best.as_ref().unwrap()).unwrap();
             (best, state.evaluations.clone())
         };
         assert!(ended("straight", false) == ended("killed", true));
@@ -401,7 +410,7 @@ mod tests {
             let mut session = session_of(&place.path().join(name), &recipe);
             let variant = session.recipe.variants().remove(0);
             let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
-            let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+            let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
             (0..4).for_each(|_| training.step().unwrap());
             let evaluated =
                 |(iteration, value)| SelectionEvaluation { iteration, value, metrics: BTreeMap::new() };
@@ -409,7 +418,7 @@ mod tests {
             training.checkpoint().unwrap();
             training.session.wait_for_checkpoint().unwrap();
             let stopped = match resumes {
-                true => VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap().iterate(),
+                true => VariantTraining::open(&mut session, first(&variant), &mut events).unwrap().iterate(),
                 false => training.iterate(),
             };
             assert!(stopped.unwrap().is_some_and(|stopped| stopped.why == Why::NoBetter));
@@ -437,7 +446,7 @@ mod tests {
                 _ => Err(Error::NotFinite { input: "embedding".into(), row: 0 }.into()),
             };
             let TrainingOutcome { measured, stopped } =
-                train(&mut session, (0, &variant), &mut events, measure).unwrap();
+                train(&mut session, first(&variant), &mut events, measure).unwrap();
             let state = &session.state.variants[0];
             assert_eq!((measured, state.iteration), (kept, kept));
             assert!(state.last_finite == state.trainer && state.trainer.is_some() == (kept > 0));
@@ -463,7 +472,7 @@ mod tests {
         let mut session = session(&place.path().join("run"));
         let variant = session.recipe.variants().remove(0);
         let mut events = EventLog::open(&session.folder, &variant.name).unwrap();
-        let mut training = VariantTraining::open(&mut session, (0, &variant), &mut events).unwrap();
+        let mut training = VariantTraining::open(&mut session, first(&variant), &mut events).unwrap();
         while !training.trainer.is_finished() && training.check_finite().is_ok() {
             // A loss that is no number is an error, after which the weights are none either.
             drop(training.step());

@@ -17,12 +17,12 @@ pub(super) struct Clock {
     checkpoint: Instant,
     /// Minutes between two checkpoints.
     minutes: f64,
-    costs: Costs,
+    costs: CheckpointCosts,
 }
 
 /// The delays of the run by checkpoints and best networks of this process.
 #[derive(Debug, Clone, Copy, Default)]
-struct Costs {
+struct CheckpointCosts {
     last: Duration,
     all: Duration,
     /// Those of checks that took the place of checkpoints. Neither these nor `best` count against the next checkpoint, which would
@@ -32,7 +32,7 @@ struct Costs {
     best: Duration,
 }
 
-impl Costs {
+impl CheckpointCosts {
     /// True if one more checkpoint, as long as the last one, would keep the total within its share of `elapsed`.
     fn allow_one_more(self, elapsed: Duration) -> bool {
         let all = self.all + self.last;
@@ -78,7 +78,7 @@ impl Costs {
 impl Clock {
     pub(super) fn new(minutes: f64, seconds_before: f64) -> Self {
         let now = Instant::now();
-        Self { started: now, seconds_before, checkpoint: now, minutes, costs: Costs::default() }
+        Self { started: now, seconds_before, checkpoint: now, minutes, costs: CheckpointCosts::default() }
     }
 
     /// Seconds of training.
@@ -131,7 +131,7 @@ mod tests {
 
     /// The steps after which a checkpoint is made, if a step takes a second and a checkpoint `cost` seconds.
     fn checkpoint_steps(steps: u64, every: u64, cost: f64) -> Vec<u64> {
-        let (mut costs, mut elapsed, mut checkpoints) = (Costs::default(), Duration::ZERO, vec![]);
+        let (mut costs, mut elapsed, mut checkpoints) = (CheckpointCosts::default(), Duration::ZERO, vec![]);
         for step in 1..=steps {
             elapsed += Duration::from_secs(1);
             if step % every == 0 && costs.allow_one_more(elapsed) {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn checkpoints_that_took_more_are_complained_of() {
-        let mut costs = Costs::default();
+        let mut costs = CheckpointCosts::default();
         costs.add(Duration::from_secs(5));
         assert!(!costs.allow_one_more(Duration::from_secs(999)));
         assert!(costs.allow_one_more(Duration::from_secs(1000)));
@@ -171,7 +171,7 @@ mod tests {
     /// A run of one iteration was told to make fewer, and made one at its end alone.
     #[test]
     fn the_last_checkpoint_is_not_complained_of() {
-        let mut costs = Costs::default();
+        let mut costs = CheckpointCosts::default();
         costs.add(Duration::from_secs(5));
         assert_eq!(costs.excess(Duration::from_secs(100)), None);
     }
@@ -179,7 +179,7 @@ mod tests {
     /// With a check after every step no checkpoint by time would be made again.
     #[test]
     fn checks_in_the_place_of_checkpoints_do_not_end_them() {
-        let mut costs = Costs::default();
+        let mut costs = CheckpointCosts::default();
         costs.add(Duration::from_secs(2));
         costs.checks += Duration::from_secs(50);
         let elapsed = Duration::from_secs(400);
@@ -190,7 +190,7 @@ mod tests {
     /// They were written in the training thread, and not counted.
     #[test]
     fn best_networks_are_counted_and_their_key_is_named() {
-        let (mut costs, elapsed) = (Costs::default(), Duration::from_secs(400));
+        let (mut costs, elapsed) = (CheckpointCosts::default(), Duration::from_secs(400));
         costs.checks = Duration::from_secs(52);
         let of_checks = costs.complaint(elapsed).unwrap_or_default();
         assert!(

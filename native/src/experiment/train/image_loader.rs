@@ -1,7 +1,6 @@
 //! The images of each step, on the device: gathered there from a small set, read ahead from a large one.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,39 +8,19 @@ use burn::tensor::{Device, Tensor};
 use simile_core::algorithm::BatchShard;
 use simile_core::augment::ImageStore;
 use simile_core::data::ImageSet;
-use simile_core::train::{ClusterBatches, ConditionGroups, Sampler, WeightedSampler};
 
+use crate::experiment::prepare::order::Order;
 use crate::experiment::prepare::prefetch::Prefetcher;
-
-/// The order of the images, which depends only on the number of a step. A copy of it is small.
-#[derive(Clone)]
-pub(super) enum Order {
-    Shuffled(Sampler),
-    ConditionGroups(Arc<ConditionGroups>),
-    Weighted(Arc<WeightedSampler>),
-    OneCluster(Arc<ClusterBatches>),
-}
-
-impl Order {
-    /// The images of a step.
-    pub(super) fn batch(&mut self, step: u64) -> Vec<usize> {
-        match self {
-            Self::Shuffled(sampler) => sampler.batch(step).to_vec(),
-            Self::ConditionGroups(groups) => groups.batch(step),
-            Self::Weighted(sampler) => sampler.batch(step),
-            Self::OneCluster(clusters) => clusters.batch(step),
-        }
-    }
-}
+use crate::experiment::prepare::worker::Ahead;
 
 /// The place of the images of a run.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) enum ImagePlace {
     Device(ImageStore),
     Elsewhere,
 }
 
-impl Place {
+impl ImagePlace {
     /// The device for a set of at most `resident` bytes.
     ///
     /// # Errors
@@ -71,29 +50,29 @@ pub(super) struct StepImages {
 pub(super) struct ImageLoader {
     order: Order,
     images: ImageSet,
-    place: Place,
+    place: ImagePlace,
     device: Device,
     /// The rows of each batch that this process takes.
     shard: BatchShard,
-    /// The thread that reads ahead, with the step of its next batch.
-    prefetched: Option<(u64, Prefetcher)>,
+    /// The thread that reads ahead.
+    prefetched: Ahead<Prefetcher>,
 }
 
 impl ImageLoader {
-    pub(super) fn new(order: Order, images: &ImageSet, place: Place, device: &Device) -> Self {
+    pub(super) fn new(order: Order, images: &ImageSet, place: ImagePlace, device: &Device) -> Self {
         Self {
             order,
             images: images.clone(),
             place,
             device: device.clone(),
             shard: BatchShard::WHOLE,
-            prefetched: None,
+            prefetched: Ahead::default(),
         }
     }
 
     /// Reads only these rows of each batch from here on.
     pub(super) fn set_shard(&mut self, shard: BatchShard) {
-        (self.shard, self.prefetched) = (shard, None);
+        (self.shard, self.prefetched) = (shard, Ahead::default());
     }
 
     /// The images of a step. Nothing is read ahead for steps from `end` on.
@@ -110,34 +89,33 @@ impl ImageLoader {
 
     /// The images of a step and of those after it, up to `end`.
     pub(super) fn plan(&self, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
-        let mut order = self.order.clone();
-        (step..end.max(step + 1)).map(move |step| order.batch(step))
+        plan(&self.order, step, end)
     }
 
-    /// The images of this process in a step, which are `own`.
-    fn images_of(&mut self, step: u64, end: u64, own: &[usize]) -> Result<Tensor<4>> {
-        if let Place::Device(store) = &self.place {
-            return Ok(store.batch(own)?);
+    /// The images of this process in a step, which are `indices`.
+    fn images_of(&mut self, step: u64, end: u64, indices: &[usize]) -> Result<Tensor<4>> {
+        if let ImagePlace::Device(store) = &self.place {
+            return Ok(store.batch(indices)?);
         }
-        let (_, mut prefetcher) = match self.prefetched.take().filter(|(next, _)| *next == step) {
-            Some(prefetched) => prefetched,
-            None => (step, Prefetcher::new(self.images.clone(), self.own_plan(step, end), Ok, &self.device)?),
+        let begin = || {
+            let shard = self.shard;
+            let own_plan = plan(&self.order, step, end);
+            let own_plan = own_plan.map(move |indices| own(&indices, &shard.rows(indices.len())));
+            Prefetcher::new(self.images.clone(), own_plan, Ok, &self.device)
         };
-        let (_, images) = prefetcher.next()?;
-        self.prefetched = Some((step + 1, prefetcher));
-        Ok(images)
-    }
-
-    /// The images of this process in a step and in those after it, up to `end`.
-    fn own_plan(&self, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
-        let shard = self.shard;
-        self.plan(step, end).map(move |indices| own(&indices, &shard.rows(indices.len())))
+        Ok(self.prefetched.at(step, begin)?.next()?.1)
     }
 
     /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
     pub(super) fn take_waited(&mut self) -> Option<Duration> {
-        self.prefetched.as_mut().map(|(_, prefetcher)| prefetcher.take_waited())
+        self.prefetched.thread().map(Prefetcher::take_waited)
     }
+}
+
+/// The images of a step and of those after it, up to `end`.
+fn plan(order: &Order, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
+    let mut order = order.clone();
+    (step..end.max(step + 1)).map(move |step| order.batch(step))
 }
 
 /// The numbers of some rows.
@@ -148,6 +126,8 @@ fn own(indices: &[usize], rows: &[Range<usize>]) -> Vec<usize> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Arc;
+
     use simile_core::data::{DatasetError, ImageShape, ImageSource};
 
     use super::*;
@@ -191,7 +171,9 @@ mod tests {
         let count = most as usize / (SIDE * SIDE * 3) + 10;
         let images = ImageSet::new(Arc::new(Numbered(count))).unwrap();
         assert!(images.bytes() > most);
-        let Place::Device(store) = Place::of(&images, u64::MAX, &gpu).unwrap() else { unreachable!() };
+        let ImagePlace::Device(store) = ImagePlace::of(&images, u64::MAX, &gpu).unwrap() else {
+            unreachable!()
+        };
         let indices = [3, count - 1, 200, count - 9];
         let batch = store.batch(&indices).unwrap();
         let values: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();

@@ -1,7 +1,7 @@
 //! The batches of a trainer: two views of each image, with its labels and conditions, and the further inputs of its
 //! method.
 
-use std::sync::Arc;
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,18 +10,18 @@ use rand::Rng;
 use simile_core::algorithm::{BatchShard, Views};
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
-use simile_core::kernel::conditional::ConditionSolution;
+use simile_core::kernel::conditional::SolvedCondition;
 use simile_core::loss::batch::Batch;
 use simile_core::step_stage::StepStage;
 use simile_core::train::{CLASSIFIED_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
-use super::image_loader::{ImageLoader, Order, Place, StepImages};
+use super::image_loader::{ImageLoader, ImagePlace, StepImages};
 use crate::config::Recipe;
-use crate::config::objective::BatchRule;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::order::Order;
 use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::solves::Solves;
 
@@ -48,7 +48,29 @@ pub(crate) struct StepBatch {
     pub(crate) context: Batch,
 }
 
+/// The sizes of the batches of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BatchSize {
+    /// Number of images of which there are two views.
+    pub(crate) images: usize,
+    /// Number of the separate images to classify, if there are any.
+    pub(crate) classified: Option<usize>,
+}
+
+impl Display for BatchSize {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} images", self.images)?;
+        self.classified.map_or(Ok(()), |count| write!(f, " beside {count} to classify"))
+    }
+}
+
 impl StepBatch {
+    /// Its sizes.
+    pub(crate) fn size(&self) -> BatchSize {
+        let classified = self.views.classified.as_ref().map(|images| images.dims()[0]);
+        BatchSize { images: self.images, classified }
+    }
+
     /// The step of a trainer on it; returns the number of images whose views it saw.
     ///
     /// # Errors
@@ -94,32 +116,22 @@ impl DataLoader {
         train: &Dataset,
         device: &Device,
     ) -> Result<Self> {
-        let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
+        let sampling = recipe.train.sampling(train.len());
         let normalisation = recipe.normalisation().map_err(usage)?;
-        let context = Context::new(&variant.objective, train, seed)?;
-        let shuffled = |batch, seed| {
-            let drop_last = recipe.train.drops_last(batch, samples);
-            Sampler::new(Sampling { samples, batch, drop_last, seed })
-        };
-        let own = shuffled(batch, seed)?;
-        let mut batches_per_epoch = own.batches_per_epoch();
-        let order = match variant.objective.batch_rule().map_err(usage)? {
-            BatchRule::ConditionGroups(groups) => {
-                Order::ConditionGroups(Arc::new(context.condition_groups(groups, batch, seed)?))
-            }
-            BatchRule::Oversampled(most) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
-            BatchRule::OneCluster => Order::OneCluster(Arc::new(context.cluster_batches(batch, seed)?)),
-            BatchRule::Shuffled => Order::Shuffled(own),
-        };
-        let place = Place::of(&train.images, resident, device)?;
+        let context = Context::new(&variant.objective, train, sampling.seed)?;
+        let mut batches_per_epoch = sampling.batches_per_epoch();
+        let order = Order::of(&variant.objective, &context, sampling)?;
+        let place = ImagePlace::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
-        let method = variant.method();
+        let method = &variant.method;
         let mut classified = None;
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
-            let sampler = shuffled(section.batch, seed ^ CLASSIFIED_SEED)?;
-            batches_per_epoch = sampler.batches_per_epoch();
-            let image_loader =
-                ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
+            let (samples, batch) = (train.len(), section.batch);
+            let drop_last = recipe.train.drops_last(batch, samples);
+            let sampling = Sampling { samples, batch, drop_last, seed: sampling.seed ^ CLASSIFIED_SEED };
+            batches_per_epoch = sampling.batches_per_epoch();
+            let order = Order::Shuffled(Sampler::new(sampling)?);
+            let image_loader = ImageLoader::new(order, &train.images, place.clone(), device);
             classified = Some(ClassifiedImages { image_loader, views: views(section.augment.clone()) });
         }
         let solves = solves(variant, &context, device)?;
@@ -160,7 +172,7 @@ impl DataLoader {
     /// # Errors
     /// If an image cannot be read.
     pub(crate) fn next(&mut self, trainer: &Trainer) -> Result<StepBatch> {
-        self.batch((trainer.step_number(), trainer.config().steps), &mut trainer.rng())
+        self.batch(trainer.step_number(), trainer.config().steps, &mut trainer.rng())
     }
 
     /// Takes only these rows of each batch from here on, for a trainer that shares its steps with other processes.
@@ -173,7 +185,7 @@ impl DataLoader {
     ///
     /// # Errors
     /// If an image cannot be read, or the images do not support the views.
-    pub(crate) fn batch(&mut self, (step, end): (u64, u64), rng: &mut impl Rng) -> Result<StepBatch> {
+    pub(crate) fn batch(&mut self, step: u64, end: u64, rng: &mut impl Rng) -> Result<StepBatch> {
         let _data = StepStage::Data.enter();
         let StepImages { indices, images, rows, stretches } = self.image_loader.batch(step, end)?;
         let (stretches, count) = (stretches.as_deref(), indices.len());
@@ -181,7 +193,7 @@ impl DataLoader {
         let (mut views, mut context) = (Views::new(view_a, view_b)?.out_of(count), self.context.of(&indices));
         if let Some(solves) = &mut self.solves {
             let solution = solves.of(step, || Box::new(self.image_loader.plan(step, end)))?;
-            let error = solution.as_ref().and_then(ConditionSolution::approximation_error);
+            let error = solution.as_ref().and_then(SolvedCondition::approximation_error);
             self.approximation_error = self.approximation_error.into_iter().chain(error).reduce(f64::max);
             context = context.with_solution(solution);
         }
@@ -198,10 +210,10 @@ impl DataLoader {
     }
 
     /// The time that steps have waited since the last call of this function.
-    pub(crate) fn take_waited(&mut self) -> Waited {
+    pub(crate) fn take_waited(&mut self) -> WaitedTime {
         let classified =
             self.classified.as_mut().and_then(|classified| classified.image_loader.take_waited());
-        Waited {
+        WaitedTime {
             images: self.image_loader.take_waited().map(|waited| waited + classified.unwrap_or_default()),
             solves: self.solves.as_mut().map(Solves::take_waited),
         }
@@ -230,14 +242,14 @@ pub(in crate::experiment) fn solves(
 
 /// The time that steps have waited for threads that prepare ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Waited {
+pub(crate) struct WaitedTime {
     /// For images; `None` if these lie on the device.
     pub(crate) images: Option<Duration>,
     /// For the solves of an objective; `None` if it has none.
     pub(crate) solves: Option<Duration>,
 }
 
-impl Waited {
+impl WaitedTime {
     /// All of it; `None` if there is nothing to wait for.
     pub(crate) fn sum(self) -> Option<Duration> {
         self.images.into_iter().chain(self.solves).reduce(|sum, waited| sum + waited)
@@ -315,7 +327,7 @@ mod tests {
     fn images_to_classify_are_a_batch_of_their_own_and_make_the_epoch() {
         let (variant, recipe, mut loader) = fed("name = \"biascon-total\"\noversample = 10.0");
         assert_eq!(loader.batches_per_epoch(), 40 / 8);
-        let settings = trainer_config(&variant, &recipe, loader.context(), (&biased(), 5), None).unwrap();
+        let settings = trainer_config(&variant, &recipe, loader.context(), &biased(), 5, None).unwrap();
         assert_eq!(settings.head.output, 10);
         let mut trainer = Trainer::new(settings, &loader.context().training_set(), &Device::flex()).unwrap();
         loader.step(&mut trainer).unwrap();
@@ -357,7 +369,7 @@ mod tests {
             let loader = || DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
             let set = loader().context().training_set();
             let settings =
-                || trainer_config(&variant, &recipe, loader().context(), (&biased(), 5), None).unwrap();
+                || trainer_config(&variant, &recipe, loader().context(), &biased(), 5, None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |ahead: bool, interrupted: Option<u64>| {
                 let opened = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
@@ -389,7 +401,7 @@ mod tests {
             let (mut rng, mut steps) = (ChaCha8Rng::seed_from_u64(1), 0..5_u64);
             let of_group = |&count: &usize| {
                 for step in steps.by_ref().take(count) {
-                    loader.batch((step, 5), &mut rng).unwrap();
+                    loader.batch(step, 5, &mut rng).unwrap();
                 }
                 loader.take_approximation_error()
             };
@@ -413,7 +425,7 @@ mod tests {
             let (variant, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = loader.context().training_set();
             let settings =
-                || trainer_config(&variant, &recipe, loader.context(), (&biased(), 5), None).unwrap();
+                || trainer_config(&variant, &recipe, loader.context(), &biased(), 5, None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
                 let opened = || {

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::HumanDuration;
 
-use crate::experiment::memory::used::Used;
+use crate::experiment::memory::used::UsedMemory;
+use crate::units::gigabytes;
 
 /// Images and time since the last note.
 #[derive(Default)]
@@ -29,7 +30,7 @@ pub(super) struct Note {
     seconds_left: Option<f64>,
     /// Seconds to the last step of all further variants, if there are any.
     seconds_left_of_all: Option<f64>,
-    memory: Used,
+    memory: UsedMemory,
 }
 
 impl Pace {
@@ -43,25 +44,26 @@ impl Pace {
         }
     }
 
-    /// The numbers since the last note, with so many steps left and so many of the variants that follow. The next note begins
+    /// The numbers since the last note, with the steps that are left and those of the variants that follow. The next note begins
     /// here.
     pub(super) fn note(
         &mut self,
         waited: Option<Duration>,
-        (left, following): (u64, u64),
-        memory: Used,
+        steps_left: u64,
+        steps_of_following: u64,
+        memory: UsedMemory,
     ) -> Note {
         let (images, spent) = (std::mem::take(&mut self.images), std::mem::take(&mut self.spent));
         let seconds = spent.as_secs_f64().max(1e-9);
-        let of_step = |started: Instant| started.elapsed().as_secs_f64() / self.steps as f64;
-        let of_step = self.started.filter(|_| self.steps > 0).map(of_step);
+        let seconds_of_step = |started: Instant| started.elapsed().as_secs_f64() / self.steps as f64;
+        let seconds_of_step = self.started.filter(|_| self.steps > 0).map(seconds_of_step);
         Note {
             images_per_second: images as f64 / seconds,
             waiting: waited.map(|waited| waited.as_secs_f64() / seconds),
-            seconds_left: of_step.map(|seconds| left as f64 * seconds),
-            seconds_left_of_all: of_step
-                .filter(|_| following > 0)
-                .map(|seconds| (left + following) as f64 * seconds),
+            seconds_left: seconds_of_step.map(|seconds| steps_left as f64 * seconds),
+            seconds_left_of_all: seconds_of_step
+                .filter(|_| steps_of_following > 0)
+                .map(|seconds| (steps_left + steps_of_following) as f64 * seconds),
             memory,
         }
     }
@@ -70,13 +72,13 @@ impl Pace {
 impl Note {
     /// The numbers by their names in TensorBoard.
     pub(super) fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let gigabytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e9);
+        let in_gigabytes = |bytes: Option<u64>| bytes.map(gigabytes);
         let numbers = [
             ("pace/images_per_second", Some(self.images_per_second)),
             ("pace/waiting_for_data", self.waiting),
             ("pace/seconds_left", self.seconds_left),
-            ("memory/host_gb", gigabytes(self.memory.host)),
-            ("memory/device_gb", gigabytes(self.memory.device)),
+            ("memory/host_gb", in_gigabytes(self.memory.host)),
+            ("memory/device_gb", in_gigabytes(self.memory.device)),
         ];
         numbers.into_iter().filter_map(|(name, number)| Some((name, number?)))
     }
@@ -92,8 +94,8 @@ impl Display for Note {
         write!(f, "{}", self.memory)?;
         match self.seconds_left_of_all {
             Some(seconds) => {
-                let left = Duration::from_secs_f64(seconds.min(1e9));
-                write!(f, "  {} left for all variants", HumanDuration(left))
+                let time_left = Duration::from_secs_f64(seconds.min(1e9));
+                write!(f, "  {} left for all variants", HumanDuration(time_left))
             }
             None => Ok(()),
         }
@@ -107,23 +109,23 @@ mod tests {
     #[test]
     fn a_note_has_the_numbers_since_the_one_before() {
         let mut pace = Pace::default();
-        let memory = Used { host: Some(2_500_000_000), device: None };
+        let memory = UsedMemory { host: Some(2_500_000_000), device: None };
         pace.add(64, Duration::from_secs(40));
-        let first = pace.note(None, (10, 0), memory);
+        let first = pace.note(None, 10, 0, memory);
         assert_eq!((first.images_per_second, first.seconds_left), (1.6, None));
         assert_eq!(first.to_string(), "2 images/s  2.5 GB");
         (0..3).for_each(|_| pace.add(100, Duration::from_millis(500)));
-        let second = pace.note(Some(Duration::from_millis(375)), (8, 0), memory);
+        let second = pace.note(Some(Duration::from_millis(375)), 8, 0, memory);
         assert_eq!((second.images_per_second, second.waiting), (200.0, Some(0.25)));
         assert!(second.seconds_left.is_some_and(|seconds| (0.0..10.0).contains(&seconds)), "{second:?}");
         assert_eq!(second.to_string(), "200 images/s  25 % waiting for data  2.5 GB");
-        let third = pace.note(None, (8, 600), memory);
+        let third = pace.note(None, 8, 600, memory);
         assert!(third.to_string().ends_with(" left for all variants"), "{third}");
         let names: Vec<&str> = second.scalars().map(|(name, _)| name).collect();
         let expected =
             ["pace/images_per_second", "pace/waiting_for_data", "pace/seconds_left", "memory/host_gb"];
         assert_eq!(names, expected);
-        let both = Used { device: Some(40_000_000_000), ..memory };
+        let both = UsedMemory { device: Some(40_000_000_000), ..memory };
         assert_eq!(both.to_string(), "  2.5 GB, 40.0 GB on the device");
     }
 }

@@ -8,15 +8,15 @@ use simile_core::nn::Model;
 use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::train::Trainer;
 
-use crate::config::probe::Probe;
-use crate::config::sections::RecipeVariant;
-use crate::config::selection::{Readout, SelectionSection};
+use crate::config::selection::SelectionSection;
+use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::{LabelledFeatures, Metrics, class_metrics, measure_classes_while};
+use crate::experiment::evaluate::probe::{LabelledFeatures, class_metrics, measure_classes_while};
 use crate::experiment::prepare::images::PreparedImages;
-use crate::experiment::session::Session;
+use crate::experiment::session::{Session, VariantAt};
 use crate::interrupt;
+use crate::metrics::Metrics;
 use crate::run_folder::record::{SelectionEvaluation, Stopped, Why, best};
 use crate::run_folder::state::VariantState;
 use crate::run_folder::tensorboard::EventLog;
@@ -38,7 +38,7 @@ pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 
 /// up. A signal stops it before it changes anything.
 pub(crate) fn evaluate(
     session: &mut Session,
-    (at, variant): (usize, &RecipeVariant),
+    VariantAt { at, variant }: VariantAt<'_>,
     trainer: &Trainer,
     events: &mut EventLog,
 ) -> Result<Duration> {
@@ -59,7 +59,7 @@ pub(crate) fn evaluate(
     let tags: Vec<(String, f64)> =
         metrics.iter().map(|(name, value)| (format!("validation/{name}"), *value)).collect();
     events.scalars(iteration as usize, tags.iter().map(|(tag, value)| (tag.as_str(), *value)))?;
-    let is_best = session.state.variants[at].evaluations.iter().all(|earlier| value > earlier.value);
+    let is_best = session.variant_state(at).evaluations.iter().all(|earlier| value > earlier.value);
     let mark = if is_best { ", the best so far" } else { "" };
     line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", variant.name, section.metric));
     if is_best {
@@ -70,7 +70,7 @@ pub(crate) fn evaluate(
         session.keep_best(at, iteration, bytes);
         held_up = began.elapsed();
     }
-    session.state.variants[at].evaluations.push(SelectionEvaluation { iteration, value, metrics });
+    session.variant_state_mut(at).evaluations.push(SelectionEvaluation { iteration, value, metrics });
     Ok(held_up)
 }
 
@@ -83,15 +83,9 @@ fn validation_metrics(
 ) -> Result<Metrics> {
     let normalisation = session.normalisation()?;
     let held_out = session.prepared(validation, &normalisation);
-    let probe = match section.probe {
-        Readout::Classifier => {
-            let scores = variant
-                .by_class(held_out.scores_while(trainer.model(), &|| session.go_on())?)
-                .map_err(usage)?;
-            return class_metrics(&session.recipe.probe, &scores, validation);
-        }
-        Readout::Linear => Probe::Linear,
-        Readout::Knn => Probe::Knn,
+    let Some(probe) = section.readout.probe() else {
+        let scores = held_out.scores_while(trainer.model(), &|| session.go_on())?;
+        return class_metrics(&session.recipe.probe, &variant.by_class(scores).map_err(usage)?, validation);
     };
     let train = &session.splits.train;
     let features = |images: PreparedImages<'_>| images.features_while(trainer.encoder(), &|| session.go_on());
@@ -118,7 +112,7 @@ pub(super) fn keep_candidates(state: &mut VariantState, first_steps: u64) {
 
 /// The reason to stop training now, if the evaluations have not improved for long enough.
 pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
-    ended_by(session.recipe.selection.as_ref()?, &session.state.variants[at].evaluations)
+    ended_by(session.recipe.selection.as_ref()?, &session.variant_state(at).evaluations)
 }
 
 /// The end of a variant by `selection.patience`, if its evaluations have not improved for as many.
@@ -132,9 +126,9 @@ pub(crate) fn ended_by(selection: &SelectionSection, evaluations: &[SelectionEva
 
 /// The chosen network, if it is not the last one.
 pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Option<Candidate>> {
-    let variant = &session.state.variants[at];
+    let variant = session.variant_state(at);
     let (Some(best), Some(name)) = (best(&variant.evaluations), &variant.best) else { return Ok(None) };
-    let bytes = session.state.file(&session.folder, name)?;
+    let bytes = session.state.files.read(&session.folder, name)?;
     if best.iteration == last {
         return Ok(None);
     }
@@ -150,7 +144,7 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
         None => format!("the encoder of iteration {iteration}, the last"),
         Some(selection) => format!(
             "the encoder of iteration {iteration}, chosen among {} by {}",
-            session.state.variants[at].evaluations.len(),
+            session.variant_state(at).evaluations.len(),
             selection.in_words(session.splits.validation.as_ref().map_or(0, Dataset::len))
         ),
     }

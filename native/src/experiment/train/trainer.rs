@@ -10,43 +10,67 @@ use simile_core::train::{TrainError, Trainer, TrainerConfig};
 
 use super::loader::DataLoader;
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::devices::DeviceSet;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::session::Session;
 
-/// The trainer of a variant, with the state of a file or at its start.
+/// The inputs of the trainer of a variant beside its batches.
+#[derive(Clone, Copy)]
+pub(crate) struct TrainerInputs<'a> {
+    pub(crate) variant: &'a RecipeVariant,
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) train: &'a Dataset,
+    pub(crate) devices: &'a DeviceSet,
+    /// The initial weights of encoders; random if absent.
+    pub(crate) weights: Option<&'a Arc<Weights>>,
+}
+
+impl TrainerInputs<'_> {
+    /// The trainer with the bytes of a state or at its start, which shares its steps with all devices of all processes.
+    ///
+    /// # Errors
+    /// A usage error if the recipe's settings are incompatible with each other or with the devices; a failure if the state is damaged.
+    pub(crate) fn trainer(
+        &self,
+        context: &Context,
+        steps_per_epoch: u64,
+        state: Option<&[u8]>,
+    ) -> Result<Trainer> {
+        let &Self { variant, recipe, train, devices, weights } = self;
+        let config = trainer_config(variant, recipe, context, train, steps_per_epoch, weights.cloned())?;
+        let (set, device) = (context.training_set(), &devices.first.device);
+        let mut trainer = match state {
+            Some(bytes) => Trainer::resume(config, &set, device, bytes).context("continuing the run")?,
+            None => Trainer::new(config, &set, device).map_err(usage)?,
+        };
+        share(&mut trainer, recipe.train.batch, devices)?;
+        Ok(trainer)
+    }
+}
+
+/// The trainer of a variant of a session, with the state of a file or at its start.
 ///
 /// # Errors
-/// A usage error if the recipe's settings are incompatible; a failure if the file is damaged.
+/// As [`TrainerInputs::trainer`]; a failure if the file is damaged.
 pub(super) fn open(
     session: &Session,
     variant: &RecipeVariant,
     loader: &DataLoader,
-    state: Option<&str>,
+    file: Option<&str>,
 ) -> Result<Trainer> {
-    let context = loader.context();
-    let training_set = context.training_set();
-    let epoch = (&session.splits.train, loader.batches_per_epoch());
-    let config = trainer_config(variant, &session.recipe, context, epoch, session.weights.clone())?;
-    let device = &session.devices.first.device;
-    let mut trainer = match state {
-        Some(name) => {
-            let bytes = session.state.file(&session.folder, name)?;
-            Trainer::resume(config, &training_set, device, &bytes).context("continuing the run")?
-        }
-        None => Trainer::new(config, &training_set, device).map_err(usage)?,
-    };
-    share(&mut trainer, session.recipe.train.batch, &session.devices)?;
-    Ok(trainer)
+    let Session { folder, recipe, devices, splits, weights, state, .. } = session;
+    let bytes = file.map(|name| state.files.read(folder, name)).transpose()?;
+    let inputs = TrainerInputs { variant, recipe, train: &splits.train, devices, weights: weights.as_ref() };
+    inputs.trainer(loader.context(), loader.batches_per_epoch(), bytes.as_deref())
 }
 
 /// Assigns a part of each step to every device of every process.
 ///
 /// # Errors
 /// A usage error if the method supports only one device or process, or a batch has fewer parts than devices.
-pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
+fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
     let helpers = devices.helpers();
     trainer.share(&helpers).map_err(usage)?;
     trainer.join(devices.processes.peers()).map_err(usage)?;
@@ -65,7 +89,8 @@ pub(crate) fn trainer_config(
     variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
-    (images, steps_per_epoch): (&Dataset, u64),
+    images: &Dataset,
+    steps_per_epoch: u64,
     weights: Option<Arc<Weights>>,
 ) -> Result<TrainerConfig> {
     let Recipe { encoder, head, optimizer, schedule, train, .. } = recipe.clone();
@@ -73,7 +98,7 @@ pub(crate) fn trainer_config(
     let classes = training.labels.iter().max().map_or(0, |label| label + 1);
     Ok(TrainerConfig {
         objective: variant.objective.config().map_err(usage)?,
-        algorithm: variant.method(),
+        algorithm: variant.method.clone(),
         encoder: encoder.config,
         head: head.of(variant.scores(classes.max(images.classes.len()), training.biases)),
         optimizer,

@@ -144,15 +144,15 @@ impl<'a> Layers<'a> {
 
     /// The size of the last dimension of a tensor.
     fn width(&self, name: &str) -> Result<i64> {
-        Ok(self.held(name)?.shape.last().copied().unwrap_or(1) as i64)
+        Ok(self.host_tensor(name)?.shape.last().copied().unwrap_or(1) as i64)
     }
 
     /// Adds a tensor to the graph.
     fn tensor(&mut self, name: &str) -> Result<String> {
-        Ok(self.graph.tensor(name, self.held(name)?))
+        Ok(self.graph.tensor(name, self.host_tensor(name)?))
     }
 
-    fn held(&self, name: &str) -> Result<&'a HostTensor> {
+    fn host_tensor(&self, name: &str) -> Result<&'a HostTensor> {
         self.tensors.get(name).with_context(|| format!("the model lacks the tensor {name}"))
     }
 

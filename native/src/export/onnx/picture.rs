@@ -10,8 +10,8 @@ pub(super) fn prepared(graph: &mut Builder, pictures: &str, metadata: &Metadata)
     let planes = graph.node("Transpose", &[pictures], [("perm", Setting::Integers(vec![0, 3, 1, 2]))]);
     let square = if metadata.sees_whole_pictures() { planes } else { middle_square(graph, &planes) };
     let (stored, larger) = (metadata.stored_side(), metadata.resize.unwrap_or(metadata.input_size));
-    let kept = resized(graph, &square, stored);
-    let resized = if larger == stored { kept } else { resized(graph, &kept, larger) };
+    let as_stored = resized(graph, &square, stored);
+    let resized = if larger == stored { as_stored } else { resized(graph, &as_stored, larger) };
     let middle = middle(graph, &resized, larger, metadata.input_size);
     let numbers = graph.node("Cast", &[&middle], [("to", Setting::Integer(1))]);
     normalised(graph, &numbers, metadata)

@@ -11,7 +11,7 @@ use simile_core::data::formats::{idx, npy, stl10};
 use super::super::repair;
 use super::{Target, file, halves, said};
 use crate::data::parsers;
-use crate::parquet::{Cells, Kind, VECTOR, Writer, each_group};
+use crate::parquet::{CellKind, Cells, VECTOR, Writer, each_group};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![
@@ -34,7 +34,7 @@ const AND: &[u8] = b"%AND%";
 const PARQUET: &[&[u8]] = &[b"PAR1", b"vector", b"list", b"element", b"schema"];
 
 fn parquet_seeds() -> Vec<Vec<u8>> {
-    let columns = [("path", Kind::Text), ("age", Kind::Number), (VECTOR, Kind::List(3))];
+    let columns = [("path", CellKind::Text), ("age", CellKind::Number), (VECTOR, CellKind::List(3))];
     let written = |rows: usize| -> anyhow::Result<Vec<u8>> {
         let mut writer = Writer::begin(Vec::new(), &columns)?;
         writer.push(vec![

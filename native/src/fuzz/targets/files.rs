@@ -2,7 +2,7 @@
 
 use super::super::repair;
 use super::{Target, emptied, file, place, said};
-use crate::data::settings::Fit;
+use crate::data::keys::values::Fit;
 use crate::data::{ResizeSpec, parsers, read_picture};
 
 pub(super) fn targets() -> Vec<Target> {

@@ -6,10 +6,10 @@ use simile_core::data::formats::lines::Text;
 
 use super::{Target, file, place, said};
 use crate::data::TableSection;
+use crate::data::keys::values::Broken;
 use crate::data::parsers::{self, Result};
 use crate::data::sets;
-use crate::data::settings::Broken;
-use crate::data::source::{Kind, Source};
+use crate::data::source::{Medium, Source};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![Target::new("tables", WORDS, run)]
@@ -42,7 +42,7 @@ const BETWEEN: &str = "\n%%%\n";
 
 /// The answers of the parsers of a data set to the texts of a case.
 fn parsed(set: &dyn Source, bytes: &[u8]) -> Vec<Result<()>> {
-    let Kind::Pictures(set) = set.kind() else { return Vec::new() };
+    let Medium::Pictures(set) = set.medium() else { return Vec::new() };
     let whole = String::from_utf8_lossy(bytes);
     let mut parts = whole.split(BETWEEN);
     set.parse_changed(&std::array::from_fn(|_| Text::new(parts.next().unwrap_or_default(), "table")))

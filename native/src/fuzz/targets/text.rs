@@ -1,4 +1,6 @@
-//! Documents that people write: recipes, tables, cases of `simile loss`.
+//! Documents in text: recipes of people and those in models, tables, cases of `simile loss`.
+
+use std::path::Path;
 
 use burn::tensor::{DType, Device};
 use simile_core::requests::Request;
@@ -14,6 +16,10 @@ pub(super) fn targets() -> Vec<Target> {
         Target {
             seeds: || SHIPPED.iter().map(|recipe| recipe.text.as_bytes().to_vec()).collect(),
             ..Target::new("recipe", TOML, run_recipe)
+        },
+        Target {
+            seeds: recipes_of_models,
+            ..Target::new("recipe-of-model", RECIPE_JSON, run_recipe_of_model)
         },
         Target::new("case", JSON, run_case),
     ]
@@ -48,17 +54,52 @@ fn run_recipe(bytes: &[u8]) {
     let path = file("recipe.toml", text.as_bytes());
     let lines: Vec<String> = text.lines().take(3).map(String::from).collect();
     let loaded = Recipe::load(&path.display().to_string(), &Changes::default());
-    if let Some(recipe) = said(loaded) {
-        let written = recipe.to_toml().unwrap();
-        let again = Recipe::resolved(&written, &path).unwrap();
-        assert_eq!(again.to_toml().unwrap(), written, "a recipe reads back as another");
-        said(recipe.normalisation());
-        assert!(!recipe.variants().is_empty());
-    }
+    said(loaded).iter().for_each(check_sound);
     let changes = Changes { set: &lines, smoke: true, ..Changes::default() };
     said(Recipe::load("fair-digits", &changes));
     said(Table::parse(&text));
     said(Axis::all(&lines));
+}
+
+/// Checks that a recipe that was accepted can be written, and has the parts that a run needs.
+fn check_sound(recipe: &Recipe) {
+    let written = recipe.to_toml().unwrap();
+    let again = Recipe::resolved(&written, Path::new("recipe.toml")).unwrap();
+    assert_eq!(again.to_toml().unwrap(), written, "a recipe reads back as another");
+    said(recipe.normalisation());
+    assert!(!recipe.variants().is_empty());
+}
+
+fn recipes_of_models() -> Vec<Vec<u8>> {
+    let load = |name: &str| Recipe::load(name, &Changes::default()).unwrap();
+    SHIPPED.iter().map(|recipe| serde_json::to_vec(&load(recipe.name)).unwrap()).collect()
+}
+
+const RECIPE_JSON: &[&[u8]] = &[
+    b"null",
+    b"true",
+    b"{}",
+    b"[]",
+    b"[-1]",
+    b"\"data\":{",
+    b"\"encoder\":{",
+    b"\"variant\":[",
+    b"\"arm\":[",
+    b"\"objective\":{",
+    b"\"probe\":{",
+    b"\"input_size\":1000000,",
+    b"\"side\":4096,",
+    b"\"epochs\":",
+    b"\"name\":\"../../evil\"",
+    b"1e308",
+    b"1e-320",
+    b"4294967296",
+    b"18446744073709551615",
+];
+
+fn run_recipe_of_model(bytes: &[u8]) {
+    let Ok(document) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
+    said(Recipe::of_model(&document)).iter().for_each(check_sound);
 }
 
 const JSON: &[&[u8]] = &[

@@ -64,15 +64,15 @@ impl Heap {
     /// The tensor in a form that is not read, such as sparse or quantised, if the call of a function of PyTorch makes one.
     pub(super) fn unread(&self, function: &Rc<str>, arguments: &[Id]) -> Option<Value> {
         let (_, name) = function.strip_prefix("torch.")?.rsplit_once('.')?;
-        let telling = match name.strip_prefix("_rebuild_")? {
+        let place_of_class = match name.strip_prefix("_rebuild_")? {
             "from_type" | "from_type_v2" => Some(1),
             "wrapper_subclass" => Some(0),
             "tensor_v3" => Some(6),
             _ => None,
         };
-        let class = telling.and_then(|at| arguments.get(at)).map(|&id| self.get(id));
-        let told = if let Some(Value::Class(class)) = class { class } else { function };
-        Some(Value::Unread(Rc::clone(told)))
+        let class = place_of_class.and_then(|at| arguments.get(at)).map(|&id| self.get(id));
+        let form = if let Some(Value::Class(class)) = class { class } else { function };
+        Some(Value::Unread(Rc::clone(form)))
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {

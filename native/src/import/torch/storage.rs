@@ -135,8 +135,8 @@ impl<'a> Container<'a> {
         let Some(count) = count.filter(|&count| count <= view.storage.count) else {
             return Ok(Content::Other("values that `expand` repeats"));
         };
-        let left = self.budget.checked_sub(count.saturating_mul(width));
-        self.budget = left.ok_or_else(|| wrong("shares its values too often"))?;
+        let budget = self.budget.checked_sub(count.saturating_mul(width));
+        self.budget = budget.ok_or_else(|| wrong("shares its values too often"))?;
         let numbers = self.storage(&view.storage.key)?;
         if numbers.len() / width < view.storage.count {
             return Err(TorchError::Truncated { what: format!("the values of `{name}`") });

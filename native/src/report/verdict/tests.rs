@@ -1,6 +1,6 @@
 use super::super::testing::{run, variant};
 use super::*;
-use crate::report::RunRecord;
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
 
 fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
@@ -9,7 +9,7 @@ fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
     variant
 }
 
-fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<RunRecord> {
+fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<FinishedRun> {
     let one = |(seed, [plain, hidden]): (usize, &[f64; 2])| {
         let variants = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
         let mut record = run("a", seed as u64, "probe.condition=hospital", variants);
@@ -26,7 +26,7 @@ fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<RunRecord> {
     leaks.iter().enumerate().map(one).collect()
 }
 
-fn of(records: &[RunRecord]) -> Vec<String> {
+fn of(records: &[FinishedRun]) -> Vec<String> {
     let recipe = Recipe::resolved(&records[0].recipe, std::path::Path::new("recipe.toml")).unwrap();
     verdict(&recipe, &records.iter().map(|record| &record.result).collect::<Vec<_>>()).unwrap()
 }
@@ -73,7 +73,7 @@ fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
     assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
     assert_eq!(said[2], "Diverged, and not counted here: hide with seed 1.");
     assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
-    assert_eq!(RunRecord::verdict(&seeds).unwrap(), said);
+    assert_eq!(FinishedRun::verdict(&seeds).unwrap(), said);
 
     let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
     one[0].result.variants[0].stopped.clone_from(&stopped);

@@ -42,12 +42,12 @@ impl<'a> TopFolders<'a> {
     /// The folders of the paths of pictures.
     pub(super) fn of(paths: &'a [impl AsRef<str>]) -> Self {
         let within = || paths.iter().filter_map(|path| path.as_ref().split_once('/'));
-        let of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
+        let is_class_of_train = |(top, rest): (&str, &str)| top == "train" && rest.contains('/');
         let (splits, others): (BTreeSet<&str>, BTreeSet<&str>) =
             within().map(|(top, _)| top).partition(|top| SPLITS.contains(top));
         // A class can be called `train` too, if nothing else looks like a split.
-        let are_splits =
-            splits.contains("train") && (splits.len() > 1 || others.is_empty() || within().any(of_train));
+        let are_splits = splits.contains("train")
+            && (splits.len() > 1 || others.is_empty() || within().any(is_class_of_train));
         Self { are_splits, others: if are_splits { others } else { BTreeSet::new() } }
     }
 

@@ -78,10 +78,10 @@ pub(super) fn condition(
             ));
         }
     }
-    let [column] = columns else { return Ok((Condition::Numeric(matrix(&read)), None)) };
+    let [column] = columns else { return Ok((Condition::Numeric(matrix(&read).into()), None)) };
     let cells = read.first().map_or(&[][..], Vec::as_slice);
     let Some(name_at) = cells.iter().position(|cell| *cell == Cell::Name) else {
-        return Ok((Condition::Numeric(matrix(&read)), None));
+        return Ok((Condition::Numeric(matrix(&read).into()), None));
     };
     let (values, names) = numbered(column.cells.iter().map(String::as_str));
     let numbers = cells.iter().filter(|cell| matches!(cell, Cell::Number(_))).count();

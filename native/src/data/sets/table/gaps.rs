@@ -9,9 +9,9 @@ use csv::StringRecord;
 
 use super::cells::is_unusable;
 use super::section::TableSection;
-use super::sheet::Sheet;
 use crate::data::error::{DataError, Result};
-use crate::data::settings::Broken;
+use crate::data::files::sheet::{Sheet, row_line};
+use crate::data::keys::values::Broken;
 
 /// Tells which cells have no value.
 #[derive(Default)]
@@ -66,12 +66,12 @@ pub(super) fn complete(
     header: &StringRecord,
     records: Vec<StringRecord>,
 ) -> Result<(Vec<StringRecord>, Option<String>), String> {
-    let of_conditions = section.conditions.values().flatten();
+    let condition_columns = section.conditions.values().flatten();
     let used: Vec<(usize, &String)> = [&section.file, &section.label]
         .into_iter()
         .chain(&section.split)
         .chain(&section.subject)
-        .chain(of_conditions)
+        .chain(condition_columns)
         .filter_map(|name| Some((place(header, name)?, name)))
         .collect();
     let gaps = match section.missing {
@@ -82,7 +82,7 @@ pub(super) fn complete(
     for (at, name) in &used {
         let mut rows = records.iter().filter(|record| gaps.has(record, *at));
         if let Some(first) = rows.next() {
-            let line = first.position().map_or(0, csv::Position::line);
+            let line = row_line(first);
             let is = match first.get(*at).unwrap_or_default() {
                 "" => "empty".to_owned(),
                 cell => format!("`{cell}`, which is not a usable number"),

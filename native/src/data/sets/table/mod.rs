@@ -6,32 +6,29 @@
 //! ```
 //!
 //! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. Among
-//! numbers a cell such as `NaN` is refused, or left out like an empty one, and a word is reported: see [`cells`] and [`missing`].
+//! numbers a cell such as `NaN` is refused, or left out like an empty one, and a word is reported: see [`cells`] and [`gaps`].
 
 mod cells;
-mod missing;
+mod gaps;
+mod repeated;
+mod rows;
 mod section;
-pub(crate) mod sheet;
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
-use simile_core::data::{Catalogue, Condition, DatasetError, Split};
+use simile_core::data::{Catalogue, DatasetError, Split};
 
-use self::cells::Column;
 pub(crate) use self::cells::is_unusable;
-use self::missing::complete;
-pub(crate) use self::missing::missing_cells;
+pub(crate) use self::gaps::missing_cells;
+pub(crate) use self::repeated::in_several_splits;
+use self::rows::Rows;
 pub(crate) use self::section::TableSection;
-use self::sheet::Sheet;
 use crate::data::error::{DataError, Result};
-use crate::data::options::{OptionType, Options};
+use crate::data::keys::Refused;
+use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::settings::Refused;
-use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
+use crate::data::source::{About, Medium, PictureFiles, Shape, Source};
 
 /// Seed of the pictures that are held out of a table without a split.
 const HOLD_OUT_SEED: u64 = 0;
@@ -51,8 +48,8 @@ impl Source for Table {
         &ABOUT
     }
 
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
+    fn medium(&self) -> Medium<'_> {
+        Medium::Pictures(self)
     }
 
     fn shape(&self) -> Shape {
@@ -63,7 +60,7 @@ impl Source for Table {
         const { &[OptionType::of::<TableSection>()] }
     }
 
-    fn check(&self, options: &Options) -> Result<(), Refused> {
+    fn check(&self, options: &ReadOptions) -> Result<(), Refused> {
         match options.get::<TableSection>() {
             None => Err(Refused::new("dataset", NO_SECTION)),
             Some(table) if table.split.is_none() && options.test.is_none() => {
@@ -78,10 +75,10 @@ impl Source for Table {
 const NO_SECTION: &str = "a `table` needs [data.table], which names its CSV file and columns";
 
 impl PictureFiles for Table {
-    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
         let section = options.get().ok_or_else(no_section)?;
-        let ReadTable { mut catalogue, has_split, mut notes } = catalogue(section, folder)?;
+        let ReadTable { mut catalogue, has_split, mut notes } = read_table(section, folder)?;
         if has_split {
             check_trained(&catalogue, &section.csv, folder)?;
         }
@@ -96,7 +93,7 @@ impl PictureFiles for Table {
         Ok(Annotations { root: folder.into(), catalogue, notes })
     }
 
-    fn holds_out(&self, options: &Options) -> bool {
+    fn holds_out(&self, options: &ReadOptions) -> bool {
         options.get::<TableSection>().is_some_and(|table| table.split.is_none())
     }
 }
@@ -106,11 +103,11 @@ impl PictureFiles for Table {
 /// # Errors
 /// Names `data.test`, if it leaves none to train on.
 fn hold_out(catalogue: Catalogue, count: usize) -> Result<Catalogue> {
-    let of_key = |error: DatasetError| match error {
+    let named_by_key = |error: DatasetError| match error {
         DatasetError::Parameter { value, reason, .. } => DatasetError::parameter("data.test", value, &reason),
         other => other,
     };
-    Ok(catalogue.hold_out(Split::Train, Split::Test, count, HOLD_OUT_SEED).map_err(of_key)?)
+    Ok(catalogue.hold_out(Split::Train, Split::Test, count, HOLD_OUT_SEED).map_err(named_by_key)?)
 }
 
 /// A parsed table.
@@ -127,7 +124,7 @@ pub(crate) struct ReadTable {
 ///
 /// # Errors
 /// Names the file, the line and the column of a missing or unreadable cell.
-pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTable> {
+pub(crate) fn read_table(section: &TableSection, folder: &Path) -> Result<ReadTable> {
     let rows = Rows::read(section, folder)?;
     let origin = folder.join(&section.csv).display().to_string();
     let (labels, classes) = numbered(rows.labels.iter().map(String::as_str));
@@ -163,141 +160,11 @@ fn check_trained(catalogue: &Catalogue, csv: &Path, folder: &Path) -> Result<()>
     }
 }
 
-/// Refuses a picture in several rows of different classes; returns a note on pictures in several rows of one class.
-fn check_repeated(
-    files: &[String],
-    labels: &[String],
-    lines: &[u64],
-) -> std::result::Result<Option<String>, String> {
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut repeated = Vec::new();
-    for (row, file) in files.iter().enumerate() {
-        match first.entry(file.trim_start_matches("./")) {
-            Entry::Vacant(entry) => drop(entry.insert(row)),
-            Entry::Occupied(entry) => repeated.push((*entry.get(), row)),
-        }
-    }
-    let in_lines = |&(one, other): &(usize, usize)| {
-        let [one, other] = [one, other].map(|row| lines.get(row).copied().unwrap_or(0));
-        format!("lines {one} and {other}")
-    };
-    let differ = |&&(one, other): &&(usize, usize)| labels.get(one) != labels.get(other);
-    if let Some(rows) = repeated.iter().find(differ) {
-        let label = |row: usize| labels.get(row).map_or("", String::as_str);
-        return Err(format!(
-            "{}: the picture `{}` has two classes, `{}` and `{}`; leave one of the rows out",
-            in_lines(rows),
-            files[rows.0],
-            label(rows.0),
-            label(rows.1)
-        ));
-    }
-    let Some(rows) = repeated.first() else { return Ok(None) };
-    let others = match repeated.len() - 1 {
-        0 => String::new(),
-        others => format!(" (and {others} other rows repeat one)"),
-    };
-    Ok(Some(format!(
-        "{}: the picture `{}` appears twice{others}, so it may be in both training and test",
-        in_lines(rows),
-        files[rows.0]
-    )))
-}
-
-/// A note on the subjects with pictures in more than one split.
-pub(crate) fn in_several_splits(subjects: &[usize], names: &[String], splits: &[Split]) -> Option<String> {
-    let mut first: BTreeMap<usize, Split> = BTreeMap::new();
-    let is_shared =
-        |(subject, split): &(&usize, &Split)| *first.entry(**subject).or_insert(**split) != **split;
-    let shared: BTreeSet<usize> =
-        subjects.iter().zip(splits).filter(is_shared).map(|(subject, _)| *subject).collect();
-    let name = names.get(*shared.first()?)?;
-    let others = match shared.len() - 1 {
-        0 => String::new(),
-        others => format!(" (and {others} other subjects)"),
-    };
-    Some(format!(
-        "`{name}`{others} has pictures in more than one part, so results may be too good: the network has seen the subject"
-    ))
-}
-
-/// The requested columns of the rows.
-struct Rows {
-    files: Vec<String>,
-    labels: Vec<String>,
-    splits: Option<Vec<Split>>,
-    subjects: Option<Vec<String>>,
-    conditions: Vec<(String, Condition)>,
-    notes: Vec<String>,
-}
-
-impl Rows {
-    fn read(section: &TableSection, folder: &Path) -> Result<Self> {
-        let path = folder.join(&section.csv);
-        let fail = |reason: String| DataError::Table { path: path.clone(), reason };
-        let unreadable = |error: io::Error| fail(error.to_string());
-        let sheet = Sheet::read(&path).map_err(unreadable)?;
-        let header = sheet.header().map_err(unreadable)?;
-        let sheet::Rows { records, note } = sheet.rows().map_err(unreadable)?;
-        if records.is_empty() {
-            return Err(fail("there is no row under the header".into()));
-        }
-        let (records, left_out) = complete(section, &header, records).map_err(fail)?;
-        let column = |name: &str| -> Result<Vec<String>> {
-            if header.iter().filter(|column| *column == name).count() > 1 {
-                return Err(fail(format!("there are two columns `{name}`; rename one")));
-            }
-            let at = header.iter().position(|column| column == name).ok_or_else(|| {
-                let known: Vec<&str> = header.iter().collect();
-                fail(format!("there is no column `{name}`; there are: {}", known.join(", ")))
-            })?;
-            Ok(records.iter().map(|record| record.get(at).unwrap_or_default().to_owned()).collect())
-        };
-        let lines: Vec<u64> =
-            records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
-        let splits = section.split.as_deref().map(|name| {
-            let lines = lines.iter().copied();
-            let read = |(value, line): (String, u64)| {
-                Split::named(&value).map_err(|reason| fail(format!("line {line}: column `{name}` {reason}")))
-            };
-            column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Split>>>()
-        });
-        let (mut conditions, mut notes) = (Vec::new(), Vec::from_iter(note.into_iter().chain(left_out)));
-        for (name, columns) in &section.conditions {
-            let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
-            if cells.is_empty() {
-                return Err(fail(format!("the attribute `{name}` names no column")));
-            }
-            let columns: Vec<Column<'_>> = columns
-                .iter()
-                .zip(&cells)
-                .map(|(name, cells)| Column { name, cells, lines: &lines })
-                .collect();
-            let is_category = section.categories.contains(name);
-            let (condition, note) = cells::condition(name, &columns, is_category).map_err(fail)?;
-            conditions.push((name.clone(), condition));
-            notes.extend(note);
-        }
-        let (files, labels) = (column(&section.file)?, column(&section.label)?);
-        // A table of vectors that names no files has its classes in place of them.
-        if section.file != section.label {
-            notes.extend(check_repeated(&files, &labels, &lines).map_err(fail)?);
-        }
-        Ok(Self {
-            files,
-            labels,
-            splits: splits.transpose()?,
-            subjects: section.subject.as_deref().map(column).transpose()?,
-            conditions,
-            notes,
-        })
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use simile_core::data::Condition;
     use simile_core::numeric::matrix::Matrix;
     use std::fs;
 
@@ -320,7 +187,7 @@ mod tests {
 
     fn complaint(table: &str, settings: &str) -> String {
         let folder = folder(table);
-        catalogue(&section(settings), folder.path()).unwrap_err().to_string()
+        read_table(&section(settings), folder.path()).unwrap_err().to_string()
     }
 
     #[test]
@@ -328,7 +195,7 @@ mod tests {
         let held = |rows: &str| {
             let folder = folder(rows);
             let section: TableSection = toml::from_str("csv = \"images.csv\"\nsubject = \"who\"").unwrap();
-            let ReadTable { catalogue, .. } = catalogue(&section, folder.path()).unwrap();
+            let ReadTable { catalogue, .. } = read_table(&section, folder.path()).unwrap();
             catalogue.hold_out(Split::Train, Split::Test, 2, 0).unwrap().splits
         };
         let splits = held("file,label,who\na.png,x,p\nb.png,y,q\nc.png,x,p\nd.png,y,q\n");
@@ -336,10 +203,10 @@ mod tests {
         let folder = folder(
             "file,label,split,site,red,green,who\na.png,x,train,n,1,1,p\nb.png,x,test,n,1,1,p\nc.png,x,test,n,1,1,q\n",
         );
-        let read = catalogue(&section("subject = \"who\""), folder.path()).unwrap();
+        let read = read_table(&section("subject = \"who\""), folder.path()).unwrap();
         assert!(read.notes[0].contains("`p` has pictures in more than one part"), "{:?}", read.notes);
         assert_eq!(read.catalogue.subjects, Some(vec![0, 0, 1]));
-        let text = catalogue(&section("subject = \"whom\""), folder.path()).unwrap_err().to_string();
+        let text = read_table(&section("subject = \"whom\""), folder.path()).unwrap_err().to_string();
         assert!(text.contains("there is no column `whom`"), "{text}");
     }
 
@@ -348,7 +215,7 @@ mod tests {
         let complaint = |rows: &str, settings: &str, count| {
             let folder = folder(rows);
             let section: TableSection = toml::from_str(&format!("csv = \"images.csv\"\n{settings}")).unwrap();
-            let read = catalogue(&section, folder.path()).unwrap();
+            let read = read_table(&section, folder.path()).unwrap();
             hold_out(read.catalogue, count).unwrap_err().to_string()
         };
         let text = complaint("file,label\na.png,x\nb.png,y\n", "", 200);
@@ -360,7 +227,7 @@ mod tests {
     #[test]
     fn columns_become_classes_splits_and_conditions() {
         let folder = folder(TABLE);
-        let ReadTable { catalogue, has_split, notes } = catalogue(&section(""), folder.path()).unwrap();
+        let ReadTable { catalogue, has_split, notes } = read_table(&section(""), folder.path()).unwrap();
         assert!(has_split && notes.is_empty());
         assert_eq!(catalogue.files, ["a.png", "b.png", "in/c.png"]);
         assert_eq!((catalogue.labels, catalogue.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
@@ -368,16 +235,15 @@ mod tests {
         let site =
             Condition::Categorical { values: vec![0, 1, 0], names: vec!["north".into(), "south".into()] };
         assert_eq!(catalogue.conditions["site"], site);
-        let colour =
-            Condition::Numeric(Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]));
-        assert_eq!(catalogue.conditions["colour"], colour);
+        let colour = Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]);
+        assert_eq!(catalogue.conditions["colour"], Condition::Numeric(colour.into()));
         assert!(matches!(&catalogue.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
     }
 
     #[test]
     fn rows_without_a_value_are_left_out_on_request_and_said() {
         let folder = folder(&TABLE.replace("cat", "").replace(",north,5", ",,5"));
-        let table = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
+        let table = read_table(&section("missing = \"skip\""), folder.path()).unwrap();
         assert_eq!(table.catalogue.files, ["a.png"]);
         let note = &table.notes[0];
         assert!(
@@ -395,7 +261,7 @@ mod tests {
             let folder = folder(&table);
             let section = section(&format!("{settings}missing = \"{missing}\""));
             let cells = missing_cells(&section, folder.path()).unwrap();
-            (catalogue(&section, folder.path()), cells)
+            (read_table(&section, folder.path()), cells)
         };
         let (read, cells) = of("skip");
         let read = read.unwrap();
@@ -411,7 +277,7 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("line 4: column `green` is `inf`"));
         // Among words it is one of them.
         let folder = folder(&TABLE.replace("south", "NaN"));
-        let read = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
+        let read = read_table(&section("missing = \"skip\""), folder.path()).unwrap();
         assert_eq!((read.catalogue.files.len(), read.notes.len()), (3, 0));
     }
 
@@ -440,7 +306,7 @@ mod tests {
             assert!(crlf.contains("images.csv: line 3: column"), "{crlf}");
         }
         let folder = folder(&TABLE.replace(",5,6.5", ",5,6.5\nd.png,dog,test,two,7,8").replace("north", "1"));
-        let table = catalogue(&section(""), folder.path()).unwrap();
+        let table = read_table(&section(""), folder.path()).unwrap();
         assert!(table.notes.is_empty(), "{:?}", table.notes);
     }
 }

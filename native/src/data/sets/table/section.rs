@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::options::DatasetOption;
-use crate::data::settings::Broken;
+use crate::data::keys::of_dataset::DatasetOption;
+use crate::data::keys::values::Broken;
 
 /// `[data.table]`: the CSV file and the meaning of its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

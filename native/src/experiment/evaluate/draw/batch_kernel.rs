@@ -3,10 +3,11 @@
 use anyhow::Result;
 use serde::Serialize;
 use simile_core::data::Dataset;
+use simile_core::kernel::conditional::GramDiagonal;
 use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::exit::usage;
 use crate::report::picture::{heat_map, strip};
 use crate::run_folder::figures::KernelFigure;
@@ -48,7 +49,7 @@ impl BatchKernel {
         let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
         let objective = section.config().and_then(|config| config.build().map_err(|error| error.to_string()));
         let objective = objective.map_err(usage)?;
-        let Some(ahead) = objective.ahead() else { return Ok(None) };
+        let Some(conditioned) = objective.conditioned_by_kernel() else { return Ok(None) };
         let values = condition.to_matrix();
         let mut order: Vec<usize> = (0..batch.min(values.rows())).collect();
         let colours = colours(condition);
@@ -60,10 +61,10 @@ impl BatchKernel {
         }
         let z = values.select(&order);
         // One that is checked for the batches of training is not that of this number of images.
-        let Ok(ridge) = ahead.ridge(z.rows()) else { return Ok(None) };
-        let kernel = ahead.kernel();
+        let Ok(ridge) = conditioned.ridge(z.rows()) else { return Ok(None) };
+        let kernel = conditioned.kernel();
         let mut gram = kernel.gram(&z);
-        if ahead.sets_unit_diagonal() {
+        if conditioned.gram_diagonal() == GramDiagonal::One {
             (0..gram.rows()).for_each(|i| gram[(i, i)] = 1.0);
         }
         let written = match section.parameters.get("kernel") {
@@ -76,7 +77,7 @@ impl BatchKernel {
             order: format!("The first {} training images, sorted by {by}.", order.len()),
             colours: colours.map(|colours| order.iter().map(|&i| colours[i]).collect()),
             gram,
-            weights: ahead.weights(&z)?.to_matrix(),
+            weights: conditioned.weights(&z)?.to_matrix(),
         }))
     }
 

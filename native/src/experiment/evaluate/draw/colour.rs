@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn only_rgb_is_drawn_as_colour() {
-        let numeric = |columns, value| Condition::Numeric(Matrix::from_fn(2, columns, |_, _| value));
+        let numeric = |columns, value| Condition::Numeric(Matrix::from_fn(2, columns, |_, _| value).into());
         assert_eq!(colours(&numeric(3, 255.0)), Some(vec![[255; 3]; 2]));
         assert_eq!(colours(&numeric(2, 255.0)), None);
         assert_eq!(colours(&numeric(3, -1.0)), None);

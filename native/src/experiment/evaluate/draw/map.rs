@@ -6,6 +6,7 @@ use simile_core::data::Condition;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::tsne::TsneConfig;
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::{FeatureTable, Rows, to_matrix};
 use simile_core::numeric::split::split_indices;
 
 use super::Drawing;
@@ -29,15 +30,15 @@ pub(super) fn sample(images: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// If they cannot be computed.
-pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure> {
-    let Drawing { variant, condition, test, guesses, .. } = drawing;
+pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
+    let &Drawing { variant, condition, test, features, guesses, .. } = drawing;
     let shown = sample(features.rows());
-    let of_shown = features.select(&shown);
+    let of_shown = to_matrix(&FeatureTable::gather(features, &shown)?)?;
     let (places, explained) = on_plane(features, &of_shown)?;
     let neighbours = TsneConfig::default().embed(&of_shown)?;
     // The probed attribute comes first.
     let mut attributes: Vec<(&String, &Condition)> = test.conditions.iter().collect();
-    attributes.sort_by_key(|(name, _)| name.as_str() != *condition);
+    attributes.sort_by_key(|(name, _)| name.as_str() != condition);
     let attributes = attributes.into_iter().take(ATTRIBUTES).filter_map(|(name, condition)| {
         Some(Attribute { name: name.clone(), values: values(&condition.select(&shown))? })
     });
@@ -59,7 +60,7 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
 ///
 /// # Errors
 /// If the plane cannot be computed.
-fn on_plane(features: &Matrix, of_shown: &Matrix) -> Result<(Matrix, [f64; 2])> {
+fn on_plane(features: &dyn Rows, of_shown: &Matrix) -> Result<(Matrix, [f64; 2])> {
     let axes = features.rows().min(features.columns()).min(2);
     let plane = Pca::fit(features, axes)?;
     let projected = plane.project(of_shown)?;
@@ -72,7 +73,7 @@ fn on_plane(features: &Matrix, of_shown: &Matrix) -> Result<(Matrix, [f64; 2])> 
 /// The values of an attribute with their colours: of a number its place between the least and the greatest; of several numbers
 /// the colour that they are, or the place along their first principal component. None if there is no such component.
 fn values(condition: &Condition) -> Option<Values> {
-    let values = match condition {
+    let values: &Matrix = match condition {
         Condition::Categorical { values, names } => {
             return Some(Values::Categories { values: values.clone(), names: names.clone() });
         }
@@ -134,13 +135,13 @@ mod tests {
 
     #[test]
     fn a_number_is_painted_by_its_place_and_a_colour_as_it_is() {
-        let ages = Condition::Numeric(Matrix::column(&[20.0, 70.0, 45.0, 20.0]));
+        let ages = Condition::Numeric(Matrix::column(&[20.0, 70.0, 45.0, 20.0]).into());
         let Some(Values::Numbers { values: numbers, colours }) = values(&ages) else { unreachable!() };
         assert_eq!((numbers[1], colours[0]), (70.0, colours[3]));
         assert!(colours[1][0] > colours[0][0], "viridis ends in yellow");
-        let colour = Condition::Numeric(Matrix::new(1, 3, vec![1.0, 2.0, 3.0]).unwrap());
+        let colour = Condition::Numeric(Matrix::new(1, 3, vec![1.0, 2.0, 3.0]).unwrap().into());
         assert_eq!(values(&colour), Some(Values::Colours(vec![[1, 2, 3]])));
-        let wide = Condition::Numeric(Matrix::from_fn(5, 4, |i, j| (i * j) as f64 - 300.0));
+        let wide = Condition::Numeric(Matrix::from_fn(5, 4, |i, j| (i * j) as f64 - 300.0).into());
         assert!(matches!(values(&wide), Some(Values::Colours(colours)) if colours.len() == 5));
         let category = Condition::Categorical { values: vec![0], names: vec!["a".into()] };
         assert!(matches!(values(&category), Some(Values::Categories { .. })));

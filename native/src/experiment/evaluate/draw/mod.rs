@@ -11,12 +11,11 @@ use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::group_accuracy::GroupAccuracy;
 use simile_core::eval::metrics::ConfusionMatrix;
-use simile_core::numeric::rows::to_matrix;
 use simile_core::train::{Purpose, stream};
 
 use self::batch_kernel::{BATCH, BatchKernel};
 use crate::config::Recipe;
-use crate::config::sections::RecipeVariant;
+use crate::config::variant::RecipeVariant;
 use crate::experiment::features::Features;
 use crate::experiment::session::Session;
 use crate::report::picture::{contact_sheet, small_sheet};
@@ -106,10 +105,9 @@ impl Drawing<'_> {
     pub(crate) fn add_to(&self, figures: &mut Figures) -> Result<()> {
         let kernel = BatchKernel::of(self.variant, self.train, BATCH)?;
         figures.kernels.extend(kernel.map(|kernel| kernel.figure(&self.variant.name)).transpose()?);
-        let features = to_matrix(self.features)?;
-        figures.maps.push(map::map(self, &features)?);
+        figures.maps.push(map::map(self)?);
         figures.confusions.push(self.confusion()?);
-        figures.galleries.push(gallery::gallery(self, &features)?);
+        figures.galleries.push(gallery::gallery(self)?);
         Ok(())
     }
 

@@ -2,18 +2,23 @@
 
 use anyhow::Result;
 use simile_core::data::{Condition, Dataset};
-use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::group_accuracy::GroupAccuracy;
-use simile_core::eval::knn::{KnnConfig, Unit};
+use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
+use simile_core::eval::penalty::ProbeTargets;
+use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::guesses::{right, roc_auc_of_two};
-use super::{Hits, Metrics, ProbeResults, ProbeSplit};
+use super::{ProbeResults, ProbeSplit};
 use crate::config::probe::{Probe, ProbeSection, Solver};
-use crate::metrics::names::{TOP1, prefix_of};
+use crate::metrics::names::{
+    CLASS_MEAN, CLASS_WORST, ROC_AUC, TOP1, TOP5, UNBIASED, WORST_GROUP, WORST_GROUP_BY, prefix_of,
+    with_prefix,
+};
+use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 /// The name of the probe of the class among the probes.
@@ -45,22 +50,22 @@ pub(crate) fn class_metrics(section: &ProbeSection, scores: &Matrix, test: &Data
     let confusion = ConfusionMatrix::new(&guesses, labels, classes)?;
     let mut metrics = Metrics::from([
         (TOP1.to_owned(), top_k_accuracy(scores, labels, 1)?),
-        ("class_mean".into(), confusion.mean_class_accuracy()),
-        ("class_worst".into(), confusion.worst_class_accuracy()),
+        (CLASS_MEAN.into(), confusion.mean_class_accuracy()),
+        (CLASS_WORST.into(), confusion.worst_class_accuracy()),
     ]);
     if classes > 5 {
-        metrics.insert("top5".into(), top_k_accuracy(scores, labels, 5)?);
+        metrics.insert(TOP5.into(), top_k_accuracy(scores, labels, 5)?);
     }
-    metrics.extend(roc_auc_of_two(scores, labels)?.map(|area| ("roc_auc".to_owned(), area)));
+    metrics.extend(roc_auc_of_two(scores, labels)?.map(|area| (ROC_AUC.to_owned(), area)));
     if let Some(Condition::Categorical { values, names }) = test.conditions.get(&section.condition) {
         let groups = GroupAccuracy::new(&guesses, labels, values, classes, names.len())?;
-        metrics.insert("unbiased".into(), groups.unbiased_accuracy());
-        metrics.insert("worst_group".into(), groups.worst().2);
+        metrics.insert(UNBIASED.into(), groups.unbiased_accuracy());
+        metrics.insert(WORST_GROUP.into(), groups.worst().2);
     }
     for name in &section.also {
         if let Some(Condition::Categorical { values, names }) = test.conditions.get(name) {
             let groups = GroupAccuracy::new(&guesses, labels, values, classes, names.len())?;
-            metrics.insert(format!("{}_worst_group", prefix_of(name)), groups.worst().2);
+            metrics.insert(with_prefix(WORST_GROUP_BY, &prefix_of(name)), groups.worst().2);
         }
     }
     Ok(metrics)

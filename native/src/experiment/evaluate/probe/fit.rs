@@ -3,8 +3,8 @@
 use anyhow::Result;
 use simile_core::data::Condition;
 use simile_core::error::Error;
-use simile_core::eval::choice::{Choice, FittedProbe, ProbeTargets, split_validation};
 use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::eval::penalty::{Choice, FittedProbe, ProbeTargets, split_validation};
 use simile_core::numeric::rows::{FeatureTable, Rows};
 
 use super::watched::{Watch, Watched};
@@ -101,7 +101,7 @@ pub(super) fn config(section: &ProbeSection) -> LinearProbeConfig {
 /// A variable as the target of a probe.
 pub(super) fn targets(condition: &Condition) -> ProbeTargets {
     match condition {
-        Condition::Numeric(values) => ProbeTargets::Values(values.clone()),
+        Condition::Numeric(values) => ProbeTargets::Values((**values).clone()),
         Condition::Categorical { values, names } => {
             ProbeTargets::Classes { labels: values.clone(), classes: names.len() }
         }

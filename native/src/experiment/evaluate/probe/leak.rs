@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset};
-use simile_core::eval::choice::ProbeTargets;
 use simile_core::eval::metrics::predictions;
+use simile_core::eval::penalty::ProbeTargets;
 use simile_core::eval::regression::{RegressionReport, variance};
 use simile_core::numeric::matrix::Matrix;
 
+use super::ProbeSplit;
 use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
-use super::{Hits, Metrics, ProbeSplit};
 use crate::config::probe::ProbeSection;
-use crate::metrics::leak::{AREA, NONLINEAR};
-use crate::metrics::names::{CONDITION, MSE, NAMED, R2, prefix_of, with_prefix};
+use crate::metrics::names::{AREA, CONDITION, MSE, NAMED, NONLINEAR, R2, prefix_of, with_prefix};
+use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 /// The results of the probes of every predicted variable.
@@ -244,7 +244,7 @@ mod tests {
             names: vec!["low".into(), "high".into()],
         };
         let set = Dataset::new(pixels, labels, vec!["a".into(), "b".into()])
-            .and_then(|set| set.with_condition("age", Condition::Numeric(values)))
+            .and_then(|set| set.with_condition("age", Condition::Numeric(values.into())))
             .and_then(|set| set.with_condition("side", side))
             .and_then(|set| {
                 let one = Condition::Categorical { values: vec![0; images], names: vec!["north".into()] };
@@ -410,7 +410,7 @@ mod tests {
             };
             let year = Matrix::from_fn(set.len(), 1, |i, _| 7.0 + (varies * i) as f64);
             let set = set.with_condition("place", place).unwrap();
-            (features, set.with_condition("year", Condition::Numeric(year)).unwrap())
+            (features, set.with_condition("year", Condition::Numeric(year.into())).unwrap())
         };
         let train = with(set([400, MANY], 1, linear_value), 0);
         let test = with(set([1000, MANY], 2, linear_value), 1);

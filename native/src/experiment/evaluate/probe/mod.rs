@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
-use simile_core::eval::choice::ProbeTargets;
+use simile_core::eval::penalty::ProbeTargets;
 use simile_core::eval::standardise::{Standardise, Standardised};
 
 use self::fit::TrainingRows;
@@ -41,13 +41,11 @@ use self::watched::{Check, Watch, Watched, unchecked};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
+use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::{class_metrics, neighbours};
 pub(crate) use self::leak::unseen;
-
-/// Metrics by name.
-pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// The results on the test images.
 #[derive(Debug, Clone)]
@@ -60,9 +58,6 @@ pub(crate) struct ProbeResults {
     /// For the class and each category: the test images that are classified correctly, by the metric that counts them.
     pub(crate) hits: Hits,
 }
-
-/// True where a probe is right, image by image, by the name of the metric.
-pub(crate) type Hits = BTreeMap<String, Vec<bool>>;
 
 /// Features of a data set, with the labels and conditions of each row.
 #[derive(Debug, Clone, Copy)]
@@ -188,13 +183,10 @@ fn projected_onto_span<'a>(
     test: ProbeSplit<'a>,
 ) -> Result<(ProbeSplit<'a>, ProbeSplit<'a>)> {
     let span = Span::of(&train.rows)?;
-    let of = |split: ProbeSplit<'a>| -> Result<ProbeSplit<'a>> {
-        Ok(match span.project(&split.rows)? {
-            None => split,
-            Some(rows) => ProbeSplit { rows: split.rows.watch.over(ProbeRows::Projected(rows)), ..split },
-        })
-    };
-    Ok((of(train)?, of(test)?))
+    let held = span.hold(train.standardised.rows.clone())?;
+    let streamed = span.stream(test.standardised.rows.clone());
+    let with = |split: ProbeSplit<'a>, rows| ProbeSplit { rows: split.rows.watch.over(rows), ..split };
+    Ok((with(train, held), with(test, streamed)))
 }
 
 /// The probe of the class, fitted to `train` images, in words.
@@ -287,7 +279,7 @@ mod tests {
             let labels = (0..images).map(|i| usize::from(age[(i, 0)] > 0.0)).collect();
             let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
             let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
-            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age.into())).unwrap())
         };
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
@@ -324,7 +316,7 @@ mod tests {
             let labels = (0..images).map(|i| i % 2).collect();
             let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
             let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
-            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age.into())).unwrap())
         };
         let (train, test) = (set(100), set(300));
         let scale = Standardise::fit(&train.0).unwrap();

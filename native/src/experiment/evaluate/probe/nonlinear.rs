@@ -6,8 +6,8 @@
 //! images.
 
 use anyhow::Result;
-use simile_core::eval::choice::{Choice, FittedProbe, split_validation};
 use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::eval::penalty::{Choice, FittedProbe, split_validation};
 use simile_core::eval::random_features::RandomFeatures;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
@@ -69,7 +69,7 @@ impl NonlinearProbe {
             Ok(features.beside(&FeatureTable::gather(standardised, some)?)?)
         };
         let (form, wide_fitted) = WideForm::of(wide(&fitted)?)?;
-        let wide_validation = form.apply(wide(&validation)?)?;
+        let wide_validation = form.hold(wide(&validation)?)?;
         let nonlinear = Choice::among(
             &PENALTIES,
             &config,
@@ -99,7 +99,8 @@ impl NonlinearProbe {
     /// # Errors
     /// If the rows have another width.
     pub(super) fn scores(&self, standardised: &dyn Rows) -> Result<Matrix> {
-        Ok(self.probe.scores(&self.form.apply(self.features.beside(standardised)?)?)?)
+        let wide = self.form.scale.of(self.features.of(standardised))?;
+        Ok(self.probe.scores(&self.form.span.stream(wide))?)
     }
 }
 
@@ -119,15 +120,12 @@ impl WideForm {
         let scale = Standardise::fit(&wide)?.with_least(inputs, LEAST_DEVIATION);
         let span = Span::of(&scale.of(&wide)?)?;
         let form = Self { scale, span };
-        let rows = form.apply(wide)?;
+        let rows = form.hold(wide)?;
         Ok((form, rows))
     }
 
-    fn apply(&self, wide: FeatureTable) -> Result<WideRows> {
-        let rows = self.scale.of(wide)?;
-        Ok(match self.span.project(&rows)? {
-            None => ProbeRows::Original(rows),
-            Some(projected) => ProbeRows::Projected(projected),
-        })
+    /// Some training rows in it.
+    fn hold(&self, wide: FeatureTable) -> Result<WideRows> {
+        self.span.hold(self.scale.of(wide)?)
     }
 }

@@ -13,11 +13,11 @@ use simile_core::nn::Encoder;
 use simile_core::nn::head::ProjectionHead;
 use simile_core::train::{Purpose, Sampler, Sampling, ViewMaker, stream};
 
-use super::Metrics;
 use crate::config::measured::{MeasuredObjective, Output};
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::prefetch::Prefetcher;
+use crate::metrics::Metrics;
 
 /// The same views of the same batches for every network.
 const SEED: u64 = 0;

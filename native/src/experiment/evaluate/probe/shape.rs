@@ -5,19 +5,21 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use simile_core::error::Error;
 use simile_core::eval::geometry::{effective_rank, silhouette, uniformity};
-use simile_core::eval::knn::unit_rows;
+use simile_core::eval::unit::unit_rows;
 use simile_core::numeric::rows::{FeatureTable, Rows as _, to_matrix};
 use simile_core::numeric::split::split_indices;
 
-use super::{Metrics, ProbeSplit};
+use super::ProbeSplit;
 use crate::console::line;
+use crate::metrics::Metrics;
+use crate::metrics::names::{EFFECTIVE_RANK, SILHOUETTE, UNIFORMITY};
 
 /// Most test images for comparisons in pairs.
 const COMPARED: usize = 2000;
 /// The same images for every run.
 const SEED: u64 = 0;
 /// `t` of Wang and Isola's uniformity.
-const UNIFORMITY: f64 = 2.0;
+const STEEPNESS: f64 = 2.0;
 
 pub(super) fn measure(test: &ProbeSplit<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
@@ -26,22 +28,22 @@ pub(super) fn measure(test: &ProbeSplit<'_>) -> Result<Metrics> {
     // It compares rows with each other.
     if some.len() > 1 {
         let unit = unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?);
-        metrics.insert("uniformity".into(), uniformity(&unit, UNIFORMITY)?);
+        metrics.insert(UNIFORMITY.into(), uniformity(&unit, STEEPNESS)?);
     }
-    match effective_rank(&to_matrix(test.features)?) {
+    match effective_rank(&test.original()) {
         Ok(rank) => {
-            metrics.insert("effective_rank".into(), rank);
+            metrics.insert(EFFECTIVE_RANK.into(), rank);
         }
         // A network that gives zeros alone ends no run: the other metrics say that it is of no use.
         Err(error @ Error::Degenerate { .. }) => {
-            line(format_args!("`effective_rank` is left out: {error}"));
+            line(format_args!("`{EFFECTIVE_RANK}` is left out: {error}"));
         }
         Err(error) => return Err(error.into()),
     }
     let classes = labels.iter().collect::<BTreeSet<_>>().len();
     if (2..labels.len()).contains(&classes) {
         metrics.insert(
-            "silhouette".into(),
+            SILHOUETTE.into(),
             silhouette(&to_matrix(&FeatureTable::gather(&test.rows, &some)?)?, &labels)?,
         );
     }

@@ -9,10 +9,10 @@ use simile_core::data::Split;
 
 use super::{DataLoader, StepImages};
 use crate::config::Recipe;
-use crate::data::options::Options;
-use crate::data::settings::{Broken, Fit};
-use crate::data::source::Kind;
-use crate::data::{Cache, ResizeSpec, read_pictures, sets};
+use crate::data::keys::of_dataset::ReadOptions;
+use crate::data::keys::values::{Broken, Fit};
+use crate::data::source::Medium;
+use crate::data::{Cache, PictureList, ResizeSpec, read_pictures, sets};
 
 const CLASSES: usize = 1000;
 /// Held-out pictures.
@@ -58,7 +58,7 @@ fn measure(scale: &Made) {
     let root = place.path().join("imagenet");
     picture_folders(&root, scale);
     let &Made { each, side, batch, steps, most } = scale;
-    let Some(Kind::Pictures(set)) = sets::find("imagenet").map(|set| set.kind()) else { unreachable!() };
+    let Some(Medium::Pictures(set)) = sets::find("imagenet").map(|set| set.medium()) else { unreachable!() };
     let cache = Cache::new(place.path().join("cache"));
     let resize = ResizeSpec { side, channels: 3, fit: Fit::Middle };
     let text = format!(
@@ -69,11 +69,11 @@ fn measure(scale: &Made) {
     let variant = recipe.variants().remove(0);
     for start in ["first", "second"] {
         let began = Instant::now();
-        let annotations = set.annotations(&Options::default(), place.path()).unwrap();
+        let annotations = set.annotations(&ReadOptions::default(), place.path()).unwrap();
         let of_train = annotations.catalogue.of(Split::Train);
         let catalogue = annotations.catalogue.select(&of_train);
-        let pictures =
-            read_pictures(&annotations.root, &catalogue.files, resize, Broken::Refuse, Some(&cache)).unwrap();
+        let list = PictureList { root: &annotations.root, files: &catalogue.files };
+        let pictures = read_pictures(list, resize, Broken::Refuse, Some(&cache)).unwrap();
         let dataset = catalogue.into_dataset(pictures.images).unwrap();
         let (train, held_out) = dataset.split(HELD_OUT, 0).unwrap();
         assert_eq!((train.len(), held_out.len()), (CLASSES * each - HELD_OUT, HELD_OUT));

@@ -6,7 +6,7 @@ use simile_core::optim::schedule::Progress;
 
 use super::{TABLES, objective, recipes, steps};
 use crate::config::Recipe;
-use crate::data::settings::Normalise;
+use crate::data::keys::values::Normalise;
 use crate::reproduce::table::Scale;
 
 const SCALES: [Scale; 2] = [Scale::Cpu, Scale::Full];
@@ -64,7 +64,7 @@ fn biased_digits_are_seen_as_the_release_sees_them() {
             let objective = objective(&recipe);
             let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
             assert_eq!(objective.oversample, drawn, "{}", row.name);
-            let method = recipe.variants().remove(0).method();
+            let method = recipe.variants().remove(0).method;
             assert_eq!(method.takes_classified(), contrasts, "{}", row.name);
             if contrasts {
                 let views = Augmentation::preset("biased-mnist").unwrap();
@@ -166,7 +166,7 @@ fn every_row_of_contex_names_its_variant_and_has_both() {
             if objective.name != "contex" {
                 continue;
             }
-            let variant = objective.variant.unwrap();
+            let variant = objective.form.unwrap();
             assert!(row.name.contains(&variant), "{}, {}", shipped.name, row.name);
             counts[usize::from(variant == "released")] += 1;
         }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use super::{ShippedTable, TABLES};
 use crate::config::objective::ObjectiveSection;
-use crate::config::sections::RecipeVariant;
 use crate::config::shipped::{SHIPPED, names_of_files};
+use crate::config::variant::RecipeVariant;
 use crate::config::{Changes, Recipe};
 use crate::names::slug;
 use crate::reproduce::row::Row;
@@ -28,7 +28,7 @@ fn objective(recipe: &Recipe) -> ObjectiveSection {
 }
 
 fn steps(recipe: &Recipe) -> [u64; 2] {
-    let first = recipe.variants().remove(0).method().first_steps().unwrap_or(0);
+    let first = recipe.variants().remove(0).method.first_steps().unwrap_or(0);
     [first, recipe.train.iterations as u64 - first]
 }
 
@@ -56,12 +56,15 @@ fn variants() -> Vec<(String, RecipeVariant)> {
 #[test]
 fn every_file_is_a_table_and_those_of_a_work_stand_together_by_number() {
     let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
-    let of = |work: &str| names.iter().copied().filter(|name| name.starts_with(work)).collect::<Vec<_>>();
-    let works = ["cclk-", "contex-", "difficulty-", "du-"].map(of);
-    assert_eq!(names, works.concat());
-    let digits = ["du-table1", "du-table2", "du-table3", "du-table4", "du-table5", "du-digits"];
-    assert_eq!(works[3], digits);
-    assert!(works[0][6..] == ["cclk-table8", "cclk-figure2", "cclk-figure3", "cclk-figure4"], "{works:?}");
+    // Of a work tables come first, then figures, then the rest, each kind by its number.
+    let place_of = |name: &'static str| {
+        let (work, item) = name.split_once('-').unwrap();
+        let kinds = ["table", "figure", ""];
+        let kind = kinds.iter().position(|kind| item.starts_with(kind)).unwrap();
+        (work, kind, item[kinds[kind].len()..].parse().unwrap_or(u32::MAX))
+    };
+    let places: Vec<(&str, usize, u32)> = TABLES.iter().map(|table| place_of(table.name)).collect();
+    assert!(places.is_sorted(), "{names:?}");
     names.sort_unstable();
     assert_eq!(names, names_of_files("tables"));
 }

@@ -12,8 +12,8 @@ use super::{ShippedTable, TABLES, objective, recipes, rows, steps, variants};
 use crate::config::shipped::SHIPPED;
 use crate::config::{Changes, Recipe};
 use crate::data::DataSection;
-use crate::data::settings::{Fit, Normalise};
-use crate::data::source::Kind;
+use crate::data::keys::values::{Fit, Normalise};
+use crate::data::source::Medium;
 use crate::reproduce::row::Row;
 use crate::reproduce::table::Scale;
 
@@ -25,7 +25,7 @@ fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
     {
         let number = |key: &str| variant.objective.parameters.get(key).and_then(toml::Value::as_float);
         assert_eq!(
-            (variant.objective.variant.as_deref(), number("t")),
+            (variant.objective.form.as_deref(), number("t")),
             (Some("released"), Some(2.0)),
             "{place}"
         );
@@ -42,12 +42,12 @@ fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
 #[test]
 fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
     for (place, variant) in variants() {
-        let AlgorithmConfig::Difficulty(method) = variant.method() else { continue };
+        let AlgorithmConfig::Difficulty(method) = &variant.method else { continue };
         let is_table2 = ["difficulty-table2", "waterbirds"].iter().any(|name| place.starts_with(name));
         let rate = if is_table2 { 1e-3 } else { 1e-2 };
         assert_eq!(method.biased_learning_rate, Some(rate), "{place}");
-        let objective = (variant.objective.name.as_str(), variant.objective.variant.as_deref());
-        let triplet = serde_json::to_value(method.triplet).unwrap()["variant"].clone();
+        let objective = (variant.objective.name.as_str(), variant.objective.form.as_deref());
+        let triplet = serde_json::to_value(&method.triplet).unwrap()["variant"].clone();
         match objective {
             ("wcl-weighted-dcl", Some("released")) => {
                 assert_eq!(triplet, "released", "{place}");
@@ -95,7 +95,7 @@ fn views_epochs_and_rates_are_those_of_the_release() {
             let constants = if table == "difficulty-table1" { "cifar-10" } else { "imagenet" };
             assert_eq!(recipe.data.normalise, Some(Normalise::Named(constants.into())), "{table}, {row}");
             // CelebA's 20 epochs end before the rate of two encoders falls.
-            let two = matches!(recipe.variants()[0].method(), AlgorithmConfig::Difficulty(_));
+            let two = matches!(recipe.variants()[0].method, AlgorithmConfig::Difficulty(_));
             let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
             assert_eq!(falls, two && !row.starts_with("CelebA"), "{table}, {row}");
             let images = match row.split_once(", ") {
@@ -177,7 +177,7 @@ fn epochs_of_published_data_are_as_long_on_every_device() {
     let recipes = SHIPPED.iter().map(|shipped| Recipe::load(shipped.name, &Changes::default()).unwrap());
     let named = recipes.map(|recipe| (recipe.name.clone(), recipe));
     let rows = rows().into_iter().map(|(table, row, recipe)| (format!("{table}, {row}"), recipe));
-    let is_published = |recipe: &Recipe| !matches!(recipe.data.dataset.kind(), Kind::Drawn(_));
+    let is_published = |recipe: &Recipe| !matches!(recipe.data.dataset.medium(), Medium::Drawn(_));
     let mut count = 0;
     for (place, recipe) in named.chain(rows).filter(|(_, recipe)| is_published(recipe)) {
         let is_digits = ["du-digits", "difficulty-digits"].iter().any(|table| place.starts_with(table));
@@ -209,7 +209,7 @@ fn what_a_note_calls_released_has_the_released_form() {
     for (table, row, recipe) in rows() {
         let objective = objective(&recipe);
         if let Some(name) = names.iter().find(|name| **name == objective.name) {
-            assert_eq!(objective.variant.as_deref(), Some("released"), "{table}, {row}");
+            assert_eq!(objective.form.as_deref(), Some("released"), "{table}, {row}");
             released.insert(*name);
         }
     }

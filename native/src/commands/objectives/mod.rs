@@ -1,16 +1,17 @@
 //! `simile objectives`
 
+pub(super) mod page;
+
 use anyhow::Result;
 use simile_core::loss;
 use simile_core::loss::spec::{Family, Spec};
 
 use crate::cli::{Have, Objectives};
-use crate::commands::describe;
 use crate::console::{Console, table};
 
 pub(super) fn run(arguments: &Objectives, console: Console) -> Result<()> {
     if let Some(name) = &arguments.name {
-        return describe::run(name, console);
+        return page::run(name, console);
     }
     let have = &arguments.have;
     let enough =
@@ -51,7 +52,7 @@ fn needs(spec: &Spec) -> String {
         })
         .collect();
     let words: String = if words.is_empty() { "pictures alone".into() } else { words.join(", ") };
-    let is_trained = !(spec.methods.is_empty() && spec.part_of.is_empty());
+    let is_trained = !(spec.algorithms.is_empty() && spec.part_of.is_empty());
     if is_trained { words } else { words + "; no method trains it" }
 }
 

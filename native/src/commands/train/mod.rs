@@ -1,31 +1,36 @@
 //! `simile train`
 
-use std::collections::BTreeMap;
+mod profile;
+mod seeds;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 
 use crate::cli::Train;
 use crate::commands::init::draft;
-use crate::commands::named_data::check_folder_of_drawn;
-use crate::commands::{profile, seeds};
+use crate::commands::shared::named_data::refuse_folder_of_drawn;
+use crate::commands::shared::own_pictures::for_a_folder;
+use crate::commands::shared::shipped::{ShippedKind, refuse_other_kind};
+use crate::config::set::key_of;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
-use crate::console::{Console, line, table};
+use crate::console::{Console, line, table_of_numbers};
 use crate::devices::DeviceSet;
 use crate::exit::usage;
 use crate::experiment::follow::follow;
 use crate::experiment::resume::{ResumeOptions, recipe_of, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::NONLINEAR;
+use crate::metrics::names::NONLINEAR;
 use crate::metrics::over_runs::over_runs;
+use crate::metrics::{Metrics, NOTHING};
 use crate::peers::{self, ProcessGroup, SEPARATE};
-use crate::report::{smoke, time};
+use crate::report::smoke;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{MODEL, REPORT, RunFolder};
 use crate::run_folder::record::RunResult;
+use crate::units;
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;
@@ -36,7 +41,9 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
              {SEPARATE}=1 if these are separate runs"
         ))),
         true => lead(arguments, console, &launched.processes),
-        false => follow(&launched.processes, &arguments.devices.device, arguments.data.clone()),
+        false => {
+            follow(&launched.processes, &arguments.devices.device, arguments.data.path().map(Path::to_owned))
+        }
     };
     launched.end(outcome)
 }
@@ -53,8 +60,8 @@ fn digest(arguments: &Train) -> usize {
 
 /// Trains in this process, with the others of its group.
 fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result<()> {
-    let Train { data, set, variants, seed, smoke, .. } = arguments;
-    let devices = &arguments.devices.device;
+    let Train { set, variants, seed, smoke, .. } = arguments;
+    let (devices, data) = (&arguments.devices.device, arguments.data.path());
     check_seed(*seed, set)?;
     let changes = Changes { set, variants, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
@@ -65,9 +72,9 @@ fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result
         }
         (Some(run), _) => {
             if data.is_some() {
-                check_folder_of_drawn(&recipe_of(&RunFolder::open(run)?)?.data, data.as_deref())?;
+                refuse_folder_of_drawn(&recipe_of(&RunFolder::open(run)?)?.data, data)?;
             }
-            resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes, check: None })?
+            resume(run, ResumeOptions { data, devices, set, processes, check: None })?
         }
         (None, Some(name)) => {
             let RecipeWithData { recipe, data } = recipe_with_data(name, arguments, &changes)?;
@@ -109,7 +116,7 @@ struct RecipeWithData {
 fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<RecipeWithData> {
     let (folder, own) = (Path::new(name), &arguments.own);
     if folder.is_dir() && Shipped::find(name).is_none() {
-        if let Some(data) = arguments.data.as_ref().filter(|data| !is_same(data, folder)) {
+        if let Some(data) = arguments.data.path().filter(|data| !is_same(data, folder)) {
             return Err(usage(format_args!(
                 "`{name}` is a folder of pictures, and --data names another one, {}; name one of them",
                 data.display()
@@ -118,9 +125,9 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
         let draft = draft(folder, own, &DeviceSet::open(&arguments.devices.device)?)?;
         draft.notes().iter().for_each(line);
         let mut recipe = draft.load(changes)?;
-        if arguments.seeds.is_some() && !changes.set.iter().any(|set| set.starts_with("train.iterations")) {
-            let begun = seeds::begun_iterations(&recipe, arguments);
-            recipe.train.iterations = begun.unwrap_or(recipe.train.iterations);
+        let is_set = changes.set.iter().any(|setting| key_of(setting) == "train.iterations");
+        if arguments.seeds.is_some() && !is_set {
+            seeds::take_begun_iterations(&mut recipe, arguments);
         }
         return Ok(RecipeWithData { recipe, data: Some(folder.to_owned()) });
     }
@@ -130,28 +137,19 @@ fn recipe_with_data(name: &str, arguments: &Train, changes: &Changes<'_>) -> Res
     if !own.is_empty() {
         return Err(for_a_folder("--hide, --keep, --label and --csv", name));
     }
-    let (recipe, data) = (Recipe::load(name, changes)?, arguments.data.clone());
-    check_folder_of_drawn(&recipe.data, data.as_deref())?;
-    Ok(RecipeWithData { recipe, data })
-}
-
-/// The error of options for a folder of pictures beside a name that is none, or is that of a recipe or a data set too.
-pub(super) fn for_a_folder(options: &str, name: &str) -> anyhow::Error {
-    match Path::new(name).is_dir() {
-        true => usage(format_args!(
-            "{options} are for a folder of pictures, and `{name}` names what ships with the program; write ./{name} for the folder"
-        )),
-        false => usage(format_args!("{options} are for a folder of pictures, and `{name}` is none")),
-    }
+    refuse_other_kind(name, &[ShippedKind::Recipe])?;
+    let (recipe, data) = (Recipe::load(name, changes)?, arguments.data.path());
+    refuse_folder_of_drawn(&recipe.data, data)?;
+    Ok(RecipeWithData { recipe, data: data.map(Path::to_owned) })
 }
 
 /// Refuses two different seeds, of which one would count without a word.
 fn check_seed(seed: Option<u64>, set: &[String]) -> Result<()> {
-    let setting = |set: &String| {
-        let (key, value) = set.split_once('=')?;
+    let seed_of = |setting: &String| {
+        let (key, value) = setting.split_once('=')?;
         (key.trim() == "train.seed").then(|| value.trim().parse::<u64>().ok())?
     };
-    match (seed, set.iter().rev().find_map(setting)) {
+    match (seed, set.iter().rev().find_map(seed_of)) {
         (Some(seed), Some(other)) if seed != other => {
             Err(usage(format_args!("--seed {seed} and --set train.seed={other} differ; give one of them")))
         }
@@ -175,23 +173,20 @@ fn text(result: &RunResult) -> String {
         .map(|name| (name, MetricFormat::of(name, &result.condition)))
         .collect();
     let titles = shown.iter().map(|(_, format)| format.title.as_str());
-    let mut table = table(["Variant"].into_iter().chain(titles).chain(["Final loss", "Training"]));
-    let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
+    let mut table = table_of_numbers(["Variant"].into_iter().chain(titles).chain(["Final loss", "Training"]));
+    let numbers = |metrics: &Metrics| -> Vec<String> {
         shown.iter().map(|(name, format)| format.number(metrics.get(*name).copied())).collect()
     };
     for variant in &result.variants {
         let last = variant.last.iter().map(|metrics| (format!("{}, last", variant.name), metrics));
         for (name, metrics) in std::iter::once((variant.name.clone(), &variant.metrics)).chain(last) {
-            let loss = variant.final_loss.map_or_else(|| "–".into(), |loss| format!("{loss:.4}"));
-            let rest = [loss, time(variant.training_seconds)];
+            let loss = variant.final_loss.map_or_else(|| NOTHING.into(), |loss| format!("{loss:.4}"));
+            let rest = [loss, units::seconds(variant.training_seconds)];
             table.add_row([name].into_iter().chain(numbers(metrics)).chain(rest));
         }
     }
     for (name, metrics) in result.references() {
         table.add_row([name.to_owned()].into_iter().chain(numbers(metrics)));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let mut protocols: Vec<String> = vec![];
     for variant in &result.variants {
@@ -201,7 +196,7 @@ fn text(result: &RunResult) -> String {
         }
         protocols.push(format!("\n{}: measured by {}", variant.name, variant.protocol));
     }
-    let (protocols, took) = (protocols.concat(), time(result.seconds));
+    let (protocols, took) = (protocols.concat(), units::seconds(result.seconds));
     let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();
     let verdict: String = result.verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
     format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.devices())
@@ -209,6 +204,8 @@ fn text(result: &RunResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::metrics::names::NAMED;
     use crate::report::testing::{run, variant};

@@ -1,4 +1,4 @@
-//! `simile loss --describe`
+//! The page of one objective: `simile objectives NAME`, and `simile loss --describe NAME`.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -13,9 +13,12 @@ use crate::exit::usage;
 ///
 /// # Errors
 /// A usage error if there is none of that name.
-pub(super) fn run(objective: &str, console: Console) -> Result<()> {
+pub(in crate::commands) fn run(objective: &str, console: Console) -> Result<()> {
     let names: Vec<&str> = loss::names().collect();
-    let unknown = |_| usage(format_args!("unknown objective `{objective}`{}", suggestion(objective, &names)));
+    // Papers and reports write its title.
+    let titled = loss::specs().find(|spec| spec.title.eq_ignore_ascii_case(objective));
+    let word = titled.map_or(objective, |spec| spec.name);
+    let unknown = |_| usage(format_args!("unknown objective `{objective}`{}", suggestion(word, &names)));
     let spec = loss::spec(objective).map_err(unknown)?;
     console.answer(spec, || in_words(spec))
 }
@@ -34,7 +37,7 @@ fn in_words(spec: &Spec) -> String {
         text += &format!("\n{}\n", variants(spec));
     }
     let (head, networks) = (spec.head.in_words(), spec.networks.in_words());
-    let trained = match spec.methods {
+    let trained = match spec.algorithms {
         [] if spec.part_of.is_empty() => "no method of a recipe trains it".to_owned(),
         [] => format!("a part of method {}", spec.part_of.join(", ")),
         methods => format!("trained by method {}", methods.join(", ")),

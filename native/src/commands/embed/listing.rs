@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 /// Names of files in order.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(super) struct Listing {
     source: Source,
     count: usize,
 }
@@ -22,7 +22,7 @@ enum Source {
 
 impl Listing {
     /// The files of a command line.
-    pub(crate) fn named(files: Vec<PathBuf>) -> Self {
+    pub(super) fn named(files: Vec<PathBuf>) -> Self {
         Self { count: files.len(), source: Source::Named(files) }
     }
 
@@ -31,7 +31,7 @@ impl Listing {
     ///
     /// # Errors
     /// If it cannot be read or copied.
-    pub(crate) fn of(list: &Path) -> Result<Self> {
+    pub(super) fn of(list: &Path) -> Result<Self> {
         let origin = if list == Path::new("-") { "stdin".to_owned() } else { list.display().to_string() };
         let failed = || format!("cannot read the list {origin}");
         let mut file = match list == Path::new("-") {
@@ -51,12 +51,12 @@ impl Listing {
     }
 
     /// Number of files.
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
     /// The files of a range.
-    pub(crate) fn files(self, range: Range<usize>) -> Box<dyn Iterator<Item = Result<PathBuf>>> {
+    pub(super) fn files(self, range: Range<usize>) -> Box<dyn Iterator<Item = Result<PathBuf>>> {
         match self.source {
             Source::Named(files) => Box::new(files.into_iter().map(Ok).skip(range.start).take(range.len())),
             Source::Lines { file, origin } => {

@@ -1,25 +1,29 @@
 //! `simile train --seeds N`: runs that differ in the seed alone, judged together.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use crate::cli::Train;
+use crate::commands::shared::runs::refuse_run;
 use crate::config::Recipe;
-use crate::console::{Console, line, table};
+use crate::console::{Console, line, table_of_numbers};
 use crate::exit::{Interrupted, usage};
-use crate::experiment::run_outcome::{RunOutcome, run_or_resume};
+use crate::experiment::resume::recipe_of;
+use crate::experiment::several::outcome::{RunOutcome, refuse_another, run_or_resume};
 use crate::interrupt;
+use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::over_runs::over_runs;
-use crate::report::{RunRecord, page, smoke};
-use crate::run_folder::folder::{self, RECIPE, REPORT, RESULT};
+use crate::report::{page, smoke};
+use crate::run_folder::finished::FinishedRun;
+use crate::run_folder::folder::{self, REPORT, RESULT, RunFolder, entries};
 use crate::run_folder::record::{RunResult, devices_of_all};
+
+/// The beginning of the name of the folder of one run; its seed follows.
+const OF_SEED: &str = "seed-";
 
 #[derive(Serialize)]
 struct Answer {
@@ -35,17 +39,45 @@ fn root(recipe: &Recipe, arguments: &Train) -> PathBuf {
     arguments.out.clone().unwrap_or_else(usual)
 }
 
-/// The number of iterations of the runs that were begun before, which go on with the same command. A draft that measures the
+/// Takes the number of iterations of the runs that were begun before, which go on with the same command. A draft that measures the
 /// machine again may find another number.
-pub(super) fn begun_iterations(recipe: &Recipe, arguments: &Train) -> Option<usize> {
-    iterations_in(&root(recipe, arguments))
+pub(super) fn take_begun_iterations(recipe: &mut Recipe, arguments: &Train) {
+    let Some(begun) = begun_iterations(&root(recipe, arguments), recipe) else { return };
+    if begun != recipe.train.iterations {
+        line(format_args!("{begun} iterations, as the runs that were begun"));
+    }
+    recipe.train.iterations = begun;
 }
 
-fn iterations_in(root: &Path) -> Option<usize> {
-    let runs = fs::read_dir(root).ok()?.filter_map(Result::ok);
-    let mut recipes = runs.map(|run| run.path().join(RECIPE)).filter(|path| path.is_file());
-    let path = recipes.next()?;
-    Recipe::resolved(&fs::read_to_string(&path).ok()?, &path).ok().map(|recipe| recipe.train.iterations)
+/// The number of iterations of the first run in a folder that differs from a recipe in this number and the seed alone.
+fn begun_iterations(root: &Path, recipe: &Recipe) -> Option<usize> {
+    let iterations_of = |name: &String| {
+        let (seed, run) = (seed_of(name)?, RunFolder::open(&root.join(name)).ok()?);
+        let begun = recipe_of(&run).ok()?.train;
+        let mut alike = recipe.clone();
+        (alike.train.iterations, alike.train.seed) = (begun.iterations, begun.seed);
+        refuse_another(&run, alike).ok()?;
+        Some((seed, begun.iterations))
+    };
+    entries(root).iter().filter_map(iterations_of).min().map(|(_, iterations)| iterations)
+}
+
+/// The seed of a run by the name of its folder; none of another folder or file.
+fn seed_of(name: &str) -> Option<u64> {
+    name.strip_prefix(OF_SEED)?.parse().ok()
+}
+
+/// Refuses a folder that holds anything but runs of this command and their report, which takes the place of another one.
+fn check_root(root: &Path) -> Result<()> {
+    refuse_run(root)?;
+    let is_own = |name: &String| seed_of(name).is_some() || name == REPORT || name.starts_with('.');
+    match entries(root).iter().find(|name| !is_own(name)) {
+        Some(other) => Err(usage(format_args!(
+            "{} holds {other}, which is no run of --seeds; name a new folder with --out",
+            root.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Runs a recipe with `count` seeds, from the recipe's on.
@@ -60,6 +92,7 @@ pub(super) fn run(
         return Err(usage("several devices share one run; with --seeds, name one device"));
     };
     let root = root(&recipe, arguments);
+    check_root(&root)?;
     let first = recipe.train.seed;
     let last = first.saturating_add(count.saturating_sub(1));
     if i64::try_from(last).is_err() {
@@ -72,11 +105,11 @@ pub(super) fn run(
         if interrupt::is_requested() {
             return Err(interrupted());
         }
-        let folder = root.join(format!("seed-{seed}"));
-        let mut of_seed = recipe.clone();
-        of_seed.train.seed = seed;
+        let folder = root.join(format!("{OF_SEED}{seed}"));
+        let mut seeded = recipe.clone();
+        seeded.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
-        match run_or_resume(&folder, of_seed, data.as_deref(), device, &|_| Ok(())).map_err(of_all)? {
+        match run_or_resume(&folder, seeded, data.as_deref(), device, &|_| Ok(())).map_err(as_of_all)? {
             RunOutcome::Done(_) => {}
             RunOutcome::Diverged(message) => {
                 diverged.push(format!("seed {seed}: {message}"));
@@ -86,13 +119,13 @@ pub(super) fn run(
             }
             RunOutcome::Missing(reason) => anyhow::bail!("seed {seed}: {reason}"),
         }
-        records.push(RunRecord::read(&folder)?);
+        records.push(FinishedRun::read(&folder)?);
     }
     anyhow::ensure!(!records.is_empty(), "{}", diverged.join("; "));
     let report = root.join(REPORT);
     folder::write(&report, page(&records)?.as_bytes())?;
     line(format_args!("report {}", report.display()));
-    let verdict = RunRecord::verdict(&records)?;
+    let verdict = FinishedRun::verdict(&records)?;
     let runs = records.into_iter().map(|record| record.result).collect();
     let answer = Answer { folder: root, verdict, runs };
     if !diverged.is_empty() {
@@ -104,7 +137,7 @@ pub(super) fn run(
 }
 
 /// The error of one run as that of all: an interrupted one names the command for itself alone.
-fn of_all(error: anyhow::Error) -> anyhow::Error {
+fn as_of_all(error: anyhow::Error) -> anyhow::Error {
     if error.is::<Interrupted>() { interrupted() } else { error }
 }
 
@@ -121,22 +154,19 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
         .into_iter()
         .map(|name| (name, MetricFormat::of(name, &first.condition)))
         .collect();
-    let mut table =
-        table(["Variant"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
+    let mut table = table_of_numbers(
+        ["Variant"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())),
+    );
     let names = first.variants.iter().map(|variant| variant.name.as_str());
     let references = first.references().map(|(name, _)| name);
     for row in names.chain(references) {
-        let measured: Vec<&BTreeMap<String, f64>> =
-            runs.iter().filter_map(|run| metrics_of(run, row)).collect();
+        let measured: Vec<&Metrics> = runs.iter().filter_map(|run| metrics_of(run, row)).collect();
         let cells = shown.iter().map(|(metric, format)| {
             let values: Vec<f64> =
                 measured.iter().filter_map(|metrics| metrics.get(*metric).copied()).collect();
             format.mean_std(MeanStd::of(&values))
         });
         table.add_row(std::iter::once(row.to_owned()).chain(cells));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let verdict: String = verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
     let smoke = smoke(first).map(|words| format!("\n{words}")).unwrap_or_default();
@@ -150,7 +180,7 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
 }
 
 /// The metrics of a row in a run: of a variant that did not diverge, or of a reference.
-fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a BTreeMap<String, f64>> {
+fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a Metrics> {
     match run.variants.iter().find(|variant| variant.name == row) {
         Some(variant) => variant.diverged().is_none().then_some(&variant.metrics),
         None => run.references().find(|(name, _)| *name == row).map(|(_, metrics)| metrics),
@@ -160,10 +190,15 @@ fn metrics_of<'a>(run: &'a RunResult, row: &str) -> Option<&'a BTreeMap<String, 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
     use super::*;
     use crate::config::Changes;
+    use crate::exit::Usage;
     use crate::metrics::names::{BASE_RATE, TOP1};
     use crate::report::testing;
+    use crate::run_folder::folder::RECIPE;
     use crate::run_folder::record::{EarlierDevice, VariantResult};
 
     #[test]
@@ -212,16 +247,44 @@ mod tests {
         }
     }
 
-    #[test]
-    fn runs_that_were_begun_say_their_length() {
-        let place = tempfile::tempdir().unwrap();
-        assert_eq!(iterations_in(&place.path().join("absent")), None);
-        assert_eq!(iterations_in(place.path()), None);
-        let set = ["train.iterations=700".to_owned()];
-        let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
-        let folder = place.path().join("seed-0");
-        fs::create_dir(&folder).unwrap();
+    /// Writes the recipe of a run as it begins.
+    fn begin(folder: &Path, recipe: &Recipe) {
+        fs::create_dir(folder).unwrap();
         fs::write(folder.join(RECIPE), recipe.to_toml().unwrap()).unwrap();
-        assert_eq!(iterations_in(place.path()), Some(700));
+    }
+
+    #[test]
+    fn only_runs_of_the_recipe_that_were_begun_say_their_length() {
+        let place = tempfile::tempdir().unwrap();
+        let with = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&setting| setting.to_owned()).collect();
+            Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap()
+        };
+        let asked = with(&["train.iterations=600"]);
+        let begun = || begun_iterations(place.path(), &asked);
+        assert_eq!(begun_iterations(&place.path().join("absent"), &asked), None);
+        assert_eq!(begun(), None);
+        begin(&place.path().join("fair-digits"), &with(&["train.iterations=7"]));
+        begin(&place.path().join("seed-3"), &with(&["train.iterations=7", "train.batch=16"]));
+        assert_eq!(begun(), None, "a run of another place, and one of another batch");
+        begin(&place.path().join("seed-10"), &with(&["train.iterations=700", "train.seed=10"]));
+        assert_eq!(begun(), Some(700));
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_else_keeps_its_report() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("runs");
+        assert!(check_root(&root).is_ok(), "it is new");
+        let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+        begin(&root, &recipe);
+        assert!(check_root(&root).unwrap_err().to_string().contains("holds a run"));
+        fs::remove_file(root.join(RECIPE)).unwrap();
+        begin(&root.join("seed-0"), &recipe);
+        fs::write(root.join(REPORT), "").unwrap();
+        assert!(check_root(&root).is_ok(), "the runs go on");
+        fs::write(root.join("a.png"), "").unwrap();
+        let refused = check_root(&root).unwrap_err();
+        assert!(refused.is::<Usage>() && refused.to_string().contains("holds a.png"), "{refused}");
     }
 }

@@ -10,7 +10,7 @@ use crate::config::Recipe;
 use crate::exit::usage;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
-use crate::experiment::resume::check_same_pictures;
+use crate::experiment::resume::same_data::check_same_pictures;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::model::file as file_of;
 use crate::run_folder::state::RunState;
@@ -19,8 +19,8 @@ use crate::run_folder::state::RunState;
 ///
 /// # Errors
 /// If the folder of the run cannot be read.
-pub(super) fn folder(model: &Path, given: Option<&Path>) -> Result<Option<PathBuf>> {
-    match (given, model.is_dir()) {
+pub(in crate::commands) fn folder(model: &Path, named: Option<&Path>) -> Result<Option<PathBuf>> {
+    match (named, model.is_dir()) {
         (Some(folder), _) => Ok(Some(folder.to_owned())),
         (None, true) => {
             let state = RunState::read(&RunFolder::open(model)?);
@@ -30,26 +30,26 @@ pub(super) fn folder(model: &Path, given: Option<&Path>) -> Result<Option<PathBu
     }
 }
 
-/// The recipe of a model. `instead` is the advice in the error if the model has none.
+/// The recipe of a model. `instead` is the advice in the error if the model has none that can be followed.
 ///
 /// # Errors
-/// If the file does not say it.
-pub(super) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result<Recipe> {
+/// If the file does not say it, or it has a key that no recipe may have.
+pub(in crate::commands) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result<Recipe> {
     if metadata.recipe.is_null() {
         anyhow::bail!(
             "the model {} does not say on which data it was trained, as one that was imported does not; {instead}",
             model.display()
         );
     }
-    serde_json::from_value(metadata.recipe.clone())
-        .with_context(|| format!("the recipe in the model {} cannot be read; {instead}", model.display()))
+    Recipe::of_model(&metadata.recipe)
+        .map_err(|reason| anyhow::anyhow!("{}: its recipe: {reason}; {instead}", model.display()))
 }
 
 /// The images of the recipe of a model.
 ///
 /// # Errors
 /// If they cannot be read, or are not those on which the run of the model was trained.
-pub(super) fn splits(
+pub(in crate::commands) fn splits(
     model: &Path,
     recipe: &Recipe,
     folder: Option<&Path>,

@@ -6,26 +6,28 @@ use anyhow::Result;
 use simile_core::augment::Augmentation;
 use simile_core::nn::EncoderConfig;
 
+use super::shipped::{ShippedKind, refuse_other_kind};
 use crate::config::explain::suggestion;
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::data::{DataSection, DatasetName, sets};
 use crate::exit::usage;
+use crate::shell::quoted;
 
 /// The data section of a name: that of a recipe, or a data set with its defaults.
-pub(super) struct NamedData {
-    pub(super) data: DataSection,
+pub(in crate::commands) struct NamedData {
+    pub(in crate::commands) data: DataSection,
     /// An encoder with the input size of the images.
-    pub(super) encoder: EncoderConfig,
+    pub(in crate::commands) encoder: EncoderConfig,
     /// The probe section of the recipe.
-    pub(super) probe: Option<ProbeSection>,
+    pub(in crate::commands) probe: Option<ProbeSection>,
     /// The augmentation of the recipe.
-    pub(super) augmentation: Augmentation,
+    pub(in crate::commands) augmentation: Augmentation,
 }
 
 /// The data of a recipe, or a data set by its name.
-pub(super) fn section(name: &str) -> Result<NamedData> {
+pub(in crate::commands) fn section(name: &str) -> Result<NamedData> {
     // A table cannot be read without the names of its columns, which are in a recipe.
     if let Some(data) = DatasetName::find(name).map(DataSection::of).filter(|data| data.check().is_ok()) {
         return Ok(NamedData {
@@ -48,6 +50,7 @@ pub(super) fn section(name: &str) -> Result<NamedData> {
             "the data set `{name}` cannot be read without a recipe, which names its CSV file and columns; {remedy}"
         )));
     }
+    refuse_other_kind(name, &[ShippedKind::Recipe, ShippedKind::Dataset])?;
     if Shipped::find(name).is_none() && !path.exists() {
         if is_path(name) {
             return Err(usage(format_args!("there is no file `{name}`")));
@@ -66,20 +69,23 @@ pub(super) fn section(name: &str) -> Result<NamedData> {
     })
 }
 
-/// Checks that a folder which is named for data that are drawn is there. They are drawn without it, so that a mistyped one would go
-/// unsaid.
+/// Refuses a folder for data that are drawn: it would be ignored without a word.
 ///
 /// # Errors
-/// A usage error otherwise.
-pub(super) fn check_folder_of_drawn(data: &DataSection, folder: Option<&Path>) -> Result<()> {
-    match folder.filter(|folder| data.dataset.is_drawn() && !folder.exists()) {
-        Some(absent) => Err(usage(format_args!(
-            "--data names {}, which is not there; `{}` is drawn and needs no folder, leave it out",
-            absent.display(),
-            data.dataset.name()
-        ))),
-        None => Ok(()),
-    }
+/// A usage error if there is one.
+pub(in crate::commands) fn refuse_folder_of_drawn(data: &DataSection, folder: Option<&Path>) -> Result<()> {
+    let Some(folder) = folder.filter(|_| data.dataset.is_drawn()) else { return Ok(()) };
+    let (shown, dataset) = (folder.display(), data.dataset.name());
+    let place = if folder.exists() { "which would not be read" } else { "which is not there" };
+    let own = match folder.is_dir() {
+        true => {
+            format!("; `simile init {}` writes a recipe for pictures in it", quoted(&shown.to_string()))
+        }
+        false => String::new(),
+    };
+    Err(usage(format_args!(
+        "--data names {shown}, {place}; `{dataset}` is drawn and needs no folder, leave it out{own}"
+    )))
 }
 
 /// True for a name that only a file can have.

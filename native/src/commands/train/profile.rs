@@ -5,14 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use comfy_table::{CellAlignment, Table};
 
 use crate::cli::Train;
 use crate::config::Recipe;
-use crate::console::{Console, table};
+use crate::console::{Console, table_of_numbers};
 use crate::devices::DeviceSet;
+use crate::experiment::profile::answer::{Profile, VariantProfile, WaitingTime};
 use crate::experiment::profile::cost::{Cost, Costs, costs};
-use crate::experiment::profile::{Profile, VariantProfile, WaitingTime, profile};
+use crate::experiment::profile::profile;
 
 /// Kernels that are listed by name.
 const MOST_KERNELS: usize = 12;
@@ -39,7 +39,7 @@ pub(super) fn run(
     };
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let trace = folder.join("trace.json");
-    let measured = profile(recipe, data, devices, (steps, &trace))?;
+    let measured = profile(recipe, data, devices, steps, &trace)?;
     console.answer(&measured, || text(&measured))
 }
 
@@ -47,7 +47,7 @@ fn text(profile: &Profile) -> String {
     let mut text = String::new();
     for variant in &profile.variants {
         let VariantProfile { name, steps, step_ms, images_per_second, stages, .. } = variant;
-        let mut stages_table = table(["Stage", "ms per step", "share %"]);
+        let mut stages_table = table_of_numbers(["Stage", "ms per step", "share %"]);
         for stage in stages {
             let row = [stage.name.into(), format!("{:.2}", stage.ms), format!("{:.1}", 100.0 * stage.share)];
             stages_table.add_row(row);
@@ -66,7 +66,7 @@ fn text(profile: &Profile) -> String {
              over {steps} steps of {batch}\n{}\n{}",
             variant.host_ms,
             waiting(&variant.waiting),
-            numbers_to_the_right(stages_table),
+            stages_table,
             cost_text(&variant.cost)
         );
         let total = variant.cost.step.total();
@@ -119,7 +119,7 @@ fn costs_text(costs: &Costs) -> String {
 
 /// The figures of a step that are computed.
 fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
-    let mut costs = table(["By formula", "GFLOP", "MB", "FLOP per byte"]);
+    let mut costs = table_of_numbers(["By formula", "GFLOP", "MB", "FLOP per byte"]);
     let parts =
         [("networks", step.networks), ("loss", step.loss), ("update", step.update), ("sum", step.total())];
     for (part, effort) in parts {
@@ -132,8 +132,7 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
         bytes => format!(", at most {:.3} of them the weights that the host solves for", bytes as f64 / 1e6),
     };
     format!(
-        "{}\nmemory: at least {}\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
-        numbers_to_the_right(costs),
+        "{costs}\nmemory: at least {}\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
         size(*memory as f64),
         uploads.pictures as f64 / 1e6,
         uploads.besides() as f64 / 1e6
@@ -143,13 +142,6 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
 /// A number of bytes in GB, or in MB if there are few.
 fn size(bytes: f64) -> String {
     if bytes < 1e8 { format!("{:.2} MB", bytes / 1e6) } else { format!("{:.2} GB", bytes / 1e9) }
-}
-
-fn numbers_to_the_right(mut table: Table) -> Table {
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! `simile embed`
 
+mod embedder;
+mod listing;
+
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use burn::tensor::Device;
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
-use simile_core::augment::Normalisation;
-use simile_core::data::{ImageSet, Images};
+use simile_core::data::ImageSet;
 use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::numeric::rows::to_matrix;
 
-use super::model_data;
-use super::named_data::check_folder_of_drawn;
+use self::embedder::{Embedder, PASS, uninterrupted};
+use self::listing::Listing;
+use super::shared::model_data;
+use super::shared::named_data::refuse_folder_of_drawn;
 use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
-use crate::data::listing::Listing;
-use crate::data::settings::{Broken, Fit};
-use crate::data::{ResizeSpec, read_picture};
+use crate::data::keys::values::Broken;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::export::annotated;
@@ -27,9 +27,6 @@ use crate::interrupt;
 use crate::peers;
 use crate::run_folder::model;
 
-/// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
-/// shards there are.
-const PASS: usize = 64;
 /// The pictures of a pass in words.
 const UNIT: &str = "these pictures";
 
@@ -67,13 +64,13 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     }
     let format = arguments.out.as_deref().map(Format::of).transpose()?;
     let device = arguments.device.device.open()?.device;
-    let (file, said) = model::chosen(&arguments.model, arguments.variant.as_deref())?;
-    said.iter().for_each(line);
+    let (file, note) = model::chosen(&arguments.model, arguments.variant.name())?;
+    note.iter().for_each(line);
     let checkpoint = model::load(&file, &device)?;
     let listing = match &arguments.list {
-        Some(list) => listed(list)?,
+        Some(list) => listing_of(list)?,
         None if arguments.images.is_empty() => {
-            let answer = own(arguments, &checkpoint, device)?;
+            let answer = embed_data_set(arguments, &checkpoint, device)?;
             return console.answer(&answer, || answer.text());
         }
         None => Listing::named(arguments.images.clone()),
@@ -164,7 +161,7 @@ fn tell_skipped(skipped: usize, count: usize, has_rows: bool) -> Result<()> {
 ///
 /// # Errors
 /// If it cannot be read; a usage error if it names none.
-fn listed(list: &Path) -> Result<Listing> {
+fn listing_of(list: &Path) -> Result<Listing> {
     let listing = Listing::of(list)?;
     match listing.count() {
         0 => Err(usage(format_args!(
@@ -176,7 +173,7 @@ fn listed(list: &Path) -> Result<Listing> {
 }
 
 /// Writes the images that the model was trained and tested on, with their attributes.
-fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
+fn embed_data_set(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
     if arguments.shard.is_some() {
         return Err(usage("--shard divides images that are named, or a list of them with --list"));
     }
@@ -197,7 +194,7 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
     };
     let instead = "name images, or a list of them with --list";
     let recipe = model_data::recipe(model, &checkpoint.metadata, instead)?;
-    check_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
+    refuse_folder_of_drawn(&recipe.data, arguments.data.as_deref())?;
     let folder = model_data::folder(model, arguments.data.as_deref())?;
     let splits = model_data::splits(model, &recipe, folder.as_deref(), &device)?;
     let normalisation = checkpoint.metadata.normalisation();
@@ -213,122 +210,4 @@ fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Wri
             false => error.context(format!("cannot write {}", file.display())),
         })?;
     Ok(Written { file, images, dimensions, skipped: None })
-}
-
-/// Fails once the user, or the system, has asked to stop.
-///
-/// # Errors
-/// [`Interrupted`].
-fn uninterrupted() -> Result<()> {
-    if interrupt::is_requested() {
-        return Err(Interrupted("nothing is kept; the same command begins again".into()).into());
-    }
-    Ok(())
-}
-
-/// An encoder and the form of its images.
-struct Embedder {
-    checkpoint: Checkpoint,
-    normalisation: Normalisation,
-    device: Device,
-    broken: Broken,
-}
-
-/// Some files in order.
-struct Pass {
-    /// Those of the pictures.
-    names: Vec<String>,
-    /// A row each.
-    rows: Matrix,
-    /// The places of the files that cannot be read, or are no pictures, among all.
-    broken: Vec<usize>,
-}
-
-impl Pass {
-    /// The rows, with one of NaN in the place of each file that cannot be read.
-    fn with_gaps(&self) -> Result<Matrix> {
-        let (count, columns) = (self.rows.rows() + self.broken.len(), self.rows.columns());
-        let gap = vec![f64::NAN; columns];
-        let mut rows = self.rows.iter_rows();
-        let mut values = Vec::with_capacity(count * columns);
-        for at in 0..count {
-            let row = if self.broken.contains(&at) { None } else { rows.next() };
-            values.extend_from_slice(row.unwrap_or(&gap));
-        }
-        Ok(Matrix::new(count, columns, values)?)
-    }
-}
-
-impl Embedder {
-    /// The number of values of a row.
-    fn dimensions(&self) -> usize {
-        self.checkpoint.metadata.encoder.embedding_size()
-    }
-
-    /// True if files that cannot be read are skipped.
-    fn skips(&self) -> bool {
-        self.broken == Broken::Skip
-    }
-
-    /// Gives each pass of [`PASS`] files to `keep`, in order; returns the number of skipped files.
-    ///
-    /// # Errors
-    /// If a file cannot be read or is no picture, unless such are skipped, and as `keep`; [`Interrupted`] between passes if the
-    /// user requests it.
-    fn each(
-        &self,
-        mut files: impl Iterator<Item = Result<PathBuf>>,
-        mut keep: impl FnMut(&Pass) -> Result<()>,
-    ) -> Result<usize> {
-        let mut skipped = 0;
-        loop {
-            let of_pass = files.by_ref().take(PASS).collect::<Result<Vec<PathBuf>>>()?;
-            if of_pass.is_empty() {
-                return Ok(skipped);
-            }
-            uninterrupted()?;
-            let pass = self.pass(&of_pass)?;
-            skipped += pass.broken.len();
-            keep(&pass)?;
-        }
-    }
-
-    fn pass(&self, files: &[PathBuf]) -> Result<Pass> {
-        let metadata = &self.checkpoint.metadata;
-        let (side, channels) = (metadata.input_size, metadata.encoder.channels);
-        let fit = if metadata.sees_whole_pictures() { Fit::Whole } else { Fit::Middle };
-        let stored = ResizeSpec { side: metadata.stored_side(), channels, fit };
-        let one =
-            |path: &PathBuf| -> Result<Vec<u8>> { Ok(metadata.fitted(&read_picture(path, stored)?)?.pixels) };
-        let pictures = files.par_iter().map(one).collect::<Vec<_>>();
-        let (mut names, mut pixels, mut broken) = (Vec::new(), Vec::new(), Vec::new());
-        // The first file in order that cannot be read is named.
-        for (at, (path, picture)) in files.iter().zip(pictures).enumerate() {
-            match picture {
-                Ok(picture) => {
-                    names.push(path.display().to_string());
-                    pixels.extend(picture);
-                }
-                Err(error) if self.skips() => {
-                    line(format_args!("skipped: {error}"));
-                    broken.push(at);
-                }
-                Err(error) => {
-                    return Err(anyhow!("{error}; repair it, or skip such pictures with --broken skip"));
-                }
-            }
-        }
-        let rows = if names.is_empty() {
-            Matrix::zeros(0, self.dimensions())
-        } else {
-            self.rows(Images::new(side, side, channels, pixels)?)?
-        };
-        Ok(Pass { names, rows, broken })
-    }
-
-    fn rows(&self, images: Images) -> Result<Matrix> {
-        let shape = (&self.checkpoint.metadata.encoder, None);
-        let prepared = PreparedImages::new(&images.into(), shape, &self.normalisation, &self.device);
-        Ok(to_matrix(&prepared.features(&self.checkpoint.encoder)?)?)
-    }
 }

@@ -1,13 +1,18 @@
-//! Code that `simile sweep` and `simile reproduce` share: a list of their runs, and one run of them.
+//! Code that commands of several runs share: a list of them, one run of them, and the check of their folder.
+
+use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::Runs;
 use crate::console::Console;
-use crate::experiment::run_outcome::RunOutcome;
-use crate::experiment::several::{ListEntry, Several};
+use crate::exit::usage;
+use crate::experiment::several::Several;
+use crate::experiment::several::outcome::RunOutcome;
+use crate::experiment::several::task::ListEntry;
 use crate::peers;
+use crate::run_folder::folder::RECIPE;
 
 /// The end of one run.
 #[derive(Serialize)]
@@ -24,7 +29,11 @@ struct Ended<'a> {
 ///
 /// # Errors
 /// As [`Several::one`]; a usage error if a launcher started several processes for all of the runs.
-pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Console) -> Result<bool> {
+pub(in crate::commands) fn listed_or_run(
+    several: &Several<'_>,
+    arguments: &Runs,
+    console: Console,
+) -> Result<bool> {
     if arguments.list {
         let listed = several.list();
         let text = || listed.iter().map(ListEntry::text).collect::<Vec<_>>().join("\n");
@@ -41,9 +50,23 @@ pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Co
         _ => None,
     };
     let task = &several.tasks[index];
-    let (folder, row, seed) = (task.folder.display().to_string(), task.row.as_str(), task.seed);
+    let (folder, row, seed) = (task.folder.display().to_string(), task.group.as_str(), task.seed);
     let end = diverged.map_or_else(|| "done".to_owned(), |message| format!("diverged: {message}"));
     let ended = Ended { index, folder, row, seed, diverged };
     console.answer(&ended, || format!("{index}, {}: {end}", ended.folder))?;
     Ok(true)
+}
+
+/// Refuses the folder of one run as that of several.
+///
+/// # Errors
+/// A usage error if it is one.
+pub(in crate::commands) fn refuse_run(root: &Path) -> Result<()> {
+    match root.join(RECIPE).is_file() {
+        true => Err(usage(format_args!(
+            "{} holds a run, and not several; name another folder with --out",
+            root.display()
+        ))),
+        false => Ok(()),
+    }
 }

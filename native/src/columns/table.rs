@@ -1,0 +1,114 @@
+//! A user's table, whose columns are told by their names and their cells.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use csv::StringRecord;
+
+use super::names::{LABELS, named};
+use super::split::{self, SplitColumn};
+use super::subject::SubjectColumn;
+use crate::data::sheet::Sheet;
+use crate::exit::usage;
+
+/// A CSV file of a user.
+pub(crate) struct UserTable {
+    pub(crate) path: PathBuf,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<StringRecord>,
+}
+
+impl UserTable {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A usage error if the header is of no use; a failure if the file cannot be read.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let reading = || format!("cannot read {}", path.display());
+        let sheet = Sheet::read(path).with_context(reading)?;
+        let header: Vec<String> = sheet.header().with_context(reading)?.iter().map(String::from).collect();
+        if let Some(fault) = header_fault(&header) {
+            return Err(usage(format_args!("{} {fault}", path.display())));
+        }
+        Ok(Self { path: path.into(), header, rows: sheet.rows().with_context(reading)?.records })
+    }
+
+    /// The column of a name.
+    pub(crate) fn column(&self, name: &str) -> Option<&String> {
+        self.header.iter().find(|column| *column == name)
+    }
+
+    /// The place of a column in the rows.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|column| column == name)
+    }
+
+    /// The cells of a column; they are empty if there is no such column.
+    pub(crate) fn cells<'t>(&'t self, name: &str) -> impl Iterator<Item = &'t str> + Clone + use<'t> {
+        let place = self.place(name);
+        self.rows.iter().map(move |row| place.and_then(|at| row.get(at)).unwrap_or_default())
+    }
+
+    /// The columns that may be attributes: those with a name, but for some that have another role. One without a name, such as the
+    /// index that pandas writes, could not be asked for.
+    pub(crate) fn candidates(&self, roles: &[Option<&String>]) -> Vec<&String> {
+        self.header.iter().filter(|name| !name.is_empty() && !roles.contains(&Some(*name))).collect()
+    }
+
+    /// The column that has a usual name of one of classes.
+    ///
+    /// # Errors
+    /// A usage error that names the columns, if none has.
+    pub(crate) fn class(&self) -> Result<&String> {
+        named(&self.header, &LABELS).ok_or_else(|| {
+            usage(format_args!(
+                "{}: no column is named as a class; name it with --label COLUMN; its columns: {}",
+                self.path.display(),
+                self.header.join(", ")
+            ))
+        })
+    }
+
+    /// The column of the splits beside that of the class; `note` gets the notes on others.
+    ///
+    /// # Errors
+    /// A usage error, as [`split::find`].
+    pub(crate) fn split(&self, class: &str, note: impl FnMut(String)) -> Result<Option<SplitColumn>> {
+        split::find(&self.header, &self.rows, class, note)
+            .map_err(|reason| usage(format_args!("{}: {reason}", self.path.display())))
+    }
+
+    /// The column of the subjects beside that of the class.
+    pub(crate) fn subject(&self, class: &str, is_asked: impl Fn(&str) -> bool) -> Option<SubjectColumn> {
+        SubjectColumn::find(&self.header, &self.rows, class, is_asked)
+    }
+}
+
+/// The fault of a header, as the end of a sentence about its file.
+fn header_fault(header: &[String]) -> Option<String> {
+    if header.is_empty() {
+        return Some("is empty".into());
+    }
+    let mut names = BTreeSet::new();
+    let twice = header.iter().find(|name| !name.is_empty() && !names.insert(name.as_str()))?;
+    Some(format!("has two columns `{twice}`; rename one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_of_no_use_is_refused() {
+        let fault = |header: &[&str]| {
+            let header: Vec<String> = header.iter().map(ToString::to_string).collect();
+            header_fault(&header)
+        };
+        assert_eq!(fault(&["file", "h", "h"]).as_deref(), Some("has two columns `h`; rename one"));
+        assert_eq!(fault(&[]).as_deref(), Some("is empty"));
+        for fine in [["file", "label", "h"], ["file", "", ""]] {
+            assert_eq!(fault(&fine), None, "{fine:?}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The objectives that a recipe compares: `[[variant]]` as it is written, and the variant that is trained.
+
+use serde::{Deserialize, Serialize};
+use simile_core::algorithm::AlgorithmConfig;
+use simile_core::error::Error;
+use simile_core::numeric::matrix::Matrix;
+
+use super::explain::{reword, suggestion};
+use super::objective::ObjectiveSection;
+
+/// `[[variant]]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VariantSection {
+    pub(crate) name: String,
+    pub(crate) objective: ObjectiveSection,
+    /// That of the recipe if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<AlgorithmConfig>,
+}
+
+/// A variant that is trained. It is no `Variant`, since the `variant` of an objective is its form.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RecipeVariant {
+    pub(crate) name: String,
+    pub(crate) objective: ObjectiveSection,
+    pub(crate) method: AlgorithmConfig,
+}
+
+impl VariantSection {
+    /// The variant that is trained; `method` is that of the recipe.
+    pub(super) fn with_method(&self, method: &AlgorithmConfig) -> RecipeVariant {
+        let Self { name, objective, method: own } = self.clone();
+        RecipeVariant { name, objective, method: own.unwrap_or_else(|| method.clone()) }
+    }
+}
+
+impl RecipeVariant {
+    /// The number of scores of its network, for given numbers of classes and values of the bias; none if it gives
+    /// projections.
+    pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
+        self.method.scores(&self.objective.name, classes, biases)
+    }
+
+    /// Reduces the scores of its network to one for each class.
+    ///
+    /// # Errors
+    /// As [`by_class`](simile_core::loss::ObjectiveConfig::by_class) of the objective.
+    pub(crate) fn by_class(&self, scores: Matrix) -> Result<Matrix, String> {
+        self.objective.config()?.by_class(scores).map_err(|error| error.to_string())
+    }
+
+    /// Checks that the method can train the objective over a run of `steps`.
+    ///
+    /// # Errors
+    /// A setting is unknown, out of range, or incompatible with another: the section that holds it, `objective` or `method`, and the
+    /// reason.
+    pub(super) fn check(&self, steps: u64) -> Result<(), (&'static str, String)> {
+        let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
+        self.method.check(&objective, steps).map_err(|error| match error {
+            Error::Unknown { kind, name, known } => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                ("objective", format!("unknown {kind} `{name}`{}", suggestion(&name, &known)))
+            }
+            Error::Parameter { ref name, .. } if name.starts_with("method.") => {
+                ("method", reword(&error.to_string()))
+            }
+            error => ("objective", reword(&error.to_string())),
+        })
+    }
+}

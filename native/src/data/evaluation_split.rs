@@ -1,0 +1,36 @@
+//! The split on which probes are measured, in words.
+
+use std::fmt;
+
+/// The split on which probes are measured. It is displayed as the word before `images`, `vectors` or another name of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EvaluationSplit {
+    Test,
+    /// The official validation split.
+    Validation,
+    /// Training images that `data.validation` holds out.
+    HeldOut,
+    /// Rows that are drawn from those of a table in which no column says the split.
+    NoColumn,
+}
+
+impl EvaluationSplit {
+    /// Its name in the protocol of a measurement.
+    pub(crate) fn in_protocol(self) -> String {
+        match self {
+            Self::NoColumn => format!("{self} (no column says which)"),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for EvaluationSplit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Test => "test",
+            Self::Validation => "validation",
+            Self::HeldOut => "held-out training",
+            Self::NoColumn => "held-out",
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Checks that the probes of a run can be fitted and measured, and that the metrics exist that it is to choose by.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::Dataset;
+use simile_core::eval::sgd_probe::SgdProbeConfig;
+use simile_core::numeric::matrix::Matrix;
+
+use super::stand_in::{StandIn, first_of_each, refused};
+use crate::config::Recipe;
+use crate::config::probe::{Probe, ProbeSection};
+use crate::data::EvaluationSplit;
+use crate::exit::usage;
+use crate::experiment::evaluate::probe::watched::unchecked;
+use crate::experiment::evaluate::probe::{class_metrics, measure, measure_classes_while};
+use crate::experiment::prepare::splits::Splits;
+use crate::metrics::names::CLASSIFIER;
+
+/// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists. Returns the names of
+/// all metrics of the run.
+pub(super) fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
+    let names = metric_names(recipe, splits)?;
+    let Splits { train, validation, .. } = splits;
+    let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(names) };
+    let probe = in_short(&recipe.probe);
+    let fitted = StandIn::of(train, 0)?;
+    let held_out = StandIn::of(validation, 2)?;
+    // Class scores have the metrics of a linear probe.
+    let readout = selection.readout.probe().unwrap_or(Probe::Linear);
+    let metrics = measure_classes_while(&probe, readout, [fitted.labelled(), held_out.labelled()], unchecked)
+        .context(format!("on {} images to choose by", validation.len()))
+        .map_err(refused)?;
+    match metrics.contains_key(&selection.metric) {
+        true => Ok(names),
+        false => Err(usage(format_args!(
+            "{}`selection.metric` is `{}`, which these data do not have; known: {}",
+            recipe.origin.of(&["selection", "metric"]),
+            selection.metric,
+            metrics.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+/// The names of all metrics of a run: of its probes, of its objectives on frozen networks, and of classifiers of its variants.
+pub(in crate::experiment) fn metric_names(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<String>> {
+    let mut names = check_measured(&recipe.probe, splits, recipe.data.evaluation_split())?;
+    let classes = splits.train.classes.len();
+    if recipe.variants().iter().any(|variant| variant.scores(classes, 0).is_some()) {
+        let some = StandIn::of(&splits.test, 1)?.dataset;
+        let own = class_metrics(&recipe.probe, &Matrix::zeros(some.len(), classes), &some)?;
+        names.extend(own.into_keys().map(|name| format!("{CLASSIFIER}{name}")));
+    }
+    for objective in &recipe.probe.objectives {
+        names.extend(["train", "test"].map(|split| format!("{}_{split}", objective.metric())));
+    }
+    Ok(names)
+}
+
+/// Checks that probes can be fitted to the training images and measured on the test images, those of `evaluation_split`.
+/// Returns the names of the metrics.
+///
+/// # Errors
+/// A usage error says why they cannot.
+pub(crate) fn check_measured(
+    probe: &ProbeSection,
+    splits: &Splits,
+    evaluation_split: EvaluationSplit,
+) -> Result<BTreeSet<String>> {
+    let Splits { train, test, .. } = splits;
+    check_classes(train, "images")?;
+    let measured = measure(
+        &in_short(probe),
+        Probe::Linear,
+        StandIn::of(train, 0)?.labelled(),
+        StandIn::of(test, 1)?.labelled(),
+    );
+    let measured =
+        measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(refused)?;
+    Ok(measured.metrics.into_keys().collect())
+}
+
+/// Checks that the rows to which probes are fitted, `things` in words, are of two classes or more.
+///
+/// # Errors
+/// A usage error names the only class.
+pub(crate) fn check_classes(train: &Dataset, things: &str) -> Result<()> {
+    let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] else { return Ok(()) };
+    let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
+    Err(usage(format_args!(
+        "all {} training {things} are of the class `{name}`; a classifier needs at least two classes",
+        train.len()
+    )))
+}
+
+/// A probe that takes one step.
+fn in_short(probe: &ProbeSection) -> ProbeSection {
+    let sgd = SgdProbeConfig { epochs: 1, ..probe.sgd.clone() };
+    ProbeSection { steps: probe.steps.min(1), sgd, ..probe.clone() }
+}

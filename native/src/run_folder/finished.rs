@@ -1,0 +1,56 @@
+//! The files of a finished run.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::run_folder::digest::REMEDY;
+use crate::run_folder::figures::Figures;
+use crate::run_folder::folder::{FIGURES, METRICS, RECIPE, RESULT, RunFolder, STATE};
+use crate::run_folder::record::{Measurement, RunResult};
+use crate::shell::resume_command;
+
+/// A finished run, as its folder holds it.
+#[derive(Debug)]
+pub(crate) struct FinishedRun {
+    /// The folder as the user named it.
+    pub(crate) place: String,
+    pub(crate) recipe: String,
+    pub(crate) result: RunResult,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) figures: Figures,
+}
+
+impl FinishedRun {
+    /// Reads a run folder.
+    ///
+    /// # Errors
+    /// If it is not a run folder, or its run has not finished.
+    pub(crate) fn read(place: &Path) -> Result<Self> {
+        let folder = RunFolder::open(place)?;
+        if !folder.path(RESULT).is_file() {
+            anyhow::bail!(
+                "the run in {} has not finished; continue it with `{}`",
+                place.display(),
+                resume_command(place)
+            );
+        }
+        let lost = |file: &str| format!("cannot read {file} of {}; {REMEDY}", place.display());
+        Ok(Self {
+            place: place.display().to_string(),
+            recipe: String::from_utf8_lossy(&folder.read(RECIPE)?).into_owned(),
+            result: folder.read_json(RESULT).with_context(|| unreadable(place))?,
+            measurements: folder.measurements().with_context(|| lost(METRICS))?,
+            figures: folder.read_json(FIGURES).with_context(|| lost(FIGURES))?,
+        })
+    }
+}
+
+/// The failure to read the result of a run, with the remedy if its state is there, from which the result is written.
+fn unreadable(place: &Path) -> String {
+    let run = place.display();
+    match place.join(STATE).is_dir() {
+        true => format!("cannot read the result of {run}; `{}` writes it again", resume_command(place)),
+        false => format!("cannot read the result of {run}; put it back from a copy"),
+    }
+}
