@@ -227,6 +227,9 @@ pub fn without_types(reason: &str) -> String {
     kinds.into_iter().fold(text, |text, kind| match text.split_once(kind) {
         Some((before, named)) => {
             let rest = named.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '_');
+            // So does the number of its fields if a list of another length was read.
+            let counted = rest.strip_prefix(" with ").and_then(|count| count.split_once(" element"));
+            let rest = counted.map_or(rest, |(_, rest)| rest.strip_prefix('s').unwrap_or(rest));
             format!("{before}{KEYS_WITH_VALUES}{rest}")
         }
         None => text,
@@ -332,7 +335,14 @@ mod tests {
 
     #[test]
     fn a_message_holds_no_name_of_a_type() {
-        for kind in ["struct Crop", "internally tagged enum OptimizerConfig", "a map"] {
+        for kind in [
+            "struct Crop",
+            "struct Crop with 1 element",
+            "struct Crop with 5 elements",
+            "internally tagged enum OptimizerConfig",
+            "adjacently tagged enum X",
+            "a map",
+        ] {
             let text = without_types(&format!("invalid type: string \"x\", expected {kind} at line 1"));
             assert_eq!(text, "invalid type: string \"x\", expected keys with values at line 1");
         }

@@ -33,6 +33,7 @@ mod single_precision;
 mod skipped;
 mod sweep;
 mod units;
+mod utf8;
 mod vectors;
 
 use std::process::ExitCode;

@@ -1,4 +1,7 @@
-//! Bytes and seconds in words.
+//! Bytes, seconds and missing values in words.
+
+/// A cell of a table that has no value.
+pub(crate) const NOTHING: &str = "–";
 
 /// Bytes in the largest unit of which there is at least one.
 pub(crate) fn bytes(count: u128) -> String {

@@ -76,7 +76,7 @@ def loss(
         from simile import _torch
 
         if _torch.has_tensor(given):
-            request = _torch.request(given)
+            request = _torch.request_of(given)
             return _torch.loss(given, request, _computed(request))
     return _computed(given.request()).loss
 

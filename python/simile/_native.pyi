@@ -1,22 +1,17 @@
 """The extension module, written in Rust."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
+
+from simile._request import Request
 
 VERSION: str
 
 def names() -> list[str]: ...
 def describe(objective: str) -> str: ...
-def kinds(objective: str, names: Sequence[str]) -> dict[str, str]: ...
-def differentiate(
-    objective: str,
-    variant: str | None,
-    params: str,
-    inputs: Mapping[str, Any],
-    unit_rows: bool,
-    is_double: bool,
-) -> tuple[float, dict[str, tuple[bytearray, tuple[int, int]]], list[str]]: ...
+def input_forms(objective: str, names: Sequence[str]) -> dict[str, Literal["integers", "rows", "condition"]]: ...
+def differentiate(request: Request) -> tuple[float, dict[str, tuple[bytearray, tuple[int, int]]], list[str]]: ...
 
 class Encoder:
     def __new__(cls, path: str | PathLike[str]) -> Encoder: ...

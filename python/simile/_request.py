@@ -31,23 +31,24 @@ class Result:
 
 @dataclass(frozen=True)
 class Request:
-    """An objective with its parameters and inputs, and the float type that it is computed in."""
+    """An objective with its parameters and inputs, and the float type that it is computed in.
+
+    The extension module reads these fields by name.
+    """
 
     objective: str
     variant: str | None
     params: str
-    inputs: Mapping[str, np.ndarray]
+    inputs: dict[str, np.ndarray]
     unit_rows: bool
     is_double: bool
 
     def differentiate(self) -> Result:
         """The loss and its gradients."""
-        loss, gradients, warnings = _native.differentiate(
-            self.objective, self.variant, self.params, self.inputs, self.unit_rows, self.is_double
-        )
-        return Result(loss, {name: self._array(name, *rows) for name, rows in gradients.items()}, warnings)
+        loss, gradients, warnings = _native.differentiate(self)
+        return Result(loss, {name: self._gradient(name, *rows) for name, rows in gradients.items()}, warnings)
 
-    def _array(self, name: str, rows: bytearray, shape: tuple[int, int]) -> np.ndarray:
+    def _gradient(self, name: str, rows: bytearray, shape: tuple[int, int]) -> np.ndarray:
         array = np.frombuffer(rows, FLOATS[self.is_double])
         # An input of one dimension is one row, or one number for each sample.
         return array.reshape(self.inputs[name].shape if name in self.inputs else shape)
@@ -62,8 +63,8 @@ class Arguments:
     unit_rows: bool
     inputs: Mapping[str, Any]
     parameters: Mapping[str, Any]
-    on_device: frozenset[str]
-    """The inputs whose float type is that of the computation; conditions and labels have their own."""
+    embeddings: frozenset[str]
+    """The inputs whose float type is that of the computation, such as scores; conditions and labels have their own."""
     integers: frozenset[str]
     """The inputs that are an integer for each sample."""
 
@@ -76,21 +77,21 @@ class Arguments:
             if plain in named:
                 raise ValueError(f"`{plain}` is given twice, as `{plain}` and as `{plain}_`; give it once")
             named[plain] = value
-        kinds = _native.kinds(objective, list(named))
+        forms = _native.input_forms(objective, list(named))
         return cls(
             objective,
             variant,
             unit_rows,
-            inputs={name: value for name, value in named.items() if name in kinds},
-            parameters={name: value for name, value in named.items() if name not in kinds},
-            on_device=frozenset(name for name, kind in kinds.items() if kind in ("embeddings", "rows")),
-            integers=frozenset(name for name, kind in kinds.items() if kind in ("integers", "clusters")),
+            inputs={name: value for name, value in named.items() if name in forms},
+            parameters={name: value for name, value in named.items() if name not in forms},
+            embeddings=frozenset(name for name, form in forms.items() if form == "rows"),
+            integers=frozenset(name for name, form in forms.items() if form == "integers"),
         )
 
     def request(self, inputs: Mapping[str, Any] | None = None) -> Request:
         """The request of these arguments, or of others in place of the inputs: whatever NumPy makes arrays of."""
-        arrays = {name: _array(name, value) for name, value in (inputs or self.inputs).items()}
-        is_double = any(_is_double(arrays[name]) for name in self.on_device)
+        arrays = {name: _as_input(name, value) for name, value in (inputs or self.inputs).items()}
+        is_double = any(_is_double(arrays[name]) for name in self.embeddings)
         parameters = {name: _parameter(self.objective, name, value) for name, value in self.parameters.items()}
         return Request(
             self.objective,
@@ -105,16 +106,16 @@ class Arguments:
         """The numbers of an input in a layout and type that the core reads; refuses integers that would become others."""
         if array.dtype.kind == "f":
             return np.ascontiguousarray(array, FLOATS[_is_double(array)])
-        is_on_device = name in self.on_device
-        first, last = INTEGERS if name in self.integers else EXACT[is_double or not is_on_device]
+        is_embedding = name in self.embeddings
+        first, last = INTEGERS if name in self.integers else EXACT[is_double or not is_embedding]
         for value in (int(array.min()), int(array.max())) if array.size > 0 else ():
             if not first <= value <= last:
-                remedy = "give them as floats" if is_on_device else "give the groups codes from 0"
+                remedy = "give them as floats" if is_embedding else "give the groups codes from 0"
                 raise ValueError(f"`{name}` has {value}, expected integers from {first} to {last}; {remedy}")
         return np.ascontiguousarray(array, np.int64)
 
 
-def _array(name: str, value: Any) -> np.ndarray:
+def _as_input(name: str, value: Any) -> np.ndarray:
     # NumPy makes an array of the values under the mask too.
     if _is_masked(value):
         raise ValueError(f"`{name}` has masked values; leave these samples out, or fill the values")

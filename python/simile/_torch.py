@@ -16,9 +16,9 @@ def has_tensor(given: Arguments) -> bool:
     return any(isinstance(value, torch.Tensor) for value in given.inputs.values())
 
 
-def request(given: Arguments) -> Request:
+def request_of(given: Arguments) -> Request:
     """The request of these arguments, with arrays in place of tensors."""
-    return given.request({name: _array(value) for name, value in given.inputs.items()})
+    return given.request({name: _as_array(value) for name, value in given.inputs.items()})
 
 
 def loss(given: Arguments, request: Request, result: Result) -> torch.Tensor:
@@ -33,7 +33,7 @@ def _place(given: Arguments, request: Request, tensors: dict[str, torch.Tensor])
     Half precision becomes `float32`, because a scaled loss would not be finite in it, and so do integers, which have no
     fractions (`float64` where the computation is in that).
     """
-    embeddings = [tensor for name, tensor in tensors.items() if name in given.on_device]
+    embeddings = [tensor for name, tensor in tensors.items() if name in given.embeddings]
     device = embeddings[0].device if embeddings else torch.device("cpu")
     floats = [tensor.dtype for tensor in embeddings if tensor.is_floating_point()]
     if not floats:
@@ -41,7 +41,7 @@ def _place(given: Arguments, request: Request, tensors: dict[str, torch.Tensor])
     return reduce(torch.promote_types, floats, torch.float32), device
 
 
-def _array(value: Any) -> Any:
+def _as_array(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     value = value.detach().cpu()

@@ -1,8 +1,11 @@
 //! Arrays of Python as matrices, and back.
 
+use burn::tensor::DType;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
+use simile_core::loss;
+use simile_core::loss::spec::InputKind;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::requests::InputValues;
 
@@ -30,13 +33,13 @@ impl Array {
             .map_err(|_| Fault::Value(format!("`{name}` is not an array of float32, float64 or int64")))
     }
 
-    /// Its numbers as those of an input: integers for each sample where the input takes such, else rows. An array of one
+    /// Its numbers as those of the input of that name: integers for each sample where the input takes such, else rows. An array of one
     /// dimension is a number for each sample of a condition, and else one row.
     ///
     /// # Errors
-    /// It is not contiguous, or has another number of dimensions; the error names
-    /// the input.
-    pub(crate) fn input_values(&self, py: Python, name: &str, form: Form) -> Result<InputValues, Fault> {
+    /// It is not contiguous, or has another number of dimensions; the error names the input.
+    pub(crate) fn input_values(&self, py: Python, name: &str) -> Result<InputValues, Fault> {
+        let form = Form::of(name);
         match (self, form) {
             (Self::Integers(buffer), Form::Integers) => match buffer.shape() {
                 [_] | [_, 1] => Ok(InputValues::Integers(values(py, name, buffer)?)),
@@ -70,6 +73,31 @@ pub(crate) enum Form {
     Condition,
 }
 
+impl Form {
+    /// The form of the input of that name.
+    pub(crate) fn of(name: &str) -> Self {
+        match loss::input_kind(name) {
+            Some(InputKind::Integers | InputKind::Clusters) => Self::Integers,
+            Some(InputKind::Host) => Self::Condition,
+            Some(InputKind::Embeddings | InputKind::Rows) | None => Self::Rows,
+        }
+    }
+
+    /// Its name in Python.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Integers => "integers",
+            Self::Rows => "rows",
+            Self::Condition => "condition",
+        }
+    }
+}
+
+/// True for an input that may be a matrix for each of several views, such as the queues of `swav`.
+fn is_of_each_view(name: &str) -> bool {
+    loss::input_kind(&format!("{name}_0")).is_some()
+}
+
 fn values<T: Element>(py: Python, name: &str, buffer: &PyBuffer<T>) -> Result<Vec<T>, Fault> {
     buffer.to_vec(py).map_err(|error| Fault::Value(format!("`{name}` cannot be read: {error}")))
 }
@@ -83,7 +111,7 @@ fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<Input
         (&[length], Form::Condition) => InputValues::Rows(Matrix::new(length, 1, data)?),
         (&[length], _) => InputValues::Rows(Matrix::new(1, length, data)?),
         (&[rows, columns], _) => InputValues::Rows(Matrix::new(rows, columns, data)?),
-        (&[views, rows, columns], _) if name == "queue" => {
+        (&[views, rows, columns], _) if is_of_each_view(name) => {
             let size = (rows * columns).max(1);
             let queues = data.chunks(size).map(|queue| Matrix::new(rows, columns, queue.to_vec()));
             debug_assert_eq!(queues.len(), views);
@@ -99,9 +127,9 @@ fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<Input
 pub(crate) fn bytes<'py>(
     py: Python<'py>,
     rows: &Matrix,
-    is_double: bool,
+    dtype: DType,
 ) -> (Bound<'py, PyByteArray>, [usize; 2]) {
-    let bytes: Vec<u8> = if is_double {
+    let bytes: Vec<u8> = if dtype == DType::F64 {
         rows.data().iter().flat_map(|value| value.to_ne_bytes()).collect()
     } else {
         rows.data().iter().flat_map(|&value| (value as f32).to_ne_bytes()).collect()

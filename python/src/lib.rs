@@ -15,7 +15,7 @@ mod _native {
     #[pymodule_export]
     use super::embed::Encoder;
     #[pymodule_export]
-    use super::loss::{describe, differentiate, kinds, names};
+    use super::loss::{describe, differentiate, input_forms, names};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
-use serde_json::{Value, json};
 use simile_core::loss;
-use simile_core::loss::spec::InputKind;
-use simile_core::requests::{InputValues, LossRequest};
+use simile_core::requests::LossRequest;
 
 use crate::arrays::{Array, Form, bytes};
 use crate::fault::Fault;
@@ -30,21 +28,54 @@ pub(crate) fn describe(objective: &str) -> Result<String, Fault> {
     serde_json::to_string(spec).map_err(|error| Fault::Value(error.to_string()))
 }
 
-/// The inputs of an objective among the given names, each with the kind of its numbers: `embeddings`, `rows`, `integers`,
-/// `clusters` or `host`.
+/// The inputs of an objective among the given names, each with the form of its numbers: `integers`, `rows` or `condition`.
 ///
 /// # Errors
 /// There is no such objective.
 #[pyfunction]
-pub(crate) fn kinds(objective: &str, names: Vec<String>) -> Result<BTreeMap<String, String>, Fault> {
+pub(crate) fn input_forms(
+    objective: &str,
+    names: Vec<String>,
+) -> Result<BTreeMap<String, &'static str>, Fault> {
     let spec = loss::spec(objective)?;
     let read = names.into_iter().filter(|name| spec.reads(name));
-    read.map(|name| {
-        let kind = loss::input_kind(&name).unwrap_or(InputKind::Embeddings);
-        let kind = serde_json::from_value(json!(kind)).map_err(|error| Fault::Value(error.to_string()))?;
-        Ok((name, kind))
-    })
-    .collect()
+    Ok(read.map(|name| (name.clone(), Form::of(&name).name())).collect())
+}
+
+/// A loss to compute: the fields of `Request` in Python.
+#[derive(Debug, FromPyObject)]
+pub(crate) struct Request<'py> {
+    objective: String,
+    variant: Option<String>,
+    /// The parameters, as JSON.
+    params: String,
+    /// Arrays by the name of the input.
+    inputs: Bound<'py, PyDict>,
+    unit_rows: bool,
+    is_double: bool,
+}
+
+impl Request<'_> {
+    /// The float type of the computation.
+    fn dtype(&self) -> DType {
+        if self.is_double { DType::F64 } else { DType::F32 }
+    }
+
+    /// The request as core takes it.
+    ///
+    /// # Errors
+    /// The parameters are no JSON, or an input is no array of numbers in a form that it can have.
+    fn read(self) -> Result<LossRequest, Fault> {
+        let params = serde_json::from_str(&self.params).map_err(|error| Fault::Value(error.to_string()))?;
+        let mut inputs = BTreeMap::new();
+        for (name, array) in &self.inputs {
+            let name: String = name.extract()?;
+            let values = Array::of(&name, &array)?.input_values(self.inputs.py(), &name)?;
+            inputs.insert(name, values);
+        }
+        let Self { objective, variant, unit_rows, .. } = self;
+        Ok(LossRequest { objective, variant, params, inputs, unit_rows })
+    }
 }
 
 /// The bytes of a gradient, and its shape.
@@ -53,45 +84,20 @@ type Gradient<'py> = (Bound<'py, PyByteArray>, [usize; 2]);
 /// A loss, its gradients by the name of the input, and the warnings about it.
 type Differentiated<'py> = (f64, BTreeMap<String, Gradient<'py>>, Vec<String>);
 
-/// The loss of arrays and its gradients, each as bytes with a shape, in `float64` if `is_double`; and the warnings about them.
+/// The loss of arrays and its gradients, each as bytes with a shape, in the float type of the request; and the warnings about them.
 ///
 /// # Errors
 /// The core rejects objective, parameters or inputs, or this process was forked from one that has computed.
 #[pyfunction]
-pub(crate) fn differentiate<'py>(
-    py: Python<'py>,
-    objective: &str,
-    variant: Option<String>,
-    params: &str,
-    inputs: &Bound<'py, PyDict>,
-    unit_rows: bool,
-    is_double: bool,
-) -> PyResult<Differentiated<'py>> {
+pub(crate) fn differentiate<'py>(py: Python<'py>, request: Request<'py>) -> PyResult<Differentiated<'py>> {
     refuse_forked()?;
-    let params: Value = serde_json::from_str(params).map_err(|error| Fault::Value(error.to_string()))?;
-    let mut values: BTreeMap<String, InputValues> = BTreeMap::new();
-    for (name, array) in inputs {
-        let name: String = name.extract()?;
-        let array = Array::of(&name, &array)?;
-        values.insert(name.clone(), array.input_values(py, &name, form(&name))?);
-    }
-    let request = LossRequest { objective: objective.into(), variant, params, inputs: values, unit_rows };
-    let dtype = if is_double { DType::F64 } else { DType::F32 };
-    let (differentiated, warnings) = py
-        .detach(|| {
-            let differentiated = pollster::block_on(request.differentiate(&Device::flex(), dtype));
-            differentiated.map(|differentiated| (differentiated, request.warnings()))
-        })
-        .map_err(Fault::from)?;
+    let dtype = request.dtype();
+    let request = request.read()?;
+    let (differentiated, warnings) = py.detach(|| {
+        let differentiated = pollster::block_on(request.differentiate(&Device::flex(), dtype))?;
+        Ok::<_, Fault>((differentiated, request.warnings()))
+    })?;
     let gradients = differentiated.gradients.iter();
-    let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, is_double))).collect();
-    Ok((differentiated.loss, gradients, warnings))
-}
-
-fn form(name: &str) -> Form {
-    match loss::input_kind(name) {
-        Some(InputKind::Integers | InputKind::Clusters) => Form::Integers,
-        Some(InputKind::Host) => Form::Condition,
-        Some(InputKind::Embeddings | InputKind::Rows) | None => Form::Rows,
-    }
+    let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, dtype))).collect();
+    Ok((differentiated.loss, gradients, warnings.into_iter().map(|warning| warning.text).collect()))
 }

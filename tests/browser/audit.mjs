@@ -1,5 +1,6 @@
 // The faults that axe-core finds in a page, in light and in dark.
 import { readFile } from "node:fs/promises";
+import { rests } from "./still.mjs";
 
 /** Violations as lines that name the page, the colours, the rule and the elements. */
 export async function audit(page, name) {
@@ -9,7 +10,7 @@ export async function audit(page, name) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
     // Colours fade from one scheme to the other.
-    await page.waitForTimeout(300);
+    await rests(page);
     const results = await page.evaluate(() => axe.run());
     violations.push(
       ...results.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`),

@@ -2,8 +2,10 @@
 //
 // The first line on stdout is `{ "browser": … }`, the path of the browser or null. From then on each line on stdin is a job,
 // `{ id, script, job }`, and each further line on stdout an answer, `{ id, result, complaints }` or `{ id, error }`. A script
-// beside this file exports a function of the job, the page and `serve`, and the end of an address that is `absent` on purpose.
+// in this folder exports a function of the job, the page and `serve`, and the end of an address that is `absent` on purpose. It
+// uses a page, asserts what the page decides alone, and gives what only Rust can judge.
 import { createInterface } from "node:readline";
+import { inspect } from "node:util";
 import { findChromium, launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
 
@@ -57,7 +59,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, ...job } = JSON.parse(line);
   perform(job).then(
     (done) => answer({ id, ...done }),
-    (error) => answer({ id, error: error.stack }),
+    // With the values of an assertion that has a message of its own.
+    (error) => answer({ id, error: inspect(error) }),
   );
 }
 await (await shared)?.close();

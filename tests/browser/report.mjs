@@ -3,11 +3,13 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { audit } from "./audit.mjs";
+import { isWide } from "./narrow.mjs";
+import { shotsOf } from "./shots.mjs";
 
 export default async function (job, page) {
   const requests = [];
   page.on("request", (request) => request.url().startsWith("data:") || requests.push(request.url()));
-  const shot = (name) => page.screenshot({ path: join(job.screenshots, `report-${name}.png`), fullPage: true });
+  const shot = shotsOf(page, job, "report");
   await page.goto(pathToFileURL(job.report).href);
   const result = { violations: await audit(page, "report") };
   await page.emulateMedia({ colorScheme: "light" });
@@ -56,7 +58,7 @@ export default async function (job, page) {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: "light" });
   await shot("phone");
-  result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  result.overflow = await isWide(page);
   result.requests = requests.length;
   return result;
 }

@@ -15,7 +15,7 @@ until grep -qsE '"iteration": ?[1-9]' "$folder/state/state.json"; do sleep 0.1; 
 scancel "${array}_0"
 state=RUNNING
 while [[ $state = RUNNING || $state = COMPLETING ]]; do
-  sleep 0.5
+  sleep 0.2
   state=$(scontrol show job "${array}_0" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p')
 done
 if [ "$state" != CANCELLED ]; then
@@ -37,11 +37,11 @@ scontrol requeue "${array}_0"
 scancel --batch --signal=TERM "${array}_1"
 # A job that was put back begins after two minutes, unless it is told to begin now.
 for task in 0 1; do
-  until [ "$(squeue --noheader --jobs "${array}_$task" --format %t)" = PD ]; do sleep 0.5; done
+  until [ "$(squeue --noheader --jobs "${array}_$task" --format %t)" = PD ]; do sleep 0.2; done
   [ "$task" = 1 ] || scontrol update JobId="${array}_$task" ExcNodeList="$node"
   scontrol update JobId="${array}_$task" StartTime=now
 done
-until [ -z "$(squeue --noheader --jobs "$collector" --states PENDING,RUNNING,COMPLETING 2>/dev/null)" ]; do sleep 1; done
+until [ -z "$(squeue --noheader --jobs "$collector" --states PENDING,RUNNING,COMPLETING 2>/dev/null)" ]; do sleep 0.2; done
 if scontrol show job "${array}_0" | grep -q "^ *NodeList=$node\$"; then
   echo "run 0 went on on the same node, $node"
   exit 1

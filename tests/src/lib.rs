@@ -1,5 +1,5 @@
-//! Shared by the workspace's tests: the folders of reference data, comparisons of numbers, and the list of skipped
-//! tests.
+//! Shared by the workspace's tests: the folders of the repository and of reference data, comparisons of numbers, and the list of
+//! skipped tests.
 #![allow(clippy::unwrap_used)]
 
 #[cfg(test)]
@@ -7,10 +7,15 @@ mod imports;
 #[cfg(test)]
 mod reads;
 pub mod reference;
+pub mod repository;
 pub mod schema;
 pub mod settings;
 pub mod skipped;
+#[cfg(test)]
+mod step_code;
 pub mod tables;
+#[cfg(test)]
+mod uploads;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

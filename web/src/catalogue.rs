@@ -57,11 +57,11 @@ fn equations(spec: &Spec) -> Value {
     }
 }
 
-/// The numbers that a form sets beside its formula.
+/// The difference of a form from the others, and the numbers that it sets beside its formula.
 fn form(form: &Form) -> Value {
     let defaults: Map<String, Value> =
         form.default.into_iter().map(|(parameter, value)| (parameter.to_owned(), value.into())).collect();
-    json!({ "name": form.name, "defaults": defaults, "ridgeGrows": form.ridge_grows })
+    json!({ "name": form.name, "meaning": form.meaning, "defaults": defaults, "ridgeGrows": form.ridge_grows })
 }
 
 /// The variants of an objective whose parameters are given, the default one first; none where they then agree.
@@ -92,8 +92,8 @@ mod tests {
         );
         assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
         let forms = json!([
-            { "name": "released", "defaults": { "t": 2.0 }, "ridgeGrows": false },
-            { "name": "paper", "defaults": { "t": 1.0 }, "ridgeGrows": true },
+            { "name": "released", "meaning": "ridge lambda, t = 2", "defaults": { "t": 2.0 }, "ridgeGrows": false },
+            { "name": "paper", "meaning": "ridge b lambda, t = 1", "defaults": { "t": 1.0 }, "ridgeGrows": true },
         ]);
         assert_eq!(entry("kernel-decoupled-uniformity")["forms"], forms);
         assert_eq!(entry("contex")["forms"][1]["defaults"], json!({ "mix": 0.7 }));
@@ -101,6 +101,15 @@ mod tests {
         let lines = |name: &str, at: usize| entry(name)["equations"][at]["lines"].as_array().unwrap().len();
         assert_eq!((lines("nt-xent", 0), lines("jtt", 0)), (2, 2));
         assert_eq!(fair["equations"][1]["variant"], "paper");
+        // The weights of the form itself, not those of the kernel alone.
+        for name in ["weaksup-cclk", "fair-cclk", "hardneg-cclk"] {
+            let weights = |at: usize| {
+                entry(name)["equations"][at]["lines"].as_array().unwrap().last().unwrap().to_string()
+            };
+            assert!(weights(0).contains("<mi>max</mi>"), "{name}: {}", weights(0));
+            assert!(!weights(1).contains("<mi>max</mi>"), "{name}: {}", weights(1));
+            assert!(weights(2).contains("clip_threshold"), "{name}: {}", weights(2));
+        }
         assert_eq!(entry("nt-xent")["parameters"], json!(["temperature"]));
         let temperature = &entry("nt-xent")["parameterDetails"][0];
         assert_eq!((&temperature["default"], &temperature["symbol"]), (&json!(0.5), &json!("τ")));

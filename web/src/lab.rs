@@ -8,8 +8,9 @@ use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::device::Device;
+use crate::warning::kind;
 
-/// Runs a request, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux, warnings }`.
+/// Runs a request, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux, warnings, warningKinds }`.
 ///
 /// # Errors
 /// Core rejects the document.
@@ -18,8 +19,11 @@ pub async fn evaluate(document: String, device: &Device) -> Result<String, JsErr
     let device = device.inner.clone();
     let request = Request::parse(&document)?;
     let outcome = request.run(&device, DType::F32, None).await?;
+    let warnings = request.warnings();
     let answer = json!({
-        "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux, "warnings": request.warnings(),
+        "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux,
+        "warnings": warnings.iter().map(|warning| &warning.text).collect::<Vec<_>>(),
+        "warningKinds": warnings.iter().map(|warning| kind(warning.degeneracy)).collect::<Vec<_>>(),
     });
     Ok(answer.to_string())
 }
@@ -106,21 +110,24 @@ mod tests {
                 json!({ "objective": "fair-cclk", "variant": variant, "params": params, "inputs": inputs });
             let answer = try_read_sync(evaluate(case.to_string(), &Device::cpu())).unwrap().unwrap();
             let answer: Value = serde_json::from_str(&answer).unwrap();
-            answer["warnings"].clone()
+            (answer["warningKinds"].clone(), answer["warnings"].clone())
         };
         let warnings =
             |variant: &str, params| warnings_of(json!([[10.0], [120.0], [250.0]]), variant, params);
         let wide = json!({ "name": "rbf", "sigma": 100.0 });
-        assert_eq!(warnings("normalised", json!({ "kernel": wide })), json!([]));
-        let narrow = warnings("normalised", json!({ "kernel": { "name": "rbf", "sigma": 1.0 } }));
+        assert_eq!(warnings("normalised", json!({ "kernel": wide })), (json!([]), json!([])));
+        let (kinds, narrow) = warnings("normalised", json!({ "kernel": { "name": "rbf", "sigma": 1.0 } }));
+        assert_eq!(kinds, json!(["all-apart"]));
         assert!(narrow[0].as_str().unwrap().starts_with("`z`: every kernel value"), "{narrow}");
-        let exact = warnings("normalised", json!({ "kernel": { "name": "exact-match" } }));
+        let (_, exact) = warnings("normalised", json!({ "kernel": { "name": "exact-match" } }));
         let remedy = r#"{ "name": "rbf", "sigma": "median" }"#;
         assert!(exact[0].as_str().unwrap().contains(remedy), "{exact}");
-        // The lab knows this warning, and that of a narrow kernel, by their beginnings.
         let one = warnings_of(json!([[10.0], [10.0], [10.0]]), "normalised", json!({ "kernel": wide }));
-        assert!(one[0].as_str().unwrap().starts_with("`z`: all samples have one value"), "{one}");
-        let unread = warnings("paper", json!({ "kernel": wide, "clip_threshold": 0.5 }));
+        assert_eq!(one.0, json!(["one-value"]));
+        let cosine = json!({ "kernel": { "name": "cosine" } });
+        assert_eq!(warnings("normalised", cosine).0, json!(["one-sign"]));
+        let (kinds, unread) = warnings("paper", json!({ "kernel": wide, "clip_threshold": 0.5 }));
+        assert_eq!(kinds, json!(["unread"]));
         assert!(unread[0].as_str().unwrap().contains("`clip_threshold` has no effect"), "{unread}");
     }
 }

@@ -8,6 +8,7 @@ pub mod encoder;
 pub mod lab;
 mod mathml;
 pub mod trainer;
+mod warning;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

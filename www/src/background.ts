@@ -14,7 +14,8 @@ export const BACKGROUNDS = [
   ["grey", "#7f7f7f"],
 ] as const;
 
-const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
+/** The colours as numbers of RGB. */
+export const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 
 /** The background of the palette nearest to a colour. */
 export function nearestBackground(colour: ArrayLike<number>): number {

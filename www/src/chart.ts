@@ -1,6 +1,7 @@
 // Small line charts: a number of both sides over the steps, and their paths in a plane of two numbers.
 import { type Picture, paint, type Point, type Shape } from "./shapes.js";
 import { onThemeChange, readTheme, type Theme } from "./theme.js";
+import { withMinus } from "./words.js";
 
 /** The path of each side, as points of the chart. */
 export type Paths = readonly [readonly Point[], readonly Point[]];
@@ -43,7 +44,7 @@ export class Chart {
   show(paths: Paths): void {
     this.#paths = paths;
     const { title, sides } = this.options;
-    const ends = paths.map((path, side) => `${sides[side]} ${path.at(-1)?.[1].toFixed(2) ?? "none"}`);
+    const ends = paths.map((path, side) => `${sides[side]} ${withMinus(path.at(-1)?.[1].toFixed(2) ?? "none")}`);
     this.#canvas.setAttribute("aria-label", `${title}: ${ends.join(", ")}`);
     this.#paint();
   }
@@ -117,5 +118,5 @@ function span([low, high]: readonly [number, number], values: readonly number[])
 
 /** A number at the end of an axis: a count of steps in full. */
 function tick(value: number): string {
-  return `${Number.isInteger(value) ? value : Number(value.toPrecision(2))}`;
+  return withMinus(`${Number.isInteger(value) ? value : Number(value.toPrecision(2))}`);
 }

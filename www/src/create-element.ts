@@ -9,3 +9,10 @@ export function createElement<K extends keyof HTMLElementTagNameMap>(
   created.textContent = text;
   return created;
 }
+
+/** An entry of a list of terms and values, and the element of the value, which is empty. */
+export function createEntry(term: HTMLElement): { readonly entry: HTMLElement; readonly value: HTMLElement } {
+  const [entry, value] = [createElement("div"), createElement("dd")];
+  entry.append(term, value);
+  return { entry, value };
+}

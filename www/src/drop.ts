@@ -1,6 +1,7 @@
 // Files that are chosen, dropped anywhere on the page, alone or in folders, or pasted into it.
 import { element } from "./element.js";
-import { messageOf, say } from "./words.js";
+import { say } from "./status.js";
+import { messageOf } from "./words.js";
 
 /** Calls `action` with the files of each choice in an input, which is returned; the same files can be chosen again. */
 export function onFiles(id: string, action: (files: readonly File[]) => void): HTMLInputElement {

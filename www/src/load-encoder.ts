@@ -1,6 +1,6 @@
 // Loads an encoder, on the CPU where WebGPU was asked for and cannot be used.
 import { type CheckpointSource, type DeviceInfo, Encoder, type LoadOptions } from "simile-web";
-import { messageOf } from "./words.js";
+import { orOnCpu, withRefusal } from "./device-choice.js";
 
 /** An encoder, and why it is not on WebGPU, if that was asked for. */
 export interface Loaded {
@@ -9,17 +9,11 @@ export interface Loaded {
 }
 
 export async function loadEncoder(source: CheckpointSource, options: LoadOptions): Promise<Loaded> {
-  try {
-    return { encoder: await Encoder.load(source, options), refusal: undefined };
-  } catch (error) {
-    if (options.device !== "webgpu" || options.signal?.aborted) throw error;
-    // A file that cannot be used fails again, and is then what the visitor is told of.
-    const encoder = await Encoder.load(source, { ...options, device: "cpu" });
-    return { encoder, refusal: messageOf(error) };
-  }
+  const { made: encoder, refusal } = await orOnCpu(options, (given) => Encoder.load(source, given));
+  return { encoder, refusal };
 }
 
 /** The device of an encoder, with the reason why it is not the one that was asked for. */
-export function deviceOf({ encoder: { device }, refusal }: Loaded): DeviceInfo {
-  return refusal === undefined ? device : { ...device, reason: refusal };
+export function deviceOf({ encoder, refusal }: Loaded): DeviceInfo {
+  return withRefusal(encoder.device, refusal);
 }

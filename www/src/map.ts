@@ -1,6 +1,7 @@
 // A map of images: each at the projection of its embedding onto the two main directions.
 import { emptied } from "./canvas.js";
 import { Projection } from "./projection.js";
+import type { Point } from "./shapes.js";
 import { inSlices } from "./slices.js";
 import type { Neighbour } from "./space.js";
 import { onThemeChange, readTheme } from "./theme.js";
@@ -8,17 +9,21 @@ import { onThemeChange, readTheme } from "./theme.js";
 const THUMBNAIL = 20;
 const MARGIN = 26;
 
-type Point = readonly [x: number, y: number];
+/** Steps from image to image by keyboard. */
+const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export class ImageMap {
-  /** Called with the image that was chosen. */
+  /** The image from which arrow keys go on. */
+  chosen: number | undefined;
+
+  /** Called with the image that is to be chosen. */
   onChoose: (index: number) => void = () => {};
 
   /** Called with the image that is pointed at, if there is one. */
   onPoint: (index: number | undefined) => void = () => {};
 
   #wanted: readonly Float32Array[] = [];
-  #images: readonly ImageBitmap[] = [];
+  #images: readonly (ImageBitmap | undefined)[] = [];
   #projection: Projection | undefined;
   #points: readonly Point[] = [];
   #query: Float32Array | undefined;
@@ -33,10 +38,11 @@ export class ImageMap {
     });
     canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.onPoint(this.#at([offsetX, offsetY])));
     canvas.addEventListener("pointerleave", () => this.onPoint(undefined));
+    canvas.addEventListener("keydown", (event) => this.#press(event));
   }
 
   /** Shows images at the projections of their vectors, unless other images are requested before those are computed. */
-  async show(images: readonly ImageBitmap[], vectors: readonly Float32Array[]): Promise<void> {
+  async show(images: readonly (ImageBitmap | undefined)[], vectors: readonly Float32Array[]): Promise<void> {
     this.#wanted = vectors;
     const projection = await inSlices(Projection.fit(vectors));
     if (this.#wanted !== vectors) return;
@@ -50,6 +56,15 @@ export class ImageMap {
     this.#query = vector;
     this.#near = new Set(neighbours.map(({ index }) => index));
     this.#paint();
+  }
+
+  #press(event: KeyboardEvent): void {
+    const [step, count] = [STEPS[event.key], this.#points.length];
+    if (!step || count === 0) return;
+    event.preventDefault();
+    // Where none is chosen, between the last and the first one.
+    const from = this.chosen ?? (step < 0 ? count : -1);
+    this.onChoose((from + step + count) % count);
   }
 
   /** The image at a place of the canvas. */

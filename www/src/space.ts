@@ -3,6 +3,9 @@ import type { Steps } from "./slices.js";
 import { Standardiser } from "./standardise.js";
 import { dot } from "./vector.js";
 
+/** Neighbours of a query that a page shows. */
+export const NEIGHBOURS = 8;
+
 /** A neighbour of the query. */
 export interface Neighbour {
   readonly index: number;

@@ -1,8 +1,10 @@
 // Standardises each dimension, as the trainer's probes do, so that all dimensions have equal weight.
 import { unit } from "./vector.js";
 
-/** Largest deviation of a value from its mean by rounding alone, relative to the mean. */
-const ROUNDING = 1e-6;
+/** A deviation up to this fraction of the mean is rounding, as in core: the dimension counts as constant. */
+const CONSTANT = 1e-10;
+/** And so does one whose deviation has no reciprocal of 32 bits. */
+const SMALLEST = 1e-37;
 
 /**
  * Maps an embedding to a unit vector, with the mean and the standard deviation of each dimension over a set of
@@ -30,7 +32,7 @@ export class Standardiser {
     const deviation = variance.map((value, at) => {
       const spread = Math.sqrt(value);
       // A constant dimension carries no information and becomes 0.
-      return spread > ROUNDING * Math.abs(mean[at] ?? 0) ? spread : Number.POSITIVE_INFINITY;
+      return spread > Math.max(CONSTANT * Math.abs(mean[at] ?? 0), SMALLEST) ? spread : Number.POSITIVE_INFINITY;
     });
     return new Standardiser(mean, deviation);
   }

@@ -1,6 +1,5 @@
-// Texts that several pages share.
+// Words that several pages share.
 import type { DeviceInfo, EncoderInfo } from "simile-web";
-import { element, setText } from "./element.js";
 
 /** A device as text, with the reason for it. */
 export function placeOf({ kind, name, software, reason }: DeviceInfo): string {
@@ -13,9 +12,13 @@ export function encoderOf(title: string, { encoder, inputSize, embeddingSize }: 
   return `${title}: ${encoder}, ${inputSize.join(" × ")} in, ${embeddingSize} numbers out`;
 }
 
-/** The received amount of a download, as text. */
-export function amount(loaded: number, total: number | undefined): string {
-  return total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`;
+/** What a page says while WebAssembly is on its way. */
+export const STARTING = "Starting the engine…";
+
+/** What a page says while an encoder is on its way; once it has come, the engine is what is waited for. */
+export function loadingOf(title: string, loaded: number, total: number | undefined): string {
+  if (loaded === total) return STARTING;
+  return `Loading ${title}… ${total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`}`;
 }
 
 export function messageOf(error: unknown): string {
@@ -30,17 +33,4 @@ export function counted(count: number, thing: string): string {
 /** A number as text, with the minus sign. */
 export function withMinus(number: string): string {
   return number.replaceAll("-", "−");
-}
-
-/** Ends the wait for an encoder that did not come. */
-export function sayNoEncoder(): void {
-  setText("device", "No encoder is loaded, and nothing computes.");
-  setText("encoder", "none");
-}
-
-/** Shows a text in the page's status line. */
-export function say(text: string, kind: "info" | "error" = "info"): void {
-  const status = element("status", HTMLElement);
-  status.textContent = text;
-  status.dataset["kind"] = kind;
 }

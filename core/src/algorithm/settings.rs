@@ -45,7 +45,7 @@ pub struct Onset {
     pub before: &'static str,
 }
 
-/// A key of a method's settings, and its meaning: a sentence with unit, range and default.
+/// A key of an algorithm's settings, and its meaning: a sentence with unit, range and default.
 pub(super) type Meaning = (&'static str, &'static str);
 
 /// The settings of an algorithm.

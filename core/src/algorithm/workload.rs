@@ -1,5 +1,5 @@
 //! The workload of a step, from the settings alone: how many images go through which network, and how many parameters there are.
-//! Each method adds up its own.
+//! Each algorithm adds up its own.
 
 use super::ModelConfig;
 use super::class_scores::class_scores;
@@ -85,7 +85,7 @@ pub(super) struct StepContext<'a> {
     pub(super) objective: &'a str,
     /// The samples of which two views are compared.
     pub(super) samples: u64,
-    /// The images that are classified, by a method with a classifier beside its objective.
+    /// The images that are classified, by an algorithm with a classifier beside its objective.
     pub(super) classified: u64,
     /// The main network.
     pub(super) network: Network,

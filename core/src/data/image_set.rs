@@ -3,25 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{DatasetError, Images, Result};
-
-/// Height, width and channels of an image of 8 bits a value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ImageShape {
-    /// Rows of pixels.
-    pub height: usize,
-    /// Pixels of a row.
-    pub width: usize,
-    /// Values of a pixel: 1 for grey, 3 for red, green, blue.
-    pub channels: usize,
-}
-
-impl ImageShape {
-    /// Bytes of an image.
-    pub fn bytes(self) -> usize {
-        self.height * self.width * self.channels
-    }
-}
+use super::{DatasetError, ImageShape, Images, Result};
 
 /// A file that holds an image and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]

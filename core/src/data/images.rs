@@ -1,7 +1,24 @@
 //! Images of one size in memory.
 
-use super::image_set::ImageShape;
 use super::{DatasetError, Result};
+
+/// Height, width and channels of an image of 8 bits a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageShape {
+    /// Rows of pixels.
+    pub height: usize,
+    /// Pixels of a row.
+    pub width: usize,
+    /// Values of a pixel: 1 for grey, 3 for red, green, blue.
+    pub channels: usize,
+}
+
+impl ImageShape {
+    /// Bytes of an image.
+    pub fn bytes(self) -> usize {
+        self.height * self.width * self.channels
+    }
+}
 
 /// Images of one size in memory, 8 bits a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,6 +83,7 @@ impl Images {
     pub fn shape(&self) -> ImageShape {
         ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
+
     /// The pixels of a rectangle of each image, whose first pixel is at (`top`, `left`).
     ///
     /// # Errors
@@ -75,11 +93,15 @@ impl Images {
         (top, left): (usize, usize),
         (height, width): (usize, usize),
     ) -> Result<Self> {
+        if top.saturating_add(height) > self.height || left.saturating_add(width) > self.width {
+            let rectangle = format!("{height}x{width} at ({top}, {left})");
+            return Err(DatasetError::parameter("rectangle", rectangle, "it leaves the images"));
+        }
         let columns = left * self.channels..(left + width) * self.channels;
         let mut pixels = Vec::with_capacity(self.len() * height * columns.len());
         for image in self.iter() {
             let rows = image.chunks_exact((self.width * self.channels).max(1)).skip(top).take(height);
-            rows.for_each(|row| pixels.extend_from_slice(row.get(columns.clone()).unwrap_or_default()));
+            rows.for_each(|row| pixels.extend_from_slice(&row[columns.clone()]));
         }
         Self::new(height, width, self.channels, pixels)
     }
@@ -97,5 +119,14 @@ mod tests {
         assert_eq!(rectangle, Images::new(1, 2, 2, vec![8, 9, 10, 11, 20, 21, 22, 23]).unwrap());
         assert_eq!(images.rectangle((0, 0), (2, 3)).unwrap(), images);
         assert!(images.rectangle((0, 0), (0, 3)).is_err());
+    }
+
+    #[test]
+    fn a_rectangle_that_leaves_the_images_is_refused() {
+        let images = Images::new(2, 3, 2, (0..24).collect()).unwrap();
+        for (corner, size, named) in [((0, 2), (2, 2), "2x2 at (0, 2)"), ((1, 0), (2, 3), "2x3 at (1, 0)")] {
+            let error = images.rectangle(corner, size).unwrap_err().to_string();
+            assert!(error.contains(named) && error.contains("leaves the images"), "{error}");
+        }
     }
 }

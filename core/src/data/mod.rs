@@ -35,5 +35,5 @@ pub use condition::Condition;
 use dataset::check_labels;
 pub use dataset::{Dataset, digit_names};
 pub use error::{DatasetError, Result};
-pub use image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
-pub use images::Images;
+pub use image_set::{ImageFile, ImageSet, ImageSource};
+pub use images::{ImageShape, Images};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use simile_kernels::cpu::parallel;
 
-use super::image_set::{ImageFile, ImageSet, ImageShape, ImageSource};
+use super::image_set::{ImageFile, ImageSet, ImageSource};
 use super::resize::{Interpolation, resize};
-use super::{DatasetError, Images, Result};
+use super::{DatasetError, ImageShape, Images, Result};
 
 impl ImageSet {
     /// The images resized to `height` x `width`: at once if they lie in memory, else each time that they are read.

@@ -37,7 +37,8 @@ pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> 
     out
 }
 
-/// `left^T * right`, `[left columns, right columns]`.
+/// `left^T * right`, `[left columns, right columns]`: what sums over blocks must equal.
+#[cfg(test)]
 pub(super) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(left.columns(), right.columns());
     gemm(view_mut(&mut out), view(left).transpose(), view(right), 1.0);

@@ -18,9 +18,9 @@ use crate::numeric::matrix::Matrix;
 use crate::numeric::rows::{Buffer, Real, Rows, to_matrix};
 
 /// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
-const CONSTANT: f64 = 1e-10;
+pub const CONSTANT: f64 = 1e-10;
 /// And so does one with a deviation below this, whose reciprocal is not in `f32`.
-const SMALLEST: f64 = 1e-37;
+pub const SMALLEST: f64 = 1e-37;
 
 /// Shift and scale of every feature.
 #[derive(Debug, Clone, PartialEq)]

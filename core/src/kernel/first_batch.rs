@@ -1,7 +1,7 @@
 //! Kernels that separate all samples of the first batch of a run, or none, so that the condition decides nothing.
 
-use super::advice::Degeneracy;
 use super::Kernel;
+use super::advice::Degeneracy;
 use super::median::{MEDIAN_ROWS, median_distance};
 use crate::numeric::matrix::Matrix;
 
@@ -50,7 +50,11 @@ impl Kernel {
         let Ok(median) = median_distance(z) else {
             let fact =
                 format!("{images} have one value of `{condition}`, so there is nothing to condition on");
-            return Some(Undecided { degeneracy: Degeneracy::OneValue, fact, remedy: Remedy::OtherCondition });
+            return Some(Undecided {
+                degeneracy: Degeneracy::OneValue,
+                fact,
+                remedy: Remedy::OtherCondition,
+            });
         };
         let (sum, mean) = self.off_diagonal(z);
         if sum < FEWEST_ALIKE {

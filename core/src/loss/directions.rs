@@ -42,9 +42,9 @@ pub(crate) fn directed(
     let evaluation = match directions {
         Directions::Both => {
             let half = mean / 2.0;
-            let to_a = (forward.grad_anchors + reverse.grad_candidates) * half;
-            let to_b = (forward.grad_candidates + reverse.grad_anchors) * half;
-            views.with_gradients(loss_symmetric.clone(), to_a, to_b)
+            let grad_a = (forward.grad_anchors + reverse.grad_candidates) * half;
+            let grad_b = (forward.grad_candidates + reverse.grad_anchors) * half;
+            views.with_gradients(loss_symmetric.clone(), grad_a, grad_b)
         }
         Directions::One => {
             views.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean)

@@ -24,7 +24,7 @@ pub enum Reduction {
 pub(crate) const REDUCTION: Parameter = Parameter::choice(
     "reduction",
     &["mean", "sum"],
-    "mean or sum over the anchors, the latter without 1/(2b)",
+    "mean or sum over the anchors; a sum is not divided by their number",
 );
 
 /// The parameter `base_temperature`.

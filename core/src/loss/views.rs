@@ -105,16 +105,16 @@ impl TwoViews {
 
     /// The evaluation of a loss from its gradient with respect to the stacked unit rows.
     pub(crate) fn with_stacked_gradient(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
-        let to_a = gradient.clone().slice(0..self.size);
-        let to_b = gradient.slice(self.size..2 * self.size);
-        self.with_gradients(loss, to_a, to_b)
+        let grad_a = gradient.clone().slice(0..self.size);
+        let grad_b = gradient.slice(self.size..2 * self.size);
+        self.with_gradients(loss, grad_a, grad_b)
     }
 
     /// The evaluation of a loss from its gradients with respect to the unit rows of each view.
-    pub(crate) fn with_gradients(&self, loss: Tensor<1>, to_a: Tensor<2>, to_b: Tensor<2>) -> Evaluation {
+    pub(crate) fn with_gradients(&self, loss: Tensor<1>, grad_a: Tensor<2>, grad_b: Tensor<2>) -> Evaluation {
         Evaluation::new(loss)
-            .with_gradient(self.names[0], self.a.pull_back(to_a))
-            .with_gradient(self.names[1], self.b.pull_back(to_b))
+            .with_gradient(self.names[0], self.a.pull_back(grad_a))
+            .with_gradient(self.names[1], self.b.pull_back(grad_b))
     }
 
     /// Groups of the stacked rows: the labels of the samples, once for each view.

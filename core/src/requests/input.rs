@@ -37,12 +37,19 @@ fn first_of_another_form(value: &Value) -> Option<&Value> {
     })
 }
 
+/// Longest value that messages write in full, in characters.
+const LONGEST: usize = 40;
+
 /// A part of a document in a few words.
 fn in_words(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "a list in the place of a number".to_owned(),
-        other => format!("{:.40}", other.to_string()),
+        other => {
+            let text = other.to_string();
+            let end = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
+            format!("{text:.LONGEST$}{end}")
+        }
     }
 }
 
@@ -110,5 +117,12 @@ mod tests {
             let error = parse_rows("view_a", &value).unwrap_err().to_string();
             assert_eq!(error, format!("`view_a` has {found}, expected a list of rows of numbers"));
         }
+    }
+
+    #[test]
+    fn a_long_value_is_cut_and_says_so() {
+        let in_quotes = |letters: usize| in_words(&json!("é".repeat(letters)));
+        assert_eq!(in_quotes(38), format!("\"{}\"", "é".repeat(38)));
+        assert_eq!(in_quotes(39), format!("\"{}…", "é".repeat(39)));
     }
 }

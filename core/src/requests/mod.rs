@@ -15,6 +15,7 @@ mod lff;
 mod loss_request;
 mod optim;
 mod outcome;
+mod unique_keys;
 mod warnings;
 
 use burn::tensor::{DType, Device};
@@ -71,8 +72,8 @@ impl Request {
     /// Other fields are passed over, so that a file of reference numbers is a request too.
     ///
     /// # Errors
-    /// The document is not a request; the error gives the position. Or a field is nearly called as one of a request, which
-    /// would not be read.
+    /// The document is not a request, or a key stands twice in it; the error gives the position. Or a field is nearly called as one of
+    /// a request, which would not be read.
     pub fn parse(json: &str) -> Result<Self> {
         let understood = |e: serde_json::Error| {
             let reason = format!("{e}; expected objective, params and inputs");
@@ -81,6 +82,8 @@ impl Request {
         // Editors of Windows begin a file with a byte order mark.
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let document: Value = serde_json::from_str(json).map_err(understood)?;
+        unique_keys::check(json)
+            .map_err(|twice| Error::parameter("request", "not understood", &twice.to_string()))?;
         let fields = document.as_object().into_iter().flat_map(Map::keys);
         if let Some(name) = fields.into_iter().find(|name| is_misspelt(name)) {
             return Err(Error::unknown("field", name, FIELDS.into_iter()));
@@ -246,6 +249,28 @@ mod tests {
         let error = parsed(r#""parms": {"temperature": 0.1}, "inputs": {}"#).unwrap_err().to_string();
         assert!(error.contains("unknown field `parms`; known: params"), "{error}");
         assert!(parsed(r#""inputs": {}, "loss": 1, "notes": "", "f32": {}, "grad_a": []"#).is_ok());
+    }
+
+    /// The last of its values was taken.
+    #[test]
+    fn a_key_that_stands_twice_is_named() {
+        let views = r#""view_a": [[1, 0], [0, 1]], "view_b": [[1, 1], [0, 1]]"#;
+        let of = |more: &str, params: &str, inputs: &str| {
+            let params = format!(r#""params": {{{params}}}, "inputs": {{{views}{inputs}}}"#);
+            run(&format!("{{\"objective\": \"nt-xent\",\n{more}{params}}}"))
+        };
+        assert!(of("", r#""temperature": 0.1"#, "").is_ok());
+        for (more, params, inputs, key) in [
+            (r#""objective": "dcl", "#, "", "", "objective"),
+            ("", r#""temperature": 0.1, "temperature": 0.5"#, "", "temperature"),
+            ("", "", r#", "view_a": [[0, 1], [1, 0]]"#, "view_a"),
+        ] {
+            let error = of(more, params, inputs).unwrap_err().to_string();
+            let words = format!("`request` is not understood, `{key}` stands twice at line 2");
+            assert!(error.contains(&words), "{error}");
+        }
+        let apart = r#""a": {"x": [1, true, null]}, "b": {"x": "x"}, "#;
+        assert!(of(apart, "", "").is_ok(), "the objects are two");
     }
 
     #[test]

@@ -222,7 +222,7 @@ mod tests {
         let one_value = r#"{"objective": "fair-cclk", "inputs": {"z": [1, 1]}}"#;
         let request = Request::parse(one_value).unwrap();
         assert_eq!(LossRequest::of(&request).unwrap().warnings(), request.warnings());
-        let one_value = request.warnings().into_iter().map(|warning| warning.degeneracy);
-        assert_eq!(one_value.collect::<Vec<_>>(), [Some(Degeneracy::OneValue)]);
+        let degeneracies = request.warnings().into_iter().map(|warning| warning.degeneracy);
+        assert_eq!(degeneracies.collect::<Vec<_>>(), [Some(Degeneracy::OneValue)]);
     }
 }

@@ -66,6 +66,9 @@ pub(crate) struct Recipes {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RecipesAction {
     /// Print a recipe, a start for one of your own, or the rows of a table
+    #[command(after_help = "Examples:
+  simile recipes show fair-digits > mine.toml
+  simile recipes show cclk-table3")]
     Show {
         /// Its name
         name: String,

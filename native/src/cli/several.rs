@@ -130,7 +130,7 @@ pub(crate) struct Sweep {
     pub(crate) data: DataFolder,
     #[command(flatten)]
     pub(crate) runs: Runs,
-    /// Folder of the runs and the answer [default: runs/sweep-RECIPE]
+    /// Folder of the runs and the answer [default: runs/sweep-RECIPE; with --smoke, runs/sweep-RECIPE-smoke]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::ListDevices;
 use crate::console::{Console, table};
 use crate::devices::{AvailableDevice, DeviceChoice, DeviceKind, DeviceName, check};
-use crate::metrics::NOTHING;
+use crate::units::NOTHING;
 
 #[derive(Serialize)]
 struct Answer {

@@ -68,10 +68,23 @@ fn to_pytorch(folder: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<V
     if folder.is_file() || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(already_there(folder, "folder"));
     }
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    folder::write(&folder.join(pytorch::SOURCE), pytorch::source(metadata)?.as_bytes())?;
-    folder::write(&folder.join(pytorch::WEIGHTS), checkpoint)?;
+    let source = pytorch::source(metadata)?;
+    write_whole(folder, &[(pytorch::SOURCE, source.as_bytes()), (pytorch::WEIGHTS, checkpoint)])?;
     Ok(vec![pytorch::SOURCE.into(), pytorch::WEIGHTS.into()])
+}
+
+/// Writes the files of a folder that is new or empty: all of them or none, because the same command refuses a folder that holds some.
+fn write_whole(folder: &Path, files: &[(&str, &[u8])]) -> Result<()> {
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let paths = || files.iter().map(|(name, bytes)| (folder.join(name), *bytes));
+    paths().try_for_each(|(path, bytes)| folder::write(&path, bytes)).inspect_err(|_| {
+        // What cannot be removed is named by the same command.
+        paths().for_each(|(path, _)| drop(fs::remove_file(path)));
+        if is_new {
+            let _ = fs::remove_dir(folder);
+        }
+    })
 }
 
 fn to_onnx(path: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<()> {
@@ -93,4 +106,27 @@ fn text(answer: &Answer, use_it: &str) -> String {
         false => format!("{}: {files}", folder.display()),
     };
     format!("{files}\n{name}, {embedding_size} features; in Python, {use_it}")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// On a full disk the first file stayed, for which the same command then refused the folder.
+    #[test]
+    fn a_folder_that_cannot_be_written_whole_is_not_left_behind() {
+        let place = tempfile::tempdir().unwrap();
+        let [new, empty] = ["new", "empty"].map(|name| place.path().join(name));
+        fs::create_dir(&empty).unwrap();
+        let half: [(&str, &[u8]); 2] = [("a", b"1"), ("absent/b", b"2")];
+        assert!(write_whole(&new, &half).is_err() && !new.exists());
+        assert!(write_whole(&empty, &half).is_err());
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+        write_whole(&new, &[("a", b"1"), ("b", b"2")]).unwrap();
+        assert_eq!(
+            (fs::read(new.join("a")).unwrap(), fs::read(new.join("b")).unwrap()),
+            (vec![b'1'], vec![b'2'])
+        );
+    }
 }

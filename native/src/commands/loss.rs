@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
@@ -17,6 +17,7 @@ use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
 use crate::devices::{AvailableDevice, DeviceChoice, DeviceKind};
 use crate::exit::usage;
+use crate::utf8;
 
 #[derive(Serialize)]
 struct Answer {
@@ -45,11 +46,7 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
     note.iter().for_each(line);
     let tile = arguments.tile.map(|tile| tile as usize);
     let evaluate = |case: &Path| -> Result<Answer> {
-        let text = match case.to_str() {
-            Some("-") => std::io::read_to_string(std::io::stdin()),
-            _ => fs::read_to_string(case),
-        };
-        let text = text.with_context(|| format!("cannot read {}", case.display()))?;
+        let text = text_of(case)?;
         let failed = |error: Error| {
             let is_of_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
             let message = format!("{}: {error}", case.display());
@@ -84,6 +81,18 @@ pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
     Ok(())
 }
 
+/// The text of a file, or of stdin for `-`.
+fn text_of(case: &Path) -> Result<String> {
+    let bytes = match case.to_str() {
+        Some("-") => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        _ => fs::read(case),
+    };
+    bytes.and_then(utf8::text).with_context(|| format!("cannot read {}", case.display()))
+}
+
 /// The float type, with a note on one that the user did not ask for: double precision on the CPU, single on other devices, unless the
 /// user asks. Of a GPU double precision is refused: through wgpu its exponentials and logarithms are wrong, and of CUDA no test has
 /// compared it.
@@ -108,6 +117,15 @@ mod tests {
     use super::*;
     use crate::devices::DeviceName;
     use crate::exit::Usage;
+
+    #[test]
+    fn a_request_that_is_no_text_names_the_line() {
+        let place = tempfile::tempdir().unwrap();
+        let case = place.path().join("case.json");
+        fs::write(&case, b"{\n\"notes\": \"K\xf6ln\"\n}").unwrap();
+        let text = format!("{:#}", text_of(&case).unwrap_err());
+        assert!(text.contains("case.json: line 2 is not text in UTF-8; save"), "{text}");
+    }
 
     #[test]
     fn double_precision_is_for_the_cpu() {

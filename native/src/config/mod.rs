@@ -49,6 +49,7 @@ use self::views::normalisation;
 use crate::data::DataSection;
 use crate::exit::usage;
 use crate::shell::quoted;
+use crate::utf8;
 
 /// The key of the variants that a recipe compares, each a [`VariantSection`], and the one that it had.
 pub(crate) const VARIANTS: &str = "variant";
@@ -274,7 +275,8 @@ fn find(name: &str) -> Result<(String, String)> {
             "`{name}` is a table; name its folder, and the table with --csv if there are several"
         )));
     }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read the recipe {name}"))?;
+    let text =
+        fs::read(path).and_then(utf8::text).with_context(|| format!("cannot read the recipe {name}"))?;
     Ok((text, name.to_owned()))
 }
 

@@ -74,7 +74,10 @@ fn apply(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
             section_by_name.section.join("."),
             text.trim().trim_matches('"')
         ),
-        _ if reason.contains(EXPECTED_SECTION) => format!("{reason}; {}", in_section(recipe, &path, name)),
+        _ if reason.contains(EXPECTED_SECTION) => match in_section(recipe, &path, name) {
+            Some(remedy) => format!("{reason}; {remedy}"),
+            None => reason,
+        },
         _ => reason,
     };
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
@@ -130,13 +133,18 @@ impl<'a> NamedSection<'a> {
     }
 }
 
-/// The setting for a value that was given to a whole section, in words: that of its name, where this determines its keys.
-fn in_section(recipe: &Recipe, path: &[&str], name: &str) -> String {
+/// The setting for a value that was given to a whole section, in words: that of its name, where this determines its keys. None if the
+/// user chooses the names of its keys.
+fn in_section(recipe: &Recipe, path: &[&str], name: &str) -> Option<String> {
     let section = path.join(".");
-    match recipe.known_keys(&section) {
-        Some(keys) => format!("its keys are {}", keys.join(", ")),
-        None => format!("write {section}.name={name}"),
+    if let Some(keys) = recipe.known_keys(&section) {
+        return Some(format!("its keys are {}", keys.join(", ")));
     }
+    // The reader takes an objective of any name, and has the variants in a list, so that it tells the names of neither.
+    let has_name = path.ends_with(&["objective"])
+        || path.starts_with(&[VARIANTS])
+        || recipe.keys_by_name(&section).is_some();
+    has_name.then(|| format!("write {section}.name={name}"))
 }
 
 /// The sections that have the key, in words, for a setting without a section.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::check_report::{CheckReport, FileCheck, FileReport, PicturesReport};
 use super::error::{DataError, Result};
+use super::keys::values::{Broken, Fit};
 use super::pictures::read::{Pictures, read_pictures};
 use super::pictures::resize::ResizeSpec;
 use super::section::DataSection;
 use super::source::{About, ArrayFiles, Medium, PictureFiles};
-use crate::data::keys::values::{Broken, Fit};
 
 /// Side of pictures decoded for the check.
 const SIDE: usize = 8;

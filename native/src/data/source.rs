@@ -9,9 +9,9 @@ use simile_core::data::formats::lines::Text;
 
 use super::check_report::FileReport;
 use super::error::{DataError, Result};
+use super::keys::Refused;
+use super::keys::of_dataset::{OptionType, ReadOptions};
 use super::pictures::annotations::Annotations;
-use crate::data::keys::Refused;
-use crate::data::keys::of_dataset::{OptionType, ReadOptions};
 
 /// A data set that recipes can name.
 pub(crate) trait Source: Sync {

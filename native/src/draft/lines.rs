@@ -24,17 +24,12 @@ impl Lines {
 
     /// The head of a section, such as `[data]`, with a comment beside it unless that is empty.
     pub(super) fn section(&mut self, head: &str, why: &str) {
-        if why.is_empty() {
-            self.0 += head;
-        } else {
-            self.0 += &format!("{head:<COMMENTS$} # {why}");
-        }
-        self.0 += "\n";
+        self.beside(head, why);
     }
 
     /// A key with a value as TOML writes it, and a comment beside it unless that is empty.
     pub(super) fn set(&mut self, key: &str, value: impl Display, why: &str) {
-        self.section(&format!("{key} = {value}"), why);
+        self.beside(&format!("{key} = {value}"), why);
     }
 
     /// A key with a text.
@@ -46,6 +41,16 @@ impl Lines {
     pub(super) fn set_texts<'a>(&mut self, key: &str, texts: impl Iterator<Item = &'a str>, why: &str) {
         let texts: Vec<String> = texts.map(|text| Value::from(text).to_string()).collect();
         self.set(key, format_args!("[{}]", texts.join(", ")), why);
+    }
+
+    /// A line with a comment beside it unless that is empty.
+    fn beside(&mut self, text: &str, why: &str) {
+        if why.is_empty() {
+            self.0 += text;
+        } else {
+            self.0 += &format!("{text:<COMMENTS$} # {why}");
+        }
+        self.0 += "\n";
     }
 
     /// Other lines as comments.

@@ -20,6 +20,7 @@ use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
+use crate::experiment::memory::counts::most_samples;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::prefetch::resident_limit;
 use crate::experiment::prepare::solves::Solves;
@@ -57,10 +58,13 @@ pub(super) fn estimate(session: &Session) -> Option<f64> {
         return None;
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
-    let (whole, count) = (recipe.whole(), recipe.variants().len());
     if recipe.smoke.is_none() && seconds >= SHORT_RUN {
-        let size = format!("{} iterations of {} images", whole.iterations, whole.batch);
-        let variants = if count == 1 { String::new() } else { format!("{count} variants of ") };
+        let variants = recipe.variants();
+        let batches = variants.iter().map(|variant| full_batch(recipe, variant, splits.train.len()));
+        let (iterations, batch) = (recipe.train.iterations, batches.max().unwrap_or_default());
+        let size = format!("{iterations} iterations of {batch} images");
+        let variants =
+            if variants.len() == 1 { String::new() } else { format!("{} variants of ", variants.len()) };
         line(format_args!("training {variants}{size} takes about {} on {devices}", units::seconds(seconds)));
     }
     Some(seconds)
@@ -74,34 +78,50 @@ pub(crate) fn training_seconds(
     weights: Option<&Arc<Weights>>,
 ) -> Option<f64> {
     let (whole, variants) = (recipe.whole(), recipe.variants());
+    let full_batches: Vec<usize> =
+        variants.iter().map(|variant| full_batch(recipe, variant, train.len())).collect();
     let images = whole.batch.min(train.len());
     let train = train.subset(&(0..images).collect::<Vec<_>>()).ok()?;
     let budget = BUDGET / variants.len() as f64;
     let steps = (whole.iterations * variants.len()) as f64;
-    // The seconds of a bare step, with the first variant of each method.
-    let mut bare_steps: Vec<(&RecipeVariant, f64)> = Vec::new();
+    // The seconds of a bare step, with the first variant of each method and batch.
+    let mut bare_steps: Vec<(&RecipeVariant, usize, f64)> = Vec::new();
     let mut seconds = 0.0;
-    for variant in &variants {
-        let trial = Trial { recipe, variant, train: &train, devices, weights, budget };
+    for (variant, full_batch) in variants.iter().zip(full_batches) {
+        let trial = Trial { recipe, variant, full_batch, train: &train, devices, weights, budget };
         let solves = trial.solves().ok()?;
         let time_solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of_solve(solves, samples));
         let full_solve = seconds_of_full_solve(images, SOLVE_SHARE * budget, time_solve);
-        let of_method = bare_steps.iter().find(|(other, _)| other.method == variant.method);
-        let bare_step = match of_method {
-            Some(&(_, measured)) => measured,
+        let is_same = |(other, batch, _): &&(&RecipeVariant, usize, f64)| {
+            (&other.method, *batch) == (&variant.method, full_batch)
+        };
+        let bare_step = match bare_steps.iter().find(is_same) {
+            Some(&(.., measured)) => measured,
             None => trial.seconds_of_bare_step(steps, full_solve, time_solve)?,
         };
-        bare_steps.push((variant, bare_step));
+        bare_steps.push((variant, full_batch, bare_step));
         seconds += trial.seconds_of_step(bare_step, full_solve) * whole.iterations as f64;
     }
     // The measurement is not more precise than a millisecond.
     Some((1e3 * seconds).round() / 1e3)
 }
 
+/// The images of a full batch of a variant in the whole run. If none comes twice, they are no more than the training images, of which a
+/// smoke test has fewer than the run.
+fn full_batch(recipe: &Recipe, variant: &RecipeVariant, images: usize) -> usize {
+    let batch = recipe.whole().batch;
+    match recipe.smoke {
+        Some(_) => batch,
+        None => most_samples(variant, batch, images).unwrap_or(batch.min(images)),
+    }
+}
+
 /// A variant whose steps are measured.
 struct Trial<'a> {
     recipe: &'a Recipe,
     variant: &'a RecipeVariant,
+    /// The images of a full batch of the whole run.
+    full_batch: usize,
     /// The training images for one full batch, or all images if there are fewer.
     train: &'a Dataset,
     devices: &'a DeviceSet,
@@ -120,7 +140,7 @@ impl Trial<'_> {
         full_solve: f64,
         time_solve: impl Fn(usize) -> f64,
     ) -> Option<f64> {
-        let (began, full) = (Instant::now(), self.recipe.whole().batch);
+        let (began, full) = (Instant::now(), self.full_batch);
         let is_short_run = |bare_step| self.seconds_of_step(bare_step, full_solve) * steps < SHORT_RUN;
         // The images of each measured batch, and the seconds of a bare step on it.
         let mut measured: Vec<(usize, f64)> = Vec::new();
@@ -235,6 +255,22 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+    use crate::config::smoke::SmokeSection;
+    use crate::config::testing::with_iterations;
+
+    /// The time was that of a batch of `train.batch` images, however few there were.
+    #[test]
+    fn a_batch_has_no_more_images_than_there_are_unless_some_come_twice() {
+        let mut recipe = with_iterations(2);
+        recipe.train.batch = 1_000_000_000;
+        let mut variant = recipe.variants().remove(0);
+        assert_eq!(full_batch(&recipe, &variant, 96), 96);
+        variant.objective.oversample = Some(10.0);
+        assert_eq!(full_batch(&recipe, &variant, 96), 1_000_000_000);
+        variant.objective.oversample = None;
+        recipe.smoke = Some(SmokeSection { iterations: 2, batch: 512 });
+        assert_eq!(full_batch(&recipe, &variant, 96), 512, "the run has more images");
+    }
 
     #[test]
     fn what_takes_as_long_for_any_batch_is_counted_once() {

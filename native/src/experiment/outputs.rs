@@ -164,8 +164,8 @@ pub(super) fn write_result_and_report(
     };
     result.verdict = verdict(recipe, &[&result])?;
     folder.write_json(RESULT, &result)?;
-    let record = FinishedRun::read(folder.root())?;
-    folder.write(REPORT, page(&[record])?)?;
+    let run = FinishedRun::read(folder.root())?;
+    folder.write(REPORT, page(&[run])?)?;
     state.finished = true;
     state.write(folder)?;
     Ok(result)

@@ -94,7 +94,7 @@ impl MetricFormat {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::metrics::NOTHING;
+    use crate::units::NOTHING;
 
     #[test]
     fn every_metric_has_a_title_with_its_unit() {

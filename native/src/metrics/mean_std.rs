@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::NOTHING;
+use crate::units::NOTHING;
 
 /// Mean and standard deviation of values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -15,6 +15,3 @@ pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// For each test image, whether a probe names its value; by the name of the metric.
 pub(crate) type Hits = BTreeMap<String, Vec<bool>>;
-
-/// A cell of a table that has no value.
-pub(crate) const NOTHING: &str = "–";

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::charts::series_colour;
 use super::parts::wide;
-use crate::metrics::NOTHING;
 use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
+use crate::units::NOTHING;
 
 /// Most classes of a readable matrix.
 const CLASSES: usize = 24;

@@ -228,8 +228,8 @@ mod tests {
         let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
-        let state = HidingOutcome { leak: Leak::Unmoved, tells_all_apart };
-        advice(&recipe, &name, state, ("colour", None)).join("\n")
+        let hiding = HidingOutcome { leak: Leak::Unmoved, tells_all_apart };
+        advice(&recipe, &name, hiding, ("colour", None)).join("\n")
     }
 
     #[test]

@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::Result;
 use toml::{Table, Value};
 
-use super::verdict::verdict;
 use crate::config::key_path::join;
 use crate::config::{Recipe, VARIANTS};
 use crate::metrics::Metrics;
@@ -93,22 +91,6 @@ impl<'a> Pool<'a> {
         let more = self.differs.len().saturating_sub(NAMED);
         let more = (more > 0).then(|| format!("and {more} more"));
         named.chain(more).collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl FinishedRun {
-    /// The verdict on runs of one recipe that differ in the seed alone; none on others. A variant that diverged is in none of its
-    /// numbers.
-    ///
-    /// # Errors
-    /// If a metric is not finite.
-    pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
-        let is_repeat = |pool: &Pool<'_>| pool.runs.len() + pool.diverged.len() == runs.len();
-        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
-        match recipe.filter(|_| pools(runs).iter().all(is_repeat)) {
-            Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),
-            None => Ok(Vec::new()),
-        }
     }
 }
 

@@ -9,16 +9,16 @@ use super::charts::trade_off;
 use super::curves::{key, pool_curves};
 use super::parts::{self, wide};
 use super::pool::{Pool, pools, references};
+use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::is_linear_leak;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{CONDITION, NAMED, NONLINEAR, R2, TOP1};
 use crate::metrics::over_runs::{over_runs, rank};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
-use crate::metrics::{Metrics, NOTHING};
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{ProbeFit, RunResult, VariantResult};
-use crate::units;
+use crate::units::{self, NOTHING};
 
 /// A column: a metric for the condition of a run. Runs with other conditions have other columns.
 struct MetricColumn {

@@ -2,11 +2,13 @@
 //! classes of each variant, beside those of the first one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Result;
 
 use super::advice::{HidingOutcome, Leak, Unit, advice};
 use super::chance::{Chance, NOTICEABLE, Samples};
+use super::pool::{Pool, pools};
 use crate::config::Recipe;
 use crate::config::probe::ProbeSection;
 use crate::config::variant::RecipeVariant;
@@ -16,6 +18,7 @@ use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, of_variabl
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{AREA, NAMED, NONLINEAR, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
+use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{RunResult, VariantResult};
 
 /// The leaks by which a variant is judged, with the end of their names: the one in the sentence on it comes first.
@@ -63,6 +66,22 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         sentences.extend(advice(recipe, variant.name, hiding, (&variant.attribute, images)));
     }
     Ok(sentences)
+}
+
+impl FinishedRun {
+    /// The verdict on runs of one recipe that differ in the seed alone; none on others. A variant that diverged is in none of its
+    /// numbers.
+    ///
+    /// # Errors
+    /// If a metric is not finite.
+    pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
+        let is_repeat = |pool: &Pool<'_>| pool.runs.len() + pool.diverged.len() == runs.len();
+        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
+        match recipe.filter(|_| pools(runs).iter().all(is_repeat)) {
+            Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 /// A variant in the runs in which it did not diverge.

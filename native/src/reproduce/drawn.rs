@@ -14,10 +14,10 @@ use crate::exit::usage;
 use crate::experiment::evaluate::draw::batch_kernel::{BatchKernel, Focus};
 use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
-use crate::metrics::NOTHING;
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, table, with_code};
 use crate::run_folder::figures::{KernelFigure, Sheet};
+use crate::units::NOTHING;
 
 /// Images in a row of samples.
 const COLUMNS: usize = 20;

@@ -9,9 +9,9 @@ use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
 use crate::experiment::several::task::Missing;
 use crate::markdown;
-use crate::metrics::NOTHING;
 use crate::metrics::two_sample::in_words;
 use crate::report::{document, table, with_code};
+use crate::units::NOTHING;
 
 /// A table with everything that is needed to read it.
 #[derive(Debug, Serialize)]

@@ -10,10 +10,11 @@ mod tokens;
 mod typescript;
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use self::circles::circles;
 use self::resolve::imports;
+use crate::repository::{files_below, has_ending, root};
 
 /// The circles of a crate, in words, out of its files: path from the folder of `lib.rs` or `main.rs`, and text.
 fn circles_of(files: &[(String, String)]) -> Vec<String> {
@@ -27,23 +28,12 @@ fn circles_of_scripts(files: &[(String, String)]) -> Vec<String> {
 
 /// The files with an ending below a folder of the repository: path from there, and text.
 fn sources(folder: &str, ending: &str) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
-    let mut files = Vec::new();
-    add_sources(&root, &root, ending, &mut files);
-    files.sort();
-    files
-}
-
-fn add_sources(root: &Path, folder: &Path, ending: &str, files: &mut Vec<(String, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            add_sources(root, &path, ending, files);
-        } else if path.extension().is_some_and(|extension| extension == ending) {
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
-            files.push((name, fs::read_to_string(&path).unwrap()));
-        }
-    }
+    let folder = root().join(folder);
+    let source = |path: &PathBuf| {
+        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().replace('\\', "/");
+        (name, fs::read_to_string(path).unwrap())
+    };
+    files_below(&folder, |path| has_ending(path, ending)).iter().map(source).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::data::Data;
-use crate::{Where, is_ready, run, workspace};
+use crate::{Where, is_ready, run};
 
 /// Steps of a run that loses its device eight steps before its end, when the copy of its state is some steps old: on an emulated
 /// GPU it is made after the first step, and again after about ten.
@@ -13,7 +13,6 @@ fn lifetime(place: Where) -> Option<Value> {
     is_ready().then(|| {
         let data = Data::write();
         let job = json!({
-            "package": workspace().join("web/pkg"),
             "data": data.folder.path(),
             "checkpoint": Data::CHECKPOINT,
             "image": data.images[0],
@@ -24,7 +23,7 @@ fn lifetime(place: Where) -> Option<Value> {
                 "learningRate": 5e-4,
             },
         });
-        run("lifetime.mjs", place.job(), job)
+        run("lifetime.mjs", place, job)
     })
 }
 

@@ -34,13 +34,6 @@ enum Where {
 }
 
 impl Where {
-    fn job(self) -> Value {
-        match self {
-            Self::WebGpu => json!({ "webgpu": true, "device": "webgpu" }),
-            Self::Cpu => json!({ "webgpu": false, "device": "auto" }),
-        }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::WebGpu => "webgpu",
@@ -72,9 +65,20 @@ fn is_ready() -> bool {
     }
 }
 
-/// Runs a script of `tests/browser` with a job, and returns its result.
-fn run(script: &str, place: Value, job: Value) -> Value {
-    let mut whole = place;
+/// Runs a script of `tests/browser` with a job, and returns its result. Every job has the package, the site, and a folder for
+/// pictures of the pages.
+fn run(script: &str, place: Where, job: Value) -> Value {
+    let (webgpu, device) = match place {
+        Where::WebGpu => (true, "webgpu"),
+        Where::Cpu => (false, "auto"),
+    };
+    let mut whole = json!({
+        "webgpu": webgpu,
+        "device": device,
+        "package": workspace().join("web/pkg"),
+        "site": workspace().join("www/dist"),
+        "screenshots": screenshots(),
+    });
     whole.as_object_mut().unwrap().extend(job.as_object().unwrap().clone());
     Node::get().unwrap().perform(script, &whole)
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::json;
 use simile_tests::program;
 
-use crate::{Where, is_ready, run, screenshots, succeed};
+use crate::{Where, is_ready, run, succeed};
 
 #[test]
 fn a_reader_can_ask_the_report_what_a_point_is() {
@@ -19,8 +19,7 @@ fn a_reader_can_ask_the_report_what_a_point_is() {
     let train = ["train", "fair-digits", "--out", "run", "--device", "cpu"];
     succeed(Command::new(program()).current_dir(&place).args(train).args(few));
     let report = place.path().join("run/report.html");
-    let result =
-        run("report.mjs", Where::Cpu.job(), json!({ "report": report, "screenshots": screenshots() }));
+    let result = run("report.mjs", Where::Cpu, json!({ "report": report }));
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["requests"], 1, "the page is whole in itself");
     assert_eq!(result["overflow"], false, "the report is wider than a phone");

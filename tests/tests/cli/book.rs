@@ -6,22 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use simile_tests::skipped;
+use simile_tests::{place, repository, skipped};
 
-use crate::place;
+use crate::support::program::stderr_of;
 
 /// The addresses of a page and the places in it that links can name.
 struct Page {
     loaded: Vec<String>,
     followed: Vec<String>,
     ids: BTreeSet<String>,
-}
-
-/// The files of a folder and of those in it.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let paths = entries.map(|path| if path.is_dir() { files(&path) } else { vec![path] });
-    paths.collect::<Vec<_>>().concat()
 }
 
 /// A text without comments in HTML.
@@ -99,9 +92,9 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
 
 /// Builds the book, of which mdBook has nothing to say.
 fn build(program: &Path, book: &Path) {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs");
+    let docs = repository::root().join("docs");
     let output = Command::new(program).arg("build").arg(&docs).arg("--dest-dir").arg(book).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = stderr_of(&output);
     let is_clean = !said.contains("ERROR") && !said.contains("WARN");
     assert!(output.status.success() && is_clean, "mdbook says\n{said}");
 }
@@ -109,7 +102,7 @@ fn build(program: &Path, book: &Path) {
 /// The pages of the book. Asserts that they, and its styles, load nothing from elsewhere.
 fn pages(book: &Path) -> BTreeMap<PathBuf, Page> {
     let mut pages: BTreeMap<PathBuf, Page> = BTreeMap::new();
-    for file in files(book) {
+    for file in repository::files_below(book, |_| true) {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
         let loaded = match ending.as_str() {
             "css" => loaded_by_style(&fs::read_to_string(&file).unwrap()),
@@ -160,13 +153,12 @@ fn links_that_lead_nowhere(pages: &BTreeMap<PathBuf, Page>, book: &Path) -> Vec<
 
 #[test]
 fn links_of_the_readme_lead_to_files() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let text = fs::read_to_string(root.join("README.md")).unwrap();
+    let text = fs::read_to_string(repository::root().join("README.md")).unwrap();
     let links: Vec<&str> =
         text.split("](").skip(1).filter_map(|part| part.split_once(')')).map(|(link, _)| link).collect();
     assert!(links.len() > 10);
     for link in links.into_iter().filter(|link| !is_elsewhere(link)) {
         let path = link.split('#').next().unwrap();
-        assert!(root.join(path).exists(), "README.md leads to {link}, which is not there");
+        assert!(repository::root().join(path).exists(), "README.md leads to {link}, which is not there");
     }
 }

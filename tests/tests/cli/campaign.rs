@@ -8,11 +8,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::runs::{interrupt, result, start};
-use crate::{ONE_THREAD, place, simile};
+use simile_tests::{place, repository, skipped};
+use tempfile::TempDir;
+
+use crate::support::process::{interrupt, start};
+use crate::support::program::{ONE_THREAD, simile, stderr_of};
+use crate::support::recipes::place_with;
+use crate::support::run::result;
 
 /// Two variants, one chosen among several networks, checkpoints by count and by the clock.
 const RECIPE: &str = r#"
@@ -70,25 +76,44 @@ impl Chance {
     }
 }
 
-/// A folder with the recipe and a run of it in `whole`, with the duration of the run.
-fn with_whole() -> (tempfile::TempDir, Duration) {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), RECIPE).unwrap();
-    let begun = Instant::now();
-    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
-    (place, begun.elapsed())
+/// A run in `whole` as it lies in its place: the files with their paths there, and the duration of the run.
+struct Whole {
+    files: Vec<(PathBuf, Vec<u8>)>,
+    duration: Duration,
 }
 
-fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| if path.is_dir() { files(&path) } else { [path].into() });
-    below.filter(|path| !path.to_string_lossy().contains("tfevents")).collect()
+/// The run that all tests compare with. Its files are kept in memory, because nobody would remove a folder of all tests.
+static WHOLE: LazyLock<Whole> = LazyLock::new(|| {
+    let place = place_with("mine.toml", RECIPE);
+    let begun = Instant::now();
+    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
+    let duration = begun.elapsed();
+    let files = repository::files_below(place.path(), |_| true);
+    let read =
+        |path: PathBuf| (path.strip_prefix(place.path()).unwrap().to_owned(), fs::read(&path).unwrap());
+    Whole { files: files.into_iter().map(read).collect(), duration }
+});
+
+/// A folder with the recipe and the run in `whole`.
+fn with_whole() -> TempDir {
+    let place = place();
+    for (path, content) in &WHOLE.files {
+        let path = place.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    place
+}
+
+/// The files of a run, without those that have times in their names.
+fn files(run: &Path) -> Vec<PathBuf> {
+    repository::files_below(run, |path| !path.to_string_lossy().contains("tfevents"))
 }
 
 /// Asserts that the run in `cut` has the files of the one in `whole`, the same to the bit except for times.
 fn assert_same(place: &Path, trial: &str) {
     let [whole, cut] = ["whole", "cut"].map(|run| place.join(run));
-    let names = |run: &Path| -> BTreeSet<PathBuf> {
+    let names = |run: &Path| -> Vec<PathBuf> {
         files(run).iter().map(|path| path.strip_prefix(run).unwrap().to_owned()).collect()
     };
     assert_eq!(names(&whole), names(&cut), "{trial}");
@@ -122,7 +147,8 @@ fn next(place: &Path) -> &'static [&'static str] {
 
 #[test]
 fn campaign_of_kills_at_any_moment() {
-    let (place, whole) = with_whole();
+    let place = with_whole();
+    let whole = WHOLE.duration;
     let mut chance = Chance(0x5eed_cafe);
     let cut = place.path().join("cut");
     for trial in 0..trials(2) {
@@ -134,7 +160,7 @@ fn campaign_of_kills_at_any_moment() {
             sleep(Duration::from_micros(chance.below(span.as_micros() as u64)));
             let _ = child.kill();
             let output = child.wait_with_output().unwrap();
-            let text = String::from_utf8_lossy(&output.stderr);
+            let text = stderr_of(&output);
             // Killed, done, or nothing left to do.
             assert!(matches!(output.status.code(), None | Some(0) | Some(2)), "trial {trial}: {text}");
             assert!(!text.contains("panicked") && !text.contains("damaged"), "trial {trial}: {text}");
@@ -144,7 +170,7 @@ fn campaign_of_kills_at_any_moment() {
             }
         }
         let output = simile(place.path(), next(place.path())).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = stderr_of(&output);
         let fine = output.status.success() || text.contains("has finished");
         assert!(fine, "trial {trial} after {kills} kills: {text}");
         assert_same(place.path(), &format!("trial {trial}, {kills} kills"));
@@ -161,7 +187,7 @@ fn limited(place: &Path, kilobytes: u64, arguments: &[&str]) -> Output {
 
 #[test]
 fn campaign_of_files_that_cannot_grow() {
-    let (place, _) = with_whole();
+    let place = with_whole();
     let cut = place.path().join("cut");
     let sizes = files(&place.path().join("whole"));
     let sizes: BTreeSet<u64> = sizes.iter().map(|path| fs::metadata(path).unwrap().len() / 1024).collect();
@@ -170,7 +196,7 @@ fn campaign_of_files_that_cannot_grow() {
     met.truncate(trials(met.len().min(3)));
     for kilobytes in met {
         let output = limited(place.path(), kilobytes, &BEGIN);
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = stderr_of(&output);
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(1), "{kilobytes} KB: {text}");
             assert!(text.contains("cannot write") && text.contains("cut"), "{kilobytes} KB: {text}");
@@ -190,7 +216,7 @@ fn campaign_of_files_that_cannot_grow() {
 
 #[test]
 fn campaign_of_a_disk_that_is_full() {
-    let (place, _) = with_whole();
+    let place = with_whole();
     let program = simile_tests::program().display().to_string();
     let size: u64 =
         files(&place.path().join("whole")).iter().map(|path| fs::metadata(path).unwrap().len()).sum();
@@ -212,7 +238,7 @@ fn campaign_of_a_disk_that_is_full() {
         let status = apart.output();
         let code = status.ok().and_then(|output| output.status.code()).unwrap_or(77);
         if code == 1 || code == 77 {
-            simile_tests::skipped::note("this system lets nobody mount a disk of their own");
+            skipped::note("this system lets nobody mount a disk of their own");
             return;
         }
         let said = fs::read_to_string(place.path().join("said")).unwrap_or_default();
@@ -224,7 +250,7 @@ fn campaign_of_a_disk_that_is_full() {
 
 #[test]
 fn campaign_of_damage_to_a_folder() {
-    let (place, _) = with_whole();
+    let place = with_whole();
     interrupt(place.path(), &BEGIN, "Fair");
     let (cut, backup) = (place.path().join("cut"), place.path().join("kept"));
     fs::rename(&cut, &backup).unwrap();
@@ -259,7 +285,7 @@ fn campaign_of_damage_to_a_folder() {
         }
         let what = format!("trial {trial}, {damage} of {}", file.display());
         let output = simile(place.path(), &RESUME).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = stderr_of(&output);
         assert!(!text.contains("panicked"), "{what}: {text}");
         match output.status.code() {
             Some(0) => {
@@ -279,7 +305,7 @@ fn campaign_of_damage_to_a_folder() {
 
 #[test]
 fn campaign_of_files_that_never_end() {
-    let (place, _) = with_whole();
+    let place = with_whole();
     let run = place.path().join("whole");
     for name in ["state/state.json", "metrics.jsonl", "model-plain.safetensors", "figures.json"] {
         fs::rename(run.join(name), place.path().join("kept")).unwrap();
@@ -295,7 +321,7 @@ fn campaign_of_files_that_never_end() {
                 continue;
             }
             let output = simile(place.path(), &["train", "--resume", "whole"]).output().unwrap();
-            let text = String::from_utf8_lossy(&output.stderr);
+            let text = stderr_of(&output);
             assert_eq!(output.status.code(), Some(1), "{hostile} {name}: {text}");
             assert!(text.contains(name) && !text.contains("panicked"), "{hostile} {name}: {text}");
             fs::remove_file(run.join(name)).unwrap();

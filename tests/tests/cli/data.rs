@@ -1,8 +1,15 @@
 //! `simile data`: lists data sets, checks them and shows their pictures.
 
+use std::fs;
 use std::path::Path;
 
-use crate::{complaint, json, place, stdout};
+use serde_json::Value;
+use simile_tests::place;
+
+use crate::support::pictures::{picture, tabled_with};
+use crate::support::program::{complaint, json, json_of, simile, stderr_of, stdout};
+use crate::support::recipes::{place_with, with_two_variants};
+use crate::support::run::assert_share_of;
 
 #[test]
 fn data_sets_are_listed() {
@@ -40,18 +47,18 @@ fn drawn_digits_are_sound() {
 fn a_preview_is_a_picture() {
     let place = place();
     stdout(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "20"]);
-    let png = std::fs::read(place.path().join("a.png")).unwrap();
+    let png = fs::read(place.path().join("a.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
 }
 
 #[test]
 fn the_speed_of_a_recipes_images_is_measured_without_a_network() {
-    let place = crate::runs::with_recipe();
-    let measured = |resident: &str| -> serde_json::Value {
-        let mut command =
-            crate::simile(place.path(), &["data", "measure", "tiny.toml", "--epochs", "3", "--json"]);
-        let output = command.env("SIMILE_RESIDENT", resident).assert().success().get_output().stdout.clone();
-        serde_json::from_slice(&output).unwrap()
+    let place = with_two_variants();
+    let measured = |resident: &str| -> Value {
+        let measure = ["data", "measure", "tiny.toml", "--epochs", "3", "--json"];
+        json_of(
+            simile(place.path(), &measure).env("SIMILE_RESIDENT", resident).assert().success().get_output(),
+        )
     };
     for resident in ["100", "0"] {
         let answer = measured(resident);
@@ -64,7 +71,7 @@ fn the_speed_of_a_recipes_images_is_measured_without_a_network() {
             assert_eq!(epoch["waited_seconds"].is_null(), resident != "0");
         }
     }
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "nothing is written");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing is written");
     assert!(
         complaint(place.path(), &["data", "measure", "tiny.toml", "--epochs", "0"], 2).contains("--epochs")
     );
@@ -114,45 +121,45 @@ condition = "tint"
 kernel = { name = "rbf", sigma = 20.0 }
 "#;
 
-/// Stripes and grids on backgrounds of two tints, one file each.
-fn pictures(folder: &std::path::Path) {
-    let mut table = String::from("file,shape,split,site,red,blue\n");
-    for i in 0..24_u8 {
-        let (grid, north) = (i % 2 == 0, i % 3 == 0);
-        let (red, blue) = if north { (200 - i, 40) } else { (50, 180 + i) };
-        let picture = image::RgbImage::from_fn(40, 30, |x, y| {
-            let ink = (x / 4) % 2 == 0 || (grid && (y / 4) % 2 == 0);
-            image::Rgb(if ink { [0; 3] } else { [red, 90, blue] })
-        });
-        picture.save(folder.join(format!("{i}.png"))).unwrap();
-        let (shape, site) = (if grid { "grid" } else { "stripes" }, if north { "north" } else { "south" });
-        let split = if i < 16 { "train" } else { "test" };
-        table += &format!("{i}.png,{shape},{split},{site},{red},{blue}\n");
-    }
-    std::fs::write(folder.join("images.csv"), table).unwrap();
+/// Stripes and grids on backgrounds of two tints, one file each, 16 of them to train on.
+fn pictures(folder: &Path) {
+    let is_grid = |at: usize| at.is_multiple_of(2);
+    let is_north = |at: usize| at.is_multiple_of(3);
+    let tints = |at: usize| if is_north(at) { [200 - at as u8, 40] } else { [50, 180 + at as u8] };
+    let row = |at: usize| {
+        let shape = if is_grid(at) { "grid" } else { "stripes" };
+        let split = if at < 16 { "train" } else { "test" };
+        let site = if is_north(at) { "north" } else { "south" };
+        let [red, blue] = tints(at);
+        format!("{shape},{split},{site},{red},{blue}")
+    };
+    tabled_with(folder, "shape,split,site,red,blue", (0..24).map(row), [40, 30], |at, x, y| {
+        let is_ink = (x / 4) % 2 == 0 || (is_grid(at) && (y / 4) % 2 == 0);
+        let [red, blue] = tints(at);
+        if is_ink { [0; 3] } else { [red, 90, blue] }
+    });
 }
 
 #[test]
 fn pictures_of_ones_own_are_trained_on() {
-    let place = place();
+    let place = place_with("mine.toml", TABLE);
     pictures(place.path());
-    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
     let checked = json(place.path(), &["data", "check", "mine.toml", "--data", ".", "--json"]);
     assert_eq!(checked["train"]["class_counts"], serde_json::json!([8, 8]));
     assert_eq!(checked["test"]["variables"], serde_json::json!(["site", "tint"]));
     let answer = json(place.path(), &["train", "mine.toml", "--data", ".", "--out", "run", "--json"]);
     let metrics = &answer["arms"][0]["metrics"];
     for metric in ["top1", "condition_top1"] {
-        assert!((0.0..=1.0).contains(&metrics[metric].as_f64().unwrap()), "{metrics}");
+        assert_share_of(&metrics[metric], 8);
     }
     let arguments = ["train", "mine.toml", "--data", ".", "--out", "streamed", "--json"];
-    let run = crate::simile(place.path(), &arguments).env("SIMILE_RESIDENT", "0").assert().success();
-    let streamed: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let run = simile(place.path(), &arguments).env("SIMILE_RESIDENT", "0").assert().success();
+    let streamed = json_of(run.get_output());
     assert_eq!(
         (&streamed["arms"][0]["metrics"], &streamed["arms"][0]["final_loss"]),
         (metrics, &answer["arms"][0]["final_loss"])
     );
-    let told = String::from_utf8_lossy(&run.get_output().stderr);
+    let told = stderr_of(run.get_output());
     assert!(told.contains("images/s") && told.contains("% waiting for data"), "{told}");
 
     is_judged_on_middles_unless_told_otherwise(place.path());
@@ -172,13 +179,8 @@ fn pictures_of_ones_own_are_trained_on() {
 fn is_judged_on_middles_unless_told_otherwise(place: &Path) {
     // Two pictures with the same middle and other edges: a network that was judged on middles sees no difference, one that was
     // judged on whole pictures does.
-    let edged = |shade| {
-        image::RgbImage::from_fn(30, 20, |x, _| {
-            image::Rgb([if (5..25).contains(&x) { 90 } else { shade }; 3])
-        })
-    };
     for (file, shade) in [("dark.png", 0), ("light.png", 250)] {
-        edged(shade).save(place.join(file)).unwrap();
+        picture(&place.join(file), [30, 20], |x, _| [if (5..25).contains(&x) { 90 } else { shade }; 3]);
     }
     let whole = ["train", "mine.toml", "--data", ".", "--smoke", "--set", "data.fit=whole", "--out", "whole"];
     stdout(place, &whole);
@@ -193,21 +195,18 @@ fn is_judged_on_middles_unless_told_otherwise(place: &Path) {
 #[test]
 fn the_name_of_a_folder_need_not_be_unicode() {
     use std::os::unix::ffi::OsStrExt as _;
-    let place = place();
-    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
+    let place = place_with("mine.toml", TABLE);
     let folder = std::ffi::OsStr::from_bytes(b"m\xfcnster");
-    std::fs::create_dir(place.path().join(folder)).unwrap();
     pictures(&place.path().join(folder));
     let begin = ["train", "mine.toml", "--smoke", "--out", "latin", "--data"];
-    crate::simile(place.path(), &begin).arg(folder).assert().success();
+    simile(place.path(), &begin).arg(folder).assert().success();
 }
 
 #[test]
 fn a_picture_that_is_none_is_named_and_can_be_left_out() {
-    let place = place();
+    let place = place_with("mine.toml", TABLE);
     pictures(place.path());
-    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
-    std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
+    fs::write(place.path().join("7.png"), b"not a picture").unwrap();
     let arguments = ["train", "mine.toml", "--smoke", "--data", ".", "--out", "run"];
     let refused = complaint(place.path(), &arguments, 1);
     assert!(refused.contains("7.png"), "{refused}");
@@ -218,25 +217,22 @@ fn a_picture_that_is_none_is_named_and_can_be_left_out() {
 #[test]
 fn many_pictures_are_decoded_once() {
     let place = place();
-    let backgrounds = [image::Rgb([200, 30, 30]), image::Rgb([30, 30, 200])];
-    for (class, background) in ["red", "blue"].into_iter().zip(backgrounds) {
-        std::fs::create_dir(place.path().join(class)).unwrap();
+    for (class, background) in [("red", [200, 30, 30]), ("blue", [30, 30, 200])] {
         for i in 0..200 {
-            let picture = image::RgbImage::from_pixel(20, 20, background);
-            picture.save(place.path().join(format!("{class}/{i}.png"))).unwrap();
+            picture(&place.path().join(format!("{class}/{i}.png")), [20, 20], |_, _| background);
         }
     }
     let recipe = |name: &str, split: &str| {
         let train = "[train]\nbatch = 8\niterations = 2\n\n[objective]\nname = \"nt-xent\"\n";
         let text = format!("[data]\ndataset = \"folders\"\n{split}\n{train}");
-        std::fs::write(place.path().join(name), text).unwrap();
+        fs::write(place.path().join(name), text).unwrap();
     };
     recipe("mine.toml", "");
     let check = |name: &str| json(place.path(), &["data", "check", name, "--data", ".", "--json"]);
     let first = check("mine.toml");
     assert_eq!(first["train"]["images"], 280);
     let records = || -> Vec<u64> {
-        let entries = std::fs::read_dir(place.path().join("cache")).unwrap().map(Result::unwrap);
+        let entries = fs::read_dir(place.path().join("cache")).unwrap().map(Result::unwrap);
         let of_records =
             entries.filter(|entry| entry.path().extension().is_some_and(|kind| kind == "records"));
         of_records.map(|entry| entry.metadata().unwrap().len()).collect()
@@ -253,7 +249,7 @@ fn many_pictures_are_decoded_once() {
     assert_eq!(of_both.len(), 1);
     let added = of_both[0] - of_first[0];
     assert!(added > 0 && added <= of_first[0] * 120 / 280, "{added} of {of_first:?}");
-    let off = crate::simile(place.path(), &["data", "check", "folders", "--data", "."])
+    let off = simile(place.path(), &["data", "check", "folders", "--data", "."])
         .env("SIMILE_CACHE", "off")
         .assert()
         .success();

@@ -1,6 +1,6 @@
-//! Every command of the README and of the book is run as it stands, each page in a folder of its own. `simile` and
-//! `cargo run` stand for the program at the scale of a smoke test, and it lists the runs that a script of `examples` would
-//! do; [`NOT_RUN`] has the commands that cannot run here.
+//! Every command of the README and of the book is run as it stands, each page by a test and in a folder of its own. `simile` and
+//! `cargo run` stand for the program at the scale of a smoke test, which first takes the settings as the page has them, and it
+//! lists the runs that a script of `examples` would do; [`NOT_RUN`] has the commands that cannot run here.
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -8,9 +8,54 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
-use crate::{ONE_THREAD, newcomer, place};
+use simile_tests::repository::{files_below, has_ending, root};
+use simile_tests::{data, place};
+use tempfile::TempDir;
+
+use crate::support::program::{ONE_THREAD, text_of};
+use crate::support::scans::scans;
+
+/// The pages with commands, and a test for each.
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        const PAGES: &[&str] = &[$($path),*];
+
+        mod commands_run_in {
+            $(
+                #[test]
+                fn $name() {
+                    super::run_page($path);
+                }
+            )*
+        }
+    };
+}
+
+pages! {
+    readme: "README.md",
+    cluster: "docs/src/how-to/cluster.md",
+    data: "docs/src/how-to/data.md",
+    devices: "docs/src/how-to/devices.md",
+    embed: "docs/src/how-to/embed.md",
+    lambda: "docs/src/how-to/lambda.md",
+    objective: "docs/src/how-to/objective.md",
+    page: "docs/src/how-to/page.md",
+    pytorch: "docs/src/how-to/pytorch.md",
+    recipe: "docs/src/how-to/recipe.md",
+    report: "docs/src/how-to/report.md",
+    resume: "docs/src/how-to/resume.md",
+    search: "docs/src/how-to/search.md",
+    selection: "docs/src/how-to/selection.md",
+    tables: "docs/src/how-to/tables.md",
+    weights: "docs/src/how-to/weights.md",
+    install: "docs/src/install.md",
+    tutorial: "docs/src/tutorial.md",
+    cclk: "docs/src/works/cclk.md",
+    contex: "docs/src/works/contex.md",
+    difficulty: "docs/src/works/difficulty.md",
+    uniformity: "docs/src/works/uniformity.md",
+}
 
 /// Parts of commands that are not run, with the reason.
 const NOT_RUN: [(&str, &str); 12] = [
@@ -41,30 +86,15 @@ struct Block {
     line: usize,
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The README and the pages of the book, those that are files of the repository left out.
+/// The README and the pages of the book, by their paths in the repository.
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md")];
-    let mut folders = vec![root().join("docs/src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    pages.sort();
-    pages
+    let book = files_below(&root().join("docs/src"), |path| has_ending(path, "md"));
+    let names = book.iter().map(|page| page.strip_prefix(root()).unwrap().to_owned());
+    [PathBuf::from("README.md")].into_iter().chain(names).collect()
 }
 
 fn blocks(page: &Path) -> Vec<Block> {
-    let text = fs::read_to_string(page).unwrap();
+    let text = fs::read_to_string(root().join(page)).unwrap();
     let mut blocks: Vec<Block> = Vec::new();
     let mut is_open = false;
     for (at, line) in text.lines().enumerate() {
@@ -79,6 +109,12 @@ fn blocks(page: &Path) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// All commands of a page.
+fn commands_of(page: &Path) -> Vec<String> {
+    let blocks = blocks(page).into_iter().filter(|block| block.language == "sh");
+    blocks.flat_map(|block| commands(&block.text)).collect()
 }
 
 /// The commands of a block: lines, with those that go on, by a backslash or to the end of a text for stdin.
@@ -110,6 +146,13 @@ arguments=() seeds=2
 before=
 # `reproduce.rs` has tables of several seeds.
 [ "${1-}" != reproduce ] || seeds=1
+# What the page says is taken, without a step, before it is made smaller.
+case "$* " in
+  *" --resume "* | *" --smoke "* | *" --profile "* | *" --list "* | *" --task "* | *" --help "*) ;;
+  "train "*" --seeds "*) ;;
+  "train "*) "$PROGRAM" "$@" --profile 0 >/dev/null ;;
+  "sweep "*) "$PROGRAM" "$@" --list >/dev/null ;;
+esac
 for argument in "$@"; do
   case "$before $argument" in
     *" train.iterations="*) argument=train.iterations=8 ;;
@@ -140,14 +183,18 @@ shift 3
 exec simile "$@"
 "#;
 
-/// The folder that a page's commands run in: pictures of the user's, digits, and the small programs.
-fn furnished() -> tempfile::TempDir {
+/// The folder that these commands run in: the small programs, and of the user's pictures and of the digits those that they name.
+fn furnished(commands: &[String]) -> TempDir {
     let place = place();
-    newcomer::scans(place.path(), 120);
-    fs::create_dir(place.path().join("DIR")).unwrap();
-    for entry in fs::read_dir(simile_tests::data().join("mnist")).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), place.path().join("DIR").join(entry.file_name())).unwrap();
+    let is_named = |folder: &str| commands.iter().any(|command| command.contains(folder));
+    if is_named("scans") {
+        scans(place.path(), 120);
+    }
+    if is_named("DIR") {
+        fs::create_dir(place.path().join("DIR")).unwrap();
+        for file in files_below(&data().join("mnist"), |_| true) {
+            fs::copy(&file, place.path().join("DIR").join(file.file_name().unwrap())).unwrap();
+        }
     }
     fs::create_dir(place.path().join("bin")).unwrap();
     for (name, text) in [("simile", SMALL), ("cargo", CARGO)] {
@@ -169,7 +216,7 @@ fn run(place: &Path, command: &str, at: &str) {
         .envs([ONE_THREAD])
         .output()
         .unwrap();
-    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
+    let said = text_of(&output);
     assert!(output.status.success(), "{at}: `{command}` fails\n{said}");
     assert!(!said.contains("panicked"), "{at}: `{command}`\n{said}");
 }
@@ -182,49 +229,42 @@ fn listed(command: &str) -> String {
     format!("{before}simile {arguments} --list")
 }
 
-/// Runs the commands of a page, and adds to `left_out` the places of [`NOT_RUN`] that it needs.
-fn run_page(page: &Path, left_out: &Mutex<BTreeSet<usize>>) {
-    let blocks = blocks(page);
-    let name = page.strip_prefix(root()).unwrap().display().to_string();
-    if !blocks.iter().any(|block| block.language == "sh") {
-        return;
-    }
-    let place = furnished();
-    for block in blocks {
+/// The place in [`NOT_RUN`] of the reason not to run a command.
+fn reason(command: &str) -> Option<usize> {
+    NOT_RUN.iter().position(|(part, _)| command.contains(part))
+}
+
+/// Runs the commands of a page.
+fn run_page(page: &str) {
+    let place = furnished(&commands_of(Path::new(page)));
+    for block in blocks(Path::new(page)) {
         // A file that its first line names.
         let first = block.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
         if block.language == "toml" && first.ends_with(".toml") {
             fs::write(place.path().join(first), &block.text).unwrap();
         }
-        if block.language != "sh" {
-            continue;
-        }
-        for command in commands(&block.text) {
-            match NOT_RUN.iter().position(|(part, _)| command.contains(part)) {
-                Some(reason) => drop(left_out.lock().unwrap().insert(reason)),
-                None => run(place.path(), &listed(&command), &format!("{name}, line {}", block.line)),
+        if block.language == "sh" {
+            let is_run = |command: &String| reason(command).is_none();
+            for command in commands(&block.text).iter().filter(|command| is_run(command)) {
+                run(place.path(), &listed(command), &format!("{page}, line {}", block.line));
             }
         }
     }
 }
 
 #[test]
-fn every_command_of_the_readme_and_the_book_runs_or_has_a_reason() {
-    let left_out = Mutex::new(BTreeSet::new());
-    let pages = Mutex::new(pages());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(page) = pages.lock().unwrap().pop() else { break };
-                    run_page(&page, &left_out);
-                }
-            });
-        }
-    });
-    let left_out = left_out.into_inner().unwrap();
+fn every_page_with_commands_has_a_test() {
+    let with_commands = pages().into_iter().filter(|page| !commands_of(page).is_empty());
+    let with_commands: Vec<String> = with_commands.map(|page| page.display().to_string()).collect();
+    assert_eq!(with_commands, PAGES, "`pages!` has to list these pages, in this order");
+}
+
+#[test]
+fn every_command_that_is_not_run_is_on_a_page() {
+    let commands: Vec<String> = pages().iter().flat_map(|page| commands_of(page)).collect();
+    let needed: BTreeSet<usize> = commands.iter().filter_map(|command| reason(command)).collect();
     for (at, (part, _)) in NOT_RUN.iter().enumerate() {
-        assert!(left_out.contains(&at), "no page has `{part}` any more; take it off the list");
+        assert!(needed.contains(&at), "no page has `{part}` any more; take it off the list");
     }
 }
 

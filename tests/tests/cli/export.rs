@@ -1,91 +1,15 @@
 //! `simile export --to pytorch`: the same features from the same pictures.
 
+use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use burn::tensor::Device;
-use rand::SeedableRng as _;
-use rand_chacha::ChaCha8Rng;
-use serde_json::{Value, json};
-use simile_core::nn::checkpoint::{Checkpoint, Metadata};
-use simile_core::nn::head::HeadConfig;
-use simile_core::nn::resnet::Stem;
+use serde_json::{Map, Value, json};
 use simile_core::nn::{Architecture, EncoderConfig};
+use simile_tests::place;
 
-use crate::{complaint, json, place, simile};
-
-/// The header of a safetensors file with the place of each tensor, and the start of the data.
-fn header(bytes: &[u8]) -> (Value, usize) {
-    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), 8 + length)
-}
-
-/// Writes a network with statistics and gains that differ from the initial ones, and with a head, which no export
-/// contains.
-pub(crate) fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
-    let device = Device::flex();
-    let mut rng = ChaCha8Rng::seed_from_u64(5);
-    let channels = config.channels;
-    let mut metadata = Metadata::new(config.clone(), vec![0.4; channels], vec![0.3; channels]);
-    (metadata.resize, metadata.head) = (resize, Some(HeadConfig { output: 8, ..HeadConfig::default() }));
-    let head = HeadConfig { output: 8, ..HeadConfig::default() };
-    let head = head.init(metadata.embedding_size, &device, &mut rng).unwrap();
-    let checkpoint =
-        Checkpoint { encoder: config.init(&device, &mut rng).unwrap(), head: Some(head), metadata };
-    let mut bytes = pollster::block_on(checkpoint.to_bytes()).unwrap();
-    let (tensors, start) = header(&bytes);
-    for (name, tensor) in tensors.as_object().unwrap() {
-        let layer = name.rsplit('.').nth(1).unwrap_or_default();
-        let is_norm = layer.starts_with("bn") || name.contains("downsample.1");
-        let Some(offsets) = tensor["data_offsets"].as_array().filter(|_| is_norm) else { continue };
-        let [from, to] = [0, 1].map(|at| start + offsets[at].as_u64().unwrap() as usize);
-        for (at, number) in bytes[from..to].chunks_exact_mut(4).enumerate() {
-            let wave = (0.7 * at as f32 + name.len() as f32).sin();
-            let value =
-                if name.ends_with("var") || name.ends_with("weight") { 1.0 + 0.4 * wave } else { 0.2 * wave };
-            number.copy_from_slice(&value.to_le_bytes());
-        }
-    }
-    std::fs::write(path, bytes).unwrap();
-}
-
-/// Writes the data section of a recipe into the file of an encoder.
-pub(crate) fn set_data(file: &Path, data: Value) {
-    let mut checkpoint = Checkpoint::from_bytes(&std::fs::read(file).unwrap(), &Device::flex()).unwrap();
-    checkpoint.metadata.recipe = json!({ "data": data });
-    std::fs::write(file, pollster::block_on(checkpoint.to_bytes()).unwrap()).unwrap();
-}
-
-/// The encoder whose pictures are stored as squares of 50 pixels, of their middle, and resized again.
-pub(crate) const STORED: &str = "lenet-stored";
-
-/// Every kind of network, and the options that change the layers of some. Those that are left out differ from one of these by
-/// the number or the width of their layers.
-pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
-    use Architecture::{LeNet5, Mlp, ResNet18, ResNet34, ResNet50, ResNet101, Vae, VitB16};
-    let larger = [ResNet34, ResNet101, VitB16];
-    let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
-    let stem = |name, stem, output| EncoderConfig { stem: Some(stem), output, ..config(name) };
-    let wide = |width, config| EncoderConfig { width: Some(width), ..config };
-    let changed = [
-        ("lenet", config(LeNet5), Some(40)),
-        (STORED, config(LeNet5), Some(40)),
-        ("lenet-grey", EncoderConfig { channels: 1, ..config(LeNet5) }, None),
-        ("resnet18", EncoderConfig { input_size: 64, ..config(ResNet18) }, Some(72)),
-        ("resnet18-cifar", stem(ResNet18, Stem::Cifar, None), None),
-        ("resnet18-padded", wide(24, stem(ResNet18, Stem::CifarPadded, Some(40))), None),
-        ("resnet50", wide(10, stem(ResNet50, Stem::Cifar, None)), None),
-        ("mlp", EncoderConfig { input_size: 28, ..config(Mlp) }, Some(31)),
-        ("vae", EncoderConfig { input_size: 18, output: Some(10), ..config(Vae) }, None),
-    ];
-    let is_other = |name: &&Architecture| {
-        !larger.contains(name) && changed.iter().all(|(_, other, _)| other.name != **name)
-    };
-    let others = Architecture::ALL.iter().filter(is_other);
-    let others = others.map(|&name| (name.name().to_owned(), config(name), None)).collect::<Vec<_>>();
-    let changed = changed.map(|(file, config, resize)| (file.to_owned(), config, resize));
-    changed.into_iter().chain(others).collect()
-}
+use crate::support::models::{STORED, encoders, header, set_data, write};
+use crate::support::program::{complaint, json, simile, stdout};
+use crate::support::python::answer;
 
 /// Embeds the pictures with every module in turn, and tries to load into each the weights of the others.
 const EMBED: &str = r#"
@@ -111,11 +35,11 @@ const PICTURES: [&str; 5] = ["wide.png", "clear.png", "grey.png", "key.png", "gr
 
 /// A PNG in which one value is transparent: with a chunk `tRNS` before its pixels.
 fn with_transparent(path: &Path, value: &[u8], checksum: [u8; 4]) {
-    let bytes = std::fs::read(path).unwrap();
+    let bytes = fs::read(path).unwrap();
     let pixels = bytes.windows(4).position(|name| name == b"IDAT").unwrap() - 4;
     let length = (value.len() as u32).to_be_bytes();
     let chunk = [&length[..], b"tRNS", value, &checksum].concat();
-    std::fs::write(path, [&bytes[..pixels], &chunk, &bytes[pixels..]].concat()).unwrap();
+    fs::write(path, [&bytes[..pixels], &chunk, &bytes[pixels..]].concat()).unwrap();
 }
 
 #[test]
@@ -155,17 +79,11 @@ fn same_tensors(place: &Path) {
     let Some(python) = simile_tests::python("json") else { return };
     for (name, ..) in encoders() {
         let folder = place.join(format!("{name}-pytorch"));
-        let output = Command::new(&python)
-            .current_dir(&folder)
-            .args(["-c", include_str!("structure.py")])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        let shapes: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let (tensors, _) = header(&std::fs::read(folder.join("weights.safetensors")).unwrap());
+        let shapes = answer(&python, &folder, include_str!("structure.py"), &[]);
+        let (tensors, _) = header(&fs::read(folder.join("weights.safetensors")).unwrap());
         let of_encoder =
             |(name, tensor): (&String, &Value)| Some((name.clone(), tensor.get("shape")?.clone()));
-        let expected: serde_json::Map<String, Value> = tensors
+        let expected: Map<String, Value> = tensors
             .as_object()
             .unwrap()
             .iter()
@@ -179,13 +97,7 @@ fn same_tensors(place: &Path) {
 fn same_features(place: &Path) {
     let Some(python) = simile_tests::python("torch, safetensors, numpy, PIL") else { return };
     let names: Vec<String> = encoders().into_iter().map(|(name, ..)| name).collect();
-    let output = Command::new(python)
-        .current_dir(place)
-        .args(["-c", EMBED, &names.join(","), &PICTURES.join(",")])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = answer(&python, place, EMBED, &[&names.join(","), &PICTURES.join(",")]);
     let numbers = |rows: &Value| -> Vec<Vec<f64>> { serde_json::from_value(rows.clone()).unwrap() };
     for name in &names {
         let file = format!("{name}.safetensors");
@@ -236,9 +148,7 @@ fn a_module_refuses_weights_of_another_preprocessing() {
     write(&place.path().join("a.safetensors"), config, Some(40));
     simile(place.path(), &["export", "a.safetensors", "--to", "pytorch"]).assert().success();
     let folder = place.path().join("a-pytorch");
-    let output = Command::new(python).current_dir(folder).args(["-c", RELOAD]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = answer(&python, &folder, RELOAD, &[]);
     for name in ["mean", "std", "resize", "fit", "side"] {
         let text = answer[name].as_str().unwrap();
         assert!(text.contains("changed.safetensors") && text.contains(&format!("`{name}`")), "{answer}");
@@ -250,9 +160,9 @@ fn a_module_refuses_weights_of_another_preprocessing() {
 fn a_variant_of_a_run_is_exported_by_its_name() {
     let place = place();
     let run = place.path().join("run");
-    std::fs::create_dir(&run).unwrap();
-    let recipe = crate::stdout(place.path(), &["recipes", "show", "fair-digits"]);
-    std::fs::write(run.join("recipe.toml"), format!("name = \"run\"\n{recipe}")).unwrap();
+    fs::create_dir(&run).unwrap();
+    let recipe = stdout(place.path(), &["recipes", "show", "fair-digits"]);
+    fs::write(run.join("recipe.toml"), format!("name = \"run\"\n{recipe}")).unwrap();
     for (file, name) in [
         ("model.safetensors", Architecture::Mlp),
         ("model-fair-cclk.safetensors", Architecture::Mlp),
@@ -274,6 +184,16 @@ fn a_variant_of_a_run_is_exported_by_its_name() {
 }
 
 #[test]
+fn the_code_for_an_exported_file_runs_where_the_command_did() {
+    let place = place();
+    let config = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
+    fs::create_dir(place.path().join("run")).unwrap();
+    write(&place.path().join("run/model.safetensors"), config, None);
+    let text = stdout(place.path(), &["export", "run", "--to", "onnx"]);
+    assert!(text.contains("onnxruntime.InferenceSession(\"run/model.onnx\")"), "{text}");
+}
+
+#[test]
 fn nothing_is_exported_over_what_is_there_and_of_no_model() {
     let place = place();
     let config = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
@@ -282,7 +202,7 @@ fn nothing_is_exported_over_what_is_there_and_of_no_model() {
     simile(place.path(), &export).assert().success();
     let text = complaint(place.path(), &export, 2);
     assert!(text.contains("made/here") && text.contains("--out"), "{text}");
-    std::fs::write(place.path().join("b.safetensors"), b"nothing").unwrap();
+    fs::write(place.path().join("b.safetensors"), b"nothing").unwrap();
     let text = complaint(place.path(), &["export", "b.safetensors", "--to", "pytorch"], 1);
     assert!(text.contains("b.safetensors"), "{text}");
     assert!(!place.path().join("b-pytorch").exists());

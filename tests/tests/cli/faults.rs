@@ -1,9 +1,14 @@
 //! Mistakes and faults that users meet: a clear message, the right exit code, no partial output.
 
 use std::fs;
-use std::path::Path;
 
-use crate::{complaint, place, simile};
+use simile_tests::place;
+
+use crate::support::mnist::{idx, mnist};
+use crate::support::models;
+use crate::support::program::{complaint, simile, stderr_of, stdout, stdout_of};
+use crate::support::recipes::{Edited as _, place_with};
+use crate::support::scans::scans;
 
 const RECIPE: &str = r#"
 [data]
@@ -23,29 +28,9 @@ name = "nt-xent"
 temperature = 0.5
 "#;
 
-/// Bytes of an idx file: type 8 (unsigned byte), the sizes, the values.
-fn idx(sizes: &[u32], values: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0, 0, 8, sizes.len() as u8];
-    bytes.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));
-    bytes.extend_from_slice(values);
-    bytes
-}
-
-/// The four files of MNIST with `count` images of each split, of the class that `label` returns.
-pub(crate) fn mnist(folder: &Path, count: u32, label: impl Fn(u32) -> u32) {
-    fs::create_dir_all(folder).unwrap();
-    let labels: Vec<u8> = (0..count).map(|i| label(i) as u8).collect();
-    for split in ["train", "t10k"] {
-        let pixels = vec![7; count as usize * 28 * 28];
-        fs::write(folder.join(format!("{split}-images-idx3-ubyte")), idx(&[count, 28, 28], &pixels)).unwrap();
-        fs::write(folder.join(format!("{split}-labels-idx1-ubyte")), idx(&[count], &labels)).unwrap();
-    }
-}
-
 #[test]
 fn an_unknown_recipe_key_names_file_line_and_nearest() {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), RECIPE.replace("iterations", "iteratoins")).unwrap();
+    let place = place_with("mine.toml", &RECIPE.edited("iterations", "iteratoins"));
     let text = complaint(place.path(), &["train", "mine.toml"], 2);
     assert!(text.contains("mine.toml") && text.contains("line 9") && text.contains("`iterations`"), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
@@ -77,8 +62,8 @@ fn truncated_and_corrupt_files_are_named() {
         let output =
             simile(place.path(), &["data", "check", "colour-mnist", "--data", "mnist"]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("not sound"));
-        let answer = String::from_utf8(output.stdout).unwrap();
+        assert!(stderr_of(&output).contains("not sound"));
+        let answer = stdout_of(&output);
         let text = complaint(place.path(), &["train", "colour-mnist", "--data", "mnist"], 1);
         assert!(!place.path().join("runs").exists(), "a run was begun");
         answer.lines().find(|line| line.starts_with("corrupt")).unwrap().to_owned() + &text
@@ -105,17 +90,17 @@ fn truncated_and_corrupt_files_are_named() {
 }
 
 #[test]
-fn no_images_and_no_classes_are_refused() {
+fn a_file_without_images_is_refused() {
     let place = place();
     mnist(&place.path().join("mnist"), 0, |i| i % 10);
     let text = complaint(place.path(), &["train", "colour-mnist", "--data", "mnist"], 1);
-    assert!(text.contains("no images") || text.contains("no classes") || text.contains("0 "), "{text}");
+    let said = "error: mnist/train-images-idx3-ubyte holds no images; give a data set that is not empty\n";
+    assert!(text.ends_with(said) && !place.path().join("runs").exists(), "{text}");
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_to_is_named() {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), RECIPE).unwrap();
+    let place = place_with("mine.toml", RECIPE);
     fs::write(place.path().join("file"), "").unwrap();
     assert!(complaint(place.path(), &["train", "mine.toml", "--out", "file/run"], 1).contains("file/run"));
     assert!(complaint(place.path(), &["train", "mine.toml", "--out", "file"], 2).contains("is a file"));
@@ -136,8 +121,7 @@ fn a_folder_that_cannot_be_written_to_is_named() {
 
 #[test]
 fn a_folder_that_holds_something_is_left_alone() {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), RECIPE).unwrap();
+    let place = place_with("mine.toml", RECIPE);
     fs::create_dir(place.path().join("mine")).unwrap();
     fs::write(place.path().join("mine/notes.txt"), "precious").unwrap();
     let text = complaint(place.path(), &["train", "mine.toml", "--out", "mine"], 2);
@@ -151,4 +135,75 @@ fn resuming_what_is_no_run_is_a_usage_error() {
     assert!(complaint(place.path(), &["train", "--resume", "."], 2).contains("not a run folder"));
     let output = simile(place.path(), &["train", "fair-digits", "--resume", "."]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_folder_of_one_run_is_none_of_several_and_none_of_pictures() {
+    let place = place();
+    fs::create_dir(place.path().join("run")).unwrap();
+    for file in ["recipe.toml", "report.html", "model.safetensors"] {
+        fs::write(place.path().join("run").join(file), "precious").unwrap();
+    }
+    fs::create_dir(place.path().join("pictures")).unwrap();
+    fs::write(place.path().join("pictures/a.png"), "").unwrap();
+    let held_out = ["--set", "data.validation=64", "--grid", "train.batch=16,32", "--out", "run"];
+    let sweep = [&["sweep", "fair-digits", "--variant", "SimCLR"][..], &held_out].concat();
+    for (command, reason) in [
+        (&sweep[..], "run holds a run, and not several"),
+        (&["reproduce", "cclk-table3", "--out", "run"], "run holds a run, and not several"),
+        (&["train", "fair-digits", "--seeds", "2", "--out", "run"], "run holds a run, and not several"),
+        (
+            &["train", "fair-digits", "--seeds", "2", "--out", "pictures"],
+            "pictures holds a.png, which is no run",
+        ),
+        (&["init", "run"], "`simile train --resume run` resumes it"),
+        (&["data", "check", "run"], "`simile train --resume run` resumes it"),
+        (&["report", "run", "--out", "run/model.safetensors"], "let its name end with .html"),
+    ] {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains(reason), "{command:?}: {text}");
+    }
+    for file in ["recipe.toml", "report.html", "model.safetensors"] {
+        assert_eq!(fs::read_to_string(place.path().join("run").join(file)).unwrap(), "precious", "{file}");
+    }
+    assert_eq!(fs::read_dir(place.path().join("run")).unwrap().count(), 3, "something was written");
+}
+
+#[test]
+fn a_name_of_another_command_or_in_another_case_is_told_the_right_one() {
+    let place = place();
+    for (command, reason) in [
+        (
+            &["train", "cclk-table3"][..],
+            "`cclk-table3` is a published table or figure: `simile reproduce cclk-table3`",
+        ),
+        (&["reproduce", "fair-digits"], "`fair-digits` is a recipe: `simile train fair-digits`"),
+        (&["data", "measure", "digits"], "`digits` is a data set"),
+        (&["data", "list", "fair-digits"], "`fair-digits` is a recipe"),
+        (&["data", "check", "cclk-table3"], "`cclk-table3` is a published table or figure"),
+        (&["recipes", "show", "digits"], "`digits` is a data set"),
+        (&["reproduce", "CCLK-table3"], "did you mean `cclk-table3`?"),
+        (&["train", "Fair-Digits"], "did you mean `fair-digits`?"),
+        (&["objectives", "InfoNCE"], "did you mean `info-nce`?"),
+        (&["keys", "trian"], "did you mean `train`?"),
+        (&["keys", "optimizer.learning_rat"], "did you mean `optimizer.learning_rate`?"),
+        (&["train", "--profile", "fair-digits"], "the recipe stands before `--profile`"),
+    ] {
+        let text = complaint(place.path(), command, 2);
+        assert!(text.contains(reason), "{command:?}: {text}");
+    }
+}
+
+#[test]
+fn a_table_and_pictures_are_found_as_a_shell_completes_them() {
+    let place = place();
+    scans(place.path(), 60);
+    let checked = |csv: &str| stdout(place.path(), &["data", "check", "scans", "--csv", csv]);
+    assert_eq!(checked("scans/images.csv"), checked("images.csv"));
+    let config = simile_core::nn::EncoderConfig::default();
+    models::write(&place.path().join("m.safetensors"), config, None);
+    let text = complaint(place.path(), &["embed", "m.safetensors", "scans"], 2);
+    assert!(text.contains("scans is a folder; name its pictures, such as scans/*.png"), "{text}");
+    let text = complaint(place.path(), &["embed", "m.safetensors", "none/*.png"], 1);
+    assert!(text.contains("no file matches the pattern") && !text.contains("repair"), "{text}");
 }

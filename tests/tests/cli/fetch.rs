@@ -1,5 +1,6 @@
 //! `simile data fetch` against servers that misbehave.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -7,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::Value;
+use simile_tests::place;
 
-use crate::{complaint, json, place};
+use crate::support::program::{complaint, json, stderr};
+use crate::support::recipes::of_data_set;
 
 /// A request to the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,17 +142,16 @@ fn a_cut_connection_goes_on_where_it_ended() {
     assert!(!data.join(BIRDS).exists());
 
     // No checksum of it is published: that of this download is stored and reported.
-    let receipt = std::fs::read_to_string(place.path().join(file["receipt"].as_str().unwrap())).unwrap();
+    let receipt = fs::read_to_string(place.path().join(file["receipt"].as_str().unwrap())).unwrap();
     assert_eq!(receipt.trim(), file["md5"].as_str().unwrap());
     let arguments = ["data", "fetch", "waterbirds", "--data", "data", "--from", &address];
-    let output = crate::simile(place.path(), &arguments).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr(place.path(), &arguments);
     assert!(text.contains("is not pinned") && text.contains(receipt.trim()), "{text}");
 
     let again = fetch(place.path(), "waterbirds", &address);
     assert_eq!(again["files"][0]["bytes"], 0);
-    let recipe = crate::sets::recipe("waterbirds", "judged_by = \"validation\"", "bias");
-    std::fs::write(place.path().join("birds.toml"), recipe).unwrap();
+    let recipe = of_data_set("waterbirds", "judged_by = \"validation\"", "bias");
+    fs::write(place.path().join("birds.toml"), recipe).unwrap();
     let run = json(place.path(), &["train", "birds.toml", "--data", "data", "--out", "run", "--json"]);
     assert!(run["arms"][0]["metrics"]["top1"].is_number(), "{run}");
 }
@@ -158,8 +160,8 @@ fn a_cut_connection_goes_on_where_it_ended() {
 fn what_an_earlier_attempt_left_is_used() {
     let place = place();
     let content = waterbirds("");
-    std::fs::create_dir(place.path().join("data")).unwrap();
-    std::fs::write(place.path().join(format!("data/{BIRDS}.part")), &content[..1000]).unwrap();
+    fs::create_dir(place.path().join("data")).unwrap();
+    fs::write(place.path().join(format!("data/{BIRDS}.part")), &content[..1000]).unwrap();
     let (address, asked) = serve(move |_, request| honest(&content, request));
     let answer = fetch(place.path(), "waterbirds", &address);
     assert_eq!(answer["files"][0]["resumed_from"], 1000);
@@ -172,7 +174,7 @@ fn a_wrong_file_is_told_by_its_checksum_and_removed() {
     let (address, _) = serve(|_, request| honest(b"<html>moved</html>", request));
     let error = fetch_fails(place.path(), "mnist", &address);
     assert!(error.contains("expected f68b3c2dcbeaaa9fbdd348bbdeb94873"), "{error}");
-    assert_eq!(std::fs::read_dir(place.path().join("data/mnist")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(place.path().join("data/mnist")).unwrap().count(), 0);
 }
 
 #[test]
@@ -204,5 +206,5 @@ fn a_refusal_and_a_hostile_archive_leave_nothing() {
     let error = fetch_fails(place.path(), "waterbirds", &address);
     assert!(error.contains("leads out of the folder"), "{error}");
     assert!(!place.path().join("out.txt").exists());
-    assert_eq!(std::fs::read_dir(place.path().join("data")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(place.path().join("data")).unwrap().count(), 0);
 }

@@ -1,23 +1,27 @@
 //! `simile import`: the weights of another program.
 
-use std::path::Path;
-use std::process::Command;
+use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use simile_core::nn::{Architecture, EncoderConfig};
+use simile_tests::{place, repository};
 
-use crate::{complaint, json, place, simile};
+use crate::support::models::{foreign, header, under, write_foreign};
+use crate::support::pictures::picture;
+use crate::support::program::{complaint, json, simile, stderr, stdout};
+use crate::support::python::answer;
+use crate::support::recipes::place_with;
 
 #[test]
 fn a_file_of_pytorch_in_place_of_a_model_is_told_the_next_command() {
     let place = place();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
-    std::fs::copy(corpus.join("torch/checkpoint.pth"), place.path().join("a.pth")).unwrap();
-    std::fs::copy(corpus.join("pickle/checkpoint.pkl"), place.path().join("old.pth")).unwrap();
+    let corpus = repository::root().join("tests/fuzz");
+    fs::copy(corpus.join("torch/checkpoint.pth"), place.path().join("a.pth")).unwrap();
+    fs::copy(corpus.join("pickle/checkpoint.pkl"), place.path().join("old.pth")).unwrap();
     let evaluate = ["evaluate", "a.pth", "--on", "digits"];
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[encoder]\nname = \"lenet5\"\nweights = \"a.pth\"\n[objective]\nname = \"nt-xent\"\n\
                   [train]\nbatch = 16\niterations = 2\n";
-    std::fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
     for (command, file) in [
         (&["embed", "a.pth", "b.png"][..], "a"),
         (&["embed", "old.pth", "b.png"], "old"),
@@ -31,54 +35,22 @@ fn a_file_of_pytorch_in_place_of_a_model_is_told_the_next_command() {
     }
     assert!(!place.path().join("runs").exists(), "a run was begun");
     // The suggested file is another one.
-    std::fs::rename(place.path().join("a.pth"), place.path().join("a.safetensors")).unwrap();
+    fs::rename(place.path().join("a.pth"), place.path().join("a.safetensors")).unwrap();
     let text = complaint(place.path(), &["embed", "a.safetensors", "b.png"], 2);
     assert!(text.contains("import a.safetensors --encoder NAME --out a.imported.safetensors`"), "{text}");
-}
-
-/// The tensors of a model as another program writes them: without Simile's metadata.
-pub(crate) fn foreign(model: &[u8]) -> Vec<u8> {
-    under(model, &[""])
-}
-
-/// The tensors of a model under each prefix, without Simile's metadata.
-fn under(model: &[u8], prefixes: &[&str]) -> Vec<u8> {
-    let (length, rest) = model.split_first_chunk::<8>().unwrap();
-    let (header, numbers) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let mut tensors: serde_json::Map<String, Value> = serde_json::from_slice(header).unwrap();
-    tensors.remove("__metadata__");
-    let mut header = serde_json::Map::new();
-    for (copy, prefix) in prefixes.iter().enumerate() {
-        for (name, tensor) in &tensors {
-            let offsets: [usize; 2] = serde_json::from_value(tensor["data_offsets"].clone()).unwrap();
-            let mut tensor = tensor.clone();
-            tensor["data_offsets"] = serde_json::json!(offsets.map(|offset| offset + copy * numbers.len()));
-            header.insert(format!("{prefix}{name}"), tensor);
-        }
-    }
-    let header = Value::Object(header).to_string();
-    let numbers = numbers.repeat(prefixes.len());
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), numbers.as_slice()].concat()
-}
-
-/// Writes an encoder as another program has it.
-fn write_foreign(path: &Path, config: EncoderConfig) {
-    crate::export::write(path, config, None);
-    std::fs::write(path, foreign(&std::fs::read(path).unwrap())).unwrap();
 }
 
 #[test]
 fn a_file_of_another_program_is_imported() {
     let place = place();
     simile(place.path(), &["train", "fair-digits", "--smoke", "--out", "run"]).assert().success();
-    let model = std::fs::read(place.path().join("run/model.safetensors")).unwrap();
-    std::fs::write(place.path().join("theirs.safetensors"), foreign(&model)).unwrap();
+    let model = fs::read(place.path().join("run/model.safetensors")).unwrap();
+    fs::write(place.path().join("theirs.safetensors"), foreign(&model)).unwrap();
     let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--input-size", "32"];
     let tail = ["--mean", "0,0,0", "--std", "1,1,1", "--out", "made.safetensors", "--json"];
     let answer = json(place.path(), &[&import[..], &tail].concat());
-    assert_eq!((&answer["embedding_size"], &answer["unused"]), (&84.into(), &serde_json::json!([])));
-    let picture = image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(x * 8) as u8, (y * 8) as u8, 7]));
-    picture.save(place.path().join("a.png")).unwrap();
+    assert_eq!((&answer["embedding_size"], &answer["unused"]), (&84.into(), &json!([])));
+    picture(&place.path().join("a.png"), [32, 32], |x, y| [(x * 8) as u8, (y * 8) as u8, 7]);
     let vectors = |model: &str| json(place.path(), &["embed", model, "a.png", "--json"])["vectors"].clone();
     assert_eq!(vectors("made.safetensors"), vectors("run"));
 
@@ -94,22 +66,53 @@ fn a_file_of_another_program_is_imported() {
     let other = ["import", "theirs.safetensors", "--encoder", "resnet18", "--out", "b.safetensors"];
     let text = complaint(place.path(), &other, 1);
     assert!(text.contains("resnet18") && text.contains("bn1.weight"), "{text}");
-    std::fs::write(place.path().join("a.pth"), b"<html>not found</html>").unwrap();
+    fs::write(place.path().join("a.pth"), b"<html>not found</html>").unwrap();
     let text =
         complaint(place.path(), &["import", "a.pth", "--encoder", "resnet18", "--out", "b.safetensors"], 1);
     assert!(text.contains("a.pth") && text.contains("torch.save"), "{text}");
     let text =
-        complaint(place.path(), &["import", "a", "--encoder", "resnet19", "--out", "b.safetensors"], 2);
-    assert!(text.contains("resnet18"), "{text}");
+        complaint(place.path(), &["import", "a", "--encoder", "resnet-18", "--out", "b.safetensors"], 2);
+    assert!(text.contains("unknown value `resnet-18`; did you mean `resnet18`?"), "{text}");
+}
+
+#[test]
+fn a_model_that_is_there_is_not_replaced() {
+    let place = place();
+    let config = EncoderConfig { name: Architecture::LeNet5, ..EncoderConfig::default() };
+    write_foreign(&place.path().join("theirs.safetensors"), config);
+    fs::write(place.path().join("mine.safetensors"), "precious").unwrap();
+    let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--out"];
+    let text = complaint(place.path(), &[&import[..], &["mine.safetensors"]].concat(), 2);
+    assert!(text.contains("mine.safetensors is there already"), "{text}");
+    assert_eq!(fs::read_to_string(place.path().join("mine.safetensors")).unwrap(), "precious");
+    // Without --input-size the network has the side that it takes.
+    let answer = json(place.path(), &[&import[..], &["new.safetensors", "--json"]].concat());
+    assert_eq!(answer["encoder"]["input_size"], 32);
+}
+
+#[test]
+fn a_setting_that_does_not_fit_is_named_by_its_option() {
+    let place = place();
+    let import = ["import", "absent.pth", "--encoder", "lenet5", "--out", "m.safetensors"];
+    let text = complaint(place.path(), &import, 1);
+    assert!(text.contains("cannot read absent.pth"), "{text}");
+    for (more, words) in [
+        (["--input-size", "64"], "`--input-size` is 64, lenet5 takes 32"),
+        (["--stem", "cifar"], "`--stem` is given"),
+    ] {
+        let text = complaint(place.path(), &[&import[..], &more].concat(), 2);
+        assert!(text.contains(words), "{text}");
+    }
+    let help = stdout(place.path(), &["import", "--help"]);
+    assert!(help.contains("[default: 0.485,0.456,0.406]"), "{help}");
 }
 
 /// A safetensors file with one more tensor, of one number.
 fn with_tensor(bytes: &[u8], name: &str) -> Vec<u8> {
-    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
-    let (header, numbers) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let mut header: Value = serde_json::from_slice(header).unwrap();
+    let (mut header, start) = header(bytes);
+    let numbers = &bytes[start..];
     let offsets = [numbers.len(), numbers.len() + 4];
-    header[name] = serde_json::json!({ "dtype": "F32", "shape": [1], "data_offsets": offsets });
+    header[name] = json!({ "dtype": "F32", "shape": [1], "data_offsets": offsets });
     let header = header.to_string();
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), numbers, &1.0_f32.to_le_bytes()].concat()
 }
@@ -118,8 +121,8 @@ fn with_tensor(bytes: &[u8], name: &str) -> Vec<u8> {
 fn tensors_of_another_network_are_left_out_on_purpose_alone() {
     let place = place();
     simile(place.path(), &["train", "fair-digits", "--smoke", "--out", "run"]).assert().success();
-    let bytes = foreign(&std::fs::read(place.path().join("run/model.safetensors")).unwrap());
-    std::fs::write(place.path().join("deeper.safetensors"), with_tensor(&bytes, "conv4.weight")).unwrap();
+    let bytes = foreign(&fs::read(place.path().join("run/model.safetensors")).unwrap());
+    fs::write(place.path().join("deeper.safetensors"), with_tensor(&bytes, "conv4.weight")).unwrap();
     let import = [
         "import",
         "deeper.safetensors",
@@ -168,8 +171,8 @@ fn of_two_encoders_the_prefix_is_asked_for_and_taken_without_its_dot() {
     let place = place();
     let file = place.path().join("moco.safetensors");
     write_foreign(&file, EncoderConfig { name: Architecture::LeNet5, ..EncoderConfig::default() });
-    let both = under(&std::fs::read(&file).unwrap(), &["encoder_k.", "encoder_q."]);
-    std::fs::write(&file, both).unwrap();
+    let both = under(&fs::read(&file).unwrap(), &["encoder_k.", "encoder_q."]);
+    fs::write(&file, both).unwrap();
     let import = ["import", "moco.safetensors", "--encoder", "lenet5", "--input-size", "32"];
     let import = [&import[..], &["--out", "m.safetensors", "--json"]].concat();
     let text = complaint(place.path(), &import, 1);
@@ -218,9 +221,7 @@ print(json.dumps(answer))
 fn files_of_torch_give_torchvisions_features() {
     let Some(python) = simile_tests::python("torch, torchvision, PIL") else { return };
     let place = place();
-    let output = Command::new(python).current_dir(place.path()).args(["-c", TORCHVISION]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = answer(&python, place.path(), TORCHVISION, &[]);
     for (encoder, end, prefix) in [
         ("resnet18", ".pth", ""),
         ("resnet18", ".tar", "state_dict.module.encoder."),
@@ -230,12 +231,13 @@ fn files_of_torch_give_torchvisions_features() {
         ("resnet101", ".pth", ""),
     ] {
         let file = format!("{encoder}{end}");
-        let import = ["import", &file, "--encoder", encoder, "--input-size", "64", "--out", "m.safetensors"];
+        let model = format!("{file}.safetensors");
+        let import = ["import", &file, "--encoder", encoder, "--input-size", "64", "--out", &model];
         let answer = json(place.path(), &[&import[..], &["--json"]].concat());
         assert_eq!(answer["prefix"], prefix, "{file}");
         let unused = answer["unused"].as_array().unwrap();
         assert_eq!(unused.contains(&"fc.weight".into()), prefix.is_empty(), "{file}: {unused:?}");
-        let embedded = json(place.path(), &["embed", "m.safetensors", "picture.png", "--json"]);
+        let embedded = json(place.path(), &["embed", &model, "picture.png", "--json"]);
         let numbers = |values: &Value| -> Vec<f64> {
             values.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
         };
@@ -297,9 +299,7 @@ print(json.dumps(answer))
 fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() {
     let Some(python) = simile_tests::python("torch, torchvision, timm, PIL") else { return };
     let place = place();
-    let output = Command::new(python).current_dir(place.path()).args(["-c", TRANSFORMERS]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expected = answer(&python, place.path(), TRANSFORMERS, &[]);
     let half = ["--mean", "0.5,0.5,0.5", "--std", "0.5,0.5,0.5"];
     let none: &[&str] = &[];
     for (file, encoder, side, more, unused) in [
@@ -314,10 +314,10 @@ fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() 
             ["import", &source, "--encoder", encoder, "--input-size", side, "--out", &model, "--json"];
         let answer = json(place.path(), &[&import[..], more].concat());
         if file != "dino" {
-            assert_eq!(answer["unused"], serde_json::json!(unused), "{file}");
+            assert_eq!(answer["unused"], json!(unused), "{file}");
         }
         let resampled: &[&str] = if side == "96" { &["pos_embed"] } else { &[] };
-        assert_eq!(answer["resampled"], serde_json::json!(resampled), "{file}");
+        assert_eq!(answer["resampled"], json!(resampled), "{file}");
         let embedded = json(place.path(), &["embed", &model, &format!("{side}.png"), "--json"]);
         let numbers = |values: &Value| -> Vec<f64> { serde_json::from_value(values.clone()).unwrap() };
         let (vector, expected) = (numbers(&embedded["vectors"][0]), numbers(&expected[file]));
@@ -355,8 +355,8 @@ fn a_narrow_network_is_told_its_width() {
 const FINE_TUNE: &str = r#"
 [data]
 dataset = "digits"
-train = 64
-test = 32
+train = 16
+test = 8
 [encoder]
 name = "vit-s16"
 input_size = 32
@@ -377,16 +377,14 @@ steps = 5
 /// A vision transformer whose positions were learned for 64 pixels goes on at 32, in chunks too.
 #[test]
 fn a_vision_transformer_is_trained_from_imported_weights() {
-    let place = place();
+    let place = place_with("mine.toml", FINE_TUNE);
     let config = EncoderConfig { name: Architecture::VitS16, input_size: 64, ..EncoderConfig::default() };
     write_foreign(&place.path().join("theirs.safetensors"), config);
     let import = ["import", "theirs.safetensors", "--encoder", "vit-s16", "--input-size", "64"];
     simile(place.path(), &[&import[..], &["--out", "imported.safetensors"]].concat()).assert().success();
-    std::fs::write(place.path().join("mine.toml"), FINE_TUNE).unwrap();
-    let output = simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let said = stderr(place.path(), &["train", "mine.toml", "--out", "run"]);
     assert!(said.contains("pos_embed") && said.contains("64 pixels, resampled for 32"), "{said}");
-    image::RgbImage::from_pixel(32, 32, image::Rgb([9, 200, 70])).save(place.path().join("a.png")).unwrap();
+    picture(&place.path().join("a.png"), [32, 32], |_, _| [9, 200, 70]);
     let answer = json(place.path(), &["embed", "run", "a.png", "--json"]);
     assert_eq!(answer["vectors"][0].as_array().map(Vec::len), Some(384), "{answer}");
 }

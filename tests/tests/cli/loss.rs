@@ -3,8 +3,11 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use simile_tests::place;
+use tempfile::TempDir;
 
-use crate::{complaint, json as answer, place, simile, stdout};
+use crate::support::program::{complaint, json as answer, json_of, simile, stderr_of, stdout, stdout_of};
+use crate::support::recipes::place_with;
 
 fn case(objective: &str, params: Value) -> Value {
     json!({
@@ -18,10 +21,8 @@ fn case(objective: &str, params: Value) -> Value {
     })
 }
 
-fn written(case: &Value) -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("case.json"), case.to_string()).unwrap();
-    place
+fn written(case: &Value) -> TempDir {
+    place_with("case.json", &case.to_string())
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_case_comes_from_standard_input_too() {
     let place = place();
     let text = case("nt-xent", json!({ "temperature": 0.5 })).to_string();
     let output = simile(place.path(), &["loss", "-"]).write_stdin(text).assert().success();
-    let evaluation: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let evaluation = json_of(output.get_output());
     assert!((evaluation["loss"].as_f64().unwrap() - 0.897_731_19).abs() < 1e-8, "{}", evaluation["loss"]);
 }
 
@@ -49,9 +50,9 @@ fn a_case_without_an_answer_does_not_take_the_others_along() {
     fs::write(place.path().join("wrong.json"), case("nt-xnt", json!({})).to_string()).unwrap();
     let cases = ["loss", "case.json", "wrong.json", "case.json"];
     let output = simile(place.path(), &cases).assert().failure().code(1).get_output().clone();
-    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers = stdout_of(&output);
     assert_eq!(answers.lines().count(), 2, "{answers}");
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = stderr_of(&output);
     assert!(
         text.contains("wrong.json: unknown objective `nt-xnt`") && text.contains("1 of 3 requests"),
         "{text}"
@@ -89,6 +90,10 @@ fn a_case_that_cannot_be_used_says_why() {
     broken["inputs"].as_object_mut().unwrap().remove("view_b");
     let place = written(&broken);
     assert!(complaint(place.path(), &["loss", "case.json"], 1).contains("view_b"));
+    let mut broken = case("nt-xent", json!({}));
+    broken["inputs"]["view_a"][1][2] = Value::Null;
+    let text = complaint(written(&broken).path(), &["loss", "case.json"], 1);
+    assert!(text.contains("`view_a` has null, expected a list of rows of numbers"), "{text}");
 }
 
 #[test]
@@ -114,6 +119,9 @@ fn an_objective_is_described_in_words_and_as_a_document() {
         (&document["parameters"][0]["name"], &document["parameters"][0]["default"]),
         (&json!("q"), &json!(0.7))
     );
-    let error = complaint(place.path(), &["loss", "--describe", "fair-clk"], 2);
-    assert!(error.contains("did you mean `fair-cclk`?"), "{error}");
+    // Papers and reports write titles.
+    for (name, near) in [("fair-clk", "fair-cclk"), ("Fair-CCLK", "fair-cclk"), ("infoNCE", "info-nce")] {
+        let error = complaint(place.path(), &["loss", "--describe", name], 2);
+        assert!(error.contains(&format!("did you mean `{near}`?")), "{error}");
+    }
 }

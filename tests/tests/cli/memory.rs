@@ -4,8 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use tempfile::TempDir;
 
-use crate::{place, simile};
+#[cfg(target_os = "linux")]
+use crate::support::process::start;
+use crate::support::program::{simile, stderr_of};
+use crate::support::recipes::place_with;
 
 /// Pictures that nobody can decode.
 const BROKEN: &str = r#"
@@ -31,9 +35,8 @@ iterations = 2
 name = "nt-xent"
 "#;
 
-fn with_broken_pictures() -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), BROKEN).unwrap();
+fn with_broken_pictures() -> TempDir {
+    let place = place_with("mine.toml", BROKEN);
     let mut table = "file,label,split\n".to_owned();
     for i in 0..96 {
         fs::write(place.path().join(format!("{i}.png")), b"not a picture").unwrap();
@@ -55,8 +58,7 @@ fn within(place: &Path, mebibytes: &str, set: &[&str]) -> Command {
 
 /// The text on stderr of a run that fails with a code.
 fn told(mut command: Command, code: i32) -> String {
-    let output = command.assert().code(code).get_output().clone();
-    String::from_utf8(output.stderr).unwrap()
+    stderr_of(command.assert().code(code).get_output())
 }
 
 /// The number after a text.
@@ -115,10 +117,9 @@ fn pictures_count_in_their_own_size() {
 
 #[test]
 fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
-    let place = place();
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[train]\nbatch = 16\niterations = 2\n\n\
                   [probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
-    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let place = place_with("mine.toml", recipe);
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
     let on = || simile(place.path(), &["train", "--resume", "run", "--set", "train.iterations=4"]);
     let mut small = on();
@@ -132,14 +133,13 @@ fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_takes_the_memory_that_was_estimated() {
-    let place = place();
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 4096\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
                   [train]\nbatch = 16\niterations = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
-    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let place = place_with("mine.toml", recipe);
     let measured = |batch: usize| {
         let set = format!("train.batch={batch}");
         let arguments = ["train", "mine.toml", "--out", &format!("run-{batch}"), "--set", &set];
-        let mut child = crate::runs::start(place.path(), &arguments);
+        let mut child = start(place.path(), &arguments);
         let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0.0);
         while child.try_wait().unwrap().is_none() {
             let status = fs::read_to_string(&status).unwrap_or_default();
@@ -149,7 +149,7 @@ fn a_process_takes_the_memory_that_was_estimated() {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
+        let text = stderr_of(&output);
         assert!(output.status.success(), "{text}");
         let written = text.split("a step takes at least ").nth(1);
         assert!(written.is_some_and(|written| written.contains(" MB of ")), "{text}");
@@ -176,14 +176,12 @@ fn scalars(events: &[u8], name: &str) -> Vec<f32> {
 
 #[test]
 fn a_run_tells_its_pace_its_memory_the_time_left_and_the_error_of_its_solves() {
-    let place = place();
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
                   [train]\nbatch = 16\niterations = 8\nlog_every = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"fair-cclk\"\n\
                   kernel = { name = \"rbf\", sigma = 150.0 }\napproximation = { rank = 8, tolerance = 0.0 }\n";
-    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let place = place_with("mine.toml", recipe);
     let mut command = simile(place.path(), &["train", "mine.toml", "--out", "run"]);
-    let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().clone();
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = stderr_of(command.env("SIMILE_RESIDENT", "0").assert().success().get_output());
     let line = text.lines().rfind(|line| line.contains("images/s")).expect(&text);
     for part in ["8/8", "left", "loss", "% waiting for data", " GB"] {
         assert!(line.contains(part), "no `{part}` in {line}");

@@ -2,8 +2,15 @@
 
 use std::fs;
 
-use crate::runs::assert_same_end;
-use crate::{complaint, json, place, simile};
+use simile_tests::place;
+
+#[cfg(unix)]
+use crate::support::process::interrupt;
+use crate::support::program::{complaint, json, simile, stderr};
+use crate::support::recipes::{Edited as _, place_with};
+#[cfg(unix)]
+use crate::support::run::assert_same_end;
+use crate::support::run::{assert_share_of, result};
 
 /// A recipe without objective and method.
 const BASE: &str = r#"
@@ -47,20 +54,16 @@ fn recipe(variants: &[(&str, &str, &str)]) -> String {
 
 #[test]
 fn one_command_trains_every_method() {
-    let place = place();
-    fs::write(place.path().join("all.toml"), recipe(&VARIANTS)).unwrap();
-    let output = simile(place.path(), &["train", "all.toml", "--out", "run"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
+    let place = place_with("all.toml", &recipe(&VARIANTS));
+    let text = stderr(place.path(), &["train", "all.toml", "--out", "run"]);
     assert!(text.contains("of 64 training images; the next stage begins"), "{text}");
-    let result = fs::read(place.path().join("run/result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+    let result = result(&place.path().join("run"));
     let variants = result["arms"].as_array().unwrap();
     assert_eq!(variants.len(), VARIANTS.len());
     for (variant, (name, ..)) in variants.iter().zip(VARIANTS) {
         assert_eq!(variant["name"], name);
         assert!(variant["final_loss"].as_f64().unwrap().is_finite());
-        assert!((0.0..=1.0).contains(&variant["metrics"]["top1"].as_f64().unwrap()));
+        assert_share_of(&variant["metrics"]["top1"], 32);
     }
 }
 
@@ -68,7 +71,7 @@ fn one_command_trains_every_method() {
 #[test]
 fn the_network_beside_a_bias_amplifying_one_is_that_one_before_its_first_step() {
     let place = place();
-    let still = BASE.replace(
+    let still = BASE.edited(
         "name = \"adam\"",
         "name = \"sgd\"\nlearning_rate = 1e-30\nmomentum = 0.0\nweight_decay = 0.0",
     );
@@ -88,7 +91,6 @@ fn the_network_beside_a_bias_amplifying_one_is_that_one_before_its_first_step() 
 
 #[test]
 fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
-    let place = place();
     let guide = r#"{ name = "simple-conv-1x1", input_size = 8 }"#;
     let softcon =
         format!(r#"{{ name = "bias-network", encoder = {guide}, first_steps = 3, ce_weight = 0.01 }}"#);
@@ -99,12 +101,11 @@ fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
         ("SoftCon", &softcon, r#"{ name = "softcon" }"#),
     ];
     let text = recipe(&variants) + "\n[classified]\nbatch = 24\n";
-    fs::write(place.path().join("beside.toml"), &text).unwrap();
+    let place = place_with("beside.toml", &text);
     let result = json(place.path(), &["train", "beside.toml", "--json"]);
     for (variant, (name, ..)) in result["arms"].as_array().unwrap().iter().zip(variants) {
         assert_eq!(variant["name"], name);
-        let own = variant["metrics"]["classifier_top1"].as_f64().unwrap();
-        assert!((0.0..=1.0).contains(&own), "{name}: {own}");
+        assert_share_of(&variant["metrics"]["classifier_top1"], 32);
     }
     let nobody = recipe(&VARIANTS[..1]) + "\n[classified]\nbatch = 24\n";
     fs::write(place.path().join("nobody.toml"), nobody).unwrap();
@@ -114,13 +115,12 @@ fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
 #[cfg(unix)]
 #[test]
 fn interrupted_runs_with_a_state_continue_to_the_same_end() {
-    let place = place();
-    let text = recipe(&[VARIANTS[2], VARIANTS[4], VARIANTS[9]]).replace("iterations = 6", "iterations = 40");
-    fs::write(place.path().join("three.toml"), text.replace("first_steps = 3", "first_steps = 20")).unwrap();
+    let text = recipe(&[VARIANTS[2], VARIANTS[4], VARIANTS[9]]).edited("iterations = 6", "iterations = 40");
+    let place = place_with("three.toml", &text.edited("first_steps = 3", "first_steps = 20"));
     simile(place.path(), &["train", "three.toml", "--out", "whole"]).assert().success();
     let mut arguments = vec!["train", "three.toml", "--out", "cut"];
     for variant in ["MoCo", "SwAV", "JTT"] {
-        crate::runs::interrupt(place.path(), &arguments, variant);
+        interrupt(place.path(), &arguments, variant);
         arguments = vec!["train", "--resume", "cut"];
     }
     simile(place.path(), &arguments).assert().success();
@@ -129,9 +129,8 @@ fn interrupted_runs_with_a_state_continue_to_the_same_end() {
 
 #[test]
 fn a_section_serves_every_variant_and_shrinks_for_a_smoke_test() {
-    let place = place();
     let text = format!("{BASE}\n[method]\nname = \"jtt\"\nfirst_steps = 4\n\n[objective]\nname = \"jtt\"\n");
-    fs::write(place.path().join("jtt.toml"), text).unwrap();
+    let place = place_with("jtt.toml", &text);
     let answer = json(place.path(), &["train", "jtt.toml", "--smoke", "--json"]);
     assert_eq!(answer["arms"][0]["iterations"], 2);
 }
@@ -201,23 +200,19 @@ fn the_width_of_projections_is_not_the_number_of_scores() {
     for width in ["8", "128"] {
         let text = recipe(&variants) + &format!("\n[head]\noutput = {width}\n");
         fs::write(place.path().join("both.toml"), text).unwrap();
-        let output = simile(place.path(), &["train", "both.toml", "--out", width]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}");
+        let text = stderr(place.path(), &["train", "both.toml", "--out", width]);
         let note = format!("Scores: its network gives 10 scores; `head.output`, {width}, is the width");
         assert!(text.contains(&note) && !text.contains("Projections: its network gives"), "{text}");
-        let result = fs::read(place.path().join(width).join("result.json")).unwrap();
-        let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+        let result = result(&place.path().join(width));
         assert!(result["arms"][0]["metrics"]["classifier_top1"].is_number(), "{result}");
     }
 }
 
 #[test]
 fn a_ridge_that_the_last_batch_does_not_make_is_refused_before_the_run() {
-    let place = place();
     let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 0.8 }"#;
-    let text = recipe(&[("Short", r#"{ name = "single" }"#, objective)]).replace("train = 64", "train = 66");
-    fs::write(place.path().join("short.toml"), text).unwrap();
+    let text = recipe(&[("Short", r#"{ name = "single" }"#, objective)]).edited("train = 64", "train = 66");
+    let place = place_with("short.toml", &text);
     let train = ["train", "short.toml", "--device", "cpu"];
     let text = complaint(place.path(), &train, 2);
     assert!(text.contains("`lambda_effective` is 0.8") && text.contains("train.drop_last = true"), "{text}");
@@ -241,13 +236,12 @@ fn a_ridge_that_the_last_batch_does_not_make_is_refused_before_the_run() {
 /// Such a run ended in its middle.
 #[test]
 fn a_ridge_that_a_small_cluster_does_not_make_is_refused_before_the_run() {
-    let place = place();
     // Seven images of some classes and six of others; the first batches are of the former.
     let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", condition = "colour", one_cluster = true, lambda = 0.05, lambda_effective = 0.35 }"#;
     let text = recipe(&[("Small", r#"{ name = "single" }"#, objective)])
-        .replace("train = 64", "train = 66")
-        .replace("batch = 16", "batch = 7");
-    fs::write(place.path().join("small.toml"), text).unwrap();
+        .edited("train = 64", "train = 66")
+        .edited("batch = 16", "batch = 7");
+    let place = place_with("small.toml", &text);
     let train = ["train", "small.toml", "--device", "cpu", "--seed", "2", "--out", "run"];
     let text = complaint(place.path(), &train, 2);
     assert!(text.contains("6 samples make a ridge of 0.3"), "{text}");
@@ -263,15 +257,13 @@ fn a_ridge_that_a_small_cluster_does_not_make_is_refused_before_the_run() {
 /// The smaller batches of a smoke test make another ridge, for which it was refused.
 #[test]
 fn a_ridge_of_the_whole_batch_is_left_out_of_a_smoke_test() {
-    let place = place();
     let objective = r#"{ name = "kernel-decoupled-uniformity", variant = "paper", lambda = 0.05, lambda_effective = 8.0 }"#;
     let text = recipe(&[("Whole", r#"{ name = "single" }"#, objective)])
-        .replace("train = 64\ntest = 32", "train = 160\ntest = 160")
-        .replace("batch = 16", "batch = 160");
+        .edited("train = 64\ntest = 32", "train = 160\ntest = 160")
+        .edited("batch = 16", "batch = 160");
     let measured = objective.trim_matches(['{', '}', ' ']).replace(", ", "\n");
     let text = format!("{text}\n[[probe.objectives]]\n{measured}\n");
-    assert!(text.contains("test = 160") && text.contains("batch = 160"), "{text}");
-    fs::write(place.path().join("whole.toml"), text).unwrap();
+    let place = place_with("whole.toml", &text);
     let answer = json(place.path(), &["train", "whole.toml", "--device", "cpu", "--smoke", "--json"]);
     let variant = &answer["arms"][0];
     assert!(variant["final_loss"].is_number(), "{variant}");
@@ -280,13 +272,9 @@ fn a_ridge_of_the_whole_batch_is_left_out_of_a_smoke_test() {
 
 #[test]
 fn what_a_longer_run_still_ends_before_is_said_when_it_resumes() {
-    let place = place();
     let method = r#"{ name = "swav", prototypes = 10, frozen_steps = 9, queue = 32 }"#;
-    fs::write(place.path().join("frozen.toml"), recipe(&[("SwAV", method, r#"{ name = "swav" }"#)])).unwrap();
-    let said = |arguments: &[&str]| {
-        let output = simile(place.path(), arguments).assert().success().get_output().clone();
-        String::from_utf8(output.stderr).unwrap()
-    };
+    let place = place_with("frozen.toml", &recipe(&[("SwAV", method, r#"{ name = "swav" }"#)]));
+    let said = |arguments: &[&str]| stderr(place.path(), arguments);
     let warning = |iterations: usize| {
         format!("warning: SwAV: the prototypes are not trained in its {iterations} iterations, because")
     };

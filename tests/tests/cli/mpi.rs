@@ -3,16 +3,23 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use simile_tests::repository::files_below;
+use simile_tests::{place, skipped};
 
-use crate::cluster::{on_two_nodes, text};
-use crate::runs::{result, standing, wait_until};
-use crate::{ONE_THREAD, complaint, place, simile};
+use crate::support::cluster::on_two_nodes;
+use crate::support::models::header;
+use crate::support::pictures::tabled_with;
+use crate::support::process::wait_until;
+use crate::support::program::{ONE_THREAD, complaint, simile, stderr_of, text_of};
+use crate::support::recipes::{Edited as _, place_with};
+use crate::support::run::{result, standing};
 
 /// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one. The network has no batch norm,
 /// which over chunks of few samples would double rounding differences with every step.
@@ -54,23 +61,28 @@ temperature = 0.5
 /// The head that gives [`LENET`] batch norm.
 const NORMALISED: &str = "[head]\nkind = \"mlp-normalised\"\nhidden = 32";
 
-/// True if the program has MPI and the machine has `mpirun`; otherwise the test is noted as skipped.
-fn has_mpi() -> bool {
-    let place = place();
-    fs::write(place.path().join("a.toml"), LENET).unwrap();
+/// What this program or machine lacks for several processes.
+static LACK: LazyLock<Option<&str>> = LazyLock::new(|| {
+    let place = place_with("a.toml", LENET);
     let mut alone = simile(place.path(), &["train", "a.toml", "--smoke"]);
     let output = alone.env("SLURM_STEP_NUM_TASKS", "2").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert_eq!(output.status.code(), Some(2), "one of two processes trained alone: {text}");
-    let missing = if text.contains("built without MPI") {
+    if text.contains("built without MPI") {
         Some("this program was built without the feature `mpi`")
     } else if Command::new("mpirun").arg("--version").output().is_err() {
         Some("this machine has no mpirun")
     } else {
         None
-    };
-    missing.into_iter().for_each(simile_tests::skipped::note);
-    missing.is_none()
+    }
+});
+
+/// True if the program has MPI and the machine has `mpirun`; otherwise the test is noted as skipped.
+fn has_mpi() -> bool {
+    if let Some(lack) = *LACK {
+        skipped::note(lack);
+    }
+    LACK.is_none()
 }
 
 /// `mpirun` with this number of processes, also on fewer cores.
@@ -90,7 +102,7 @@ fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
 
 fn train(place: &Path, count: usize, arguments: &[&str]) -> String {
     let output = mpirun(place, count, &[&["train"], arguments].concat()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(output.status.success(), "{count} processes: {text}");
     text
 }
@@ -98,12 +110,10 @@ fn train(place: &Path, count: usize, arguments: &[&str]) -> String {
 /// The numbers of the encoder and the head, without running statistics.
 fn parameters(run: &Path) -> Vec<(String, Vec<f32>)> {
     let bytes = fs::read(run.join("model.safetensors")).unwrap();
-    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let (header, data) = header(&bytes);
     let tensors = header.as_object().unwrap().iter();
     let of = |(name, tensor): (&String, &Value)| {
-        let [start, end] =
-            [0, 1].map(|at| tensor["data_offsets"][at].as_u64().unwrap() as usize + 8 + length);
+        let [start, end] = [0, 1].map(|at| tensor["data_offsets"][at].as_u64().unwrap() as usize + data);
         let numbers =
             bytes[start..end].chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
         (name.clone(), numbers.collect())
@@ -139,20 +149,22 @@ fn processes_train_the_network_that_one_trains() {
     }
     let place = place();
     let path = |run: &str| place.path().join(run);
-    let normalised = LENET.replace("[head]\nkind = \"mlp\"", NORMALISED);
-    assert!(normalised.contains(NORMALISED), "the head of the recipe is another one");
+    let normalised = LENET.edited("[head]\nkind = \"mlp\"", NORMALISED);
     let trials: [(&str, &str, &str, &[usize]); 3] = [
         ("plain", LENET, "chunk", &[1, 2, 4]),
         ("normalised", &normalised, "chunk", &[2]),
         ("normalised", &normalised, "batch", &[4]),
     ];
     for (name, recipe, statistics, counts) in trials {
-        let text = recipe.replace("chunk = 4", &format!("chunk = 4\nstatistics = \"{statistics}\""));
+        let text = recipe.edited("chunk = 4", &format!("chunk = 4\nstatistics = \"{statistics}\""));
         fs::write(path(&format!("{name}.toml")), text).unwrap();
         let recipe = format!("{name}.toml");
         let run = |count: usize| format!("{name}-{statistics}-{count}");
-        let initial = format!("{name}-{statistics}-untrained");
-        untrained(place.path(), &recipe, &initial);
+        // How a run normalises does not change the parameters that it begins with.
+        let initial = format!("{name}-untrained");
+        if !path(&initial).exists() {
+            untrained(place.path(), &recipe, &initial);
+        }
         simile(place.path(), &["train", &recipe, "--out", &run(0)]).assert().success();
         for &count in counts {
             let text = train(place.path(), count, &[&recipe, "--out", &run(count)]);
@@ -175,9 +187,8 @@ fn srun_shares_the_steps_of_a_run_between_two_nodes() {
     if !has_mpi() {
         return;
     }
-    let place = place();
+    let place = place_with("lenet.toml", LENET);
     let path = |run: &str| place.path().join(run);
-    fs::write(path("lenet.toml"), LENET).unwrap();
     let program = simile_tests::program().display().to_string();
     // Open MPI leaves the loopback device out, which is all that these nodes have.
     let srun = [
@@ -191,7 +202,7 @@ fn srun_shares_the_steps_of_a_run_between_two_nodes() {
     ];
     let train = [program.as_str(), "train", "lenet.toml", "--out", "shared"];
     let Some(output) = on_two_nodes(place.path(), &[&srun[..], &train].concat()) else { return };
-    let said = text(&output);
+    let said = text_of(&output);
     assert!(output.status.success() && said.matches("report ").count() == 1, "{said}");
     simile(place.path(), &["train", "lenet.toml", "--out", "alone"]).assert().success();
     untrained(place.path(), "lenet.toml", "untrained");
@@ -206,7 +217,7 @@ fn started_by(launcher: u32) -> Vec<u32> {
 }
 
 /// The steps are enough for a signal to arrive among them, and small, so that rounding differences stay small too.
-const LONG: [&str; 4] = ["--set", "train.iterations=200", "--set", "optimizer.learning_rate=1e-4"];
+const LONG: [&str; 4] = ["--set", "train.iterations=120", "--set", "optimizer.learning_rate=1e-4"];
 
 /// The iterations of the only variant in the last checkpoint.
 fn taken(run: &Path) -> u64 {
@@ -235,7 +246,7 @@ fn signalled(place: &Path, run: &str, signal: &str) -> (Option<i32>, String) {
         assert!(begun.elapsed() < Duration::from_secs(60), "{started:?} go on");
         sleep(Duration::from_millis(20));
     }
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (output.status.code(), stderr_of(&output))
 }
 
 #[test]
@@ -243,9 +254,8 @@ fn what_ends_one_process_ends_all_and_another_number_goes_on() {
     if !has_mpi() {
         return;
     }
-    let place = place();
+    let place = place_with("lenet.toml", LENET);
     let path = |run: &str| place.path().join(run);
-    fs::write(path("lenet.toml"), LENET).unwrap();
     simile(place.path(), &[&["train", "lenet.toml", "--out", "whole"], &LONG[..]].concat())
         .assert()
         .success();
@@ -261,33 +271,24 @@ fn what_ends_one_process_ends_all_and_another_number_goes_on() {
     assert!(code != Some(0) && text.contains("signal 9"), "{code:?} {text}");
     simile(place.path(), &["train", "--resume", "killed"]).assert().success();
     assert_near(&path("killed"), &path("whole"), &path("untrained"), 1e-5);
-    assert_eq!(result(&path("killed"))["arms"][0]["iterations"], 200);
+    assert_eq!(result(&path("killed"))["arms"][0]["iterations"], 120);
 }
 
 /// Pictures of a table with a CSV file in a folder, each with pixels of its own; as many as are kept decoded.
 fn pictures(folder: &Path) {
-    fs::create_dir(folder).unwrap();
-    let mut table = "file,label,split\n".to_owned();
-    for at in 0..300_u32 {
-        let pixel = |x: u32, y: u32| image::Luma([(x * (at % 7 + 3) + y * (at % 2) * 40 + at) as u8]);
-        image::GrayImage::from_fn(32, 32, pixel).save(folder.join(format!("{at}.png"))).unwrap();
-        let (shape, split) = (["grid", "stripes"][at as usize % 2], if at < 288 { "train" } else { "test" });
-        table += &format!("{at}.png,{shape},{split}\n");
-    }
-    fs::write(folder.join("images.csv"), table).unwrap();
-}
-
-/// Files of a folder and of all folders in it.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    let row =
+        |at: usize| format!("{},{}", ["grid", "stripes"][at % 2], if at < 288 { "train" } else { "test" });
+    tabled_with(folder, "label,split", (0..300).map(row), [32, 32], |at, x, y| {
+        let at = at as u32;
+        [(x * (at % 7 + 3) + y * (at % 2) * 40 + at) as u8; 3]
+    });
 }
 
 /// Two processes that train on pictures in the folders `first` and `second`, which are made, each with a cache of its own, as on
 /// machines without a common disk.
 fn on_two_disks(place: &Path) -> Command {
     let table = "dataset = \"table\"\n[data.table]\ncsv = \"images.csv\"\nsplit = \"split\"\n";
-    let recipe = LENET.replace("dataset = \"digits\"\ntrain = 88\ntest = 32\n", table);
+    let recipe = LENET.edited("dataset = \"digits\"\ntrain = 88\ntest = 32\n", table);
     fs::write(place.join("own.toml"), recipe).unwrap();
     let train = [&["train", "own.toml", "--out", "run"], &LONG[..]].concat();
     let program = simile_tests::program();
@@ -311,10 +312,10 @@ fn processes_with_other_pictures_do_not_train_together() {
     let place = place();
     let mut command = on_two_disks(place.path());
     let table = place.path().join("second/images.csv");
-    let without_last = fs::read_to_string(&table).unwrap().replace("299.png,stripes,test\n", "");
+    let without_last = fs::read_to_string(&table).unwrap().edited("299.png,stripes,test\n", "");
     fs::write(table, without_last).unwrap();
     let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(!output.status.success(), "{text}");
     assert!(text.contains("process 1: the images of this process have other file names"), "{text}");
     assert!(text.contains("process 1 cannot take part"), "{text}");
@@ -332,19 +333,19 @@ fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
     wait_until(&mut child, "a checkpoint", || taken(&path("run")) > 0);
     // The second process finds its decoded pictures damaged, and those that they were decoded from gone.
     fs::remove_dir_all(path("second")).unwrap();
-    for file in files(&path("cache-1")) {
+    for file in files_below(&path("cache-1"), |_| true) {
         let length = fs::metadata(&file).unwrap().len();
         let mut file = fs::OpenOptions::new().write(true).open(file).unwrap();
         file.write_all(&vec![0; length as usize]).unwrap();
     }
     let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     let cause = text.lines().find(|line| line.starts_with("process 1: "));
     assert!(cause.is_some_and(|cause| cause.contains(".png")), "{text}");
     assert!(text.contains("error: process 1 failed; continue with `simile train --resume run`"), "{text}");
     let stopped = taken(&path("run"));
-    assert!((1..200).contains(&stopped), "{stopped}");
+    assert!((1..120).contains(&stopped), "{stopped}");
 
     simile(place.path(), &["train", "--resume", "run", "--data", "first"]).assert().success();
     let whole = [&["train", "own.toml", "--out", "whole", "--data", "first"], &LONG[..]].concat();
@@ -361,11 +362,10 @@ fn what_processes_cannot_share_is_refused_once() {
     if !has_mpi() {
         return;
     }
-    let place = place();
-    fs::write(place.path().join("lenet.toml"), LENET).unwrap();
+    let place = place_with("lenet.toml", LENET);
     let refused = |arguments: &[&str]| {
         let output = mpirun(place.path(), 2, arguments).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let text = stderr_of(&output);
         assert!(!output.status.success() && output.stdout.is_empty(), "{text}");
         assert_eq!(text.matches("error: ").count(), 1, "{text}");
         text
@@ -387,7 +387,7 @@ fn what_processes_cannot_share_is_refused_once() {
     command.arg(&program).args(["train", "lenet.toml", "--out", "one"]);
     command.args([":", "-n", "1"]).arg(&program).args(["train", "lenet.toml", "--out", "other"]);
     let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(!output.status.success() && text.contains("with different arguments"), "{text}");
     assert_eq!(text.matches("error: ").count(), 1, "{text}");
     assert!(
@@ -402,35 +402,34 @@ fn what_processes_cannot_share_is_refused_once() {
     command.args(common).arg(&program).args(train).args([":", "-n", "1"]).arg(&program).args(train);
     let output =
         command.args(["--data", "/nowhere", "--device", "cpu:7"]).current_dir(place.path()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(text.contains("process 1: ") && text.contains("cpu:7"), "{text}");
     assert!(text.contains("process 1 cannot take part"), "{text}");
 }
 
 #[test]
 fn several_processes_without_mpi_do_not_race_for_one_folder() {
-    let place = place();
-    fs::write(place.path().join("lenet.toml"), LENET).unwrap();
+    let place = place_with("lenet.toml", LENET);
     let begin = |variables: &[(&str, &str)]| {
         let mut command = simile(place.path(), &["train", "lenet.toml", "--smoke", "--out", "run"]);
         command.envs(variables.iter().copied()).output().unwrap()
     };
     let output = begin(&[("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "1")]);
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(text.contains("srun started 2 processes"), "{text}");
     assert!(!place.path().join("run").exists());
     // Runs of a sweep are no parts of a step, so that a program with MPI refuses them, too.
     let sweep =
         ["sweep", "lenet.toml", "--set", "data.validation=16", "--grid", "train.batch=8,16", "--out", "run"];
     let output = simile(place.path(), &sweep).env("SLURM_STEP_NUM_TASKS", "2").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr_of(&output);
     assert!(output.status.code() == Some(2) && text.contains("--task"), "{text}");
     assert!(!place.path().join("run").exists());
     // The same of commands in which each would do all of the work, but for a part of a list.
     let several = |arguments: &[&str]| {
         let output = simile(place.path(), arguments).env("SLURM_STEP_NUM_TASKS", "2").output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (output.status.code(), stderr_of(&output))
     };
     for command in [&["evaluate", "run"][..], &["report", "run"], &["embed", "run", "a.png"]] {
         let (code, text) = several(command);
@@ -444,7 +443,7 @@ fn several_processes_without_mpi_do_not_race_for_one_folder() {
         [("SLURM_STEP_NUM_TASKS", "2"), ("SIMILE_SEPARATE", "1")],
     ] {
         let output = begin(&variables);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}", stderr_of(&output));
         fs::remove_dir_all(place.path().join("run")).unwrap();
     }
     assert!(complaint(place.path(), &["train", "no-such.toml"], 2).contains("no-such.toml"));

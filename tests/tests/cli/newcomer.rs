@@ -4,80 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
+use serde_json::{Value, json};
+use simile_tests::place;
 use simile_tests::schema::violations;
 
-use crate::runs::result;
-use crate::{complaint, json, place, simile, stdout};
-
-const CLASSES: [&str; 4] = ["bar", "cross", "disc", "ring"];
-/// The hospitals, their shares of ten pictures, and the tints of their pictures.
-const HOSPITALS: [(&str, usize, [f64; 3]); 3] = [
-    ("north", 4, [140.0, 100.0, 100.0]),
-    ("south", 3, [100.0, 140.0, 100.0]),
-    ("west", 3, [100.0, 100.0, 140.0]),
-];
-
-/// Uniform numbers from 0 to 1.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.roll()
-    }
-}
-
-/// True if a shape covers a point, whose distances from the middle are in units of its size.
-fn covers(class: usize, x: f64, y: f64) -> bool {
-    let far = x.hypot(y);
-    match class {
-        0 => x.abs() < 0.3 && y.abs() < 1.0,
-        1 => x.abs().min(y.abs()) < 0.25 && x.abs().max(y.abs()) < 1.0,
-        2 => far < 0.8,
-        _ => (0.6..1.0).contains(&far),
-    }
-}
-
-/// A picture of a shape on a background whose tint is that of the hospital; the older, the brighter is the shape.
-fn picture(class: usize, hospital: usize, age: f64, dice: &mut Dice) -> image::RgbImage {
-    const SIDE: u32 = 40;
-    let tint = HOSPITALS[hospital].2.map(|level| level + dice.between(-5.0, 5.0));
-    let [x, y] = [dice.between(15.0, 25.0), dice.between(15.0, 25.0)];
-    let (size, turn) = (dice.between(8.0, 13.0), dice.between(-1.5, 1.5));
-    let ink = 25.0 + 0.4 * (age - 20.0);
-    image::RgbImage::from_fn(SIDE, SIDE, |column, row| {
-        let [dx, dy] = [(f64::from(column) - x) / size, (f64::from(row) - y) / size];
-        let inside = covers(class, dx * turn.cos() - dy * turn.sin(), dx * turn.sin() + dy * turn.cos());
-        let noise = dice.between(-30.0, 30.0);
-        image::Rgb(tint.map(|level| {
-            let level = if inside { level + ink } else { level };
-            (level + noise).clamp(0.0, 255.0) as u8
-        }))
-    })
-}
-
-/// `scans` in a place: so many pictures, and a table of them.
-pub(crate) fn scans(place: &Path, count: usize) {
-    let folder = place.join("scans");
-    fs::create_dir(&folder).unwrap();
-    let mut dice = Dice(7);
-    let mut table = String::from("file,label,hospital,age,patient\n");
-    for at in 0..count {
-        let class = (dice.roll() * CLASSES.len() as f64) as usize;
-        let drawn = (dice.roll() * 10.0) as usize;
-        let hospital = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2][drawn];
-        let age = dice.between(20.0, 90.0).round();
-        picture(class, hospital, age, &mut dice).save(folder.join(format!("{at}.png"))).unwrap();
-        table += &format!("{at}.png,{},{},{age},p{at}\n", CLASSES[class], HOSPITALS[hospital].0);
-    }
-    fs::write(folder.join("images.csv"), table).unwrap();
-}
+use crate::support::pictures::picture;
+use crate::support::program::{complaint, json, simile, stderr, stderr_of, stdout, stdout_of};
+use crate::support::recipes::Edited as _;
+use crate::support::run::result;
+use crate::support::scans::{CLASSES, Dice, scan, scans};
 
 #[test]
 fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
@@ -125,8 +60,7 @@ fn a_recipe_for_ones_own_pictures_runs_as_it_is_written() {
 fn what_the_user_did_not_set_is_not_said_and_folders_and_files_are_told_apart() {
     let place = place();
     scans(place.path(), 60);
-    let output = simile(place.path(), &["init", "scans", "--hide", "hospital"]).assert().success();
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let said = stderr(place.path(), &["init", "scans", "--hide", "hospital"]);
     assert!(!said.contains("all are taken"), "{said}");
     for (command, reason) in [
         (["data", "check", "missing.toml"], "there is no file `missing.toml`"),
@@ -152,7 +86,7 @@ fn a_folder_is_checked_by_the_table_and_the_class_that_are_named() {
     scans(place.path(), 60);
     let folder = place.path().join("scans");
     let table = fs::read_to_string(folder.join("images.csv")).unwrap();
-    fs::write(folder.join("other.csv"), table.replacen("label", "shape", 1)).unwrap();
+    fs::write(folder.join("other.csv"), table.edited("file,label", "file,shape")).unwrap();
     let text = complaint(place.path(), &["data", "check", "scans"], 2);
     assert!(text.contains("--csv"), "{text}");
     let named = ["data", "check", "scans", "--csv", "other.csv", "--label", "shape"];
@@ -166,10 +100,7 @@ fn a_folder_with_the_name_of_drawn_data_is_told_from_them() {
     for name in ["digits", "fair-digits"] {
         let place = place();
         scans(place.path(), 60);
-        let said = || {
-            let check = simile(place.path(), &["data", "check", name]).assert().success();
-            String::from_utf8_lossy(&check.get_output().stderr).into_owned()
-        };
+        let said = || stderr(place.path(), &["data", "check", name]);
         assert!(!said().contains("ship with the program"), "{}", said());
         fs::rename(place.path().join("scans"), place.path().join(name)).unwrap();
         let note =
@@ -199,7 +130,7 @@ fn folders_of_classes_have_a_recipe_too() {
         fs::create_dir_all(place.path().join("shapes").join(name)).unwrap();
         for at in 0..12 {
             let file = place.path().join(format!("shapes/{name}/{at}.png"));
-            picture(class, at % 3, 50.0, &mut dice).save(file).unwrap();
+            scan(class, at % 3, 50.0, &mut dice).save(file).unwrap();
         }
     }
     let answer = json(place.path(), &["train", "shapes", "--smoke", "--json"]);
@@ -247,16 +178,16 @@ fn the_table_of_a_spreadsheet_is_read_and_its_patients_are_held_out_whole() {
         "{said}{recipe}"
     );
     let check = simile(place.path(), &["data", "check", "scans"]).assert().success();
-    let text = String::from_utf8_lossy(&check.get_output().stdout).into_owned();
+    let text = stdout_of(check.get_output());
     assert!(text.contains("age: number from") && text.contains("decimal points: line 2"), "{text}");
     // Of 16 patients, all but the first and the last have four pictures.
     let held_out = text.lines().find(|line| line.starts_with("test")).unwrap();
     let held_out: usize = held_out.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert!((11..=12).contains(&held_out), "{text}");
-    let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
+    let said = stderr_of(check.get_output());
     assert!(said.contains("pictures of one `Patient` are held out together"), "{said}");
     // Patients of one, three and four pictures are never six together.
-    let fewer = recipe.replace("\ntest = 12 ", "\ntest = 6 ");
+    let fewer = recipe.edited("\ntest = 12 ", "\ntest = 6 ");
     fs::write(place.path().join("fewer.toml"), fewer).unwrap();
     let check = stdout(place.path(), &["data", "check", "fewer.toml", "--data", "scans"]);
     let held_out = check.lines().find(|line| line.starts_with("test")).unwrap();
@@ -307,10 +238,7 @@ fn a_folder_is_checked_and_nothing_is_refused_silently() {
         (&"category".into(), &0.into())
     );
     let faults = &survey["faults"];
-    assert_eq!(
-        (&faults["blank"][0], &faults["equal"][0]),
-        (&"20.png".into(), &serde_json::json!(["21.png", "22.png"]))
-    );
+    assert_eq!((&faults["blank"][0], &faults["equal"][0]), (&"20.png".into(), &json!(["21.png", "22.png"])));
     let broken = faults["broken"][0].as_str().unwrap();
     assert!(broken.contains("23.png") && broken.matches("unexpected end of file").count() <= 1, "{broken}");
     assert!(survey["notes"][0].as_str().unwrap().contains("2 of 60 rows are left out"), "{survey}");
@@ -331,7 +259,7 @@ fn spoil(folder: &Path) {
         .map(|(at, line)| if at == 4 || at == 9 { emptied(line) } else { format!("{line}\n") })
         .collect();
     fs::write(folder.join("images.csv"), lines.concat()).unwrap();
-    image::RgbImage::from_pixel(40, 40, image::Rgb([9, 80, 9])).save(folder.join("20.png")).unwrap();
+    picture(&folder.join("20.png"), [40, 40], |_, _| [9, 80, 9]);
     fs::copy(folder.join("21.png"), folder.join("22.png")).unwrap();
     let whole = fs::read(folder.join("23.png")).unwrap();
     fs::write(folder.join("23.png"), &whole[..whole.len() / 2]).unwrap();
@@ -350,7 +278,7 @@ fn a_recipe_that_leaves_nothing_out_is_refused(place: &Path) {
         .collect();
     fs::write(place.join("strict.toml"), strict).unwrap();
     let output = simile(place, &["data", "check", "strict.toml", "--data", "scans"]).assert().code(1);
-    let said = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let said = stdout_of(output.get_output());
     assert!(said.contains("line 5: column `age` is empty") && said.contains("23.png"), "{said}");
     let run = complaint(place, &["train", "strict.toml", "--data", "scans"], 1);
     assert!(run.contains("column `age` is empty"), "{run}");
@@ -390,19 +318,15 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
     assert!(text.starts_with("hide hospital: hospital can be named "), "{text}");
     assert!(place.path().join("runs/scans-seeds/seed-1/result.json").exists());
     // The second run of the same command reads the results.
-    let again = simile(place.path(), &seeds).assert().success();
-    assert!(String::from_utf8_lossy(&again.get_output().stderr).contains("seed-1: done before"));
+    assert!(stderr(place.path(), &seeds).contains("seed-1: done before"));
     let html = fs::read_to_string(place.path().join("runs/scans-seeds/report.html")).unwrap();
     assert!(html.contains("hospital can be named"));
 
     // A variant is named, and which one was taken is said.
     let embed = |arguments: &[&str]| {
-        let output = simile(place.path(), &[&["embed", "runs/scans", "scans/0.png"], arguments].concat())
-            .assert()
-            .success();
-        let [text, said] = [&output.get_output().stdout, &output.get_output().stderr]
-            .map(|bytes| String::from_utf8(bytes.clone()).unwrap());
-        (text, said)
+        let embed = [&["embed", "runs/scans", "scans/0.png"], arguments].concat();
+        let embed = simile(place.path(), &embed).assert().success();
+        (stdout_of(embed.get_output()), stderr_of(embed.get_output()))
     };
     let (last, said) = embed(&[]);
     assert!(said.contains("`hide hospital`, the last variant; --variant names another: plain"), "{said}");
@@ -423,11 +347,16 @@ fn options_without_effect_are_refused() {
     let recipe = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n\
                   [objective]\nname = \"nt-xent\"\n";
     fs::write(place.path().join("run/recipe.toml"), recipe).unwrap();
-    let refused: [(&[&str], &str); 9] = [
+    let refused: [(&[&str], &str); 11] = [
         (&["completions", "bash", "--json"], "leave out --json"),
         (&["data", "preview", "digits", "--out", "a.jpg"], "let its name end with .png"),
         (&["train", "fair-digits", "--data", "nope"], "--data names nope, which is not there"),
         (&["train", "--resume", "run", "--data", "nope"], "--data names nope, which is not there"),
+        (
+            &["train", "fair-digits", "--data", "celeba"],
+            "--data names celeba, which would not be read; `digits` is drawn",
+        ),
+        (&["data", "check", "digits", "--data", "celeba"], "`simile init celeba` writes a recipe"),
         (
             &[
                 "sweep",
@@ -506,7 +435,9 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
     let listed = json(place.path(), &["recipes", "--json"]);
     for listed in listed.as_array().unwrap().iter().filter(|listed| listed["kind"] == "recipe") {
         let name = listed["name"].as_str().unwrap();
-        let faults = violations(&schema, &recipe(&stdout(place.path(), &["recipes", "show", name])));
+        let recipe = recipe(&stdout(place.path(), &["recipes", "show", name]));
+        assert!(recipe["data"].is_object(), "{name} has no section [data]: {recipe}");
+        let faults = violations(&schema, &recipe);
         assert!(faults.is_empty(), "{name}: {faults:?}");
     }
     assert!(of("/properties/objective/properties/oversample").is_object());
@@ -528,7 +459,7 @@ fn three_thousand_pictures_have_a_better_verdict_within_ten_minutes() {
     let began = Instant::now();
     let mut train = simile(place.path(), &["train", "scans", "--hide", "hospital"]);
     let output = train.timeout(Duration::from_secs(600)).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = stdout_of(output.get_output());
     let seconds = began.elapsed().as_secs_f64();
     eprintln!("{seconds:.0} s\n{text}");
     let sentence = text.lines().next().unwrap();

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use simile_core::nn::{Architecture, EncoderConfig};
+use simile_tests::place;
 
-use crate::export::{STORED, encoders, set_data, write};
-use crate::{complaint, json, place, simile};
+use crate::support::models::{STORED, encoders, set_data, write};
+use crate::support::pictures::picture;
+use crate::support::program::{complaint, json, simile};
+use crate::support::python::answer;
 
 /// Runs every file on every picture: bytes `[1, height, width, channels]`.
 const RUN: &str = r#"
@@ -35,9 +37,8 @@ print(json.dumps(answer))
 /// Wide, high, small, and of the very size of most inputs. An encoder of grey pictures takes grey ones alone: Pillow rounds a
 /// colour to grey before it resizes, and the program after.
 fn pictures(place: &Path) -> impl Fn(usize) -> &'static [&'static str] {
-    let colour = |x: u32, y: u32| image::Rgb([(x * 2) as u8, (y * 5) as u8, (x * y) as u8]);
-    for (name, width, height) in [("wide.png", 90, 50), ("high.png", 45, 131), ("small.png", 17, 19)] {
-        image::RgbImage::from_fn(width, height, colour).save(place.join(name)).unwrap();
+    for (name, size) in [("wide.png", [90, 50]), ("high.png", [45, 131]), ("small.png", [17, 19])] {
+        picture(&place.join(name), size, |x, y| [(x * 2) as u8, (y * 5) as u8, (x * y) as u8]);
     }
     let grey = |x: u32, y: u32| image::Luma([((x * 7) ^ (y * 3)) as u8]);
     image::GrayImage::from_fn(SAME, SAME, grey).save(place.join("same.png")).unwrap();
@@ -82,13 +83,7 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
         (name, resize.unwrap_or(config.input_size) as u32)
     };
     let sides: BTreeMap<String, u32> = networks().into_iter().map(whole).collect();
-    let output = Command::new(python)
-        .current_dir(place.path())
-        .args(["-c", RUN, &json!(jobs).to_string()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = answer(&python, place.path(), RUN, &[&json!(jobs).to_string()]);
     let numbers = |rows: &Value| -> Vec<Vec<f64>> { serde_json::from_value(rows.clone()).unwrap() };
     for (name, pictures) in jobs {
         let file = format!("{name}.safetensors");

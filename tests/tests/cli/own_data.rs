@@ -4,48 +4,33 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use simile_tests::place;
 
-use crate::newcomer::scans;
-use crate::runs::result;
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::pictures::{picture, tabled, tabled_with};
+use crate::support::program::{
+    complaint, json, json_of, simile, stderr, stderr_of, stdout, stdout_of, text_of,
+};
+use crate::support::recipes::Edited as _;
+use crate::support::run::result;
+use crate::support::scans::scans;
 
-/// A table of pictures in a folder of its own, from rows without names of files.
-fn folder(place: &Path, name: &str, header: &str, rows: impl Iterator<Item = String>) {
-    let folder = place.join(name);
-    fs::create_dir(&folder).unwrap();
-    let mut table = format!("file,{header}\n");
-    for (at, row) in rows.enumerate() {
-        let shade = |x: u32, y: u32| image::Rgb([(at * 37 % 200) as u8 + (x % 7) as u8, (y * 8) as u8, 90]);
-        image::RgbImage::from_fn(32, 32, shade).save(folder.join(format!("{at}.png"))).unwrap();
-        table += &format!("{at}.png,{row}\n");
+/// The size of a photograph.
+const WIDE: [u32; 2] = [120, 90];
+
+/// The colours of a photograph by its number, with a shade outside of its middle square.
+fn photograph(at: usize, shade: u8, x: u32, y: u32) -> [u8; 3] {
+    match x {
+        15..105 => [(at * 37 % 200) as u8 + (x % 7) as u8, (y * 2) as u8, 90],
+        _ => [shade; 3],
     }
-    fs::write(folder.join("images.csv"), table).unwrap();
-}
-
-/// `scans` in a place: so many photographs, whose edges outside the middle square have a shade, with a table.
-fn photographs(place: &Path, count: usize) {
-    let folder = place.join("scans");
-    fs::create_dir(&folder).unwrap();
-    let mut table = String::from("file,label,site\n");
-    for at in 0..count {
-        photograph(at, 0).save(folder.join(format!("{at}.png"))).unwrap();
-        table += &format!("{at}.png,{},{}\n", ["ill", "well"][at % 2], ["north", "south"][at / 2 % 2]);
-    }
-    fs::write(folder.join("images.csv"), table).unwrap();
-}
-
-/// A picture of 120 x 90 pixels, with a shade outside of its middle square.
-fn photograph(at: usize, shade: u8) -> image::RgbImage {
-    image::RgbImage::from_fn(120, 90, |x, y| match x {
-        15..105 => image::Rgb([(at * 37 % 200) as u8 + (x % 7) as u8, (y * 2) as u8, 90]),
-        _ => image::Rgb([shade; 3]),
-    })
 }
 
 #[test]
 fn photographs_are_cropped_whole_and_every_reader_sees_their_middle() {
     let place = place();
-    photographs(place.path(), 36);
+    let row = |at: usize| format!("{},{}", ["ill", "well"][at % 2], ["north", "south"][at / 2 % 2]);
+    let dark = |at, x, y| photograph(at, 0, x, y);
+    tabled_with(&place.path().join("scans"), "label,site", (0..36).map(row), WIDE, dark);
     stdout(place.path(), &["init", "scans", "--hide", "site"]);
     let recipe = fs::read_to_string(place.path().join("scans.toml")).unwrap();
     for line in ["\nfit = \"aspect\" ", "\nside = 56 ", "\nsize = 32 ", "\ncrop = { scale = [0.45, 1.0] } "] {
@@ -61,9 +46,10 @@ fn photographs_are_cropped_whole_and_every_reader_sees_their_middle() {
     }
     let embed = ["embed", "run", "scans/3.png", "--device", "cpu"];
     let before = stdout(place.path(), &embed);
-    photograph(3, 255).save(place.path().join("scans/3.png")).unwrap();
+    let replace = |by| picture(&place.path().join("scans/3.png"), WIDE, |x, y| photograph(by, 255, x, y));
+    replace(3);
     assert_eq!(stdout(place.path(), &embed), before, "only the edges have changed");
-    photograph(4, 255).save(place.path().join("scans/3.png")).unwrap();
+    replace(4);
     assert_ne!(stdout(place.path(), &embed), before);
 }
 
@@ -79,7 +65,7 @@ fn an_attribute_of_one_value_in_the_test_pictures_is_noted_before_a_run() {
         let (label, site) = (["ill", "well"][at % 2], ["north", "south"][at / 2 % 2]);
         if at < 8 { format!("{label},{site},train") } else { format!("{label},north,test") }
     };
-    folder(place.path(), "scans", "label,site,split", (0..12).map(row));
+    tabled(&place.path().join("scans"), "label,site,split", (0..12).map(row));
     let checked = json(place.path(), &["data", "check", "scans", "--json"]);
     let notes = checked["survey"]["notes"].as_array().unwrap();
     // No attribute was chosen, so that there is none to name in its place.
@@ -114,7 +100,7 @@ fn finished_runs_of_other_labels_are_not_taken_for_these() {
     };
     run("scans", "1").success();
     let refused = run("other", "2").failure().code(2);
-    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let text = stderr_of(refused.get_output());
     assert!(text.contains("the data of") && text.contains("have changed"), "{text}");
     assert!(!place.path().join("all/seed-1").exists(), "nothing is trained beside it");
     run("scans", "2").success();
@@ -189,7 +175,7 @@ fn runs_that_are_collected_are_of_the_same_pictures() {
     reorder(&place.path().join("scans/images.csv"));
     sweep(&["--task", "1"]).success();
     let refused = sweep(&[]).failure().code(2);
-    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let text = stderr_of(refused.get_output());
     assert!(text.contains("were trained on different pictures"), "{text}");
 }
 
@@ -241,15 +227,13 @@ fn a_leak_that_cannot_be_measured_is_said() {
     let row = |site: fn(usize) -> &'static str| {
         move |at: usize| format!("{},{},{}", ["a", "b"][at % 2], split(at), site(at))
     };
-    folder(
-        place.path(),
-        "new",
+    tabled(
+        &place.path().join("new"),
         "label,split,site",
         (0..36).map(row(|at| if at < 24 { ["x", "y"][at / 2 % 2] } else { "new" })),
     );
-    folder(
-        place.path(),
-        "some",
+    tabled(
+        &place.path().join("some"),
         "label,split,site",
         (0..36).map(row(|at| match at {
             0..24 => ["x", "y"][at / 2 % 2],
@@ -271,7 +255,7 @@ fn a_leak_that_cannot_be_measured_is_said() {
         ];
         let out = format!("run-{name}");
         let ran = simile(place.path(), &[&words[..], &[&out, "--device", "cpu"]].concat()).assert().success();
-        (String::from_utf8_lossy(&ran.get_output().stderr).into_owned(), verdict(&place.path().join(out)))
+        (stderr_of(ran.get_output()), verdict(&place.path().join(out)))
     };
     let (warned, said) = train("new");
     assert!(warned.contains("no training image has the `site` of any test image, such as new"), "{warned}");
@@ -286,20 +270,15 @@ fn a_leak_that_cannot_be_measured_is_said() {
 fn data_that_every_run_refuses_are_not_sound() {
     let place = place();
     for at in 0..6 {
-        let folder = place.path().join("one/alone");
-        fs::create_dir_all(&folder).unwrap();
-        image::RgbImage::from_pixel(32, 32, image::Rgb([9 * at, 80, 200]))
-            .save(folder.join(format!("{at}.png")))
-            .unwrap();
+        picture(&place.path().join(format!("one/alone/{at}.png")), [32, 32], |_, _| [9 * at, 80, 200]);
     }
     let refused = simile(place.path(), &["data", "check", "one"]).assert().code(1);
-    let text = String::from_utf8_lossy(&refused.get_output().stdout).into_owned();
+    let text = stdout_of(refused.get_output());
     assert!(text.contains("a classifier needs at least two classes"), "{text}");
     assert_eq!(json_of_failure(place.path(), &["data", "check", "one", "--json"])["sound"], false);
 
-    folder(
-        place.path(),
-        "untrained",
+    tabled(
+        &place.path().join("untrained"),
         "label,split",
         (0..12).map(|at| match at {
             0..8 => format!("{},train", ["a", "b"][at % 2]),
@@ -309,7 +288,7 @@ fn data_that_every_run_refuses_are_not_sound() {
     let text = complaint(place.path(), &["data", "check", "untrained"], 1);
     assert!(text.contains("the class `c` has no training picture"), "{text}");
 
-    folder(place.path(), "twice", "label", (0..12).map(|at| ["a", "b"][at % 2].to_owned()));
+    tabled(&place.path().join("twice"), "label", (0..12).map(|at| ["a", "b"][at % 2].to_owned()));
     let table = place.path().join("twice/images.csv");
     let rows = fs::read_to_string(&table).unwrap();
     fs::write(&table, format!("{rows}3.png,b\n")).unwrap();
@@ -325,13 +304,12 @@ fn data_that_every_run_refuses_are_not_sound() {
 #[test]
 fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
     let place = place();
-    folder(place.path(), "rare", "label", (0..24).map(|at| format!("{}", at / 2)));
+    tabled(&place.path().join("rare"), "label", (0..24).map(|at| format!("{}", at / 2)));
     stdout(place.path(), &["init", "rare", "--out", "rare.toml"]);
     let recipe = fs::read_to_string(place.path().join("rare.toml")).unwrap();
     let check = ["data", "check", "rare.toml", "--data", "rare"];
-    fs::write(place.path().join("rare.toml"), recipe.replacen("\ntest = ", "\ntest = 12 # ", 1)).unwrap();
-    let checked = simile(place.path(), &check).assert().success();
-    let said = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    fs::write(place.path().join("rare.toml"), recipe.edited("\ntest = ", "\ntest = 12 # ")).unwrap();
+    let said = stdout(place.path(), &check);
     assert!(said.contains("is tested on; no picture of `") && said.contains("` is trained on"), "{said}");
     let table = place.path().join("rare/images.csv");
     let rows = fs::read_to_string(&table).unwrap();
@@ -339,8 +317,7 @@ fn what_a_random_split_does_to_classes_and_two_columns_of_a_name_are_said() {
         rows.lines().map(|row| format!("{row},{}\n", row.split(',').nth(1).unwrap())).collect();
     fs::write(&table, twice).unwrap();
     let refused = simile(place.path(), &check).assert().failure();
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned()
-        + &String::from_utf8_lossy(&refused.get_output().stdout);
+    let said = text_of(refused.get_output());
     assert!(said.contains("two columns `label`"), "{said}");
 }
 
@@ -371,22 +348,19 @@ fn what_is_passed_over_in_folders_of_classes_is_said() {
 
 /// The answer of a command that fails.
 fn json_of_failure(place: &Path, arguments: &[&str]) -> Value {
-    let failed = simile(place, arguments).assert().failure();
-    serde_json::from_slice(&failed.get_output().stdout).unwrap()
+    json_of(simile(place, arguments).assert().failure().get_output())
 }
 
 #[test]
 fn a_word_among_numbers_and_an_empty_column_are_named() {
     let place = place();
     let weight = |at: usize| if at % 7 == 3 { "NA".to_owned() } else { format!("{}.5", at * 3) };
-    folder(
-        place.path(),
-        "words",
+    tabled(
+        &place.path().join("words"),
         "label,weight,empty",
         (0..40).map(|at| format!("{},{},", ["a", "b"][at % 2], weight(at))),
     );
-    let check = simile(place.path(), &["data", "check", "words"]).assert().success();
-    let said = String::from_utf8_lossy(&check.get_output().stderr).into_owned();
+    let said = stderr(place.path(), &["data", "check", "words"]);
     assert!(said.contains("`NA` is not a number"), "{said}");
     let text = complaint(place.path(), &["init", "words", "--hide", "weight"], 2);
     assert!(text.contains("`NA` is not a number"), "{text}");

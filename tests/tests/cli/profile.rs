@@ -3,13 +3,14 @@
 use std::fs;
 
 use serde_json::Value;
+use simile_tests::place;
 
-use crate::runs::with_recipe;
-use crate::{complaint, json, place};
+use crate::support::program::{complaint, json, json_of, simile, stdout, stdout_of};
+use crate::support::recipes::with_two_variants;
 
 #[test]
 fn a_profile_has_the_stages_of_every_variant_and_a_trace_and_trains_nothing() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let answer = json(place.path(), &["train", "tiny.toml", "--profile", "2", "--out", "p", "--json"]);
     let variants = answer["arms"].as_array().unwrap();
     assert_eq!(variants.iter().map(|variant| &variant["name"]).collect::<Vec<_>>(), ["SimCLR", "Fair"]);
@@ -45,7 +46,7 @@ fn a_profile_has_the_stages_of_every_variant_and_a_trace_and_trains_nothing() {
 
     // A step of fewer images than a batch has is not said to be of a whole one.
     let few = ["train", "tiny.toml", "--profile", "1", "--out", "p", "--set", "train.batch=4096"];
-    let text = crate::stdout(place.path(), &few);
+    let text = stdout(place.path(), &few);
     assert!(text.contains("images on average, where train.batch is 4096"), "{text}");
 
     let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "100001"], 2);
@@ -54,11 +55,10 @@ fn a_profile_has_the_stages_of_every_variant_and_a_trace_and_trains_nothing() {
 
 #[test]
 fn a_profile_says_how_long_steps_wait_and_what_other_threads_do_meanwhile() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let profiled = ["train", "tiny.toml", "--profile", "4", "--out", "p"];
-    let mut command = crate::simile(place.path(), &[&profiled[..], &["--json"]].concat());
-    let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().stdout.clone();
-    let answer: Value = serde_json::from_slice(&output).unwrap();
+    let mut command = simile(place.path(), &[&profiled[..], &["--json"]].concat());
+    let answer = json_of(command.env("SIMILE_RESIDENT", "0").assert().success().get_output());
     for variant in answer["arms"].as_array().unwrap() {
         let waiting = &variant["waiting"];
         assert!(waiting["images_ms"].as_f64().unwrap() > 0.0, "{variant}");
@@ -92,9 +92,8 @@ fn a_profile_says_how_long_steps_wait_and_what_other_threads_do_meanwhile() {
         assert_eq!(done_by(work), [number(thread)], "{work}");
     }
 
-    let mut command = crate::simile(place.path(), &profiled);
-    let printed = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().stdout.clone();
-    let printed = String::from_utf8(printed).unwrap();
+    let mut command = simile(place.path(), &profiled);
+    let printed = stdout_of(command.env("SIMILE_RESIDENT", "0").assert().success().get_output());
     assert!(printed.contains("waiting") && printed.contains(" for images)"), "{printed}");
     assert!(printed.contains(" for images, ") && printed.contains(" for solves)"), "{printed}");
 }
@@ -128,8 +127,10 @@ fn a_profile_ends_where_the_user_asks() {
     use std::io::{BufRead as _, BufReader};
     use std::process::Command;
 
-    let place = with_recipe();
-    let mut child = crate::runs::start(place.path(), &["train", "tiny.toml", "--profile", "100000"]);
+    use crate::support::process::start;
+
+    let place = with_two_variants();
+    let mut child = start(place.path(), &["train", "tiny.toml", "--profile", "100000"]);
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("measuring 100000 steps")));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();

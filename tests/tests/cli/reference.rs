@@ -2,30 +2,19 @@
 //! it anew; `tests/tests/objectives/described.rs` does the same for the pages of objectives.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use serde_json::Value;
 use simile_core::nn::resnet::Stem;
 use simile_core::nn::{Architecture, EncoderConfig};
-use simile_tests::tables::{cell, repository, writes_tables};
+use simile_tests::tables::cell;
+use simile_tests::{place, repository};
 
-use crate::{json, place, stdout};
+use crate::support::help::helps;
+use crate::support::program::json;
 
-/// Compares a page with the output of the program, or writes it.
-fn is_kept(page: &str, text: &str) {
-    let file = repository().join("docs/src/reference").join(page);
-    if writes_tables() {
-        fs::write(&file, text).unwrap();
-        return;
-    }
-    let content = fs::read_to_string(&file).unwrap_or_default();
-    let differs = content.lines().zip(text.lines()).position(|(line, wanted)| line != wanted);
-    let at = differs.unwrap_or_else(|| content.lines().count().min(text.lines().count())) + 1;
-    assert!(
-        content == text,
-        "{} differs from the program in line {at}; SIMILE_WRITE_TABLES=1 writes it anew",
-        file.display()
-    );
+/// Compares a page with the texts of the program, or writes it.
+fn assert_kept(page: &str, text: &str) {
+    repository::assert_kept(&repository::root().join("docs/src/reference").join(page), text);
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -47,35 +36,18 @@ fn codes<'a>(names: impl Iterator<Item = &'a str>) -> String {
     seen.join(", ")
 }
 
-/// The names of the commands in a help text.
-fn below(help: &str) -> Vec<String> {
-    let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    let lines = listed.lines().take_while(|line| line.starts_with("  "));
-    let names =
-        lines.filter(|line| !line.starts_with("   ")).map(|line| line.split_whitespace().next().unwrap());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
-}
-
-/// The help of a command and of those below it.
-fn add_help(page: &mut String, path: &[&str]) {
-    let place = place();
-    let help = stdout(place.path(), &[path, &["--help"]].concat());
-    let name = [&["simile"], path].concat().join(" ");
-    let _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
-    for command in below(&help) {
-        add_help(page, &[path, &[command.as_str()]].concat());
-    }
-}
-
 #[test]
 fn commands_are_those_of_the_help() {
     let mut page =
         "# Commands\n\nThe help of every command, as `simile COMMAND --help` prints it.\n".to_owned();
-    add_help(&mut page, &[]);
+    for (words, help) in helps() {
+        let name = ["simile".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+        let _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    }
     for part in ["\n## simile train\n", "\n## simile data check\n", "\n## simile recipes show\n"] {
         assert!(page.contains(part), "no {part}");
     }
-    is_kept("commands.md", &page);
+    assert_kept("commands.md", &page);
 }
 
 /// The values of a key: all names that it takes, or some in recipes that ship; nothing of one that is true or false.
@@ -122,7 +94,7 @@ fn keys_are_those_of_the_program() {
         let below: Vec<&str> = below.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         let _ = writeln!(page, "| `{name}`<br>{} | {} |", text(key, "type"), below.join("<br>"));
     }
-    is_kept("keys.md", &page);
+    assert_kept("keys.md", &page);
 }
 
 /// More than the side of a picture that any encoder takes.
@@ -194,7 +166,7 @@ fn encoders_are_those_of_the_library() {
             keys_of_its_own(&by_side[0]),
         );
     }
-    is_kept("encoders.md", &page);
+    assert_kept("encoders.md", &page);
 }
 
 #[test]
@@ -227,7 +199,7 @@ fn data_sets_are_those_of_the_program() {
             }
         }
     }
-    is_kept("data-sets.md", &page);
+    assert_kept("data-sets.md", &page);
 }
 
 #[test]
@@ -274,5 +246,5 @@ fn recipes_and_tables_are_those_that_ship() {
             "\n### {name}\n\n```toml\n{{{{#include ../../../native/recipes/{name}.toml}}}}\n```\n"
         );
     }
-    is_kept("recipes.md", &page);
+    assert_kept("recipes.md", &page);
 }

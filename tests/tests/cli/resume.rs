@@ -3,17 +3,23 @@
 use std::fs;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use simile_tests::place;
 use simile_tests::schema::violations;
+use tempfile::TempDir;
 
-use crate::newcomer::scans;
-use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
+use crate::support::mnist::mnist;
+use crate::support::pictures::picture;
 #[cfg(unix)]
-use crate::runs::{end, iterations, start, wait_until};
-use crate::schema::schema;
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::process::{end, interrupt, start, wait_until};
+use crate::support::program::{complaint, json, simile, stderr, stderr_of, stdout};
+use crate::support::recipes::{Edited as _, TWO_VARIANTS, place_with, with_two_variants};
+use crate::support::run::{assert_same_end, result, result_schema};
+#[cfg(unix)]
+use crate::support::run::{iterations, standing};
+use crate::support::scans::scans;
 
 /// One variant, whose learning rate does not depend on the length of the run.
 const ONE: &str = r#"
@@ -38,16 +44,15 @@ name = "nt-xent"
 temperature = 0.5
 "#;
 
-fn with_one() -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("one.toml"), ONE).unwrap();
-    place
+fn with_one() -> TempDir {
+    place_with("one.toml", ONE)
 }
 
 fn train(place: &Path, rest: &[&str]) {
     simile(place, &[&["train"], rest].concat()).assert().success();
 }
 
+#[cfg(unix)]
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -82,18 +87,18 @@ fn data_that_have_changed_are_named() {
     let mut moved: Vec<String> = rows.lines().map(str::to_owned).collect();
     let from = hospital(&moved[1]);
     let to = moved[2..].iter().map(|row| hospital(row)).find(|other| *other != from).unwrap();
-    moved[1] = moved[1].replace(&from, &to);
+    moved[1] = moved[1].edited(&from, &to);
     fs::write(&table, moved.join("\n")).unwrap();
     let text = complaint(place.path(), &on, 2);
     assert!(text.contains("the images have other values of `hospital`"), "{text}");
     // The same names, and another picture under one of them.
-    let picture = place.path().join("scans").join(swapped[1].split(',').next().unwrap());
-    let kept = fs::read(&picture).unwrap();
-    image::RgbImage::new(20, 30).save(&picture).unwrap();
+    let changed = place.path().join("scans").join(swapped[1].split(',').next().unwrap());
+    let kept = fs::read(&changed).unwrap();
+    picture(&changed, [20, 30], |_, _| [0; 3]);
     fs::write(&table, rows).unwrap();
     let text = complaint(place.path(), &on, 2);
     assert!(text.contains("pictures have the same names, but files of other sizes"), "{text}");
-    fs::write(&picture, kept).unwrap();
+    fs::write(&changed, kept).unwrap();
     simile(place.path(), &on).assert().success();
 }
 
@@ -109,8 +114,7 @@ fn a_run_finds_its_data_from_another_folder_and_says_where_they_were() {
     fs::rename(place.path().join("scans"), place.path().join("moved")).unwrap();
     let longer = ["train", "--resume", "run", "--set", "train.iterations=5"];
     for command in [&longer[..], &["evaluate", "run"]] {
-        let output = simile(place.path(), command).assert().failure();
-        let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        let text = stderr_of(simile(place.path(), command).assert().failure().get_output());
         assert!(text.contains("scans") && text.contains("--data DIR"), "{text}");
     }
     simile(place.path(), &[&longer[..], &["--data", "moved"]].concat()).assert().success();
@@ -164,7 +168,7 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
     };
     for (run, is_logged) in [(run, true), (place.path().join("unlogged"), false)] {
         let result = result(&run);
-        assert_eq!(violations(&schema(), &result), [""; 0]);
+        assert_eq!(violations(&result_schema(), &result), [""; 0]);
         let variant = &result["arms"][0];
         assert_eq!(
             (variant["iterations"].as_u64(), variant.get("final_loss").is_some()),
@@ -191,13 +195,17 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
 
 #[test]
 fn a_run_without_its_result_is_finished() {
-    let place = with_recipe();
+    let place = with_two_variants();
     train(place.path(), &["tiny.toml", "--smoke", "--out", "run"]);
     let run = place.path().join("run");
     let files = ["result.json", "report.html", "figures.json", "model.safetensors"];
     let before = files.map(|file| fs::read(run.join(file)).unwrap());
     // Files that are written in another second have the date of the run all the same.
-    sleep(Duration::from_millis(1100));
+    let second = || SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let written = second();
+    while second() == written {
+        sleep(Duration::from_millis(10));
+    }
     for missing in [&["result.json", "report.html"][..], &["result.json"], &["report.html"]] {
         for file in missing {
             fs::remove_file(run.join(file)).unwrap();
@@ -244,15 +252,14 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
         let text = complaint(place.path(), &["train", "--resume", "cut", "--set", set], 2);
         assert!(text.contains(reason), "{text}");
     }
-    let output = simile(place.path(), &["train", "--resume", "cut", "--set", "train.iterations=12"]).output();
-    let text = String::from_utf8(output.unwrap().stderr).unwrap();
+    let text = stderr(place.path(), &["train", "--resume", "cut", "--set", "train.iterations=12"]);
     assert!(text.contains("from 6 to 12 iterations") && text.contains("schedule"), "{text}");
     assert_same_end(place.path(), "whole", "cut");
     assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
     assert_eq!(result(&place.path().join("cut"))["extended_at"][0], 6);
 
     // Several variants, each resumed from its state, with a new report.
-    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    fs::write(place.path().join("tiny.toml"), TWO_VARIANTS).unwrap();
     train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
     // The longer run makes them again.
     for file in ["model.safetensors", "figures.json"] {
@@ -285,6 +292,31 @@ fn a_run_that_cannot_be_made_longer_keeps_its_result() {
     assert_eq!(result(&run)["arms"][0]["iterations"], 12);
 }
 
+#[cfg(unix)]
+#[test]
+fn the_average_and_the_accumulation_resume() {
+    let place = with_one();
+    // An update takes four steps, so that the first checkpoints, of the steps 41, 82 and 123, lie between two updates.
+    let long = ["train.accumulate=4", "train.iterations=164", "train.checkpoint_every=41"];
+    let set = |more: &[&'static str]| -> Vec<&'static str> {
+        long.iter().chain(more).copied().flat_map(|setting| ["--set", setting]).collect()
+    };
+    let averaged = set(&["train.ema=0.9"]);
+    train(place.path(), &[&["one.toml", "--out", "whole"], &averaged[..]].concat());
+    let cut = place.path().join("cut");
+    let mut child = start(place.path(), &[&["train", "one.toml", "--out", "cut"], &averaged[..]].concat());
+    wait_until(&mut child, "a checkpoint", || iterations(&cut, "nt-xent") > 0);
+    assert_eq!(end(child, "-KILL").0, None);
+    let done = iterations(&cut, "nt-xent");
+    assert_ne!(done % 4, 0, "the last checkpoint, after {done} steps, has no accumulated gradients");
+    train(place.path(), &["--resume", "cut"]);
+    assert_same_end(place.path(), "whole", "cut");
+
+    train(place.path(), &[&["one.toml", "--out", "plain"], &set(&[])[..]].concat());
+    let model = |run: &str| fs::read(place.path().join(run).join("model.safetensors")).unwrap();
+    assert!(model("whole") != model("plain"), "the average of the weights is the model");
+}
+
 /// Otherwise the result of its earlier end would be taken for that of the longer run.
 #[cfg(unix)]
 #[test]
@@ -308,9 +340,7 @@ fn a_run_that_was_made_longer_has_no_result_until_its_new_end() {
     }
     // The process may have been killed after its state and before its recipe.
     let recipe = fs::read_to_string(run.join("recipe.toml")).unwrap();
-    let earlier = recipe.replace("iterations = 4000", "iterations = 6");
-    assert_ne!(recipe, earlier);
-    fs::write(run.join("recipe.toml"), earlier).unwrap();
+    fs::write(run.join("recipe.toml"), recipe.edited("iterations = 4000", "iterations = 6")).unwrap();
     let done = iterations(&run, &variant);
     let mut child = start(place.path(), &["train", "--resume", "seeds/seed-0"]);
     wait_until(&mut child, "a later checkpoint", || iterations(&run, &variant) > done);
@@ -334,16 +364,14 @@ fn an_edited_recipe_is_refused_by_the_key_in_one_line() {
         ),
         ("batch = 16", "batch = 8", "`train.batch` is 8, and the run was begun with 16"),
         ("iterations = 6", "iterations = 8", "--set train.iterations=8"),
-        ("seed = 0", "seed = 1", "`train.seed` is 1"),
+        ("iterations = 6\nseed = 0", "iterations = 6\nseed = 1", "`train.seed` is 1"),
     ] {
-        assert!(recipe.contains(was), "{recipe}");
-        fs::write(run.join("recipe.toml"), recipe.replacen(was, is, 1)).unwrap();
+        fs::write(run.join("recipe.toml"), recipe.edited(was, is)).unwrap();
         let text = complaint(place.path(), &["train", "--resume", "run"], 2);
         assert!(text.contains(key) && text.lines().count() == 1 && text.len() < 400, "{text}");
     }
     // The interval of checkpoints changes no result.
-    let other = recipe.replace("checkpoint_every = 200", "checkpoint_every = 7");
-    assert_ne!(other, recipe);
+    let other = recipe.edited("checkpoint_every = 200", "checkpoint_every = 7");
     fs::write(run.join("recipe.toml"), format!("# mine\n{other}")).unwrap();
     train(place.path(), &["--resume", "run"]);
 }
@@ -379,13 +407,11 @@ fn what_a_killed_process_left_is_cleared_away() {
     are_cleared();
 }
 
+#[cfg(unix)]
 #[test]
 fn files_of_a_run_are_believed_only_as_they_were_written() {
-    let place = with_recipe();
-    #[cfg(unix)]
-    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "Fair");
-    #[cfg(not(unix))]
-    return;
+    let place = with_two_variants();
+    interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "Fair");
     let (cut, again) = (place.path().join("cut"), place.path().join("again"));
     let state: Vec<String> = fs::read_dir(cut.join("state"))
         .unwrap()
@@ -411,7 +437,7 @@ fn files_of_a_run_are_believed_only_as_they_were_written() {
                 None => fs::remove_file(again.join(name)).unwrap(),
             }
             let output = simile(place.path(), &["train", "--resume", "again"]).output().unwrap();
-            let text = String::from_utf8_lossy(&output.stderr);
+            let text = stderr_of(&output);
             assert!(matches!(output.status.code(), Some(1 | 2)), "{name} {damage}: {text}");
             let file = name.rsplit('/').next().unwrap();
             assert!(text.contains(file) && !text.contains("panicked"), "{name} {damage}: {text}");
@@ -431,7 +457,7 @@ fn a_name_leads_nowhere() {
         let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
         assert!(text.contains("line 1") && text.contains("cannot be that of a file"), "{name}: {text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
-        let variant = RECIPE.replace("name = \"Fair\"", &format!("name = \"{name}\""));
+        let variant = TWO_VARIANTS.edited("name = \"Fair\"", &format!("name = \"{name}\""));
         fs::write(place.path().join("inside/evil.toml"), variant).unwrap();
         let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
         assert!(text.contains("cannot be that of a file"), "{name}: {text}");
@@ -441,7 +467,7 @@ fn a_name_leads_nowhere() {
     assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
 
     // The names of variants may have spaces.
-    let variant = RECIPE.replace("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
+    let variant = TWO_VARIANTS.edited("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
     fs::write(place.path().join("spaces.toml"), variant).unwrap();
     train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
     assert!(place.path().join("run/model-fair-2-of-2.safetensors").exists());
@@ -452,7 +478,7 @@ fn a_terminal_obeys_no_name_and_a_cause_is_told_once() {
     let place = place();
     let text = complaint(place.path(), &["report", "a\u{1b}[31mb\u{7}"], 2);
     assert!(text.contains("a\\u{1b}[31mb\\u{7}") && !text.contains('\u{1b}'), "{text:?}");
-    fs::write(place.path().join("a\u{1b}[31m.toml"), ONE.replace("batch", "bacth")).unwrap();
+    fs::write(place.path().join("a\u{1b}[31m.toml"), ONE.edited("batch", "bacth")).unwrap();
     let text = complaint(place.path(), &["train", "a\u{1b}[31m.toml"], 2);
     assert!(text.contains("bacth") && !text.contains('\u{1b}'), "{text:?}");
     for arguments in [&["embed", "nowhere.safetensors", "a.png"][..], &["evaluate", "nowhere.safetensors"]] {
@@ -479,7 +505,7 @@ fn what_would_fail_after_training_is_said_before() {
     assert!(text.contains("`selection.metric` is `roc_auc`"), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
 
-    crate::faults::mnist(&place.path().join("mnist"), 20, |_| 3);
+    mnist(&place.path().join("mnist"), 20, |_| 3);
     let text = complaint(place.path(), &["train", "colour-mnist", "--smoke", "--data", "mnist"], 2);
     assert!(text.contains("20 training images are of the class `3`"), "{text}");
     assert!(!place.path().join("runs").exists(), "a run was begun");
@@ -503,7 +529,7 @@ fn a_run_of_another_recipe_is_named_by_the_key() {
     // A sweep resumes: it starts the missing runs, and finishes those without a result.
     let run = place.path().join("swept/train.batch=8/seed-0");
     fs::remove_dir_all(run.join("state")).unwrap();
-    for file in ["result.json", "report.html", "metrics.jsonl"] {
+    for file in ["result.json", "report.html", "metrics.jsonl", "model.safetensors"] {
         fs::remove_file(run.join(file)).unwrap();
     }
     fs::remove_file(place.path().join("swept/train.batch=16/seed-0/result.json")).unwrap();

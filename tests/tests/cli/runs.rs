@@ -3,66 +3,19 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use crate::{ONE_THREAD, complaint, json, place, simile, stdout};
-
-/// Two variants, small enough for an unoptimised build.
-pub(crate) const RECIPE: &str = r#"
-[data]
-dataset = "digits"
-train = 96
-test = 48
-
-[augment]
-crop = { scale = [0.5, 1.0] }
-
-[optimizer]
-name = "adam"
-
-[schedule]
-name = "cosine"
-warm_up = 0.1
-
-[train]
-batch = 16
-iterations = 40
-checkpoint_every = 3
-log_every = 1
-
-[probe]
-steps = 5
-
-[[variant]]
-name = "SimCLR"
-objective = { name = "nt-xent", temperature = 0.5 }
-
-[[variant]]
-name = "Fair"
-objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
-"#;
-
-pub(crate) fn with_recipe() -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
-    place
-}
-
-pub(crate) fn result(run: &Path) -> Value {
-    serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap()
-}
-
-/// The final metrics of every variant.
-fn metrics(run: &Path) -> Vec<Value> {
-    result(run)["arms"].as_array().unwrap().iter().map(|variant| variant["metrics"].clone()).collect()
-}
+#[cfg(unix)]
+use crate::support::process::interrupt;
+use crate::support::program::{complaint, json, simile, stderr, stdout};
+use crate::support::recipes::with_two_variants;
+#[cfg(unix)]
+use crate::support::run::assert_same_end;
+use crate::support::run::{assert_share_of, metrics, result};
 
 #[test]
 fn a_run_writes_its_folder_and_answers_with_its_result() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let answer = json(place.path(), &["train", "tiny.toml", "--out", "run", "--seed", "3", "--json"]);
     let run = place.path().join("run");
     for file in ["recipe.toml", "metrics.jsonl", "model.safetensors", "result.json", "report.html", "state"] {
@@ -71,8 +24,7 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
     assert_eq!(answer, result(&run));
     assert_eq!((&answer["seed"], &answer["recipe"]), (&3.into(), &"tiny".into()));
     for variant in answer["arms"].as_array().unwrap() {
-        let top1 = variant["metrics"]["top1"].as_f64().unwrap();
-        assert!((0.0..=1.0).contains(&top1));
+        assert_share_of(&variant["metrics"]["top1"], 48);
         assert!(variant["metrics"]["condition_mse"].as_f64().unwrap() > 0.0);
         assert!(variant["metrics"]["condition_r2"].as_f64().unwrap() <= 1.0);
         for probe in ["class", "condition", "condition_nonlinear"] {
@@ -103,18 +55,8 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
 }
 
 #[test]
-fn the_answer_is_a_table_on_stdout() {
-    let place = with_recipe();
-    let text = stdout(place.path(), &["train", "tiny.toml", "--smoke"]);
-    for word in ["SimCLR", "Fair", "R²", "MSE", "Top-1", "Untrained network", "Chance"] {
-        assert!(text.contains(word), "no `{word}` in\n{text}");
-    }
-    assert!(place.path().join("runs/tiny-smoke/result.json").exists(), "a smoke test has its own folder");
-}
-
-#[test]
 fn a_smoke_test_says_that_it_is_one_and_what_the_whole_run_takes() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let answer = json(place.path(), &["train", "tiny.toml", "--smoke", "--json"]);
     let run = place.path().join("runs/tiny-smoke");
     assert_eq!(answer, result(&run));
@@ -126,32 +68,29 @@ fn a_smoke_test_says_that_it_is_one_and_what_the_whole_run_takes() {
     let text = stdout(place.path(), &["train", "tiny.toml", "--smoke", "--out", "other"]);
     let last = text.lines().last().unwrap();
     assert!(last.contains("smoke test") && last.contains("takes about"), "{text}");
-    // The run itself takes its own folder, and the next steps of the guide open that.
+    // A smoke test has its own folder: the run itself takes another one, and the next steps of the guide open that.
     let whole = json(place.path(), &["train", "tiny.toml", "--json"]);
     assert!(whole["smoke"].is_null() && place.path().join("runs/tiny/result.json").exists());
 }
 
 #[test]
 fn the_time_of_all_variants_is_said_before_the_first_step() {
-    let place = with_recipe();
-    let lines = |iterations: &str| {
-        let mut command = Command::new(simile_tests::program());
-        command.args(["train", "tiny.toml", "--out", iterations, "--set", iterations]);
-        command.current_dir(place.path()).env("SIMILE_CACHE", "off");
-        let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = Vec::new();
-        for line in BufReader::new(run.stderr.take().unwrap()).lines() {
-            lines.push(line.unwrap());
-            if lines.last().is_some_and(|line| line.contains("left")) {
-                break;
-            }
+    let place = with_two_variants();
+    // So many that their time is said, and so few that their first tenth, which has a line, comes soon.
+    let mut command = Command::new(simile_tests::program());
+    command.args(["train", "tiny.toml", "--set", "train.iterations=1000"]);
+    command.current_dir(place.path()).env("SIMILE_CACHE", "off");
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = Vec::new();
+    for line in BufReader::new(run.stderr.take().unwrap()).lines() {
+        said.push(line.unwrap());
+        if said.last().is_some_and(|line| line.contains("left")) {
+            break;
         }
-        run.kill().unwrap();
-        run.wait().unwrap();
-        lines
-    };
-    let said = lines("train.iterations=100000");
-    let expected = said.iter().position(|line| line.contains("training 2 variants of 100000 iterations"));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let expected = said.iter().position(|line| line.contains("training 2 variants of 1000 iterations"));
     let first = said.iter().position(|line| line.contains("SimCLR: training on"));
     assert!(expected.is_some() && expected < first, "{said:#?}");
     assert!(said.last().unwrap().contains("left for all variants"), "{said:#?}");
@@ -159,7 +98,7 @@ fn the_time_of_all_variants_is_said_before_the_first_step() {
 
 #[test]
 fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let run = |out: &str, seed: &str| {
         let set = ["--set", "train.iterations=6"];
         let arguments = [&["train", "tiny.toml", "--out", out, "--seed", seed], &set[..]].concat();
@@ -172,71 +111,10 @@ fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
     assert_ne!(first, run("c", "2"));
 }
 
-/// The content of `state/state.json`, once it exists.
-pub(crate) fn standing(run: &Path) -> Option<Value> {
-    serde_json::from_slice(&fs::read(run.join("state/state.json")).ok()?).ok()
-}
-
-/// The number of iterations of a variant in the last checkpoint.
-pub(crate) fn iterations(run: &Path, variant: &str) -> u64 {
-    let standing = standing(run).unwrap_or_default();
-    let variants = standing["arms"].as_array().cloned().unwrap_or_default();
-    let iteration =
-        variants.iter().find(|one| one["name"] == variant).and_then(|one| one["iteration"].as_u64());
-    iteration.unwrap_or_default()
-}
-
-/// Begins a run.
-pub(crate) fn start(place: &Path, arguments: &[&str]) -> Child {
-    let mut command = Command::new(simile_tests::program());
-    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache")).envs([ONE_THREAD]);
-    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Waits until a condition holds, while a run continues.
-pub(crate) fn wait_until(child: &mut Child, what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before {what}");
-        assert!(begun.elapsed() < Duration::from_secs(100), "{what} did not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Sends a signal, such as `-INT`, and returns the exit code and the text on stderr.
-#[cfg(unix)]
-pub(crate) fn end(child: Child, signal: &str) -> (Option<i32>, String) {
-    Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    let output = child.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-/// Interrupts a run into the folder `cut` once there is a checkpoint of a variant.
-#[cfg(unix)]
-pub(crate) fn interrupt(place: &Path, arguments: &[&str], variant: &str) {
-    let mut child = start(place, arguments);
-    let run = place.join("cut");
-    wait_until(&mut child, &format!("a checkpoint of {variant}"), || iterations(&run, variant) > 0);
-    let (code, text) = end(child, "-INT");
-    assert_eq!(code, Some(130), "{text}");
-    assert!(text.contains("--resume cut"), "{text}");
-    assert!(!run.join("result.json").exists());
-}
-
-/// Asserts that two runs have the same losses, metrics and encoder.
-pub(crate) fn assert_same_end(place: &Path, one: &str, other: &str) {
-    let (one, other) = (place.join(one), place.join(other));
-    for file in ["metrics.jsonl", "model.safetensors"] {
-        assert!(fs::read(one.join(file)).unwrap() == fs::read(other.join(file)).unwrap(), "{file} differs");
-    }
-    assert_eq!(metrics(&one), metrics(&other));
-    assert_eq!(result(&one)["untrained"], result(&other)["untrained"]);
-}
-
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_continues_to_the_same_end() {
-    let place = with_recipe();
+    let place = with_two_variants();
     simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
 
     // Stopped once in each variant, which is long enough for a signal to arrive.
@@ -252,8 +130,7 @@ fn an_interrupted_run_continues_to_the_same_end() {
     let text = complaint(place.path(), &["evaluate", "cut"], 1);
     assert!(text.contains("cut/model-fair.safetensors is not there"), "{text}");
     simile(place.path(), &arguments).assert().success();
-    let output = simile(place.path(), &export).assert().success().get_output().clone();
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = stderr(place.path(), &export);
     assert!(
         text.contains("cut: the model of `Fair`, the last variant; --variant names another: SimCLR"),
         "{text}"
@@ -279,8 +156,7 @@ fn skipped_pictures_cost_no_others(place: &Path) {
     assert!(rows[0] == rows[2] && !rows[0].chunks_exact(4).any(is_nan));
     assert!(rows[1].chunks_exact(4).all(is_nan), "rows follow the names");
     assert_eq!(fs::read_to_string(place.join("gap.csv")).unwrap().lines().count(), 3);
-    let output = simile(place, &skip).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(place, &skip);
     assert!(said.contains("tiny.toml") && said.contains("skipped: 1 of 3 pictures"), "{said}");
     let none = ["embed", "run", "tiny.toml", "--broken", "skip", "--out", "none.npy"];
     assert!(complaint(place, &none, 1).contains("none of 1 pictures"));
@@ -291,7 +167,7 @@ fn skipped_pictures_cost_no_others(place: &Path) {
 
 #[test]
 fn a_trained_encoder_embeds_and_is_evaluated() {
-    let place = with_recipe();
+    let place = with_two_variants();
     simile(place.path(), &["train", "tiny.toml", "--smoke", "--out", "run"]).assert().success();
     stdout(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "1"]);
 
@@ -327,12 +203,11 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
 
 #[test]
 fn what_makes_a_run_doubtful_is_said_before_it_trains() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let set =
         ["--set", "augment={}", "--set", "variant.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }"];
     let arguments = [&["train", "tiny.toml", "--smoke", "--out", "run"], &set[..]].concat();
-    let output = simile(place.path(), &arguments).assert().success().get_output().clone();
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = stderr(place.path(), &arguments);
     let at = |words: &str| text.find(words).ok_or_else(|| format!("no `{words}` in\n{text}")).unwrap();
     let begun = at("training on");
     for warning in
@@ -349,7 +224,7 @@ fn what_makes_a_run_doubtful_is_said_before_it_trains() {
 
 #[test]
 fn runs_of_other_settings_are_no_repeats_of_each_other() {
-    let place = with_recipe();
+    let place = with_two_variants();
     for (out, seed, batch) in [("1", "1", "16"), ("2", "2", "24")] {
         let set = ["--set", &format!("train.batch={batch}"), "--variant", "Fair"];
         let arguments = [&["train", "tiny.toml", "--smoke", "--seed", seed, "--out", out], &set[..]].concat();
@@ -366,7 +241,7 @@ fn runs_of_other_settings_are_no_repeats_of_each_other() {
 
 #[test]
 fn a_folder_of_several_runs_is_told_from_one() {
-    let place = with_recipe();
+    let place = with_two_variants();
     simile(place.path(), &["train", "tiny.toml", "--smoke", "--seeds", "2", "--out", "sd"])
         .assert()
         .success();
@@ -383,7 +258,7 @@ fn a_folder_of_several_runs_is_told_from_one() {
 
 #[test]
 fn runs_are_compared_in_one_report() {
-    let place = with_recipe();
+    let place = with_two_variants();
     for seed in ["1", "2"] {
         simile(place.path(), &["train", "tiny.toml", "--smoke", "--seed", seed, "--out", seed])
             .assert()

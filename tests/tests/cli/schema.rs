@@ -1,16 +1,11 @@
 //! `result.json` conforms to `native/schema/result.schema.json`.
 
-use std::fs;
-
 use serde_json::{Value, json};
+use simile_tests::place;
 use simile_tests::schema::violations;
 
-use crate::{place, simile};
-
-pub(crate) fn schema() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../native/schema/result.schema.json");
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
+use crate::support::program::simile;
+use crate::support::run::{result, result_schema};
 
 #[test]
 fn a_run_that_chooses_its_encoder_is_valid() {
@@ -19,10 +14,9 @@ fn a_run_that_chooses_its_encoder_is_valid() {
     simile(place.path(), &[&["train", "fair-digits", "--smoke", "--out", "run"], &set[..]].concat())
         .assert()
         .success();
-    let result: Value =
-        serde_json::from_slice(&fs::read(place.path().join("run/result.json")).unwrap()).unwrap();
+    let result = result(&place.path().join("run"));
     assert!(!result["arms"][0]["evaluations"].as_array().unwrap().is_empty());
-    assert_eq!(violations(&schema(), &result), [""; 0]);
+    assert_eq!(violations(&result_schema(), &result), [""; 0]);
 }
 
 /// Numeric and categorical conditions have different metrics.
@@ -34,11 +28,10 @@ fn real_results_are_valid() {
         simile(place.path(), &["train", "fair-digits", "--smoke", "--set", &probe, "--out", out])
             .assert()
             .success();
-        let text = fs::read(place.path().join(out).join("result.json")).unwrap();
-        let result: Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(violations(&schema(), &result), [""; 0]);
+        let result = result(&place.path().join(out));
+        assert_eq!(violations(&result_schema(), &result), [""; 0]);
         let metrics = result["arms"][0]["metrics"].as_object().unwrap();
-        let known = schema()["$defs"]["metrics"]["properties"].as_object().unwrap().clone();
+        let known = result_schema()["$defs"]["metrics"]["properties"].as_object().unwrap().clone();
         let undocumented: Vec<&String> = metrics.keys().filter(|name| !known.contains_key(*name)).collect();
         assert!(undocumented.is_empty(), "the schema does not describe {undocumented:?}");
     }
@@ -49,11 +42,11 @@ fn what_is_no_result_is_found() {
     let metrics = json!({ "top1": 0.5, "condition_r2": -3.0 });
     let variant = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics, "protocol": "" });
     let whole = json!({ "recipe": "r", "condition": "c", "seed": 0, "device": "cpu", "version": "0", "seconds": 1.0, "arms": [variant] });
-    assert_eq!(violations(&schema(), &whole), [""; 0]);
+    assert_eq!(violations(&result_schema(), &whole), [""; 0]);
     let broken = |pointer: &str, value: Value| {
         let mut result = whole.clone();
         *result.pointer_mut(pointer).unwrap() = value;
-        violations(&schema(), &result)
+        violations(&result_schema(), &result)
     };
     for (pointer, value) in [
         ("/seed", json!(-1)),
@@ -68,5 +61,5 @@ fn what_is_no_result_is_found() {
     }
     let mut wider = whole.clone();
     wider["extra"] = json!(1);
-    assert_eq!(violations(&schema(), &wider), ["$.extra may not be there"]);
+    assert_eq!(violations(&result_schema(), &wider), ["$.extra may not be there"]);
 }

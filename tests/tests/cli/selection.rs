@@ -4,11 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use simile_tests::data;
+use tempfile::TempDir;
 
-use crate::runs::{assert_same_end, interrupt, result};
+use crate::support::models::foreign;
 #[cfg(unix)]
-use crate::runs::{end, standing, start, wait_until};
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::process::{end, interrupt, start, wait_until};
+use crate::support::program::{complaint, json, simile, stdout};
+use crate::support::recipes::{Edited as _, place_with};
+use crate::support::run::result;
+#[cfg(unix)]
+use crate::support::run::{assert_same_end, standing};
 
 /// Evaluated at every fourth iteration; at this rate the encoder soon gets worse.
 const CHOSEN: &str = r#"
@@ -60,19 +66,13 @@ steps = 5
 name = "cross-entropy"
 "#;
 
-fn with(recipe: &str) -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("mine.toml"), recipe).unwrap();
-    place
-}
-
 fn exists(place: &Path, file: &str) -> bool {
     place.join(file).exists()
 }
 
 #[test]
 fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
-    let place = with(CHOSEN);
+    let place = place_with("mine.toml", CHOSEN);
     let run = ["train", "mine.toml", "--out", "run"];
     let text = stdout(place.path(), &run);
     let answer = result(&place.path().join("run"));
@@ -106,7 +106,7 @@ fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_selection_continues_to_the_same_end() {
-    let place = with(CHOSEN);
+    let place = place_with("mine.toml", CHOSEN);
     simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
     interrupt(place.path(), &["train", "mine.toml", "--out", "cut"], "A");
     simile(place.path(), &["train", "--resume", "cut"]).assert().success();
@@ -121,14 +121,14 @@ fn an_interrupted_selection_continues_to_the_same_end() {
 #[cfg(unix)]
 #[test]
 fn a_signal_stops_evaluations_and_scores_of_all_images() {
-    let evaluated = CHOSEN.replace("train = 160", "train = 3000").replace("held_out = 64", "held_out = 1500");
-    let scored = CHOSEN.replace("train = 160", "train = 3000").replace(
+    let evaluated = CHOSEN.edited("train = 160", "train = 3000").edited("held_out = 64", "held_out = 1500");
+    let scored = CHOSEN.edited("train = 160", "train = 3000").edited(
         r#"{ name = "nt-xent", temperature = 0.5 }"#,
         "{ name = \"jtt\" }\nmethod = { name = \"jtt\", first_steps = 1 }",
     );
-    let scored = scored.replace("[selection]\nheld_out = 64\nevery = 4\n", "");
-    for recipe in [evaluated.replace("every = 4", "every = 1"), scored] {
-        let place = with(&recipe.replace("iterations = 24", "iterations = 2"));
+    let scored = scored.edited("[selection]\nheld_out = 64\nevery = 4\n", "");
+    for recipe in [evaluated.edited("every = 4", "every = 1"), scored] {
+        let place = place_with("mine.toml", &recipe.edited("iterations = 24", "iterations = 2"));
         let run = place.path().join("cut");
         let mut child = start(place.path(), &["train", "mine.toml", "--out", "cut"]);
         let is_logged = || fs::metadata(run.join("metrics.jsonl")).is_ok_and(|log| log.len() > 0);
@@ -150,7 +150,7 @@ fn a_signal_stops_evaluations_and_scores_of_all_images() {
 
 #[test]
 fn training_ends_when_nothing_gets_better() {
-    let place = with(&CHOSEN.replace("every = 4", "every = 2\npatience = 1"));
+    let place = place_with("mine.toml", &CHOSEN.edited("every = 4", "every = 2\npatience = 1"));
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
     let variant = result(&place.path().join("run"))["arms"][0].clone();
     let evaluations = variant["evaluations"].as_array().unwrap();
@@ -174,15 +174,18 @@ fn training_ends_when_nothing_gets_better() {
 #[test]
 fn networks_before_the_last_of_two_stages_are_no_candidates() {
     let base = CLASSIFIER
-        .replace("train = 64", "train = 96")
-        .replace("iterations = 4", "iterations = 8")
-        .replace("[probe]", "[selection]\nheld_out = 32\nevery = 1\npatience = 1\n\n[probe]");
+        .edited("train = 64", "train = 96")
+        .edited("iterations = 4", "iterations = 8")
+        .edited("[probe]", "[selection]\nheld_out = 32\nevery = 1\npatience = 1\n\n[probe]");
     let base = base.split("[objective]").next().unwrap();
     let biased = r#"{ name = "bias-network", encoder = { name = "simple-conv-1x1", input_size = 8 }, first_steps = 5 }"#;
-    let place = with(&format!(
-        "{base}\n[[variant]]\nname = \"RUBi\"\nobjective = {{ name = \"rubi\" }}\nmethod = {biased}\n\n\
+    let place = place_with(
+        "mine.toml",
+        &format!(
+            "{base}\n[[variant]]\nname = \"RUBi\"\nobjective = {{ name = \"rubi\" }}\nmethod = {biased}\n\n\
          [[variant]]\nname = \"JTT\"\nobjective = {{ name = \"jtt\" }}\nmethod = {{ name = \"jtt\", first_steps = 5 }}\n"
-    ));
+        ),
+    );
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
     for variant in result(&place.path().join("run"))["arms"].as_array().unwrap() {
         let evaluations = variant["evaluations"].as_array().unwrap();
@@ -194,8 +197,8 @@ fn networks_before_the_last_of_two_stages_are_no_candidates() {
 
 #[test]
 fn a_run_that_diverges_keeps_what_was_good() {
-    let recipe = CHOSEN.replace("learning_rate = 2.0", "learning_rate = 1e30");
-    let place = with(&recipe.replace("checkpoint_every = 3", "checkpoint_every = 1"));
+    let recipe = CHOSEN.edited("learning_rate = 2.0", "learning_rate = 1e30");
+    let place = place_with("mine.toml", &recipe.edited("checkpoint_every = 3", "checkpoint_every = 1"));
     let text = complaint(place.path(), &["train", "mine.toml", "--out", "run"], 1);
     assert!(text.contains("not a finite number") && text.contains("kept as it was at iteration"), "{text}");
     let variant = result(&place.path().join("run"))["arms"][0].clone();
@@ -213,7 +216,7 @@ fn a_run_that_diverges_keeps_what_was_good() {
 
 #[test]
 fn a_selection_that_cannot_be_made_is_named() {
-    let place = with(CHOSEN);
+    let place = place_with("mine.toml", CHOSEN);
     let set = |setting: &str, code: i32| {
         complaint(place.path(), &["train", "mine.toml", "--set", setting, "--out", "run"], code)
     };
@@ -224,14 +227,14 @@ fn a_selection_that_cannot_be_made_is_named() {
     assert!(set("selection.official=true", 2).contains("one of the two"));
     let text = set("train.accumulate=5", 2);
     assert!(text.contains("train.iterations") && text.contains("multiple"), "{text}");
-    let place = with(&CHOSEN.replace("every = 4", "every = 4\nmetric = \"roc_auc\""));
+    let place = place_with("mine.toml", &CHOSEN.edited("every = 4", "every = 4\nmetric = \"roc_auc\""));
     let text = complaint(place.path(), &["train", "mine.toml"], 2);
     assert!(text.contains("roc_auc") && text.contains("top5"), "{text}");
 }
 
 #[test]
 fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
-    let place = with(CLASSIFIER);
+    let place = place_with("mine.toml", CLASSIFIER);
     simile(place.path(), &["train", "mine.toml", "--out", "first"]).assert().success();
     let normalise = ["--set", "data.normalise={ mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2] }"];
     let first = [&["train", "mine.toml", "--out", "second"], &normalise[..]].concat();
@@ -260,7 +263,7 @@ fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
     assert!(text.contains("encoder.weights") && text.contains("nowhere.safetensors"), "{text}");
     fs::write(
         place.path().join("other.toml"),
-        CLASSIFIER.replace("[train]", "[encoder]\nname = \"resnet18\"\n[train]"),
+        CLASSIFIER.edited("[train]", "[encoder]\nname = \"resnet18\"\n[train]"),
     )
     .unwrap();
     let other = ["train", "other.toml", "--set", "encoder.weights=first", "--out", "never"];
@@ -271,17 +274,17 @@ fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
 
 #[test]
 fn an_encoder_is_judged_on_other_data() {
-    let place = with(CLASSIFIER);
+    let place = place_with("mine.toml", CLASSIFIER);
     simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
     let model = fs::read(place.path().join("run/model.safetensors")).unwrap();
-    fs::write(place.path().join("theirs.safetensors"), crate::import::foreign(&model)).unwrap();
+    fs::write(place.path().join("theirs.safetensors"), foreign(&model)).unwrap();
     let import = ["import", "theirs.safetensors", "--encoder", "lenet5", "--input-size", "32"];
     simile(place.path(), &[&import[..], &["--out", "m.safetensors"]].concat()).assert().success();
     let text = complaint(place.path(), &["evaluate", "m.safetensors"], 1);
     assert!(text.contains("--on"), "{text}");
     fs::write(
         place.path().join("other.toml"),
-        CLASSIFIER.replace("steps = 5", "solver = \"sgd\"\nsgd = { epochs = 3 }"),
+        CLASSIFIER.edited("steps = 5", "solver = \"sgd\"\nsgd = { epochs = 3 }"),
     )
     .unwrap();
     let answer = json(place.path(), &["evaluate", "m.safetensors", "--on", "other.toml", "--json"]);
@@ -305,8 +308,8 @@ fn an_encoder_is_judged_on_other_data() {
 /// The files of other data would be looked for among those of the run.
 #[test]
 fn other_data_have_a_folder_of_their_own() {
-    let place = with(CLASSIFIER);
-    let mnist = simile_tests::data().display().to_string();
+    let place = place_with("mine.toml", CLASSIFIER);
+    let mnist = data().display().to_string();
     let train = ["train", "colour-mnist", "--smoke", "--variant", "SimCLR", "--data", &mnist, "--out", "run"];
     simile(place.path(), &train).assert().success();
     let top1 = |rest: &[&str]| {
@@ -318,26 +321,14 @@ fn other_data_have_a_folder_of_their_own() {
     assert!(text.contains("--data DIR"), "{text}");
 }
 
-#[test]
-fn the_average_and_the_accumulation_resume() {
-    let recipe = CHOSEN.replace("[train]", "[train]\nema = 0.9\naccumulate = 4");
-    let place = with(&recipe.replace("learning_rate = 2.0", "learning_rate = 0.1"));
-    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
-    simile(place.path(), &["train", "mine.toml", "--set", "train.ema=0", "--out", "plain"])
-        .assert()
-        .success();
-    let model = |run: &str| fs::read(place.path().join(run).join("model.safetensors")).unwrap();
-    assert!(model("whole") != model("plain"));
-}
-
 /// The run of an autoencoder in `vae`, of `mine.toml`, and in `du.toml` the recipe of an encoder whose kernel compares its codes.
-fn with_autoencoder() -> tempfile::TempDir {
+fn with_autoencoder() -> TempDir {
     let autoencoder = CLASSIFIER
-        .replace("[train]", "[encoder]\nname = \"vae\"\noutput = 8\n\n[method]\nname = \"vae\"\n\n[train]")
-        .replace("cross-entropy", "vae");
-    let place = with(&autoencoder);
+        .edited("[train]", "[encoder]\nname = \"vae\"\noutput = 8\n\n[method]\nname = \"vae\"\n\n[train]")
+        .edited("cross-entropy", "vae");
+    let place = place_with("mine.toml", &autoencoder);
     simile(place.path(), &["train", "mine.toml", "--out", "vae"]).assert().success();
-    let prior = CLASSIFIER.replace("[optimizer]", "[data.prior]\nmodel = \"vae\"\n\n[optimizer]").replace(
+    let prior = CLASSIFIER.edited("[optimizer]", "[data.prior]\nmodel = \"vae\"\n\n[optimizer]").edited(
         "\"cross-entropy\"",
         "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = 2.0 }",
     );
@@ -392,7 +383,7 @@ fn a_prior_that_was_moved_is_named_where_it_is_now() {
     // A run whose process ended before the first state is begun with a prior that was moved.
     let run = place.path().join("du");
     fs::remove_dir_all(run.join("state")).unwrap();
-    for file in ["result.json", "report.html", "metrics.jsonl"] {
+    for file in ["result.json", "report.html", "metrics.jsonl", "model.safetensors"] {
         fs::remove_file(run.join(file)).unwrap();
     }
     fs::rename(place.path().join("moved"), place.path().join("again")).unwrap();
@@ -402,16 +393,17 @@ fn a_prior_that_was_moved_is_named_where_it_is_now() {
 }
 
 /// Adversarial networks resume after an interruption with the same result, and their discriminator is a prior.
+#[cfg(unix)]
 #[test]
 fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
     let adversaries = CLASSIFIER
-        .replace("test = 32", "test = 32\nnormalise = \"half\"")
-        .replace(
+        .edited("test = 32", "test = 32\nnormalise = \"half\"")
+        .edited(
             "[train]",
             "[encoder]\nname = \"dcgan\"\ninput_size = 16\n\n[method]\nname = \"dcgan\"\n\n[train]\ncheckpoint_every = 3",
         )
-        .replace("iterations = 4", "iterations = 20");
-    let place = with(&adversaries);
+        .edited("iterations = 4", "iterations = 20");
+    let place = place_with("mine.toml", &adversaries);
     simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
     interrupt(place.path(), &["train", "mine.toml", "--out", "cut"], "cross-entropy");
     simile(place.path(), &["train", "--resume", "cut"]).assert().success();
@@ -421,7 +413,7 @@ fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
         metrics["classifier_top1"].is_null(),
         "a score of true and made says nothing of classes: {metrics}"
     );
-    let prior = CLASSIFIER.replace("[optimizer]", "[data.prior]\nmodel = \"whole\"\n\n[optimizer]").replace(
+    let prior = CLASSIFIER.edited("[optimizer]", "[data.prior]\nmodel = \"whole\"\n\n[optimizer]").edited(
         "\"cross-entropy\"",
         "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = \"median\" }",
     );
@@ -435,7 +427,7 @@ fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
 
 #[test]
 fn objectives_are_measured_on_the_frozen_network() {
-    let place = with(CLASSIFIER);
+    let place = place_with("mine.toml", CLASSIFIER);
     let objectives = "probe.objectives=[{ name = \"nt-xent\", temperature = 0.1, batch = 16 }, \
                       { name = \"align-uniform\", of = \"projection\", batch = 16 }]";
     let train = ["train", "mine.toml", "--set", objectives, "--out", "run", "--json"];
@@ -458,7 +450,7 @@ fn objectives_are_measured_on_the_frozen_network() {
 
 #[test]
 fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
-    let place = with(CLASSIFIER);
+    let place = place_with("mine.toml", CLASSIFIER);
     for (setting, reason) in [
         ("probe.condition=height", "no attribute `height` to probe"),
         ("probe.also=[\"height\"]", "no attribute `height` to probe"),
@@ -474,7 +466,7 @@ fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
 
 #[test]
 fn held_out_images_are_called_so() {
-    let place = with(CLASSIFIER);
+    let place = place_with("mine.toml", CLASSIFIER);
     let train = ["train", "mine.toml", "--set", "data.validation=16", "--out", "run", "--json"];
     let protocol = |answer: &Value| answer["protocol"].as_str().unwrap().to_owned();
     let trained = protocol(&json(place.path(), &train)["arms"][0]);

@@ -4,38 +4,29 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use simile_tests::place;
 
-use crate::{complaint, json as answer, place, simile, stdout};
-
-/// A short run on a data set, with further keys of `[data]` and a condition.
-pub(crate) fn recipe(dataset: &str, keys: &str, condition: &str) -> String {
-    format!(
-        "[data]\ndataset = \"{dataset}\"\n{keys}\n\n[augment]\ncrop = {{ scale = [0.5, 1.0] }}\n\n[optimizer]\nname = \
-         \"adam\"\n\n[train]\nbatch = 4\niterations = 2\n\n[probe]\ncondition = \"{condition}\"\nsteps = 3\n\n[objective]\nname \
-         = \"fair-cclk\"\ncondition = \"{condition}\"\n"
-    )
-}
+use crate::support::pictures;
+use crate::support::program::{complaint, json as answer, json_of, simile, stdout};
+use crate::support::recipes::{Edited as _, of_data_set};
+use crate::support::run::assert_share_of;
 
 fn picture(path: &Path, shade: u8) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let picture = image::RgbImage::from_fn(24, 18, |x, y| image::Rgb([shade, (x * 9) as u8, (y * 9) as u8]));
-    // The format follows from the name, whose extension is not always in lower case.
-    picture.save_with_format(path, image::ImageFormat::Jpeg).unwrap();
+    pictures::picture(path, [24, 18], |x, y| [shade, (x * 9) as u8, (y * 9) as u8]);
 }
 
 /// The JSON document of a check, for any exit code.
 fn check(place: &Path, name: &str) -> Value {
     let output = simile(place, &["data", "check", name, "--data", ".", "--json"]).output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.stdout.is_empty(), "{complaint}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    json_of(&output)
 }
 
+/// The metrics of a run, whose accuracy is one on its test images.
 fn train(place: &Path, recipe: &str) -> Value {
     fs::write(place.join("recipe.toml"), recipe).unwrap();
     let run = answer(place, &["train", "recipe.toml", "--data", ".", "--json"]);
     let metrics = run["arms"][0]["metrics"].clone();
-    assert!((0.0..=1.0).contains(&metrics["top1"].as_f64().unwrap()), "{run}");
+    assert_share_of(&metrics["top1"], run["images"]["test"].as_u64().unwrap() as u32);
     metrics
 }
 
@@ -71,7 +62,7 @@ fn birds_with_their_attributes() {
     assert!(checked["problem"].as_str().unwrap().contains("the official data set has 11788"), "{checked}");
     stdout(place.path(), &["data", "preview", "cub-200-2011", "--data", ".", "--out", "birds.png"]);
     assert!(image::open(place.path().join("birds.png")).unwrap().width() > 100);
-    train(place.path(), &recipe("cub-200-2011", "", "attributes"));
+    train(place.path(), &of_data_set("cub-200-2011", "", "attributes"));
     let judged =
         ["train", "recipe.toml", "--data", ".", "--out", "judged", "--set", "data.judged_by=validation"];
     let error = complaint(place.path(), &judged, 2);
@@ -85,7 +76,7 @@ fn birds_with_their_attributes() {
     assert!(refused.contains("Bird_1.jpg") && refused.contains("data.broken=skip"), "{refused}");
     let skipped = ["train", "recipe.toml", "--data", ".", "--out", "skipped", "--set", "data.broken=skip"];
     simile(place.path(), &skipped).assert().success();
-    fs::write(root.join("train_test_split.txt"), split.replace("7 1\n", "7 2\n")).unwrap();
+    fs::write(root.join("train_test_split.txt"), split.edited("\n7 1\n", "\n7 2\n")).unwrap();
     let wrong = complaint(place.path(), &["train", "recipe.toml", "--data", ".", "--out", "wrong"], 1);
     assert!(wrong.contains("train_test_split.txt, line 7"), "{wrong}");
 }
@@ -119,12 +110,12 @@ fn shoes_with_their_attributes() {
     fs::write(root.join("ut-zap50k-data/meta-data-bin.csv"), table).unwrap();
     assert_eq!(check(place.path(), "ut-zappos50k")["pictures"]["listed"], 20);
     let keys = "fit = \"whole\"\nsplit = { test = 0.3, seed = 4 }";
-    train(place.path(), &recipe("ut-zappos50k", keys, "attributes"));
-    let misplaced = recipe("ut-zappos50k", "faces = { seed = 1 }", "attributes");
+    train(place.path(), &of_data_set("ut-zappos50k", keys, "attributes"));
+    let misplaced = of_data_set("ut-zappos50k", "faces = { seed = 1 }", "attributes");
     fs::write(place.path().join("misplaced.toml"), misplaced).unwrap();
     let error = complaint(place.path(), &["train", "misplaced.toml", "--data", "."], 2);
     assert!(error.contains("misplaced.toml, line 3") && error.contains("data.faces"), "{error}");
-    let misspelt = recipe("ut-zappos50k", "split = { tset = 0.3 }", "attributes");
+    let misspelt = of_data_set("ut-zappos50k", "split = { tset = 0.3 }", "attributes");
     fs::write(place.path().join("misspelt.toml"), misspelt).unwrap();
     let error = complaint(place.path(), &["train", "misspelt.toml", "--data", "."], 2);
     assert!(error.contains("`tset`") && error.contains("`test`"), "{error}");
@@ -146,7 +137,7 @@ fn faces_with_their_bias() {
     let checked = check(place.path(), "utkface");
     assert!(checked["pictures"]["notes"][0].as_str().unwrap().contains("61_1_2017"), "{checked}");
     let all = "faces = { sampling = \"all\", bias = \"race\" }";
-    train(place.path(), &recipe("utkface", all, "bias"));
+    train(place.path(), &of_data_set("utkface", all, "bias"));
 
     let mut attributes = "24\nBlond_Hair Heavy_Makeup Male\n".to_owned();
     let mut partition = String::new();
@@ -159,17 +150,18 @@ fn faces_with_their_bias() {
     fs::write(place.path().join("celeba/list_attr_celeba.txt"), attributes).unwrap();
     fs::write(place.path().join("celeba/list_eval_partition.txt"), partition).unwrap();
     let keys = "judged_by = \"validation\"\nfaces = { target = \"heavy-makeup\", bias = \"male\", sampling = \"all\" }";
-    train(place.path(), &recipe("celeba", keys, "attributes"));
+    train(place.path(), &of_data_set("celeba", keys, "attributes"));
     train_published(place.path());
 
     // The encoder is chosen on the official validation split, and evaluated on the test split.
     let selection = "\n[selection]\nofficial = true\nevery = 1\n";
-    let chosen = recipe("celeba", keys, "attributes") + selection;
+    let chosen = of_data_set("celeba", keys, "attributes") + selection;
     fs::write(place.path().join("chosen.toml"), &chosen).unwrap();
     let error = complaint(place.path(), &["train", "chosen.toml", "--data", "."], 2);
     assert!(error.contains("selection.official") && error.contains("data.judged_by"), "{error}");
-    let keys = keys.replace("judged_by = \"validation\"\n", "");
-    fs::write(place.path().join("chosen.toml"), recipe("celeba", &keys, "attributes") + selection).unwrap();
+    let keys = keys.edited("judged_by = \"validation\"\n", "");
+    fs::write(place.path().join("chosen.toml"), of_data_set("celeba", &keys, "attributes") + selection)
+        .unwrap();
     let run = answer(place.path(), &["train", "chosen.toml", "--data", ".", "--json"]);
     let protocol = run["arms"][0]["protocol"].as_str().unwrap();
     assert!(protocol.contains("5 images of the validation part"), "{protocol}");
@@ -177,7 +169,7 @@ fn faces_with_their_bias() {
 
 fn train_published(place: &Path) {
     let out = ["--out", "published"];
-    fs::write(place.join("published.toml"), recipe("celeba", "", "bias")).unwrap();
+    fs::write(place.join("published.toml"), of_data_set("celeba", "", "bias")).unwrap();
     let arguments = ["train", "published.toml", "--data", ".", "--json"];
     let run = answer(place, &[&arguments[..], &out].concat());
     assert!(run["arms"].is_array());
@@ -210,7 +202,7 @@ fn radiographs_with_uncertain_labels() {
         "{checked}"
     );
     let keys = "chexpert = { target = \"edema\", uncertain = \"present\" }";
-    let metrics = train(place.path(), &recipe("chexpert", keys, "pleural-effusion"));
+    let metrics = train(place.path(), &of_data_set("chexpert", keys, "pleural-effusion"));
     assert!(metrics["condition_top1"].is_number(), "{metrics}");
 }
 
@@ -239,7 +231,7 @@ fn folders_of_classes_with_features_of_another_network() {
     fs::write(place.path().join("clip.npy"), npy).unwrap();
     let keys = "features = { file = \"clip.npy\", paths = \"paths.txt\", name = \"clip\" }";
     let text =
-        recipe("tiny-imagenet", keys, "clip").replace("name = \"fair-cclk\"", "name = \"weaksup-cclk\"");
+        of_data_set("tiny-imagenet", keys, "clip").edited("name = \"fair-cclk\"", "name = \"weaksup-cclk\"");
     fs::write(place.path().join("tiny.toml"), &text).unwrap();
     let checked = answer(place.path(), &["data", "check", "tiny.toml", "--data", ".", "--json"]);
     assert_eq!(
@@ -247,7 +239,7 @@ fn folders_of_classes_with_features_of_another_network() {
         (&json!(["clip"]), &4.into()),
         "{checked}"
     );
-    fs::write(place.path().join("paths.txt"), paths.replace("n01_3", "n01_33")).unwrap();
+    fs::write(place.path().join("paths.txt"), paths.edited("n01_3", "n01_33")).unwrap();
     let error = complaint(place.path(), &["data", "check", "tiny.toml", "--data", "."], 1);
     assert!(error.contains("n01_3.JPEG") && error.contains("clip.npy"), "{error}");
 }
@@ -263,7 +255,7 @@ fn objects_are_split_by_class() {
             );
         }
     }
-    let text = recipe("caltech-101", "split = { per_class = 3, seed = 1 }", "colour");
+    let text = of_data_set("caltech-101", "split = { per_class = 3, seed = 1 }", "colour");
     fs::write(place.path().join("objects.toml"), text).unwrap();
     let checked = answer(place.path(), &["data", "check", "objects.toml", "--data", ".", "--json"]);
     assert_eq!(

@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use image::{Rgb, RgbImage};
 use serde_json::{Value, json as value};
+use simile_tests::{data, place};
 
-use crate::runs::with_recipe;
+use crate::support::pictures::picture;
 #[cfg(unix)]
-use crate::runs::{end, iterations, start, wait_until};
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::process::{end, start, wait_until};
+use crate::support::program::{complaint, json, json_of, simile, stderr_of, stdout};
+use crate::support::recipes::with_two_variants;
+#[cfg(unix)]
+use crate::support::run::{assert_same_end, iterations};
 
 /// A sweep of four runs, two a seed.
 fn sweep<'a>(out: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
@@ -41,10 +44,10 @@ fn an_array_of_tasks_gives_the_table_of_one_command() {
 
     // The collector of an array with failed tasks prints a table of the finished runs, and the indices that failed.
     let collected = simile(place.path(), &sweep("tasks", &["--json"])).assert().code(1).get_output().clone();
-    let text = String::from_utf8(collected.stderr).unwrap();
+    let text = stderr_of(&collected);
     assert!(text.contains("2 of 4 runs are missing: 1,3;") && text.contains("--task INDEX"), "{text}");
     assert!(text.contains("missing: 3, tasks/optimizer.learning_rate=1e-2/seed-1: not begun"), "{text}");
-    let answer: Value = serde_json::from_slice(&collected.stdout).unwrap();
+    let answer = json_of(&collected);
     assert_eq!((answer["points"].as_array().unwrap().len(), &answer["missing"][1]["index"]), (1, &value!(3)));
     assert!(!place.path().join("tasks/optimizer.learning_rate=1e-2").exists(), "a collector begins nothing");
 
@@ -78,7 +81,7 @@ fn table<'a>(data: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn tasks_that_share_a_run_begin_once_it_is_there() {
     let place = place();
-    let data = simile_tests::data().display().to_string();
+    let data = data().display().to_string();
     let table = |rest: &[&'static str]| table(&data, rest);
     let listed = json(place.path(), &table(&["--list", "--json"]));
     let after: Vec<&Value> = listed.as_array().unwrap().iter().map(|run| &run["after"]).collect();
@@ -98,7 +101,7 @@ fn tasks_that_share_a_run_begin_once_it_is_there() {
         let tasks = ["1", "2"].map(|task| start(place.path(), &table(&["--task", task])));
         for child in [shared].into_iter().chain(tasks) {
             let output = child.wait_with_output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{}", stderr_of(&output));
         }
         let table = json(place.path(), &table(&["--json"]));
         assert_eq!((&table["rows"][0]["seeds"], &table["rows"][1]["seeds"]), (&value!(1), &value!(1)));
@@ -108,7 +111,7 @@ fn tasks_that_share_a_run_begin_once_it_is_there() {
 #[test]
 fn an_index_does_not_depend_on_the_data_of_a_machine_and_collecting_takes_none() {
     let place = place();
-    let data = simile_tests::data().display().to_string();
+    let data = data().display().to_string();
     let list = |data: &str| {
         let table = ["reproduce", "cclk-table3", "--scale", "smoke", "--device", "cpu", "--out", "table"];
         let rest = ["--row", "InfoNCE", "--seeds", "2", "--data", data];
@@ -122,9 +125,9 @@ fn an_index_does_not_depend_on_the_data_of_a_machine_and_collecting_takes_none()
     assert_eq!(run(&data, &["--list"]).stdout, run(".", &["--list"]).stdout);
     assert!(run(&data, &["--task", "1"]).status.success());
     let collected = run(".", &["--json"]);
-    let text = String::from_utf8(collected.stderr).unwrap();
+    let text = stderr_of(&collected);
     assert!(collected.status.code() == Some(1) && text.contains("1 of 2 runs are missing: 0;"), "{text}");
-    let table: Value = serde_json::from_slice(&collected.stdout).unwrap();
+    let table = json_of(&collected);
     assert_eq!((&table["rows"][0]["seeds"], &table["missing"][0]["index"]), (&value!(1), &value!(0)));
 }
 
@@ -133,7 +136,7 @@ fn an_index_does_not_depend_on_the_data_of_a_machine_and_collecting_takes_none()
 fn processes_of_one_sweep_leave_each_other_their_runs_and_a_task_ends_with_143() {
     let place = place();
     let long =
-        ["--set", "train.iterations=400", "--set", "train.checkpoint_every=2", "--set", "data.train=96"];
+        ["--set", "train.iterations=200", "--set", "train.checkpoint_every=2", "--set", "data.train=96"];
     let arguments = |out, rest: &[&'static str]| {
         let without_smoke = sweep(out, &[]).into_iter().filter(|word| *word != "--smoke").collect::<Vec<_>>();
         let small = ["--set", "data.test=40", "--set", "train.batch=16", "--set", "probe.steps=5"];
@@ -158,24 +161,22 @@ fn processes_of_one_sweep_leave_each_other_their_runs_and_a_task_ends_with_143()
     let before = begun();
     wait_until(&mut task, "a further checkpoint", || begun() > before);
     let both = simile(place.path(), &arguments("swept", &["--jobs", "1"])).output().unwrap();
-    let text = String::from_utf8(both.stderr).unwrap();
+    let text = stderr_of(&both);
     assert!(both.status.success() || text.contains("1 of 2 runs are missing: 0;"), "{text}");
     assert!(task.wait_with_output().unwrap().status.success());
     simile(place.path(), &arguments("swept", &[])).assert().success();
     simile(place.path(), &arguments("whole", &[])).assert().success();
     for rate in ["1e-3", "1e-2"] {
         let run = |out: &str| format!("{out}/optimizer.learning_rate={rate}/seed-0");
-        crate::runs::assert_same_end(place.path(), &run("swept"), &run("whole"));
+        assert_same_end(place.path(), &run("swept"), &run("whole"));
     }
 }
 
 /// So many small pictures, and their list.
 fn pictures(place: &Path, count: u8) -> String {
-    fs::create_dir(place.join("pictures")).unwrap();
     let name = |number: u8| format!("pictures/{number}.png");
     for number in 0..count {
-        let colour = |x, y| Rgb([number, (x * 20) as u8, (y * 20) as u8]);
-        RgbImage::from_fn(12, 12, colour).save(place.join(name(number))).unwrap();
+        picture(&place.join(name(number)), [12, 12], |x, y| [number, (x * 20) as u8, (y * 20) as u8]);
     }
     let list: String = (0..count).map(|number| name(number) + "\n").collect();
     fs::write(place.join("list.txt"), &list).unwrap();
@@ -184,7 +185,7 @@ fn pictures(place: &Path, count: u8) -> String {
 
 #[test]
 fn the_parts_of_a_list_are_the_rows_of_one_run() {
-    let place = with_recipe();
+    let place = with_two_variants();
     simile(place.path(), &["train", "tiny.toml", "--smoke", "--out", "run"]).assert().success();
     let list = pictures(place.path(), 150);
     let embed = |rest: &[&str]| {

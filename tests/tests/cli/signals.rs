@@ -7,12 +7,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::runs::{assert_same_end, end, iterations, start, wait_until, with_recipe};
-use crate::{complaint, simile};
+use crate::support::process::{end, interrupt, start, wait_until};
+use crate::support::program::{complaint, simile, stderr_of};
+use crate::support::recipes::with_two_variants;
+use crate::support::run::{assert_same_end, iterations, result};
 
 #[test]
 fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
-    let place = with_recipe();
+    let place = with_two_variants();
     // A variant that takes seconds, so that no signal comes after its end on a machine that does other work too.
     let long = ["train", "tiny.toml", "--set", "train.iterations=160"];
     simile(place.path(), &[&long[..], &["--out", "whole"]].concat()).assert().success();
@@ -60,7 +62,7 @@ fn with_a_terminal(place: &Path, arguments: &[&str]) -> Child {
 
 #[test]
 fn a_signal_among_several_seeds_names_the_command_of_all() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let seeds = ["train", "tiny.toml", "--seeds", "2", "--out", "seeds", "--set", "train.iterations=160"];
     let mut child = start(place.path(), &seeds);
     let run = place.path().join("seeds/seed-0");
@@ -73,7 +75,7 @@ fn a_signal_among_several_seeds_names_the_command_of_all() {
 /// The run probed the network and wrote its report before it ended, with 0 where it was alone: a queue did not begin it again.
 #[test]
 fn a_signal_ends_probing_and_the_run_goes_on_from_there() {
-    let place = with_recipe();
+    let place = with_two_variants();
     // So many test images that the evaluation takes longer than a signal.
     let set = ["--set", "train.iterations=2", "--set", "data.test=800"];
     let seeds = [&["train", "tiny.toml", "--seeds", "2", "--out", "seeds"], &set[..]].concat();
@@ -92,7 +94,7 @@ fn a_signal_ends_probing_and_the_run_goes_on_from_there() {
 
 #[test]
 fn a_signal_asks_and_a_second_one_ends_at_once() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let mut child =
         start(place.path(), &["train", "tiny.toml", "--out", "cut", "--set", "train.iterations=100000"]);
     let run = place.path().join("cut");
@@ -100,7 +102,7 @@ fn a_signal_asks_and_a_second_one_ends_at_once() {
     let script = format!("kill -TERM {0}; kill -TERM {0}; true", child.id());
     Command::new("sh").args(["-c", &script]).status().unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(143), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(143), "{}", stderr_of(&output));
 }
 
 #[test]
@@ -108,7 +110,7 @@ fn under_nohup_a_run_outlives_its_terminal() {
     if !cfg!(target_os = "linux") {
         return;
     }
-    let place = with_recipe();
+    let place = with_two_variants();
     let script =
         format!("trap '' HUP; exec '{}' train tiny.toml --out cut", simile_tests::program().display());
     let mut child = Command::new("sh")
@@ -126,22 +128,22 @@ fn under_nohup_a_run_outlives_its_terminal() {
 
 #[test]
 fn runs_that_begin_at_once_have_a_folder_each() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let seeds = ["1", "2", "3", "4"];
     let begun = seeds.map(|seed| start(place.path(), &["train", "tiny.toml", "--smoke", "--seed", seed]));
     for child in begun {
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}", stderr_of(&output));
     }
     let names = ["tiny-smoke", "tiny-smoke-2", "tiny-smoke-3", "tiny-smoke-4"];
-    let seed = |name: &str| crate::runs::result(&place.path().join("runs").join(name))["seed"].to_string();
+    let seed = |name: &str| result(&place.path().join("runs").join(name))["seed"].to_string();
     let seeds_of_runs: BTreeSet<String> = names.map(seed).into();
     assert_eq!(seeds_of_runs, seeds.map(str::to_owned).into());
 }
 
 #[test]
 fn one_process_at_a_time_goes_on_with_a_run() {
-    let place = with_recipe();
+    let place = with_two_variants();
     let mut child = start(place.path(), &["train", "tiny.toml", "--out", "whole"]);
     let run = place.path().join("whole");
     wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
@@ -150,10 +152,10 @@ fn one_process_at_a_time_goes_on_with_a_run() {
     let ended = child.try_wait().unwrap().is_some();
     assert!(ended || (text.contains(&holder) && text.contains("whole")), "{text}");
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr_of(&output));
 
     // The lock is released when its process ends in any way.
-    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "SimCLR");
+    interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "SimCLR");
     let child = start(place.path(), &["train", "--resume", "cut"]);
     end(child, "-KILL");
     simile(place.path(), &["train", "--resume", "cut"]).assert().success();
@@ -162,7 +164,7 @@ fn one_process_at_a_time_goes_on_with_a_run() {
 
 #[test]
 fn vectors_that_a_signal_stops_leave_no_file_behind() {
-    let place = with_recipe();
+    let place = with_two_variants();
     simile(place.path(), &["train", "tiny.toml", "--smoke", "--out", "run"]).assert().success();
     simile(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "1"]).assert().success();
     fs::write(place.path().join("list.txt"), "a.png\n".repeat(1_000_000)).unwrap();
@@ -186,7 +188,7 @@ fn vectors_that_a_signal_stops_leave_no_file_behind() {
     let script = format!("kill -TERM {0}; kill -INT {0}; true", child.id());
     Command::new("sh").args(["-c", &script]).status().unwrap();
     let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = stderr_of(&output);
     assert!(matches!(output.status.code(), Some(130 | 143)), "{text}");
     assert_eq!(files(), 0, "{text}");
 }

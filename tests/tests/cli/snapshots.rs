@@ -5,8 +5,9 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use simile_tests::place;
 
-use crate::{place, simile, stdout};
+use crate::support::program::{simile, stderr_of, stdout};
 
 #[test]
 fn help() {
@@ -29,7 +30,7 @@ fn errors() {
         // A user's mistake prints no back trace, even where they are enabled.
         let output = command.env("RUST_BACKTRACE", "1").output().unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());
-        assert_snapshot!(name, String::from_utf8(output.stderr).unwrap());
+        assert_snapshot!(name, stderr_of(&output));
     }
 }
 

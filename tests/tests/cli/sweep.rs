@@ -2,14 +2,19 @@
 
 use std::fs;
 
-use crate::newcomer::scans;
+use serde_json::{Value, json};
+use simile_tests::place;
+
 #[cfg(unix)]
-use crate::runs::{end, iterations, start, wait_until};
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::process::{end, start, wait_until};
+use crate::support::program::{complaint, json, simile, stdout};
+#[cfg(unix)]
+use crate::support::run::iterations;
+use crate::support::scans::scans;
 
 const OUT: &str = "swept";
 
-const TINY: [&str; 12] = [
+const TINY: [&str; 10] = [
     "--set",
     "data.train=96",
     "--set",
@@ -17,15 +22,16 @@ const TINY: [&str; 12] = [
     "--set",
     "data.validation=32",
     "--set",
-    "train.batch=16",
-    "--set",
     "train.iterations=2",
     "--set",
     "probe.steps=5",
 ];
 
+/// A sweep of small runs, with batches of 16 images unless the grid has others.
 fn sweep<'a>(rest: &[&'a str]) -> Vec<&'a str> {
-    [&["sweep", "fair-digits", "--device", "cpu", "--out", OUT], &TINY[..], rest].concat()
+    let has_batches = rest.iter().any(|word| word.starts_with("train.batch="));
+    let batch: &[&str] = if has_batches { &[] } else { &["--set", "train.batch=16"] };
+    [&["sweep", "fair-digits", "--device", "cpu", "--out", OUT], &TINY[..], batch, rest].concat()
 }
 
 #[test]
@@ -164,10 +170,11 @@ fn the_best_point_on_data_without_test_images_is_judged_on_their_validation_imag
     let rows = rows.lines().enumerate().map(|(at, line)| format!("{line},{}\n", split(at)));
     fs::write(&table, rows.collect::<String>()).unwrap();
     stdout(place.path(), &["init", "scans", "--hide", "hospital"]);
+    let sweep = ["sweep", "scans.toml", "--data", "scans", "--device", "cpu", "--variant", "plain"];
+    let grid = ["--grid", "train.batch=8,16", "--json"];
     let swept = |rest: &[&str]| {
-        let sweep = ["sweep", "scans.toml", "--data", "scans", "--device", "cpu", "--variant", "plain"];
-        let grid = ["--grid", "train.batch=8,16", "--smoke", "--json"];
-        let answer = json(place.path(), &[&sweep[..], &grid, rest].concat());
+        let short = ["--set", "train.iterations=2", "--set", "probe.steps=2"];
+        let answer = json(place.path(), &[&sweep[..], &grid, &short, rest].concat());
         answer["best"].as_str().unwrap().to_owned()
     };
     let said = |out: &str| fs::read_to_string(place.path().join(out).join("sweep.md")).unwrap();
@@ -180,6 +187,13 @@ fn the_best_point_on_data_without_test_images_is_judged_on_their_validation_imag
     let answer = json(place.path(), &[&words[..], &["--json"]].concat());
     let protocol = answer["arms"][0]["protocol"].as_str().unwrap();
     assert!(protocol.contains("measured on 20 validation images"), "{best}: {protocol}");
+
+    // A smoke test has a folder of its own, and compares nothing.
+    let answer = json(place.path(), &[&sweep[..], &grid, &["--smoke"]].concat());
+    assert_eq!((&answer["smoke"], &answer["best"]), (&true.into(), &"".into()));
+    let smoke = said("runs/sweep-scans-smoke");
+    assert!(smoke.contains("This was a smoke test") && !smoke.contains("simile train"), "{smoke}");
+    assert!(!place.path().join("runs/sweep-scans").exists());
 }
 
 #[test]
@@ -190,7 +204,7 @@ fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
         let mut arguments = [&sweep(&rest)[..], &["--jobs", jobs, "--json"]].concat();
         arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = out);
         let answer = json(place.path(), &arguments);
-        let metrics = |point: &serde_json::Value| (point["settings"].clone(), point["metrics"].clone());
+        let metrics = |point: &Value| (point["settings"].clone(), point["metrics"].clone());
         answer["points"].as_array().unwrap().iter().map(metrics).collect::<Vec<_>>()
     };
     assert_eq!(points("1", "one"), points("3", "three"));
@@ -200,7 +214,7 @@ fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
 #[test]
 fn an_interrupted_sweep_goes_on_with_the_same_command() {
     let place = place();
-    let rest = ["--variant", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
+    let rest = ["--variant", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=200"];
     let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
     let mut child = start(place.path(), &arguments);
     let first = place.path().join("swept/train.batch=16/seed-0");
@@ -242,7 +256,7 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
         let rate = |at: usize| points[at]["settings"]["optimizer.learning_rate"].as_str().unwrap().to_owned();
         assert_eq!((rate(0), rate(1)), ("1e-3".into(), "1e30".into()), "{time}");
         assert!(points[0]["diverged"].is_null() && points[0]["metrics"]["top1"]["mean"].is_number());
-        assert_eq!(points[1]["metrics"], serde_json::json!({}), "{time}: its numbers are of no use");
+        assert_eq!(points[1]["metrics"], json!({}), "{time}: its numbers are of no use");
         let message = points[1]["diverged"][0]["message"].as_str().unwrap();
         assert!(message.contains("finite") || message.contains("NaN"), "{message}");
         assert!(answer["best"].as_str().unwrap().contains("1e-3"));

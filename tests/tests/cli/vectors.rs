@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use simile_tests::{place, python};
+use tempfile::TempDir;
 
-use crate::{complaint, json, place, simile, stdout};
+use crate::support::pictures::tabled;
+use crate::support::program::{complaint, json, simile, stderr, stderr_of, stdout, stdout_of};
+use crate::support::python::answer;
+use crate::support::recipes::{Edited as _, place_with};
 
 const RECIPE: &str = r#"
 name = "small"
@@ -31,29 +35,20 @@ kernel = { name = "rbf", sigma = 100.0 }
 "#;
 
 /// A short run in `runs/small`.
-fn run() -> tempfile::TempDir {
+fn run() -> TempDir {
     run_of(RECIPE)
 }
 
-fn run_of(recipe: &str) -> tempfile::TempDir {
-    let place = place();
-    fs::write(place.path().join("small.toml"), recipe).unwrap();
+fn run_of(recipe: &str) -> TempDir {
+    let place = place_with("small.toml", recipe);
     simile(place.path(), &["train", "small.toml"]).assert().success();
     place
-}
-
-/// The answer of a script of Python with these modules, which prints JSON; none where Python lacks them.
-fn python(place: &Path, modules: &str, script: &str) -> Option<Value> {
-    let python = simile_tests::python(modules)?;
-    let output = Command::new(python).current_dir(place).args(["-c", script]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
 #[test]
 fn a_run_as_parquet_is_what_evaluate_probes() {
     // Vectors in files are probed with the usual number of steps.
-    let place = run_of(&RECIPE.replace("steps = 5\n", ""));
+    let place = run_of(&RECIPE.edited("steps = 5\n", ""));
     let answer = json(place.path(), &["embed", "runs/small", "--out", "embeddings.parquet", "--json"]);
     assert_eq!((answer["images"].as_u64(), answer["file"].as_str()), (Some(156), Some("embeddings.parquet")));
     let of_vectors =
@@ -80,6 +75,8 @@ fn a_run_as_parquet_is_what_evaluate_probes() {
     ] {
         let text = complaint(place.path(), &[command, &["--data", "nope"]].concat(), 2);
         assert!(text.contains("--data names nope, which is not there"), "{text}");
+        let text = complaint(place.path(), &[command, &["--data", "runs"]].concat(), 2);
+        assert!(text.contains("--data names runs, which would not be read"), "{text}");
     }
 }
 
@@ -87,12 +84,10 @@ fn a_run_as_parquet_is_what_evaluate_probes() {
 fn many_neighbours_of_few_images_are_counted_and_doubted() {
     let place = run();
     let output = simile(place.path(), &["evaluate", "runs/small", "--probe", "knn"]).assert().success();
-    let [told, answer] =
-        [&output.get_output().stderr, &output.get_output().stdout].map(|text| String::from_utf8_lossy(text));
+    let (told, answer) = (stderr_of(output.get_output()), stdout_of(output.get_output()));
     assert!(told.contains("note: 96 neighbours of 96 training images vote"), "{told}");
     assert!(answer.contains("the 96 nearest neighbours by cosine"), "{answer}");
-    let output = simile(place.path(), &["evaluate", "runs/small"]).assert().success();
-    assert!(!String::from_utf8_lossy(&output.get_output().stderr).contains("neighbours"));
+    assert!(!stderr(place.path(), &["evaluate", "runs/small"]).contains("neighbours"));
 }
 
 /// Writes vectors of two numbers as `v.csv`, and a row for each in `table.csv`.
@@ -105,14 +100,41 @@ fn write_vectors(place: &Path, rows: usize, header: &str, row: &dyn Fn(usize) ->
 
 const OF_VECTORS: [&str; 5] = ["evaluate", "--vectors", "v.csv", "--table", "table.csv"];
 
+#[test]
+fn accuracies_are_those_of_the_test_rows() {
+    let place = place();
+    // Vectors of two kinds. Each is of one class in the rows to train on; five of the twenty to test on are of the other class.
+    let vectors: String = (0..60).map(|at| format!("{at},{},{}\n", at % 2, 1 - at % 2)).collect();
+    fs::write(place.path().join("v.csv"), format!("id,v0,v1\n{vectors}")).unwrap();
+    let row = |at: usize| match at {
+        0..40 => format!("{},train\n", ["a", "b"][at % 2]),
+        _ => format!("{},test\n", ["a", "b"][(at + usize::from(at.is_multiple_of(4))) % 2]),
+    };
+    fs::write(
+        place.path().join("table.csv"),
+        format!("label,split\n{}", (0..60).map(row).collect::<String>()),
+    )
+    .unwrap();
+    for probe in ["linear", "knn"] {
+        let metrics =
+            json(place.path(), &[&OF_VECTORS[..], &["--probe", probe, "--json"]].concat())["metrics"].clone();
+        // All five of `a` are right, and ten of the fifteen of `b`.
+        for (metric, expected) in
+            [("top1", 0.75), ("class_worst", 2.0 / 3.0), ("class_mean", (1.0 + 2.0 / 3.0) / 2.0)]
+        {
+            let value = metrics[metric].as_f64().unwrap();
+            assert!((value - expected).abs() < 1e-9, "{probe}: {metric} is {value}, expected {expected}");
+        }
+    }
+}
+
 /// The stderr of a command on 40 vectors to train on and 20 to test on, of these classes and sites.
 fn said_of(place: &Path, class_and_site: &dyn Fn(usize) -> [&'static str; 2], rest: &[&str]) -> String {
     write_vectors(place, 60, "label,site,split", &|at| {
         let [class, site] = class_and_site(at);
         format!("{class},{site},{}", if at < 40 { "train" } else { "test" })
     });
-    let output = simile(place, &[&OF_VECTORS[..], rest].concat()).assert().success().get_output().clone();
-    String::from_utf8(output.stderr).unwrap()
+    stderr(place, &[&OF_VECTORS[..], rest].concat())
 }
 
 #[test]
@@ -195,56 +217,38 @@ fn an_empty_list_is_refused_and_an_empty_part_of_one_is_not() {
 #[test]
 fn duckdb_and_pandas_open_a_run_as_it_is() {
     let place = run();
-    stdout(place.path(), &["embed", "runs/small", "--out", "embeddings.parquet"]);
-    let dimensions =
-        json(place.path(), &["embed", "runs/small", "--out", "embeddings.parquet", "--json"])["dimensions"]
-            .as_u64()
-            .unwrap();
-    if let Some(answer) = python(
-        place.path(),
-        "duckdb",
-        "import duckdb, json\n\
-         print(json.dumps(duckdb.sql(\"SELECT split, count(*), min(len(vector)), max(len(vector)), count(DISTINCT class), \
-         min(len(colour)) FROM 'embeddings.parquet' GROUP BY split ORDER BY split\").fetchall()))",
-    ) {
-        let of = |split: &str, count: u64| serde_json::json!([split, count, dimensions, dimensions, 10, 3]);
-        assert_eq!(answer, serde_json::json!([of("test", 60), of("train", 96)]));
+    let embed = ["embed", "runs/small", "--out", "embeddings.parquet"];
+    stdout(place.path(), &embed);
+    let dimensions = json(place.path(), &[&embed[..], &["--json"]].concat())["dimensions"].as_u64().unwrap();
+    if let Some(python) = python("duckdb") {
+        let program = "import duckdb, json\n\
+             print(json.dumps(duckdb.sql(\"SELECT split, count(*), min(len(vector)), max(len(vector)), count(DISTINCT class), \
+             min(len(colour)) FROM 'embeddings.parquet' GROUP BY split ORDER BY split\").fetchall()))";
+        let of = |split: &str, count: u64| json!([split, count, dimensions, dimensions, 10, 3]);
+        let expected = json!([of("test", 60), of("train", 96)]);
+        assert_eq!(answer(&python, place.path(), program, &[]), expected);
     }
-    if let Some(answer) = python(
-        place.path(),
-        "pandas, pyarrow, numpy",
-        "import json, numpy, pandas\n\
-         table = pandas.read_parquet('embeddings.parquet')\n\
-         vectors = numpy.stack(table.vector)\n\
-         print(json.dumps([list(table.columns), list(vectors.shape), str(vectors.dtype), bool(numpy.isfinite(vectors).all())]))",
-    ) {
-        assert_eq!(
-            answer,
-            serde_json::json!([
-                ["index", "split", "class", "colour", "palette", "x", "y", "vector"],
-                [156, dimensions],
-                "float32",
-                true
-            ])
-        );
+    if let Some(python) = python("pandas, pyarrow, numpy") {
+        let program = "import json, numpy, pandas\n\
+             table = pandas.read_parquet('embeddings.parquet')\n\
+             vectors = numpy.stack(table.vector)\n\
+             print(json.dumps([list(table.columns), list(vectors.shape), str(vectors.dtype), bool(numpy.isfinite(vectors).all())]))";
+        let columns = ["index", "split", "class", "colour", "palette", "x", "y", "vector"];
+        let expected = json!([columns, [156, dimensions], "float32", true]);
+        assert_eq!(answer(&python, place.path(), program, &[]), expected);
     }
 }
 
 #[test]
 fn parts_of_vectors_are_probed_as_the_whole() {
     let place = run();
-    let mut lines = String::from("file,label,split,hospital\n");
-    let mut list = String::new();
-    for at in 0..150_u32 {
-        let file = format!("{at}.png");
-        image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(x * at) as u8, (y * 7) as u8, at as u8]))
-            .save(place.path().join(&file))
-            .unwrap();
-        let split = if at % 3 == 0 { "test" } else { "train" };
-        lines += &format!("{file},{},{split},{}\n", at % 2, ["north", "south"][at as usize / 2 % 2]);
-        list += &format!("{file}\n");
-    }
-    fs::write(place.path().join("table.csv"), lines).unwrap();
+    let row = |at: usize| {
+        let split = if at.is_multiple_of(3) { "test" } else { "train" };
+        format!("{},{split},{}", at % 2, ["north", "south"][at / 2 % 2])
+    };
+    tabled(place.path(), "label,split,hospital", (0..150).map(row));
+    fs::rename(place.path().join("images.csv"), place.path().join("table.csv")).unwrap();
+    let list: String = (0..150).map(|at| format!("{at}.png\n")).collect();
     fs::write(place.path().join("list.txt"), list).unwrap();
     let embed = |more: &[&str]| {
         let arguments = [&["embed", "runs/small", "--list", "list.txt"], more].concat();
@@ -266,29 +270,27 @@ fn parts_of_vectors_are_probed_as_the_whole() {
         }
         assert_eq!(probed(&files.each_ref().map(String::as_str)), whole, "{format}");
     }
-    let text = complaint(
-        place.path(),
-        &["evaluate", "--table", "table.csv", "--vectors", "part-1.csv", "part-0.csv", "part-2.csv"],
-        2,
-    );
+    only_names_tell_the_order_of_parts(place.path());
+}
+
+/// `part-0`, `part-1` and `part-2` as CSV, which has names, and as NPY, which has none.
+fn only_names_tell_the_order_of_parts(place: &Path) {
+    let probe = |files: &[&'static str]| [&["evaluate", "--table", "table.csv", "--vectors"], files].concat();
+    let text = complaint(place, &probe(&["part-1.csv", "part-0.csv", "part-2.csv"]), 2);
     assert!(text.contains("same order"), "{text}");
-    // Only names tell the order.
-    let said = |files: &[&str]| {
-        let arguments = [&["evaluate", "--table", "table.csv", "--vectors"], files].concat();
-        String::from_utf8(simile(place.path(), &arguments).output().unwrap().stderr).unwrap()
-    };
+    let said = |files: &[&'static str]| stderr(place, &probe(files));
     let text = said(&["part-0.npy", "part-1.npy", "part-2.npy"]);
     let note =
         "note: part-0.npy has no names: its first vector is taken for that of 0.png, row 1 of table.csv";
     assert!(text.contains(note) && text.matches("has no names").count() == 1, "{text}");
     assert!(!said(&["part-0.csv", "part-1.csv", "part-2.csv"]).contains("has no names"));
-    let part = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    let part = |name: &str| fs::read_to_string(place.join(name)).unwrap();
     let numbered = |(at, line): (usize, &str)| match at {
         0 => format!("{line}\n"),
         _ => format!("{},{}\n", at - 1, line.split_once(',').unwrap().1),
     };
     let second: String = part("part-1.csv").lines().enumerate().map(numbered).collect();
-    fs::write(place.path().join("numbered.csv"), second).unwrap();
+    fs::write(place.join("numbered.csv"), second).unwrap();
     let text = said(&["part-0.csv", "numbered.csv", "part-2.csv"]);
     let before = part("part-0.csv").lines().count() - 1;
     let note = format!(

@@ -145,6 +145,7 @@ fn they_train_and_embed_as_the_cpu_does() {
         let ended = told.split(" and started ").nth(1);
         let kernels = ended.and_then(|ended| ended.split(' ').next()?.parse::<u64>().ok());
         assert!(kernels.is_some_and(|kernels| kernels > 0), "{told}");
+        assert!(!told.contains("kernels are tuned for it too"), "all batches are full: {told}");
         let recipe = fs::read_to_string(place.path().join(device).join("recipe.toml")).unwrap();
         assert!(recipe.contains("drop_last = true"), "{recipe}");
     }
@@ -159,8 +160,22 @@ fn a_gpu_takes_the_rest_of_an_epoch_if_the_recipe_says_so() {
     let rest = train(place.path(), "rest", "cpu", &[]);
     assert!(largest_difference(&full[..2], &rest[..2]) == 0.0 && full[2] != rest[2], "{full:?} {rest:?}");
     for device in ["wgpu", "vulkan", "cuda"].into_iter().filter(|device| has_device(device)) {
-        let taken = train(place.path(), device, device, &["--set", "train.drop_last=false"]);
-        assert!(largest_difference(&taken, &rest) < 1e-3, "{device}: {taken:?}, not {rest:?}");
+        let with_the_rest = ["--set", "train.drop_last=false"];
+        let (losses, told) = train_telling(place.path(), device, device, &with_the_rest);
+        assert!(largest_difference(&losses, &rest) < 1e-3, "{device}: {losses:?}, not {rest:?}");
+        // Its kernels have other shapes, once more.
+        let notices = |told: &str, text: &str| told.matches(text).count();
+        assert_eq!(
+            notices(&told, "fair-cclk: a batch of 16 images: kernels are tuned for it too"),
+            1,
+            "{told}"
+        );
+        assert_eq!(notices(&told, "kernels are tuned for it too"), 1, "{told}");
+        assert_eq!(notices(&told, "fair-cclk: its step took "), 1, "{told}");
+        let profiled = ["train", "tiny.toml", "--profile", "1", "--out", "p", "--device", device];
+        let (_, told) = simile(place.path(), &[&profiled[..], &with_the_rest].concat());
+        assert_eq!(notices(&told, "the first step compiles and tunes kernels"), 1, "{told}");
+        assert_eq!(notices(&told, "a batch of 16 images: kernels are tuned for it too"), 1, "{told}");
     }
 }
 

@@ -7,6 +7,9 @@ use serde_json::Value;
 use simile_tests::reference::{Precision, Reference, references};
 use simile_tests::{has_device, program};
 
+/// The backends of GPUs.
+const GPUS: [&str; 3] = ["wgpu", "vulkan", "cuda"];
+
 fn loss(references: &[Reference], arguments: &[&str]) -> Vec<Result<Value, String>> {
     let whole = run(references, arguments);
     if whole.len() == references.len() {
@@ -34,14 +37,16 @@ fn run(references: &[Reference], arguments: &[&str]) -> Vec<Value> {
 }
 
 fn all_match(device: &str, precision: Precision, tile: Option<&str>) {
-    some_match(device, precision, tile, |_| true);
+    let mut options = vec!["--precision", precision.argument()];
+    options.extend(tile.into_iter().flat_map(|tile| ["--tile", tile]));
+    some_match(device, precision, &options, |_| true);
 }
 
-fn some_match(device: &str, precision: Precision, tile: Option<&str>, chosen: impl Fn(&str) -> bool) {
+fn some_match(device: &str, precision: Precision, options: &[&str], chosen: impl Fn(&str) -> bool) {
     let mut references = references(simile_tests::vectors());
     references.retain(|reference| chosen(&reference.path.to_string_lossy()));
-    let mut arguments = vec!["--device", device, "--precision", precision.argument()];
-    arguments.extend(tile.into_iter().flat_map(|tile| ["--tile", tile]));
+    assert!(!references.is_empty(), "no vectors are chosen");
+    let arguments = [&["--device", device][..], options].concat();
     let failures: Vec<String> = (references.iter().zip(loss(&references, &arguments)))
         .filter_map(|(reference, answer)| {
             let compared = answer.and_then(|answer| reference.compare(&answer, precision));
@@ -78,9 +83,30 @@ fn match_on_ndarray() {
 /// The first case of each objective and variant: an adapter in software compiles for seconds for each.
 #[test]
 fn match_on_gpus() {
-    for device in ["wgpu", "vulkan", "cuda"] {
+    for device in GPUS {
         if has_device(device) {
-            some_match(device, Precision::F32, None, |name| name.ends_with("__1.json"));
+            some_match(device, Precision::F32, &["--precision", "f32"], |name| name.ends_with("__1.json"));
+        }
+    }
+}
+
+/// Through wgpu exponentials and logarithms are wrong in `f64`, which adapters say they have.
+#[test]
+fn match_on_gpus_in_the_precision_of_the_program() {
+    let with_exponentials = ["info-nce__paper__1.json", "nt-xent__paper__1.json", "supcon__paper__1.json"];
+    for device in GPUS {
+        if has_device(device) {
+            some_match(device, Precision::F32, &[], |name| {
+                with_exponentials.iter().any(|end| name.ends_with(end))
+            });
+            let file = simile_tests::vectors().join(with_exponentials[0]);
+            let words = ["--device", device, "--precision", "f64"];
+            let output = Command::new(program()).arg("loss").arg(file).args(words).output().unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert!(
+                output.status.code() == Some(2) && text.contains("--precision f64 is for the CPU"),
+                "{text}"
+            );
         }
     }
 }

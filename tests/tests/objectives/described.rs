@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use simile_core::loss::batch::Batch;
 use simile_core::loss::spec::{Family, Input, Needed, Spec};
 use simile_core::loss::{build, specs};
+use simile_tests::repository::{assert_kept, root};
 use simile_tests::settings::least;
-use simile_tests::tables::{cell, file, repository, writes_tables};
+use simile_tests::tables::{cell, file};
 
 use crate::batches::{Inputs, Outcome, evaluate};
 
@@ -151,7 +152,7 @@ fn settings(spec: &Spec) -> String {
         let default = if at == 0 { " (default)" } else { "" };
         let _ = writeln!(text, "| `{}`{default} | {} |", form.name, cell(form.meaning));
     }
-    let methods: Vec<String> = spec.methods.iter().map(|method| format!("`{method}`")).collect();
+    let methods: Vec<String> = spec.algorithms.iter().map(|method| format!("`{method}`")).collect();
     let part_of: Vec<String> = spec.part_of.iter().map(|method| format!("`{method}`")).collect();
     let methods = match (methods.is_empty(), part_of.is_empty()) {
         (false, _) => methods.join(", "),
@@ -222,7 +223,7 @@ fn page_of(family: Family) -> String {
             let file = file(spec);
             let names: Vec<&str> =
                 of_family.iter().filter(|one| one.module == spec.module).map(|one| one.name).collect();
-            let notes = notes(&repository().join(&file));
+            let notes = notes(&root().join(&file));
             let formula = if notes.contains("```text") {
                 String::new()
             } else {
@@ -245,18 +246,6 @@ fn by_module() -> String {
     "| name | learns from | page |\n|---|---|---|\n".to_owned() + &by_page(line)
 }
 
-/// Compares a file, or writes it.
-fn is_kept(path: &Path, wanted: &str) {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    if !writes_tables() {
-        assert!(text == wanted, "{} lacks\n{wanted}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
-    } else if text != wanted {
-        // Only then: core is compiled with one of them.
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, wanted).unwrap();
-    }
-}
-
 /// The names in the `pub use` lines of a source.
 fn exported(source: &str) -> BTreeSet<&str> {
     let uses = source.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
@@ -273,22 +262,22 @@ fn types_in_the_braces_of_an_export_are_known() {
 
 #[test]
 fn the_tables_of_the_documentation_are_those_of_the_objectives() {
-    is_kept(&repository().join("core/src/loss/objectives.md"), &by_module());
-    let reference = repository().join("docs/src/reference");
-    is_kept(&reference.join("objectives.md"), &by_family());
-    let source = fs::read_to_string(repository().join("core/src/loss/mod.rs")).unwrap();
+    assert_kept(&root().join("core/src/loss/objectives.md"), &by_module());
+    let reference = root().join("docs/src/reference");
+    assert_kept(&reference.join("objectives.md"), &by_family());
+    let source = fs::read_to_string(root().join("core/src/loss/mod.rs")).unwrap();
     let exported = exported(&source);
     for family in Family::ALL {
         let page = page_of(family);
-        // A recipe knows an objective by its registered name; a queue of keys has none.
-        let words = page.split('`').skip(1).step_by(2).filter(|word| *word != "KeyQueue");
+        // A recipe knows an objective by its registered name.
+        let words = page.split('`').skip(1).step_by(2);
         let is_named = |word: &&str| word.split("::").any(|name| is_type(name) && exported.contains(name));
         let named: Vec<&str> = words.filter(is_named).collect();
         assert_eq!(
             named, [""; 0],
             "{family:?}: label the link with the name, such as [`contex-p`](ConTeXClipped)"
         );
-        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page);
+        assert_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page);
     }
 }
 

@@ -5,14 +5,15 @@ use std::fs;
 
 use simile_core::loss::spec::{Input, Needed, Spec};
 use simile_core::loss::specs;
-use simile_tests::tables::{file, repository, writes_tables};
+use simile_tests::repository::{root, writes_tables};
+use simile_tests::tables::file;
 
 /// Columns of the lines that are written.
 const WIDTH: usize = 116;
 
 /// The source of a description.
 fn source(spec: &Spec) -> String {
-    fs::read_to_string(repository().join(file(spec))).unwrap()
+    fs::read_to_string(root().join(file(spec))).unwrap()
 }
 
 /// The documentation of the file of a description.
@@ -79,7 +80,7 @@ fn the_inputs_over_a_type_are_those_of_its_description() {
             let written = wrapped(&wanted);
             let text_of = |part: &[&str]| part.iter().map(|line| format!("{line}\n")).collect::<String>();
             let text = text_of(&lines[..start]) + &(written.join("\n") + "\n") + &text_of(&lines[end..]);
-            fs::write(repository().join(file(spec)), text).unwrap();
+            fs::write(root().join(file(spec)), text).unwrap();
         } else {
             assert_eq!(text, wanted, "{}; SIMILE_WRITE_TABLES=1 writes it", spec.name);
         }

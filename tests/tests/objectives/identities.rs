@@ -196,7 +196,7 @@ fn an_exact_match_kernel_conditions_on_clusters() {
         *sizes.entry(*cluster).or_insert(0.0) += 1.0;
     }
     let exponentials = similarities(&inputs, 0.4);
-    // The operator averages over the cluster, the own pair included: weights of 1 / (size + lambda).
+    // `W` averages over the cluster, the own pair included: weights of 1 / (size + lambda).
     let estimate = |i: usize| {
         let members = (0..b).filter(|&j| clusters[j] == clusters[i]);
         members.map(|j| exponentials[(i, j)]).sum::<f64>() / (sizes[&clusters[i]] + LAMBDA)

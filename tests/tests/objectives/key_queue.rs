@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device};
 use serde_json::Value;
-use simile_core::loss::KeyQueue;
+use simile_core::algorithm::KeyQueue;
 use simile_core::numeric::matrix::Matrix;
 
 /// Rows of a queue from its oldest one, which stands at `pointer`.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use crate::workspace;
+use simile_tests::repository;
 
 /// The crates that are published, with their folders.
 const CRATES: [(&str, &str); 3] =
@@ -15,7 +15,7 @@ const CRATES: [(&str, &str); 3] =
 /// The files in the archive of a crate.
 fn listed(name: &str) -> BTreeSet<PathBuf> {
     let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+        .current_dir(repository::root())
         .args(["package", "--list", "--allow-dirty", "--offline", "--package", name])
         .output()
         .unwrap();
@@ -51,7 +51,7 @@ fn an_archive_holds_what_its_build_reads() {
         let sources = files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
         let mut inclusions = 0;
         for file in sources.filter(|file| file.starts_with("src") && !file.ends_with("tests.rs")) {
-            let text = fs::read_to_string(workspace().join(folder).join(file)).unwrap();
+            let text = fs::read_to_string(repository::root().join(folder).join(file)).unwrap();
             for needed in included(file, &text) {
                 assert!(files.contains(&needed), "{name}: {} includes {}", file.display(), needed.display());
                 inclusions += 1;
@@ -72,7 +72,7 @@ fn an_archive_holds_what_its_build_reads() {
 fn what_the_command_line_ships_is_in_its_archive() {
     let files = listed("simile");
     for folder in ["recipes", "tables"] {
-        let entries = fs::read_dir(workspace().join("native").join(folder)).unwrap();
+        let entries = fs::read_dir(repository::root().join("native").join(folder)).unwrap();
         for entry in entries {
             let file = Path::new(folder).join(entry.unwrap().file_name());
             assert!(files.contains(&file), "{}", file.display());
@@ -83,7 +83,7 @@ fn what_the_command_line_ships_is_in_its_archive() {
 #[test]
 fn a_crate_says_what_it_is() {
     let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+        .current_dir(repository::root())
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .output()
         .unwrap();

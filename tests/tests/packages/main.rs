@@ -3,10 +3,3 @@
 
 mod crates;
 mod python;
-
-use std::path::{Path, PathBuf};
-
-/// The folder of the workspace.
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}

@@ -10,9 +10,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::{Checkpoint, Metadata};
-use simile_tests::{program, skipped};
-
-use crate::workspace;
+use simile_tests::{program, repository, skipped};
 
 /// The extension module beside the running test.
 fn module() -> PathBuf {
@@ -26,7 +24,7 @@ fn module() -> PathBuf {
 fn lay_out(place: &Path) {
     let package = place.join("simile");
     fs::create_dir_all(&package).unwrap();
-    for entry in fs::read_dir(workspace().join("python").join("simile")).unwrap() {
+    for entry in fs::read_dir(repository::root().join("python").join("simile")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             fs::copy(&path, package.join(path.file_name().unwrap())).unwrap();
@@ -79,7 +77,7 @@ fn the_package_computes_as_the_program_does() {
         .env("SIMILE_VECTORS", simile_tests::vectors())
         .env("SIMILE_EMBEDDINGS", place.path().join("embed"))
         .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--rootdir"])
-        .args([place.path(), &workspace().join("python").join("tests")])
+        .args([place.path(), &repository::root().join("python").join("tests")])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

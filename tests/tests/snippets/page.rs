@@ -216,8 +216,7 @@ fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
         "supcon",
         None,
         serde_json::json!({
-            "temperature": 0.2,
-            "base_temperature": 0.07
+            "temperature": 0.2
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
@@ -253,8 +252,7 @@ fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
         "contex-p",
         None,
         serde_json::json!({
-            "temperature": 0.2,
-            "base_temperature": 0.07
+            "temperature": 0.2
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);

@@ -7,9 +7,21 @@ use anyhow::Result;
 use crate::wasm::{BUNDLES, GENERATED};
 use crate::{Workspace, npm};
 
-/// The modules whose types a user of the package can meet.
-const TYPES: [&str; 10] =
-    ["index", "cache", "checkpoint", "digits", "encoder", "image", "lab", "protocol", "setting", "trainer"];
+/// The modules whose types a user of the package can meet. No two have the same name: in the package they lie side by side.
+const TYPES: [&str; 12] = [
+    "page/index",
+    "page/cache",
+    "page/call-options",
+    "page/catalogue",
+    "page/checkpoint",
+    "page/decode",
+    "page/digits",
+    "page/encoder",
+    "page/lab",
+    "page/setting",
+    "page/trainer",
+    "shared/protocol",
+];
 
 /// Writes `web/pkg` from `web/js` and the compiled bundles.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
@@ -22,8 +34,9 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
 
     npm::run(&web, &["run", "types"])?;
     for module in TYPES {
-        let file = format!("{module}.d.ts");
-        fs::copy(workspace.path("target/web/types").join(&file), package.join(&file))?;
+        let types = fs::read_to_string(workspace.path("target/web/types").join(format!("{module}.d.ts")))?;
+        let name = module.rsplit('/').next().unwrap_or(module);
+        fs::write(package.join(format!("{name}.d.ts")), types.replace("\"../shared/", "\"./"))?;
     }
     npm::run(&web, &["run", "bundle"])?;
     for bundle in BUNDLES {

@@ -8,10 +8,10 @@ use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
 
 /// Serves `folder` on 127.0.0.1 until the process is stopped.
 pub(crate) fn serve(folder: &Path, port: u16) -> Result<()> {
-    let index = folder.join("index.html");
-    anyhow::ensure!(index.exists(), "{} is missing; run `cargo web build` first", index.display());
     let server = Server::http(("127.0.0.1", port))
         .map_err(|error| anyhow!("cannot listen on 127.0.0.1:{port}: {error}; choose another with --port"))?;
+    let index = folder.join("index.html");
+    anyhow::ensure!(index.exists(), "{} is missing; run `cargo web build` first", index.display());
     let address = server.server_addr().to_ip().context("the server has no address")?;
     eprintln!("Serving {} on http://{address}/ (Ctrl-C stops)", folder.display());
     for request in server.incoming_requests() {
@@ -86,6 +86,14 @@ mod tests {
         assert_eq!(locate(folder, "//etc/passwd"), None);
         assert_eq!(locate(folder, "/src"), None);
         assert_eq!(locate(folder, "/missing.js"), None);
+    }
+
+    #[test]
+    fn a_site_that_was_not_built_is_said() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let error = serve(&folder, 0).unwrap_err().to_string();
+        let index = folder.join("index.html");
+        assert_eq!(error, format!("{} is missing; run `cargo web build` first", index.display()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Images on a device with their labels and colours: digits that core draws, or images of the page.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
@@ -26,7 +27,7 @@ pub(super) struct ImageSplit {
     /// The number by which the page names each class.
     pub(super) numbers: Vec<u16>,
     /// Colours of the backgrounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
-    pub(super) colours: Matrix,
+    pub(super) colours: Arc<Matrix>,
 }
 
 impl ImageSplit {
@@ -83,7 +84,7 @@ pub(super) fn page_images(
     let names: Vec<usize> = labels.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let classes = labels.iter().filter_map(|label| names.binary_search(label).ok()).collect();
     let names = names.iter().map(ToString::to_string).collect();
-    Dataset::new(images, classes, names)?.with_condition(CONDITION, Condition::Numeric(colours))
+    Dataset::new(images, classes, names)?.with_condition(CONDITION, Condition::Numeric(colours.into()))
 }
 
 /// Training images are not normalised.

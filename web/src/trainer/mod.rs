@@ -5,18 +5,17 @@ mod fault;
 mod image_split;
 mod probe;
 mod settings;
+mod warnings;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use simile_core::algorithm::TrainingSet;
 use simile_core::augment::preprocess::fit;
 use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 use simile_core::data::{Dataset, Images};
 use simile_core::error::Error;
-use simile_core::kernel::{Kernel, Remedy, Undecided};
-use simile_core::loss::ObjectiveConfig;
 use simile_core::nn::checkpoint::Metadata;
-use simile_core::requests::Request;
+use simile_core::requests::Warning;
 use simile_core::train::{self, Sampler, TEST_SEED, TrainError};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -24,8 +23,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use self::fault::refused;
 use self::image_split::ImageSplit;
 pub use self::probe::Probe;
-use self::settings::{CONDITION, Settings};
+use self::settings::Settings;
+use self::warnings::warnings;
 use crate::device::Device;
+use crate::warning::kind;
 
 /// A training run: the state of the trainer and its images.
 #[wasm_bindgen]
@@ -33,7 +34,7 @@ use crate::device::Device;
 pub struct Trainer {
     settings: Settings,
     recipe: Value,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
     run: train::Trainer,
     sampler: Sampler,
     train: ImageSplit,
@@ -83,6 +84,12 @@ impl Trainer {
         self.run.step_number() as u32
     }
 
+    /// Number of steps of the whole run.
+    #[wasm_bindgen(getter)]
+    pub fn iterations(&self) -> u32 {
+        self.settings.iterations
+    }
+
     /// The run as a recipe of the command line, in JSON; null for images of the page.
     #[wasm_bindgen(getter)]
     pub fn recipe(&self) -> String {
@@ -93,7 +100,13 @@ impl Trainer {
     /// tells all of them apart, or none, and parameters that the form of the objective does not read.
     #[wasm_bindgen(getter)]
     pub fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
+        self.warnings.iter().map(|warning| warning.text.clone()).collect()
+    }
+
+    /// The kind of each of the warnings.
+    #[wasm_bindgen(getter)]
+    pub fn warning_kinds(&self) -> Vec<String> {
+        self.warnings.iter().map(|warning| kind(warning.degeneracy).to_owned()).collect()
     }
 
     /// The digits, or classes, of the images that maps show.
@@ -110,16 +123,16 @@ impl Trainer {
         colours.map(|&channel| channel as u8).collect()
     }
 
-    /// One step; resolves with the loss before it.
+    /// One step; resolves with the loss before it, and with nothing at the end of the run: an error would be taken for a lost device.
     ///
     /// # Errors
-    /// The run is at its end, the loss is not finite, or the device failed.
-    pub async fn step(&mut self) -> Result<f64, JsError> {
+    /// The loss is not finite, or the device failed.
+    pub async fn step(&mut self) -> Result<Option<f64>, JsError> {
         if self.run.is_finished() {
-            return Err(JsError::new("the run is at its end; create another one to train longer"));
+            return Ok(None);
         }
         let done = advance(&mut self.run, &mut self.sampler, &self.train).await;
-        done.map_err(|error| refused(error, &self.settings.objective.name))
+        done.map(Some).map_err(|error| refused(error, &self.settings.objective.name))
     }
 
     /// The loss of the first step of such a run, on which a device has to agree with the CPU before it is used.
@@ -196,33 +209,6 @@ impl Trainer {
     }
 }
 
-/// The warnings about an objective on the images of the first step.
-fn warnings(settings: &Settings, train: &ImageSplit, first: &[usize]) -> Vec<String> {
-    let ObjectiveConfig { name, variant, parameters } = settings.objective.clone();
-    let request = Request { objective: name, variant, params: Value::Object(parameters), inputs: Map::new() };
-    let mut warnings = request.warnings();
-    if settings.objective.needs_condition()
-        && let Ok(objective) = settings.objective.build()
-        && let Some(weights) = objective.ahead()
-    {
-        let z = train.colours.select(first.get(..Kernel::MOST_COMPARED).unwrap_or(first));
-        warnings.extend(weights.kernel().warning_of_first_batch(CONDITION, &z).map(with_remedy));
-    }
-    warnings
-}
-
-/// A warning with what helps, in the settings of a page.
-fn with_remedy(Undecided { fact, remedy }: Undecided) -> String {
-    let kernel = "`kernel: { name: \"rbf\", sigma: \"median\" }`, whose sigma is";
-    match remedy {
-        Remedy::Wider(median) => format!("{fact}; take a wider one, such as {kernel} {median:.4} here"),
-        Remedy::Narrower(median) => format!("{fact}; take a narrower one, such as {kernel} {median:.4} here"),
-        Remedy::OtherCondition => {
-            format!("{fact}; take images of several colours, or an objective without a condition")
-        }
-    }
-}
-
 /// Converts an RGBA picture of any size to the input of a trainer: `[side, side, 3]`.
 ///
 /// # Errors
@@ -276,7 +262,7 @@ mod tests {
     }
 
     fn losses(trainer: &mut Trainer, steps: usize) -> Vec<f64> {
-        (0..steps).map(|_| try_read_sync(trainer.step()).unwrap().unwrap()).collect()
+        (0..steps).map(|_| try_read_sync(trainer.step()).unwrap().unwrap().unwrap()).collect()
     }
 
     #[test]
@@ -288,6 +274,7 @@ mod tests {
         assert_eq!(curve, losses(&mut self::trainer(7), 3));
         assert_ne!(curve, losses(&mut self::trainer(8), 3));
         assert_eq!(trainer.step_number(), 3);
+        assert_eq!(try_read_sync(trainer.step()).unwrap().unwrap(), None, "a step after the last");
 
         let mut stopped = self::trainer(7);
         try_read_sync(stopped.step()).unwrap().unwrap();
@@ -316,23 +303,28 @@ mod tests {
 
     #[test]
     fn a_run_whose_kernel_tells_all_images_apart_or_ignores_a_parameter_says_so() {
-        let warnings = |objective: Value| {
+        let warned = |objective: Value| {
             let settings = json!({
                 "objective": objective, "seed": 1, "batch": 16, "iterations": 3, "learningRate": 4e-3,
                 "images": 40, "testImages": 30,
             });
-            Trainer::new(&settings.to_string(), &Device::cpu()).unwrap().warnings().join(" ")
+            let trainer = Trainer::new(&settings.to_string(), &Device::cpu()).unwrap();
+            (trainer.warning_kinds(), trainer.warnings().concat())
         };
-        let exact = warnings(json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } }));
+        let (kinds, exact) = warned(json!({ "name": "fair-cclk", "kernel": { "name": "exact-match" } }));
+        assert_eq!(kinds, ["all-apart"]);
         assert!(exact.contains("apart by `colour`"), "{exact}");
         assert!(exact.contains("such as `kernel: { name: \"rbf\", sigma: \"median\" }`"), "{exact}");
         assert!(!exact.contains("kernel.sigma") && !exact.contains("kernel ="), "{exact}");
         let kernel = json!({ "name": "rbf", "sigma": "median" });
         let unread =
             json!({ "name": "fair-cclk", "variant": "paper", "kernel": kernel, "clip_threshold": 0.5 });
-        assert!(warnings(unread).contains("`clip_threshold` has no effect"));
-        assert_eq!(warnings(json!({ "name": "fair-cclk", "kernel": kernel })), "");
-        assert_eq!(warnings(json!({ "name": "nt-xent" })), "");
+        let (kinds, unread) = warned(unread);
+        assert_eq!(kinds, ["unread"]);
+        assert!(unread.contains("`clip_threshold` has no effect"), "{unread}");
+        for objective in [json!({ "name": "fair-cclk", "kernel": kernel }), json!({ "name": "nt-xent" })] {
+            assert_eq!(warned(objective).1, "");
+        }
     }
 
     /// A channel of a square of the page: ten colours and two brightnesses, which are the classes.
@@ -350,23 +342,23 @@ mod tests {
         Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap()
     }
 
-    /// The training page knows a warning by such a part of it.
     #[test]
     fn images_of_one_colour_or_of_two_shades_are_warned_of() {
-        let warnings = |shades: [u8; 2], sigma: Value| {
+        let warned = |shades: [u8; 2], sigma: Value| {
             let settings = json!({
                 "objective": { "name": "fair-cclk", "kernel": { "name": "rbf", "sigma": sigma } },
                 "seed": 1, "batch": 8, "iterations": 2, "learningRate": 4e-3, "images": 24, "testImages": 6,
             });
             let pixels = (0..24).flat_map(|at| iter::repeat_n(shades[at % 2], SIDE * SIDE * 3)).collect();
             let labels = (0..24).map(|at| at % 2).collect();
-            Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap().warnings()
+            let trainer = Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap();
+            (trainer.warning_kinds(), trainer.warnings().concat())
         };
-        let grey = warnings([100, 100], json!("median"));
-        assert!(grey.len() == 1 && grey[0].contains(" one value of `colour`"), "{grey:?}");
-        assert!(!grey[0].contains("sigma"), "another kernel would not help: {grey:?}");
-        let alike = warnings([100, 101], json!(20.0));
-        assert!(alike.len() == 1 && alike[0].contains(" alike in `colour`"), "{alike:?}");
+        let (kinds, grey) = warned([100, 100], json!("median"));
+        assert_eq!(kinds, ["one-value"], "{grey}");
+        assert!(!grey.contains("sigma"), "another kernel would not help: {grey}");
+        let (kinds, alike) = warned([100, 101], json!(20.0));
+        assert_eq!(kinds, ["all-alike"], "{alike}");
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! standardised features, as in `simile train` and `simile evaluate`.
 
 use simile_core::error::Result;
-use simile_core::eval::knn::unit_rows;
 use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 use simile_core::eval::metrics::top_k_accuracy;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::ridge::Ridge;
 use simile_core::eval::standardise::Standardise;
+use simile_core::eval::unit::unit_rows;
 use simile_core::nn::Encoder;
 use simile_core::numeric::rows::{FeatureTable, Rows, to_matrix};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -79,4 +79,18 @@ fn map<R: Rows>(rows: &R) -> Result<Vec<f32>> {
     let shown = unit_rows(&to_matrix(&FeatureTable::gather(rows, &first)?)?);
     let plane = Pca::fit(&shown, 2)?.project(&shown)?;
     Ok(plane.data().iter().map(|&value| value as f32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use simile_core::eval::standardise::{CONSTANT, SMALLEST};
+
+    #[test]
+    fn the_pages_and_the_probes_take_the_same_dimensions_for_constant() {
+        let of_pages = include_str!("../../../www/src/standardise.ts");
+        for (name, limit) in [("CONSTANT", CONSTANT), ("SMALLEST", SMALLEST)] {
+            let line = format!("const {name} = {limit:e};");
+            assert!(of_pages.contains(&line), "www/src/standardise.ts lacks `{line}`");
+        }
+    }
 }

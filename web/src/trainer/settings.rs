@@ -1,4 +1,4 @@
-//! The settings of a run in a page, and the equivalent recipe of the command line. Settings that a page does not offer
+//! The settings of a run in a page, and the equivalent recipe of the command line. Settings that a page leaves out or does not offer
 //! are those of the recipe `fair-digits`, except for the crops; omitted settings of the objective are its defaults.
 
 use serde::Deserialize;
@@ -19,14 +19,40 @@ pub(super) const CONDITION: &str = "colour";
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Settings {
     pub(super) objective: ObjectiveConfig,
+    #[serde(default)]
     pub(super) seed: u32,
+    #[serde(default = "default_batch")]
     pub(super) batch: usize,
+    #[serde(default = "default_iterations")]
     pub(super) iterations: u32,
+    #[serde(default = "default_learning_rate")]
     pub(super) learning_rate: f64,
     /// The number of training digits.
+    #[serde(default = "default_images")]
     pub(super) images: usize,
     /// The number of test digits.
+    #[serde(default = "default_test_images")]
     pub(super) test_images: usize,
+}
+
+fn default_batch() -> usize {
+    256
+}
+
+fn default_iterations() -> u32 {
+    600
+}
+
+fn default_learning_rate() -> f64 {
+    4e-3
+}
+
+fn default_images() -> usize {
+    8192
+}
+
+fn default_test_images() -> usize {
+    2000
 }
 
 impl Settings {
@@ -72,5 +98,33 @@ impl Settings {
             "train": { "batch": self.batch, "iterations": self.iterations, "seed": self.seed },
             "probe": { "condition": CONDITION, "ridge": LinearProbeConfig::default().regularisation },
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_are_left_out_are_those_of_the_recipe() {
+        let recipe = include_str!("../../../native/recipes/fair-digits.toml");
+        let recipe: Value = toml::from_str(recipe).unwrap();
+        let own = json!({ "objective": { "name": "nt-xent" } });
+        let own = serde_json::from_value::<Settings>(own).unwrap().recipe();
+        for section in ["data", "encoder", "head", "optimizer", "schedule", "train"] {
+            for (key, value) in recipe[section].as_object().unwrap() {
+                assert_eq!(&own[section][key], value, "{section}.{key}");
+            }
+        }
+        // Small crops are the page's own.
+        assert_ne!(own["augment"]["crop"], recipe["augment"]["crop"]);
+        assert_eq!(own["probe"]["condition"], recipe["probe"]["condition"]);
+    }
+
+    #[test]
+    fn a_run_without_an_objective_is_refused() {
+        let text = serde_json::from_str::<Settings>("{}").unwrap_err().to_string();
+        assert!(text.contains("`objective`"), "{text}");
     }
 }

@@ -1,6 +1,5 @@
 // Images with their names and with the vectors computed so far.
-import type { Encoder, ImageSource } from "simile-web";
-import { decodeEach } from "../decoding.js";
+import { decodeEach, type Encoder, type ImageSource } from "simile-web";
 
 /** Images that are embedded at once: the progress is updated after each chunk. */
 const CHUNK = 16;
@@ -15,7 +14,8 @@ export interface Named {
 
 export class Collection {
   readonly names: string[] = [];
-  readonly thumbnails: ImageBitmap[] = [];
+  /** Small pictures of the images, where the browser made one. */
+  readonly thumbnails: (ImageBitmap | undefined)[] = [];
   readonly sources: Named[] = [];
   /** As the encoder gives them. */
   readonly vectors: Float32Array[] = [];
@@ -39,7 +39,7 @@ export class Collection {
 
   async #add(images: readonly Named[], encoder: Encoder, signal: AbortSignal): Promise<void> {
     const pictures = images.map(({ source }) => source);
-    const read = await decodeEach(pictures, thumbnailOf, signal);
+    const read = await decodeEach(pictures, shrunk, { signal });
     const readable = images.filter((_, at) => read[at]);
     this.unreadable.push(...images.filter((_, at) => !read[at]).map(({ name }) => name));
     if (readable.length === 0) return;
@@ -50,17 +50,27 @@ export class Collection {
       this.sources.push(image);
       this.vectors.push(data.slice(at * dims[1], (at + 1) * dims[1]));
     });
-    this.thumbnails.push(...read.filter((thumbnail) => thumbnail !== undefined));
+    this.thumbnails.push(...read.filter((one) => one !== undefined).map(({ thumbnail }) => thumbnail));
   }
 }
 
-/** A small picture of a whole one, which is closed unless it is small itself. */
-async function thumbnailOf(whole: ImageBitmap): Promise<ImageBitmap> {
+/** An image that could be read. */
+interface Shrunk {
+  readonly thumbnail: ImageBitmap | undefined;
+}
+
+/** Makes a small picture of a whole one, which is closed unless it is small itself. */
+async function shrunk(whole: ImageBitmap): Promise<Shrunk> {
   const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
-  if (scale === 1) return whole;
+  if (scale === 1) return { thumbnail: whole };
   const side = (pixels: number) => Math.max(1, Math.round(pixels * scale));
   const size = { resizeWidth: side(whole.width), resizeHeight: side(whole.height) };
-  const small = await createImageBitmap(whole, { ...size, resizeQuality: "medium" });
-  whole.close();
-  return small;
+  try {
+    return { thumbnail: await createImageBitmap(whole, { ...size, resizeQuality: "medium" }) };
+  } catch {
+    // The image can be embedded all the same.
+    return { thumbnail: undefined };
+  } finally {
+    whole.close();
+  }
 }

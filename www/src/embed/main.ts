@@ -1,32 +1,29 @@
 import { drawDigits } from "simile-web";
 import { isCheckpoint, remedyOf, titleOf } from "../checkpoint-file.js";
 import { deviceIn } from "../device-choice.js";
+import { imagesOf } from "../digits.js";
 import { acceptFiles, onFiles } from "../drop.js";
 import { element, setText } from "../element.js";
 import { deviceOf, type Loaded, loadEncoder } from "../load-encoder.js";
 import { ImageMap } from "../map.js";
-import { isImage, leftOut } from "../omissions.js";
+import { isImage, leftOut, listLeftOut, UNREADABLE } from "../omissions.js";
 import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
+import { type Shipped, SHIPPED } from "../shipped.js";
 import { inSlices } from "../slices.js";
-import { Space } from "../space.js";
-import { amount, counted, encoderOf, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
+import { NEIGHBOURS, Space } from "../space.js";
+import { say, sayNoEncoder } from "../status.js";
+import { counted, encoderOf, loadingOf, messageOf, placeOf } from "../words.js";
 import { Collection, type Named } from "./collection.js";
 import { Nearest } from "./nearest.js";
 import { toCsv, toNpy } from "./vectors-file.js";
 
-const SHIPPED = [
-  ["Fair-CCLK on digits", "./checkpoints/fair-digits.safetensors"],
-  ["SimCLR (NT-Xent) on digits", "./checkpoints/simclr.safetensors"],
-] as const;
-const NEIGHBOURS = 8;
 const DRAWN = { count: 200, seed: 7 };
 
 const parameters = new URLSearchParams(location.search);
 const shipped = element("shipped", HTMLSelectElement);
-const canvas = element("map", HTMLCanvasElement);
 const stop = element("stop", HTMLButtonElement);
-const map = new ImageMap(canvas);
+const map = new ImageMap(element("map", HTMLCanvasElement));
 const nearest = new Nearest(element("nearest", HTMLElement), (index) => choose(index));
 
 let current: Loaded | undefined;
@@ -35,17 +32,16 @@ let encoderAddress = "";
 let isLoading = false;
 /** The images that the next encoder embeds: those shown, or newer ones. */
 let images: readonly Named[] = [];
-/** Says which of the files that came with them were not taken. */
-let omission = "";
+/** The paths of the files that came with them and are no images. */
+let others: readonly string[] = [];
 /** Vectors of the current encoder. */
 let shown: { readonly collection: Collection; readonly space: Space } | undefined;
-let chosen = -1;
 /** True while the page says why it could not search with another image. */
 let hasFailed = false;
 /** Cancels the current loading or embedding when a newer request arrives. */
 let work = new AbortController();
 
-for (const [title, address] of SHIPPED) shipped.append(new Option(title, address));
+for (const { source } of SHIPPED) shipped.append(new Option(titleOfShipped(source), source));
 // The entry of the list while the encoder is none of the shipped ones.
 const none = new Option("none of these", "");
 none.hidden = true;
@@ -72,16 +68,7 @@ element("save-csv", HTMLButtonElement).addEventListener("click", () => {
   if (shown) saveFile("vectors.csv", "text/csv", toCsv(shown.collection.names, shown.collection.vectors));
 });
 map.onChoose = choose;
-map.onPoint = (index) => describe(index ?? chosen);
-canvas.addEventListener("keydown", (event) => {
-  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (!step || !shown) return;
-  event.preventDefault();
-  const count = shown.collection.names.length;
-  // Between the last and the first one after a search with another image.
-  const from = chosen < 0 && step < 0 ? count : chosen;
-  choose((from + step + count) % count);
-});
+map.onPoint = (index) => describe(index ?? map.chosen);
 
 const given = parameters.get("checkpoint");
 void load(given ? titleOf(given) : titleOfShipped(shipped.value), given ?? shipped.value);
@@ -91,18 +78,19 @@ function take(files: readonly File[]): void {
   const checkpoint = files.find(isCheckpoint);
   if (checkpoint) void load(titleOf(checkpoint.name), checkpoint);
   const named = sorted(files.filter(isImage)).map((source) => ({ name: pathOf(source), source }));
-  const others = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
+  const unsuitable = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
   if (named.length > 0) {
-    omission = leftOut(others.map(pathOf), "no image to this browser");
+    others = unsuitable.map(pathOf);
     void embed(named);
   } else if (!checkpoint && files.length > 0) {
-    say(others.map(remedyOf).find((remedy) => remedy) ?? "There is neither image nor checkpoint among these files.", "error");
+    const remedy = unsuitable.map(remedyOf).find((remedy) => remedy);
+    say(remedy ?? "There is neither image nor checkpoint among these files.", "error");
   }
 }
 
 async function load(title: string, source: string | File): Promise<void> {
   const { signal } = begin();
-  const address = SHIPPED.find(([, shippedAddress]) => shippedAddress === source)?.[1] ?? "";
+  const address = shippedAt(source)?.source ?? "";
   shipped.value = address;
   isLoading = true;
   try {
@@ -110,7 +98,7 @@ async function load(title: string, source: string | File): Promise<void> {
     const loaded = await loadEncoder(source, {
       device: deviceIn(parameters),
       onDevice: showDevice,
-      onProgress: ({ loaded, total }) => say(`Loading ${title}… ${amount(loaded, total)}`),
+      onProgress: ({ loaded, total }) => say(loadingOf(title, loaded, total)),
       signal,
     });
     if (signal.aborted) {
@@ -144,14 +132,9 @@ async function load(title: string, source: string | File): Promise<void> {
 }
 
 async function takeDrawn(): Promise<void> {
-  const { width, height, pixels, labels } = await drawDigits(DRAWN);
-  const size = width * height * 4;
-  const digits = Array.from(labels, (label, at) => {
-    const data = new Uint8ClampedArray(pixels.subarray(at * size, (at + 1) * size));
-    return { name: `digit ${at + 1}: ${label}`, source: new ImageData(data, width, height) };
-  });
-  omission = "";
-  await embed(digits);
+  const digits = await drawDigits(DRAWN);
+  others = [];
+  await embed(imagesOf(digits).map((source, at) => ({ name: `digit ${at + 1}: ${digits.labels[at]}`, source })));
 }
 
 /** Embeds images, once the encoder that is being loaded is there; a `failure` before that stays on the page. */
@@ -171,11 +154,14 @@ async function embed(named: readonly Named[], failure?: string): Promise<void> {
     const collection = await Collection.embed(named, current.encoder, progress, signal);
     if (collection.names.length === 0) throw new Error("None of these files could be read as an image.");
     await show(collection, signal);
-    const skipped = collection.unreadable;
-    const { length } = collection.names;
-    const notes = [`${counted(length, "image")} ${length === 1 ? "was" : "were"} embedded.`, omission];
-    if (skipped.length > 0) notes.push(leftOut(skipped, "no image could be read, or one of more than 67 million pixels"));
-    tell(notes.filter(Boolean).join(" "), skipped.length > 0 ? "error" : "info");
+    const { unreadable, names } = collection;
+    const notes = [
+      `${counted(names.length, "image")} ${names.length === 1 ? "was" : "were"} embedded.`,
+      leftOut(others, "no image to this browser"),
+      leftOut(unreadable, UNREADABLE),
+    ];
+    tell(notes.filter(Boolean).join(" "), unreadable.length > 0 ? "error" : "info");
+    listLeftOut([...others, ...unreadable]);
   } catch (error) {
     if (signal !== work.signal) return;
     images = shown?.collection.sources ?? images;
@@ -201,7 +187,7 @@ async function show(collection: Collection, signal: AbortSignal): Promise<void> 
 function choose(index: number): void {
   const query = shown?.space.vectors[index];
   if (!shown || !query) return;
-  chosen = index;
+  map.chosen = index;
   search(query, shown.collection.names[index] ?? "", index);
   describe(index);
 }
@@ -214,8 +200,9 @@ async function ask(source: File): Promise<void> {
     const vector = await current.encoder.embed(source);
     // Other images may be shown by now, or those of another encoder.
     if (shown !== searched) return;
-    chosen = -1;
+    map.chosen = undefined;
     search(searched.space.place(vector), source.name);
+    describe(undefined);
     if (hasFailed) say("");
     hasFailed = false;
   } catch (error) {
@@ -225,7 +212,7 @@ async function ask(source: File): Promise<void> {
   }
 }
 
-function search(query: Float32Array, name: string, itself = -1): void {
+function search(query: Float32Array, name: string, itself?: number): void {
   if (!shown) return;
   const neighbours = shown.space.nearest(query, NEIGHBOURS + 1).filter(({ index }) => index !== itself);
   const closest = neighbours.slice(0, NEIGHBOURS);
@@ -234,8 +221,8 @@ function search(query: Float32Array, name: string, itself = -1): void {
   element("asked", HTMLElement).textContent = closest.length > 0 ? `to ${name}` : `to ${name}: there is no other image`;
 }
 
-function describe(index: number): void {
-  const name = shown?.collection.names[index];
+function describe(index: number | undefined): void {
+  const name = index === undefined ? undefined : shown?.collection.names[index];
   setText("pointed", name ?? "Point at an image for its name; choose one to search with it.");
 }
 
@@ -244,6 +231,7 @@ function begin(): AbortController {
   work.abort(new Error("something else was asked for"));
   work = new AbortController();
   hideStop();
+  listLeftOut([]);
   return work;
 }
 
@@ -259,5 +247,10 @@ function showDevice(): void {
 }
 
 function titleOfShipped(address: string): string {
-  return SHIPPED.find(([, shippedAddress]) => shippedAddress === address)?.[0] ?? titleOf(address);
+  const checkpoint = shippedAt(address);
+  return checkpoint ? `${checkpoint.title} on digits` : titleOf(address);
+}
+
+function shippedAt(address: string | File): Shipped | undefined {
+  return SHIPPED.find(({ source }) => source === address);
 }

@@ -1,34 +1,23 @@
 import { type CheckpointSource, decodeImage, type DeviceChoice } from "simile-web";
-import { deviceIn } from "../device-choice.js";
-import { deviceOf } from "../load-encoder.js";
-import { type Answer, Model, type Origin } from "../model.js";
-import { isCheckpoint, remedyOf, titleOf } from "../checkpoint-file.js";
-import { acceptFiles, onFiles } from "../drop.js";
-import { element } from "../element.js";
-import { Gallery } from "../gallery.js";
 import { BACKGROUNDS } from "../background.js";
+import { isCheckpoint, remedyOf, titleOf } from "../checkpoint-file.js";
+import { deviceIn } from "../device-choice.js";
+import { acceptFiles, onFiles } from "../drop.js";
+import { element, setText } from "../element.js";
+import { deviceOf } from "../load-encoder.js";
 import { ImageMap } from "../map.js";
-import { Pad } from "../pad.js";
-import { Panel } from "../panel.js";
-import { amount, encoderOf, messageOf, placeOf, say, sayNoEncoder } from "../words.js";
-
-const SHIPPED: readonly Origin[] = [
-  {
-    title: "Fair-CCLK",
-    note: "told to set the colour of the background aside",
-    source: "./checkpoints/fair-digits.safetensors",
-  },
-  {
-    title: "SimCLR (NT-Xent)",
-    note: "told nothing of colours",
-    source: "./checkpoints/simclr.safetensors",
-  },
-];
+import { SHIPPED } from "../shipped.js";
+import { say, sayNoEncoder } from "../status.js";
+import { encoderOf, loadingOf, messageOf, placeOf, STARTING } from "../words.js";
+import { Gallery } from "./gallery.js";
+import { type Answer, Model, type Origin } from "./model.js";
+import { Pad } from "./pad.js";
+import { AnswerPanel } from "./answer-panel.js";
 
 /** An encoder with its place on the page. */
 interface Entry {
   readonly origin: Origin;
-  readonly panel: Panel;
+  readonly panel: AnswerPanel;
   readonly radio: HTMLInputElement;
   model?: Model;
   answer?: Answer | undefined;
@@ -56,11 +45,13 @@ let isStale = false;
 choice.value = deviceIn(parameters);
 buildBackgrounds();
 pad.onChange = () => {
+  point(undefined);
   if (hasRefused) report();
   hasRefused = false;
   void query();
 };
-map.onChoose = (index) => chooseFromGallery(index);
+map.onChoose = chooseFromGallery;
+map.onPoint = (index) => describePoint(index ?? map.chosen);
 choice.addEventListener("change", () => {
   parameters.set("device", choice.value);
   history.replaceState(null, "", `?${parameters}`);
@@ -69,6 +60,7 @@ choice.addEventListener("change", () => {
   for (const entry of entries) load(entry);
 });
 element("clear", HTMLButtonElement).addEventListener("click", () => pad.clear());
+element("example", HTMLButtonElement).addEventListener("click", () => pad.showExample());
 element("another", HTMLButtonElement).addEventListener("click", () => {
   if (gallery) chooseFromGallery(Math.floor(Math.random() * gallery.images.length));
 });
@@ -92,7 +84,7 @@ function prepare(origin: Origin): Entry {
   radio.type = "radio";
   radio.name = "map";
   radio.disabled = true;
-  const entry: Entry = { origin, panel: new Panel(origin, chooseFromGallery), radio };
+  const entry: Entry = { origin, panel: new AnswerPanel(origin, chooseFromGallery), radio };
   radio.addEventListener("change", () => void showOnMap(entry));
   return entry;
 }
@@ -120,11 +112,12 @@ function load(entry: Entry, onLoaded = () => {}): void {
   loading = loading.then(async () => {
     const { title } = entry.origin;
     try {
-      say(`Loading ${title}…`);
+      if (!gallery) say(STARTING);
       gallery ??= await Gallery.draw();
+      say(`Loading ${title}…`);
       const model = await Model.load(entry.origin, gallery, {
         device: choice.value as DeviceChoice,
-        onProgress: (loaded, total) => say(`Loading ${title}… ${amount(loaded, total)}`),
+        onProgress: (loaded, total) => say(loadingOf(title, loaded, total)),
         onDevice: () => onMap === entry && describe(entry),
       });
       onLoaded();
@@ -163,6 +156,7 @@ function report(): void {
 async function query(): Promise<void> {
   element("pad-hint", HTMLElement).hidden = !pad.isEmpty;
   element("background", HTMLFieldSetElement).disabled = pad.showsPicture;
+  element("own-background", HTMLElement).hidden = !pad.showsPicture;
   if (isBusy) {
     isStale = true;
     return;
@@ -216,8 +210,7 @@ async function showOnMap(entry: Entry): Promise<void> {
   if (onMap !== entry) return;
   element("map-note", HTMLElement).textContent =
     `${gallery.images.length} digits that this page drew, where the two main directions of their embeddings put ` +
-    "them. Choose one to ask for its neighbours. Similarity is the cosine between embeddings, each of their numbers " +
-    "standardised over the gallery.";
+    "them. Similarity is the cosine between embeddings, each of their numbers standardised over the gallery.";
   describe(entry);
   showAnswer(entry);
 }
@@ -236,7 +229,20 @@ function describe({ model, origin }: Entry): void {
 
 function chooseFromGallery(index: number): void {
   const image = gallery?.images[index];
-  if (image) pad.show(image, { digit: gallery?.labels[index], background: gallery?.backgrounds[index] });
+  if (!image) return;
+  pad.show(image, { digit: gallery?.labels[index], background: gallery?.backgrounds[index] });
+  point(index);
+}
+
+/** Notes which image of the gallery is on the pad, if it is one. */
+function point(index: number | undefined): void {
+  map.chosen = index;
+  describePoint(index);
+}
+
+function describePoint(index: number | undefined): void {
+  const name = index === undefined ? undefined : gallery?.nameOf(index);
+  setText("pointed", name ?? "Point at a digit for its name; choose one to ask for its neighbours.");
 }
 
 function takeFiles(files: readonly File[]): void {
@@ -261,7 +267,7 @@ function loadYours(file: File): void {
   failures.clear();
   const entry = prepare(yours(file.name, file));
   load(entry, () => {
-    for (const other of entries.filter(({ origin }) => !SHIPPED.includes(origin))) detach(other);
+    for (const other of entries.filter(({ origin }) => !SHIPPED.some((shipped) => shipped === origin))) detach(other);
     attach(entry, entries[0]);
     onMap = entry;
   });

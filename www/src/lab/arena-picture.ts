@@ -3,7 +3,7 @@ import type { Camera, Place } from "./camera.js";
 import { add, length } from "./rows.js";
 import { biases, type Samples } from "./samples.js";
 import type { Picture, Point, Shape } from "../shapes.js";
-import type { Verdict } from "./side.js";
+import type { SideEvaluation } from "./side.js";
 import { hueColour, type Theme } from "../theme.js";
 
 /** Room for arrows around the sphere, as a share of its radius. */
@@ -12,7 +12,7 @@ export const REACH = 0.09;
 
 export interface ArenaView {
   readonly samples: Samples;
-  readonly verdict: Verdict;
+  readonly evaluation: SideEvaluation;
   readonly camera: Camera;
   /** Length of the gradient that the longest arrow stands for: the same in all arenas. */
   readonly steepest: number;
@@ -54,8 +54,8 @@ function pairs({ hues }: Samples, places: readonly Place[], at: At): Shape[] {
 }
 
 /** Lines from the point in focus to all others, as thick as the force is strong. */
-function forces({ verdict, focus }: ArenaView, places: readonly Place[], at: At, theme: Theme): Shape[] {
-  const row = focus === undefined ? undefined : verdict.forces?.[focus];
+function forces({ evaluation, focus }: ArenaView, places: readonly Place[], at: At, theme: Theme): Shape[] {
+  const row = focus === undefined ? undefined : evaluation.forces?.[focus];
   if (!row || focus === undefined) return [];
   const strongest = Math.max(1e-12, ...row.map((force, other) => (other === focus ? 0 : Math.abs(force))));
   return row.flatMap((force, other): Shape[] => {
@@ -103,9 +103,9 @@ function point(view: ArenaView, row: number, place: Place, at: At, radius: numbe
 }
 
 /** An arrow along the negative gradient, along the sphere. */
-function arrow({ samples, verdict, camera, steepest }: ArenaView, row: number, at: At, colour: string): Shape[] {
+function arrow({ samples, evaluation, camera, steepest }: ArenaView, row: number, at: At, colour: string): Shape[] {
   const count = samples.hues.length;
-  const gradient = verdict.gradients[row < count ? 0 : 1]?.[row % count];
+  const gradient = evaluation.gradients[row < count ? 0 : 1]?.[row % count];
   const from = samples.views.flat()[row];
   if (!gradient || !from || length(gradient) < steepest * 0.01) return [];
   const start = camera.place(from);

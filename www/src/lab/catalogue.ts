@@ -105,6 +105,12 @@ export class Catalogue {
     return (entry && formOf(entry, variant))?.ridgeGrows ?? false;
   }
 
+  /** The difference of a form from the others; `undefined` for an objective without a choice of forms. */
+  differenceOf({ objective, variant }: Choice): string | undefined {
+    const entry = this.offered.get(objective);
+    return entry && entry.variants.length > 0 ? formOf(entry, variant)?.meaning : undefined;
+  }
+
   /** The weights that a choice with a kernel takes of so many samples. */
   conditioningOf(choice: Choice, settings: Settings, kernel: string, samples: number): Conditioning {
     const { params = {} } = this.settingOf(choice, settings, kernel);

@@ -1,7 +1,8 @@
 // The controls of the parameters, and the choices of how samples are drawn and painted.
 import type { ListedParameter } from "simile-web";
+import { createElement } from "../create-element.js";
 import { element } from "../element.js";
-import { CLASSES, type Draw } from "./samples.js";
+import { CLASSES, colourInWords, type Draw } from "./samples.js";
 import { positionOf, type Settings, shown, type Value, valueAt, valueOf } from "./settings.js";
 import { COUNTS, DIMENSIONS } from "./state.js";
 import { hueColour } from "../theme.js";
@@ -35,19 +36,30 @@ export class ParameterControls {
   }
 }
 
+/** Words that the names of parameters abbreviate. */
+const WORDS: Readonly<Record<string, string>> = {
+  align: "alignment",
+  bn: "batch norm",
+  eps: "epsilon",
+  lambd: "lambda",
+  unif: "uniformity",
+  w: "weight",
+};
+
 /** A name such as `tau_plus` in words; a letter is a symbol. */
 function titleOf({ name }: ListedParameter): string {
   if (name.length === 1) return name;
-  const words = name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const words = name.split("_").map((word) => WORDS[word] ?? word);
+  const title = words.join(" ");
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
 function controlOf(parameter: ListedParameter, onChange: (value: Value) => void): Control {
-  const label = document.createElement("label");
-  label.title = parameter.meaning;
-  label.append(titleOf(parameter));
-  if (parameter.kind === "choice") return withSelect(label, parameter, onChange);
-  return parameter.kind === "flag" ? withBox(label, parameter, onChange) : withSlider(label, parameter, onChange);
+  const label = createElement("label", "", titleOf(parameter));
+  const withInput = parameter.kind === "choice" ? withSelect : parameter.kind === "flag" ? withBox : withSlider;
+  const control = withInput(label, parameter, onChange);
+  label.append(createElement("small", "", parameter.meaning));
+  return control;
 }
 
 function withSlider(
@@ -120,7 +132,11 @@ export class Brush {
   readonly #isOn = element("brush", HTMLInputElement);
 
   constructor() {
-    const show = () => this.#hue.style.setProperty("--hue", hueColour(Number(this.#hue.value)));
+    const show = () => {
+      const hue = Number(this.#hue.value);
+      this.#hue.style.setProperty("--hue", hueColour(hue));
+      this.#hue.setAttribute("aria-valuetext", colourInWords(hue));
+    };
     this.#hue.addEventListener("input", show);
     show();
   }

@@ -2,16 +2,17 @@
 import { measure } from "./measure.js";
 import { type Picture, toSvg } from "../shapes.js";
 import type { Side } from "./side.js";
+import { SIDES } from "./sides.js";
 import type { State } from "./state.js";
 import { readTheme } from "../theme.js";
 
 /** The whole state of the lab, with the results of both sides. */
 export function toJson(state: State, sides: readonly Side[], address: string): string {
-  const described = sides.map(({ choice, evaluated, verdict }) => ({
+  const described = sides.map(({ choice, evaluated, evaluation }) => ({
     ...choice,
     samples: evaluated,
     figures: measure(evaluated),
-    ...verdict,
+    ...evaluation,
   }));
   return JSON.stringify({ format: "simile-lab", version: 1, address, state, sides: described }, null, 1);
 }
@@ -21,12 +22,12 @@ export function toCsv(sides: readonly Side[]): string {
   const dims = sides[0]?.samples.views[0][0]?.length ?? 0;
   const numbered = (letter: string) => Array.from({ length: dims }, (_, at) => `${letter}${at}`);
   const header = ["side", "objective", "view", "sample", "hue", ...numbered("x"), ...numbered("gradient")];
-  const lines = sides.flatMap(({ evaluated, verdict, choice }, side) =>
+  const lines = sides.flatMap(({ evaluated, evaluation, choice }, side) =>
     evaluated.views.flatMap((rows, view) =>
       rows.map((row, at) => {
-        const gradient = verdict?.gradients[view]?.[at] ?? row.map(() => "");
+        const gradient = evaluation?.gradients[view]?.[at] ?? row.map(() => "");
         return [
-          side === 0 ? "left" : "right",
+          SIDES[side],
           choice.objective,
           "ab"[view],
           at + 1,

@@ -1,9 +1,10 @@
 // A formula on the page, with its current values.
+import type { ListedParameter } from "simile-web";
 import type { Catalogue, Choice } from "./catalogue.js";
 import { createElement } from "../create-element.js";
 import { withMinus } from "../words.js";
 import { type Settings, shown, valueOf } from "./settings.js";
-import type { Verdict } from "./side.js";
+import type { SideEvaluation } from "./side.js";
 
 export class FormulaView {
   readonly element = createElement("div", "formula");
@@ -20,14 +21,15 @@ export class FormulaView {
     this.element.append(this.#math, this.#values, this.#where);
   }
 
-  show(catalogue: Catalogue, choice: Choice, settings: Settings, { loss, parts }: Verdict): void {
+  show(catalogue: Catalogue, choice: Choice, settings: Settings, { loss, parts }: SideEvaluation): void {
     const entry = catalogue.offered.get(choice.objective);
     if (!entry) return;
+    const form = choice.variant || entry.variant;
     const key = JSON.stringify(choice);
     if (key !== this.#shown) {
       this.#shown = key;
       const { equations } = entry;
-      const chosen = equations.find(({ variant }) => variant === (choice.variant || entry.variant)) ?? equations[0];
+      const chosen = equations.find(({ variant }) => variant === form) ?? equations[0];
       // Core makes the text from constants: no part of it comes from the address or from the visitor.
       this.#math.innerHTML = chosen?.lines.join("") ?? "";
     }
@@ -35,11 +37,19 @@ export class FormulaView {
       ? [part("attract", parts.positive), " + ", part("repel", parts.negative), ` = ${signed(loss)}`]
       : [signed(loss)];
     this.#values.replaceChildren("L = ", ...terms);
-    const values = catalogue
-      .parametersOf(choice)
-      .map((one) => `${one.symbol ?? one.name} = ${shown(valueOf(one, settings))}`);
-    this.#where.textContent = [...values, entry.symbols].join("; ");
+    const values = catalogue.parametersOf(choice).map((one) => valueIn(settings, one));
+    const difference = catalogue.differenceOf(choice);
+    const ofForm = difference ? `. As ${form}: ${difference}.` : "";
+    this.#where.textContent = [...values, entry.symbols].join("; ") + ofForm;
   }
+}
+
+/** The value of a parameter; an unusual choice with its meaning, because the formula is that of the usual one. */
+function valueIn(settings: Settings, parameter: ListedParameter): string {
+  const { name, symbol, kind, meaning } = parameter;
+  const value = valueOf(parameter, settings);
+  const isUnusual = (kind === "flag" || kind === "choice") && value !== parameter.default;
+  return `${symbol ?? name} = ${shown(value)}${isUnusual ? ` (${meaning})` : ""}`;
 }
 
 /** The contribution of the pairs that attract each other, or of the others. */

@@ -18,6 +18,9 @@ export interface HeatmapView {
   readonly largest: number;
 }
 
+/** The text in place of the description of a cell while none is pointed at. */
+export const NO_CELL = "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+
 /** The range of the values of a matrix, in words; nothing for one that is not there. */
 export function rangeOf(values: readonly number[]): string {
   const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => withMinus(value.toPrecision(2)));

@@ -2,11 +2,11 @@
 import { Chart, type Paths } from "../chart.js";
 import type { Steps } from "../slices.js";
 import type { Figures } from "./measure.js";
+import { SIDES } from "./sides.js";
 import type { Picture, Point } from "../shapes.js";
 
 /** Longest history; beyond it the steps are thinned out, because a chart has no more columns. */
 const LONGEST = 600;
-const SIDES = ["left", "right"] as const;
 
 export class History {
   readonly #plane = new Chart({

@@ -2,9 +2,9 @@
 // them.
 import type { Conditioning, ListedKernel, LossLab, SampleWeights } from "simile-web";
 import { element, setText } from "../element.js";
-import { withMinus } from "../words.js";
-import { type Cell, Heatmap, rangeOf } from "./heatmap.js";
-import { conditions, type Samples } from "./samples.js";
+import { messageOf, withMinus } from "../words.js";
+import { type Cell, Heatmap, NO_CELL, rangeOf } from "./heatmap.js";
+import { byHue, conditions, type Samples } from "./samples.js";
 import { makingOf, WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
 
 /** The inputs of the matrices. */
@@ -67,10 +67,10 @@ export class KernelPanel {
         `condition number of K + ${ridge}I: ${condition}.`;
     } catch (error) {
       this.#weights = undefined;
-      note.textContent = error instanceof Error ? error.message : String(error);
+      note.textContent = messageOf(error);
     }
     this.#samples = samples;
-    this.#order = samples.hues.map((_, at) => at).sort((p, q) => (samples.hues[p] ?? 0) - (samples.hues[q] ?? 0));
+    this.#order = byHue(samples.hues);
     this.#show();
   }
 
@@ -107,7 +107,7 @@ export class KernelPanel {
     const text =
       cell && weights
         ? `Samples ${(i ?? 0) + 1} and ${(j ?? 0) + 1}: K = ${value(weights.gram)}, weight = ${value(this.#shown())}`
-        : "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+        : NO_CELL;
     setText("cell", text);
   }
 }

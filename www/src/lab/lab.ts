@@ -2,6 +2,8 @@
 import { LossLab } from "simile-web";
 import { element, setText } from "../element.js";
 import { atOnce, inSlices, type Steps } from "../slices.js";
+import { warn } from "../status.js";
+import { messageOf } from "../words.js";
 import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
@@ -11,10 +13,11 @@ import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
 import { PairPanel } from "./pair-panel.js";
-import { Panel } from "./panel.js";
 import type { Preset } from "./presets.js";
 import { copy, draw, type Samples } from "./samples.js";
-import { NAMES, Side } from "./side.js";
+import { Side } from "./side.js";
+import { SidePanel } from "./side-panel.js";
+import { SIDES } from "./sides.js";
 import { fromHash, type Snapshot, type State, toHash } from "./state.js";
 import { warningsOf } from "./warnings.js";
 import { type WeightScheme, weightSchemeOf } from "./weight-scheme.js";
@@ -30,10 +33,10 @@ const STEPS_UNSEEN = 50;
 const ADDRESS_DELAY = 250;
 
 export class Lab {
-  /** Called when the visitor changes the state of a preset. */
-  onLeave: () => void = () => {};
+  /** Called when the visitor leaves the state of a preset; its story may tell to, but not to take other objectives or samples. */
+  onLeave: (story: "told" | "over") => void = () => {};
   readonly history = new History();
-  readonly #panels: Both<Panel>;
+  readonly #panels: Both<SidePanel>;
   readonly #kernels: KernelPanel;
   readonly #pairs: PairPanel;
   readonly #controls: ParameterControls;
@@ -65,7 +68,7 @@ export class Lab {
   ) {
     this.#camera = cameraFor(sides[0].samples);
     this.#panels = both(
-      (side) => new Panel(NAMES[side], catalogue, this.#actions(), (choice) => this.#choose(side, choice)),
+      (side) => new SidePanel(SIDES[side], catalogue, this.#actions(), (choice) => this.#choose(side, choice)),
     );
     element("arenas", HTMLElement).append(...this.#panels.map((panel) => panel.element));
     this.#kernels = new KernelPanel(
@@ -81,14 +84,14 @@ export class Lab {
       this.change({ settings: { ...this.state.settings, [name]: value } }),
     );
     this.#draws = new DrawControls((change) => {
-      this.onLeave();
+      this.onLeave("over");
       this.redraw(change);
     });
   }
 
   /** Starts the engines and applies the state in the address. */
   static async open(initial: State, hash: string): Promise<Lab> {
-    const labs = await Promise.all(NAMES.map(() => LossLab.create({ objective: "nt-xent" })));
+    const labs = await Promise.all(SIDES.map(() => LossLab.create({ objective: "nt-xent" })));
     const [left, right] = labs as unknown as Both<LossLab>;
     const catalogue = new Catalogue(await left.objectives());
     const samples = draw(initial.draw);
@@ -130,7 +133,7 @@ export class Lab {
   }
 
   change(change: Partial<State>): void {
-    this.onLeave();
+    this.onLeave(change.choices === undefined ? "told" : "over");
     this.#notice = "";
     this.#setState({ ...this.state, ...change });
     this.#showChoices();
@@ -196,16 +199,21 @@ export class Lab {
         this.#isStale = false;
         const { settings, kernel } = this.state;
         const wantsForces = this.#isSeen && (this.#focus !== undefined || this.#pairs.isOpen);
-        await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, wantsForces)));
+        const evaluate = (side: Side) =>
+          wantsForces
+            ? side.evaluateWithForces(this.catalogue, settings, kernel)
+            : side.evaluate(this.catalogue, settings, kernel);
+        await Promise.all(this.sides.map(evaluate));
         if (!this.#isSeen) continue;
         await this.#weigh();
         await inSlices(this.#showing());
       }
-      const warnings = warningsOf(this.sides, this.catalogue.hasBandwidth(this.state.kernel));
-      setText("status", [this.#notice, ...warnings].filter(Boolean).join(" "));
+      const hasBandwidth = this.catalogue.hasBandwidth(this.state.kernel);
+      const warnings = warningsOf(this.sides, hasBandwidth ? "raise the bandwidth σ" : "choose another kernel");
+      warn([this.#notice, ...warnings].filter(Boolean).join(" "));
     } catch (error) {
       this.stop();
-      element("status", HTMLElement).textContent = error instanceof Error ? error.message : String(error);
+      warn(messageOf(error));
     }
   }
 
@@ -215,9 +223,9 @@ export class Lab {
 
   *#showing(): Steps<void> {
     const steepest = Math.max(1e-12, ...this.sides.map((side) => side.steepest));
-    for (const [side, { samples, verdict, choice }] of this.sides.entries()) {
-      if (!verdict) continue;
-      const view = { samples, verdict, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
+    for (const [side, { samples, evaluation, choice }] of this.sides.entries()) {
+      if (!evaluation) continue;
+      const view = { samples, evaluation, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
       this.#panels[side]?.show(view, choice, this.state.settings);
       yield;
     }
@@ -293,7 +301,7 @@ export class Lab {
       rows[row % count] = [...to];
     }
     this.#haveMoved = true;
-    this.onLeave();
+    this.onLeave("told");
     void this.refresh();
   }
 
@@ -301,7 +309,7 @@ export class Lab {
     const [sample, hue] = [row % this.state.draw.count, this.#brush.hue(this.state.draw)];
     for (const { samples } of this.sides) samples.hues[sample] = hue;
     this.#haveMoved = true;
-    this.onLeave();
+    this.onLeave("told");
     void this.refresh();
   }
 
@@ -358,7 +366,7 @@ export class Lab {
     const { lab, choice, samples } = side;
     const comparesPoints = this.catalogue.comparesPoints(choice);
     const objective = this.catalogue.offered.get(choice.objective)?.title ?? choice.objective;
-    const title = `${objective}, ${NAMES[this.sides.indexOf(side)] ?? ""}`;
+    const title = `${objective}, ${SIDES[this.sides.indexOf(side)] ?? ""}`;
     const weighing = {
       title: user ? title : `${title}, which takes other weights`,
       kernel,

@@ -1,5 +1,6 @@
 import { element } from "../element.js";
-import { messageOf, say } from "../words.js";
+import { say } from "../status.js";
+import { messageOf, STARTING } from "../words.js";
 import { Lab } from "./lab.js";
 import { PRESETS, type Preset } from "./presets.js";
 import { toHash } from "./state.js";
@@ -11,8 +12,11 @@ const isEmbedded = new URLSearchParams(location.search).get("embed") === "1";
 document.documentElement.classList.toggle("embedded", isEmbedded);
 
 const first = PRESETS[0] as Preset;
+const main = element("lab", HTMLElement);
+say(STARTING);
 const lab = await Lab.open(first.state, location.hash).catch((error: unknown) => {
-  element("lab", HTMLElement).removeAttribute("aria-busy");
+  // The attribute stays: without an engine there is nothing to press.
+  main.setAttribute("aria-busy", "false");
   say(messageOf(error), "error");
   throw error;
 });
@@ -22,7 +26,7 @@ new TakeAway(lab);
 const story = element("story", HTMLElement);
 const buttons = PRESETS.map(presetButton);
 element("presets", HTMLElement).append(...buttons);
-lab.onLeave = () => press(undefined);
+lab.onLeave = leave;
 showPreset();
 
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
@@ -30,7 +34,7 @@ onClick("run", () => lab.toggle());
 onClick("step", () => void lab.step());
 onClick("reset", () => lab.startOver());
 onClick("shuffle", () => {
-  press(undefined);
+  leave("over");
   lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGEST_SEED) });
 });
 
@@ -48,7 +52,7 @@ element("refused", HTMLElement).append(
     return item;
   }),
 );
-element("lab", HTMLElement).removeAttribute("aria-busy");
+main.removeAttribute("aria-busy");
 
 function presetButton(preset: Preset): HTMLButtonElement {
   const button = document.createElement("button");
@@ -71,6 +75,12 @@ function showPreset(): void {
   });
   story.textContent = PRESETS[at]?.story ?? "";
   press(buttons[at]);
+}
+
+/** Says that the state is not that of a preset any more; its story stays where it may have told to change this. */
+function leave(next: "told" | "over"): void {
+  press(undefined);
+  if (next === "over") story.textContent = "";
 }
 
 /** Shows which preset is in use. */

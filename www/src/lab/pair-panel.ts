@@ -2,10 +2,10 @@
 import type { Rows } from "simile-web";
 import { element, setText } from "../element.js";
 import { withMinus } from "../words.js";
-import { type Cell, Heatmap, rangeOf } from "./heatmap.js";
+import { type Cell, Heatmap, NO_CELL, rangeOf } from "./heatmap.js";
+import { byHue } from "./samples.js";
 import type { Side } from "./side.js";
-
-const NAMES = ["left", "right"] as const;
+import { SIDES } from "./sides.js";
 
 export class PairPanel {
   readonly #details = element("pairs", HTMLDetailsElement);
@@ -20,7 +20,7 @@ export class PairPanel {
     private readonly onPoint: (row: number | undefined) => void,
     onOpen: () => void,
   ) {
-    this.#maps = NAMES.map((name) => {
+    this.#maps = SIDES.map((name) => {
       const map = new Heatmap(`Weights of all pairs, ${name}`, "pair", (cell) => this.#point(cell));
       element(`${name}-pairs`, HTMLElement).append(map.canvas);
       return map;
@@ -39,8 +39,7 @@ export class PairPanel {
   show(sides: readonly Side[]): void {
     this.#sides = sides;
     const hues = sides[0]?.samples.hues ?? [];
-    const samples = hues.map((_, at) => at).sort((p, q) => (hues[p] ?? 0) - (hues[q] ?? 0));
-    this.#order = samples.flatMap((sample) => [sample, sample + hues.length]);
+    this.#order = byHue(hues).flatMap((sample) => [sample, sample + hues.length]);
     this.#show();
   }
 
@@ -52,7 +51,7 @@ export class PairPanel {
 
   #show(): void {
     if (!this.isOpen) return;
-    const forces = this.#sides.map(({ verdict }) => verdict?.forces && betweenPairs(verdict.forces));
+    const forces = this.#sides.map(({ evaluation }) => evaluation?.forces && betweenPairs(evaluation.forces));
     this.#sides.forEach(({ samples }, side) => {
       const values = forces[side];
       const largest = Math.max(1e-12, ...(values?.flat().map(Math.abs) ?? []));
@@ -61,17 +60,17 @@ export class PairPanel {
       const hues = [...samples.hues, ...samples.hues];
       this.#maps[side]?.show({ values: shown, order: this.#order, hues, cell: this.#cell, largest });
       const range = values ? rangeOf(values.flat()) : "no weights of pairs";
-      element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
+      element(`${SIDES[side] ?? "left"}-range`, HTMLElement).textContent = range;
     });
     setText("pair", this.#describe(forces));
   }
 
   #describe(forces: readonly (Rows | undefined)[]): string {
-    if (!this.#cell) return "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+    if (!this.#cell) return NO_CELL;
     const count = this.#order.length / 2;
     const [i, j] = this.#cell.map((at) => this.#order[at] ?? 0) as [number, number];
     const name = (row: number) => `sample ${(row % count) + 1} (${row < count ? "first" : "second"} view)`;
-    const values = NAMES.map((side, at) => `${side} ${withMinus(forces[at]?.[i]?.[j]?.toPrecision(3) ?? "none")}`);
+    const values = SIDES.map((side, at) => `${side} ${withMinus(forces[at]?.[i]?.[j]?.toPrecision(3) ?? "none")}`);
     return `Between ${name(i)} and ${name(j)}: ${values.join(", ")}.`;
   }
 }

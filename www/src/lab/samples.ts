@@ -73,6 +73,16 @@ function classOf(hue: number): number {
   return Math.round(hue * CLASSES) % CLASSES;
 }
 
+/** The samples in the order of their hues, which is that of heat maps. */
+export function byHue(hues: readonly number[]): number[] {
+  return hues.map((_, at) => at).sort((p, q) => (hues[p] ?? 0) - (hues[q] ?? 0));
+}
+
+/** A colour as text, for those who cannot tell it from others. */
+export function colourInWords(hue: number): string {
+  return `hue ${Math.round(hue * 360)}°, class ${classOf(hue) + 1} of ${CLASSES}`;
+}
+
 /** Numbers of mean 0 and variance 1. */
 function deviates(count: number, random: () => number): number[] {
   return Array.from({ length: count }, () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(TURN * random()));

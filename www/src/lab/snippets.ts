@@ -2,6 +2,7 @@
 import type { Setting } from "simile-web";
 import type { Offered } from "./catalogue.js";
 import { CLASSES } from "./samples.js";
+import { SIDES } from "./sides.js";
 
 export type Language = "rust" | "recipe" | "torch";
 
@@ -17,9 +18,6 @@ export interface Snippet {
   /** False if there is no tested code for one of the settings. */
   readonly isWhole: boolean;
 }
-
-/** The names of the losses of both sides. */
-const SIDES = ["left", "right"] as const;
 
 /** Settings as code, one of those that are the same; `undefined` where there is no tested code for any of them. */
 export function snippetOf(language: Language, sides: readonly Chosen[]): Snippet | undefined {

@@ -3,6 +3,7 @@ import type { Catalogue, Choice } from "./catalogue.js";
 import { pack, unpack } from "./packing.js";
 import type { Draw, Samples } from "./samples.js";
 import { format, parse, type Settings } from "./settings.js";
+import { SIDES } from "./sides.js";
 import { WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
 
 /** The spaces that points can lie in. */
@@ -23,8 +24,6 @@ export interface Snapshot {
   readonly state: State;
   readonly moved?: readonly [Samples, Samples];
 }
-
-const SIDES = ["left", "right"] as const;
 
 export function toHash({ state, moved }: Snapshot): string {
   const { draw, choices, settings, kernel, weightScheme } = state;

@@ -1,15 +1,13 @@
 // A map of test images that follows a network while it learns: discs with the numbers of their classes.
 import type { MappedImages } from "simile-web";
 import { emptied } from "../canvas.js";
-import { BACKGROUNDS } from "../background.js";
+import { PALETTE } from "../background.js";
+import type { Point } from "../shapes.js";
 import { onThemeChange } from "../theme.js";
-
-type Point = readonly [x: number, y: number];
 
 /** The meaning of a disc's colour. */
 export type Colouring = "background" | "class";
 
-const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 const INK = "#1f2022";
 const RADIUS = 0.0165;
 const SMALLEST_RADIUS = 5;

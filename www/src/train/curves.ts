@@ -2,24 +2,26 @@
 import { Chart } from "../chart.js";
 import type { Point } from "../shapes.js";
 
-export const SIDES = ["SimCLR", "Fair-CCLK"] as const;
+/** The titles of both networks. */
+export const TITLES = ["SimCLR", "Fair-CCLK"] as const;
 
 type Curve = "loss" | "accuracy" | "leak";
 
-/** Smallest ranges of the axes. */
-const RANGES: Readonly<Record<Curve, readonly [number, number]>> = {
-  loss: [3.5, 4.5],
-  accuracy: [0, 1],
-  leak: [0, 1],
-};
+const SHARES = [0, 1] as const;
 
-const TITLES: Readonly<Record<Curve, string>> = {
+/** The smallest range of the axis of a loss: below that of a network which tells none of the other views of a step apart. */
+function lossesOf(batch: number): readonly [number, number] {
+  const unlearnt = Math.log(2 * batch - 1);
+  return [unlearnt - 2, unlearnt - 1];
+}
+
+const CURVE_TITLES: Readonly<Record<Curve, string>> = {
   loss: "Loss",
   accuracy: "Images whose class is named",
   leak: "Colour that is left: R²",
 };
 
-const CURVES = Object.keys(TITLES) as Curve[];
+const CURVES = Object.keys(CURVE_TITLES) as Curve[];
 
 export class Curves {
   readonly #charts: Readonly<Record<Curve, Chart>>;
@@ -27,7 +29,7 @@ export class Curves {
 
   constructor() {
     const chart = (curve: Curve) =>
-      new Chart({ title: TITLES[curve], across: "step", up: "", x: [0, 1], y: RANGES[curve], sides: SIDES });
+      new Chart({ title: CURVE_TITLES[curve], across: "step", up: "", x: [0, 1], y: SHARES, sides: TITLES });
     this.#charts = { loss: chart("loss"), accuracy: chart("accuracy"), leak: chart("leak") };
   }
 
@@ -35,10 +37,12 @@ export class Curves {
     return Object.values(this.#charts).map(({ element }) => element);
   }
 
-  /** Begins anew, for a run of so many steps. */
-  clear(steps: number): void {
+  /** Begins anew, for a run of so many steps with so many images each. */
+  clear(steps: number, batch: number): void {
     this.#paths = empty();
-    for (const curve of CURVES) this.#charts[curve].clear({ x: [0, steps], y: RANGES[curve] });
+    for (const curve of CURVES) {
+      this.#charts[curve].clear({ x: [0, steps], y: curve === "loss" ? lossesOf(batch) : SHARES });
+    }
   }
 
   note(curve: Curve, side: 0 | 1, step: number, value: number): void {

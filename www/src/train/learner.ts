@@ -1,5 +1,13 @@
 // One training run: steps and periodic probes until it is paused or finished.
-import { type DeviceInfo, type MappedImages, type Reading, Trainer, type TrainerOptions } from "simile-web";
+import {
+  type DeviceInfo,
+  type MappedImages,
+  type Reading,
+  Trainer,
+  type TrainerOptions,
+  type WarningKind,
+} from "simile-web";
+import { orOnCpu, withRefusal } from "../device-choice.js";
 
 /** Steps between two reports of the loss. */
 const STRIDE = 4;
@@ -12,8 +20,8 @@ const FITTED = 1000;
 export interface Listener {
   /** The mean loss of the last `count` steps up to `step`, and their duration. */
   onSteps(step: number, loss: number, count: number, milliseconds: number): void;
-  /** The result of a probe; `isFinal` if it was fitted on all images. */
-  onReading(reading: Reading, isFinal: boolean): void;
+  /** The result of a probe. */
+  onReading(reading: Reading): void;
 }
 
 export class Learner {
@@ -23,20 +31,28 @@ export class Learner {
 
   private constructor(
     private readonly trainer: Trainer,
+    private readonly refusal: string | undefined,
     private readonly listener: Listener,
   ) {}
 
   static async create(options: TrainerOptions, listener: Listener): Promise<Learner> {
-    return new Learner(await Trainer.create(options), listener);
+    const { made: trainer, refusal } = await orOnCpu(options, (given) => Trainer.create(given));
+    return new Learner(trainer, refusal, listener);
   }
 
+  /** Where it computes, with the reason why that is not WebGPU, if that was asked for. */
   get device(): DeviceInfo {
-    return this.trainer.device;
+    return withRefusal(this.trainer.device, this.refusal);
   }
 
   /** Reasons why the run is meaningless though its settings are valid. */
   get warnings(): readonly string[] {
     return this.trainer.warnings;
+  }
+
+  /** The kind of each of the warnings. */
+  get warningKinds(): readonly WarningKind[] {
+    return this.trainer.warningKinds;
   }
 
   get mapped(): MappedImages {
@@ -81,7 +97,7 @@ export class Learner {
   async #probe(images?: number): Promise<void> {
     const reading = await this.trainer.probe(images === undefined ? {} : { images });
     this.#probed = reading.step;
-    this.listener.onReading(reading, images === undefined);
+    this.listener.onReading(reading);
   }
 
   checkpoint(): Promise<Uint8Array<ArrayBuffer>> {

@@ -2,12 +2,14 @@ import type { DeviceChoice, Reading, TrainerOptions } from "simile-web";
 import { deviceIn } from "../device-choice.js";
 import { acceptFiles, onFiles } from "../drop.js";
 import { element } from "../element.js";
+import { listLeftOut } from "../omissions.js";
 import { saveFile } from "../save.js";
-import { counted, messageOf, placeOf, say } from "../words.js";
+import { say } from "../status.js";
+import { counted, messageOf, placeOf } from "../words.js";
 import type { Colouring } from "./cloud.js";
-import { Curves, SIDES } from "./curves.js";
+import { Curves, TITLES } from "./curves.js";
 import { Learner } from "./learner.js";
-import { Panel } from "./panel.js";
+import { RunPanel } from "./run-panel.js";
 import { checkFractions, follow, numberOf, shared } from "./settings.js";
 import { DRAWN, ofFolder, type Source, withoutUnreadable } from "./source.js";
 import { warningsOf } from "./warnings.js";
@@ -25,12 +27,14 @@ const drawnButton = element("drawn", HTMLButtonElement);
 const device = element("device", HTMLSelectElement);
 
 const panels = [
-  new Panel("left", SIDES[0], "told nothing of colours", () => void save(0)),
-  new Panel("right", SIDES[1], "told the colour, to set it aside", () => void save(1)),
+  new RunPanel("left", TITLES[0], "told nothing of colours", () => void save(0)),
+  new RunPanel("right", TITLES[1], "told the colour, to set it aside", () => void save(1)),
 ] as const;
 element("sides", HTMLElement).append(...panels.map((panel) => panel.element));
 
 let state: State = "idle";
+/** True if a network was downloaded after its run had ended. */
+let isSaved = false;
 let source: Source = DRAWN;
 const curves = new Curves();
 let learners: readonly Learner[] = [];
@@ -45,7 +49,7 @@ const refused = follow(parameters);
 device.value = deviceIn(parameters);
 checkFractions();
 element("charts", HTMLElement).replaceChildren(...curves.elements);
-curves.clear(numberOf("iterations"));
+curves.clear(numberOf("iterations"), batchSize());
 learnFrom(DRAWN);
 if (refused.length > 0) say(`The address has ${refused.join(", ")}, which is out of range; the form has its own.`, "error");
 
@@ -63,9 +67,9 @@ drawnButton.addEventListener("click", () => {
   folder.focus();
 });
 acceptFiles(take);
-// Networks that learn are lost with the page.
+// Networks are lost with the page: those that learn, and those that have learnt, until one is downloaded.
 addEventListener("beforeunload", (event) => {
-  if (state === "running" || state === "pausing" || state === "paused") event.preventDefault();
+  if (state !== "idle" && state !== "preparing" && !isSaved) event.preventDefault();
 });
 element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement)) return;
@@ -92,6 +96,7 @@ function take(files: readonly File[]): void {
 function learnFrom(chosen: Source): void {
   source = chosen;
   element("source", HTMLElement).textContent = source.description;
+  listLeftOut(source.omitted);
   for (const panel of panels) panel.subject = source.subject;
   drawnButton.hidden = source === DRAWN;
 }
@@ -105,10 +110,10 @@ async function start(): Promise<void> {
   const steps = numberOf("iterations");
   const mine = ++generation;
   preparation = new AbortController();
-  curves.clear(steps);
+  curves.clear(steps, batchSize());
   share();
   enter("preparing");
-  say("Preparing the images…");
+  say("Starting the engine and preparing the images…");
   try {
     learners = await prepareBoth(steps, mine);
   } catch (error) {
@@ -117,7 +122,7 @@ async function start(): Promise<void> {
     say(messageOf(error), "error");
     return;
   }
-  for (const panel of panels) panel.allowSaving(true);
+  for (const panel of panels) panel.allowSaving();
   await goOn();
 }
 
@@ -219,7 +224,8 @@ function sayOfRun(text: string, kind: "info" | "error" = "info"): void {
 /** Sentences on the images of a run, and on why its numbers tell nothing if so. */
 function notesOfRun(): string {
   const all = batchSize() < numberOf("batch") ? ` A step takes all ${counted(source.trained, "image")}.` : "";
-  return `${all}${source.omission}${warningsOf(learners, batchSize() === source.trained)}`;
+  const remedy = batchSize() === source.trained ? "take a folder with more images" : "take more images in a step";
+  return `${all}${source.omission}${warningsOf(learners, remedy)}`;
 }
 
 /** Runs the network of one side; an error names the side and the step. */
@@ -227,7 +233,7 @@ async function runOne(learner: Learner, side: number): Promise<void> {
   try {
     await learner.run();
   } catch (cause) {
-    throw new Error(`${SIDES[side]} failed after step ${learner.step}: ${messageOf(cause)}`, { cause });
+    throw new Error(`${TITLES[side]} failed after step ${learner.step}: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -248,7 +254,7 @@ function reset(): void {
   for (const learner of learners) learner.dispose();
   learners = [];
   for (const panel of panels) panel.clear();
-  curves.clear(numberOf("iterations"));
+  curves.clear(numberOf("iterations"), batchSize());
   [views, seconds] = [0, 0];
   showRate();
   enter("idle");
@@ -265,10 +271,12 @@ function fail(error: unknown): void {
 }
 
 async function save(side: 0 | 1): Promise<void> {
-  const mine = generation;
+  const [mine, isOver] = [generation, state === "finished" || state === "failed"];
   try {
     const file = await learners[side]?.checkpoint();
-    if (file) saveFile(`${SIDES[side].toLowerCase()}.safetensors`, "application/octet-stream", file);
+    if (!file) return;
+    saveFile(`${TITLES[side].toLowerCase()}.safetensors`, "application/octet-stream", file);
+    if (mine === generation) isSaved = isOver;
   } catch (error) {
     // A reset disposes of the network.
     if (mine === generation) sayOfRun(messageOf(error), "error");
@@ -276,7 +284,7 @@ async function save(side: 0 | 1): Promise<void> {
 }
 
 function enter(next: State): void {
-  state = next;
+  [state, isSaved] = [next, false];
   const names = {
     idle: "Start training",
     preparing: "Preparing…",
@@ -307,5 +315,5 @@ function showRate(): void {
 /** Where both networks compute. */
 function place(): string {
   const [left = "", right = ""] = learners.map(({ device }) => placeOf(device));
-  return left === right ? left : SIDES.map((title, side) => `${title}: ${side === 0 ? left : right}`).join("; ");
+  return left === right ? left : TITLES.map((title, side) => `${title}: ${side === 0 ? left : right}`).join("; ");
 }

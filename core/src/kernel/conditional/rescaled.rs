@@ -3,7 +3,7 @@
 use super::isolated::IsolatedRows;
 use super::weights::{ConditionWeights, Storage};
 
-/// The largest weight of a rescaled row: shares down to 1e-38, the least number of `f32`, are no [negligible](super::device) weights.
+/// The largest weight of a rescaled row: shares down to 1e-38, the least number of `f32`, are no [negligible](super::dense_f32) weights.
 const LARGEST: f64 = 1e8;
 
 impl ConditionWeights {

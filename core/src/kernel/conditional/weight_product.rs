@@ -122,7 +122,7 @@ impl WeightProduct {
         };
         let data = in_memory(&c).ok_or_else(|| Error::Degenerate {
             reason: "a factor on the host was applied to rows on another device".into(),
-            remedy: "make the operator for tensors on that device".into(),
+            remedy: "make the product for tensors on that device".into(),
         })?;
         let rows = Matrix::from_data(&data)?;
         let solution = factor.solve(to_faer(&rows));

@@ -35,7 +35,7 @@ def gram(z, name, sigma=None, temp_z=1, gamma=1, offset=0, degree=3):
     raise ValueError(f"this code has no kernel {name}")
 
 
-def operator(z, ridge, kernel, has_unit_diagonal=False):
+def condition_weights(z, ridge, kernel, has_unit_diagonal=False):
     """`(K + ridge I)^-1 K`, in double precision and without a gradient."""
     k = gram(z.detach().double(), **kernel)
     if has_unit_diagonal:

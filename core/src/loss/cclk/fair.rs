@@ -6,7 +6,7 @@
 //! normalised  L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = W_ij if W_ij >= clip_threshold, else 0; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)
 //! ```
 //!
@@ -52,7 +52,7 @@ const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) s
     normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
     W = (K + lambda I)^-1 K\n\
     paper       w_ij = W_ij\n\
-    released    w_ij = W_ij if W_ij > clip_threshold, else 0\n\
+    released    w_ij = W_ij if W_ij >= clip_threshold, else 0\n\
     normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)";
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,

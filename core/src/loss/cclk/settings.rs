@@ -21,7 +21,8 @@ pub(super) const VARIANTS: &[Form] = &[
     Form::new("paper", "weights as they come, across views").directed(),
     Form::new(
         "released",
-        "diagonal of K set to 1; own pair and weights below the clip set to 0, not renormalised; sums in the logarithms clamped into [1e-7, 1e20]",
+        "diagonal of K set to 1; own pair and weights below the clip set to 0, not renormalised; \
+         sums in the logarithms clamped into [1e-7, 1e20]",
     ),
 ];
 

@@ -20,7 +20,7 @@
 //! weight that is clipped at 0 has no gradient; where a weight crosses 0 the loss has a kink.
 //!
 //! Inputs are `view_a`, `view_b` (`[b, d]`), `z` (`[b, e]`), and `log_sigma`, one number, whose gradient has the
-//! same name: from -230.2 to 230.2, for a bandwidth from 1e-100 to 1e100; any other is an error. Given as a conditioning value it
+//! same name: from about -230.2 to 230.2, for a bandwidth from 1e-100 to 1e100; any other is an error. Given as a conditioning value it
 //! stays on the host; given as a tensor it is read back, which is not possible on a page's GPU. The loss measures how well the
 //! encoder separates positives from negatives of the same `z`: descent in `sigma` finds easy negatives and ascent finds hard ones,
 //! so a trainer that learns a condition to be removed ascends.

@@ -7,7 +7,7 @@
 //! normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = W_ij if j != i and W_ij >= clip_threshold, else 0; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)
 //! ```
 //!
@@ -75,7 +75,7 @@ impl Described for WeakSupCclk {
             normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2\n\
             W = (K + lambda I)^-1 K\n\
             paper       w_ij = W_ij\n\
-            released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0\n\
+            released    w_ij = W_ij if j != i and W_ij >= clip_threshold, else 0\n\
             normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)",
         symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],

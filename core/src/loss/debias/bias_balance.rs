@@ -16,6 +16,7 @@
 //! Use it if the bias attribute of every training sample is known. It is defined on every batch of at least one
 //! sample; a sample of an empty cell of the table has a large but finite loss.
 
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
@@ -23,7 +24,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, below, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Parameter, Range, Spec};
-use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::{Matrix, indices};
 
 /// BiasBal; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `bias`, `[n]`; `prior`, `[biases,
 /// classes]`.
@@ -41,11 +42,13 @@ impl Default for BiasBalance {
 }
 
 impl BiasBalance {
-    /// `log(p(. | b_i) + min_prob)` for each sample, `[n, classes]`.
+    /// The scores of each sample, `[n, classes]`, with `log(p(. | b_i) + min_prob)` added. The table is copied to their device, and
+    /// each sample takes its row there.
     ///
     /// # Errors
     /// The prior has another number of classes, an entry that is no probability, or no row for one of the biases.
-    pub fn shift(&self, prior: &Matrix, bias: &[usize], classes: usize) -> Result<Matrix> {
+    pub(super) fn shifted(&self, logits: &Tensor<2>, prior: &Matrix, bias: &[usize]) -> Result<Tensor<2>> {
+        let ([_, classes], device) = (logits.dims(), logits.device());
         if prior.columns() != classes {
             let columns = format!("{} columns", prior.columns());
             return Err(Error::shape("prior", format!("{classes} columns, one for each class"), columns));
@@ -57,7 +60,8 @@ impl BiasBalance {
         below("bias", bias, prior.rows())?;
         let logarithms =
             Matrix::from_fn(prior.rows(), classes, |i, class| (prior[(i, class)] + self.min_prob).ln());
-        Ok(Matrix::from_fn(bias.len(), classes, |i, class| logarithms[(bias[i], class)]))
+        let logarithms = logarithms.to_tensor(&device, logits.dtype());
+        Ok(logits.clone() + logarithms.select(0, indices(bias, &device)))
     }
 }
 
@@ -92,12 +96,11 @@ impl Described for BiasBalance {
 impl Objective for BiasBalance {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
-        let [rows, classes] = logits.dims();
+        let [rows, _] = logits.dims();
         let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
         let prior = batch.table(self.name(), "prior")?;
-        let shift = self.shift(prior, &bias, classes)?.to_tensor(&logits.device(), logits.dtype());
-        let entropies = CrossEntropies::new(logits + shift, &targets);
+        let entropies = CrossEntropies::new(self.shifted(&logits, prior, &bias)?, &targets);
         let per_sample = entropies.values.clone();
         let (loss, gradient) = entropies.mean();
         let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);

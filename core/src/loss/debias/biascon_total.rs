@@ -97,13 +97,12 @@ impl Described for BiasConTotal {
 impl Objective for BiasConTotal {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let mut logits = batch.tensor(self.name(), "logits")?;
-        let [rows, classes] = logits.dims();
+        let [rows, _] = logits.dims();
         let targets = targets(batch, self.name(), ["logits", "ce_labels"], &logits)?;
         if self.bias_balanced {
             let bias = batch.indices(self.name(), "ce_bias", rows)?;
             let prior = batch.table(self.name(), "prior")?;
-            let shift = BiasBalance::default().shift(prior, &bias, classes)?;
-            logits = logits.clone() + shift.to_tensor(&logits.device(), logits.dtype());
+            logits = BiasBalance::default().shifted(&logits, prior, &bias)?;
         }
         let entropy = grad_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
         let contrastive = self.contrastive().evaluate_as(self.name(), batch)?;

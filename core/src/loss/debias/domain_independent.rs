@@ -15,16 +15,15 @@
 //! `domains` must be given, because a batch need not contain every domain. The loss is defined on every batch of at
 //! least one sample.
 
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
+use crate::loss::logits::{below, check_scores, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, Parameter, Spec};
-use crate::numeric::matrix::Matrix;
-use crate::numeric::matrix::indices;
-use burn::tensor::{Int, Tensor};
+use crate::numeric::matrix::{Matrix, indices};
 
 /// Domain-independent training; see the [module](self). Inputs: `logits`, `[n, domains * classes]`; `bias`,
 /// `labels`, `[n]`.
@@ -136,16 +135,16 @@ impl Objective for DomainIndependent {
         let logits = batch.tensor(self.name(), "logits")?;
         let [rows, columns] = logits.dims();
         let classes = self.classes(columns)?;
+        check_scores("logits", &logits)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
         below("bias", &bias, self.domains)?;
-        let block: Vec<usize> =
-            bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
-        let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
-        let domain_logits = logits.clone().gather(1, block.clone());
-        let targets = targets(batch, self.name(), ["logits", "labels"], &domain_logits)?;
-        Ok(grad_inputs([("logits", logits)], |[logits]| {
-            cross_entropy(logits.gather(1, block), &targets).mean()
-        }))
+        let blocks: Vec<usize> =
+            bias.iter().enumerate().map(|(row, domain)| row * self.domains + domain).collect();
+        let blocks = indices(&blocks, &logits.device());
+        let of_domain =
+            |logits: Tensor<2>| logits.reshape([rows * self.domains, classes]).select(0, blocks.clone());
+        let targets = targets(batch, self.name(), ["logits", "labels"], &of_domain(logits.clone()))?;
+        Ok(grad_inputs([("logits", logits)], |[logits]| cross_entropy(of_domain(logits), &targets).mean()))
     }
 }
 

@@ -22,7 +22,7 @@
 //! `alpha` = `beta` = 1 as in the comparison of Hong and Yang; the original code has 0.1, and draws both at random
 //! from [0, 1], at a correlation of 0.999 from [0, 50]. A term without any pair is 0 with gradient 0.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Int, Tensor};
 use serde::{Deserialize, Serialize};
 use simile_kernels::gemm;
 
@@ -30,11 +30,12 @@ use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::itself;
 use crate::loss::spec::{
     BIAS, CLASSES, Described, Family, Form, Head, LOGITS, Parameter, Range, Spec, VIEW_A,
 };
 use crate::numeric::label_groups::LabelGroups;
-use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::{Matrix, indices};
 
 /// EnD; see the [module](self). Inputs: `logits`, `[n, classes]`; `view_a`, `[n, d]`; `labels`, `bias`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -160,17 +161,22 @@ fn all_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
 
 /// `R_parallel` over the released half of these pairs, which depends on the order of the batch.
 fn released_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
-    let n = labels.len();
-    let mut mask = vec![0.0_f32; n * n];
-    for (p, row) in mask.chunks_exact_mut(n).enumerate() {
-        let earlier = labels[..p].iter().zip(&bias[..p]);
-        for (is_pair, (label, other)) in row.iter_mut().zip(earlier) {
-            *is_pair = f32::from(u8::from(*label == labels[p] && bias[p] < *other));
-        }
-    }
-    let pairs = mask.iter().filter(|&&is_pair| is_pair > 0.0).count();
-    let mask = TensorData::new(mask, [n, n]);
-    let mask = Tensor::<2>::from_data(mask, (&unit.device(), unit.dtype()));
+    let (n, device) = (labels.len(), unit.device());
+    let counts = |p: usize, q: usize| labels[p] == labels[q] && bias[p] < bias[q];
+    let pairs = (0..n).map(|p| (0..p).filter(|&q| counts(p, q)).count()).sum::<usize>();
+    let mut sorted = bias.to_vec();
+    sorted.sort_unstable();
+    let ranks: Vec<usize> = bias.iter().map(|own| sorted.partition_point(|other| other < own)).collect();
+    // The mask is made on the device: a few numbers of each sample are copied there, not one of each pair.
+    let on_device = |numbers: &[usize]| {
+        let numbers = indices(numbers, &device);
+        let of_rows: Tensor<2, Int> = numbers.clone().unsqueeze_dim(1);
+        let of_columns: Tensor<2, Int> = numbers.unsqueeze_dim(0);
+        (of_rows.expand([n, n]), of_columns.expand([n, n]))
+    };
+    let ((rank, others), (place, places)) = (on_device(&ranks), on_device(&itself(n)));
+    let is_pair = LabelGroups::new(labels, &device).same(0..n).bool_and(rank.lower(others));
+    let mask = is_pair.bool_and(place.greater(places)).float().cast(unit.dtype());
     let partner_sums = gemm(mask.clone(), unit.clone()) + gemm(mask.transpose(), unit.clone());
     Term::parallel(unit, partner_sums, pairs)
 }

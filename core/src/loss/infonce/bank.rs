@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, log_add};
 
-/// The sum of the anchors' losses and its gradients.
+/// The losses of the anchors, and the gradients of their sum.
 pub(super) struct AgainstBank {
     /// Loss of each anchor.
     pub(super) per_anchor: Tensor<1>,

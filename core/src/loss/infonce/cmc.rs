@@ -109,12 +109,12 @@ impl Objective for Cmc {
 
         let mean = 1.0 / views.size as f64;
         let loss = (from_a.per_anchor + from_b.per_anchor).sum() * mean;
-        let (mut to_a, mut to_b) = (from_a.grad_anchors, from_b.grad_anchors);
+        let (mut grad_a, mut grad_b) = (from_a.grad_anchors, from_b.grad_anchors);
         if self.variant == Variant::Paper {
-            to_b = to_b + self.to_positives(from_a.grad_own, a);
-            to_a = to_a + self.to_positives(from_b.grad_own, b);
+            grad_b = grad_b + self.to_positives(from_a.grad_own, a);
+            grad_a = grad_a + self.to_positives(from_b.grad_own, b);
         }
-        Ok(views.with_gradients(loss, to_a * mean, to_b * mean))
+        Ok(views.with_gradients(loss, grad_a * mean, grad_b * mean))
     }
 }
 

@@ -13,4 +13,4 @@ def kernel_decoupled_uniformity(
     ridge = len(z) ** -0.5 if lambda_ is None else lambda_
     ridge = len(z) * ridge if variant == "paper" else ridge
     t = t or {"paper": 1, "released": 2}[variant]
-    return uniformity(operator(z, ridge, kernel).to(middle.dtype) @ middle, t)
+    return uniformity(condition_weights(z, ridge, kernel).to(middle.dtype) @ middle, t)

@@ -106,7 +106,7 @@ pub enum CheckpointError {
         found: String,
     },
     /// A value that is not a finite number.
-    #[error("tensor `{name}` holds {value} at position {position}; the network did not train")]
+    #[error("tensor `{name}` holds {value} at position {position}; {}", cause(*value))]
     NotFinite {
         /// Its name.
         name: String,
@@ -141,6 +141,16 @@ impl CheckpointError {
             }
             error => error,
         }
+    }
+}
+
+/// The likely cause of a value that is not finite.
+fn cause(value: f32) -> &'static str {
+    match value.is_infinite() {
+        true => {
+            "the network did not train, or has numbers that are too large for 32-bit floats, which end at 3.4e38"
+        }
+        false => "the network did not train",
     }
 }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::utf8;
+
 /// Names of files in order.
 #[derive(Debug)]
 pub(super) struct Listing {
@@ -43,7 +45,7 @@ impl Listing {
         }
         let mut count = 0;
         for (at, line) in BufReader::new(&file).lines().enumerate() {
-            let line = line.with_context(|| format!("cannot read line {} of the list {origin}", at + 1))?;
+            let line = line.map_err(|error| with_line(error, at)).with_context(failed)?;
             count += usize::from(!content(&line).is_empty());
         }
         file.rewind().with_context(failed)?;
@@ -69,6 +71,14 @@ impl Listing {
                 Box::new(lines.filter(is_some).skip(range.start).take(range.len()))
             }
         }
+    }
+}
+
+/// The error of a line after `before` others, with the number of the line and the remedy if it is no text.
+fn with_line(error: io::Error, before: usize) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData => io::Error::other(utf8::reason(before as u64 + 1)),
+        _ => error,
     }
 }
 
@@ -107,5 +117,8 @@ mod tests {
         assert_eq!(read(0..2), ["a.png", "b.png"]);
         let error = Listing::of(Path::new("nowhere.txt")).unwrap_err();
         assert!(error.to_string().contains("nowhere.txt"), "{error}");
+        std::fs::write(&list, b"a.png\nK\xf6ln.png\n").unwrap();
+        let error = format!("{:#}", Listing::of(&list).unwrap_err());
+        assert!(error.contains("list.txt: line 2 is not text in UTF-8; save"), "{error}");
     }
 }

@@ -35,7 +35,9 @@ impl ShippedKind {
     fn remedy(self, name: &str) -> String {
         match self {
             Self::Recipe => format!("`{name}` is a recipe: `simile train {name}` runs it"),
-            Self::Table => format!("`{name}` is a table: `simile reproduce {name}` runs its rows"),
+            Self::Table => {
+                format!("`{name}` is a published table or figure: `simile reproduce {name}` makes it")
+            }
             Self::Dataset => {
                 format!(
                     "`{name}` is a data set, which recipes name: `simile data list {name}` says all about it"
@@ -69,7 +71,10 @@ mod tests {
     fn a_name_of_another_kind_is_told_its_command() {
         let refused =
             |name: &str, accepted: &[ShippedKind]| refuse_other_kind(name, accepted).unwrap_err().to_string();
-        assert!(refused("cclk-table3", &[Recipe]).contains("`simile reproduce cclk-table3`"));
+        assert_eq!(
+            refused("cclk-figure3", &[Recipe]),
+            "`cclk-figure3` is a published table or figure: `simile reproduce cclk-figure3` makes it"
+        );
         assert!(refused("CCLK-table3", &[Recipe, Dataset]).contains("`simile reproduce cclk-table3`"));
         assert!(refused("fair-digits", &[Table]).contains("`simile train fair-digits`"));
         assert!(refused("digits", &[Recipe]).contains("`simile data list digits`"));

@@ -68,6 +68,12 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     if listed_or_run(&several, &arguments.runs, console)? {
         return Ok(());
     }
+    answer(&search, &several, arguments, console)
+}
+
+/// Does or reads the runs of a search, and says what they found.
+fn answer(search: &Search<'_>, several: &Several<'_>, arguments: &Arguments, console: Console) -> Result<()> {
+    let Search { axes, tried, grid, .. } = *search;
     line(format_args!("{} of {grid} points, {} runs each", tried.len(), arguments.seeds));
     let outcomes = several.all()?;
     let (missing, count) = (several.missing(&outcomes), several.tasks.len());
@@ -77,12 +83,12 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let words = Words {
         command: command_of_sweep(arguments),
         command_of: &|best: &Outcome, final_images: FinalImages| {
-            command_of_best(arguments, &axes, best, final_images)
+            command_of_best(arguments, axes, best, final_images)
         },
         device: devices_of(&outcomes, &arguments.runs.device)?,
     };
     let sweep = search.summary(&outcomes, missing, words)?;
-    write(&sweep, &out)?;
+    write(&sweep, several.out)?;
     console.answer(&sweep, || sweep.text())?;
     nothing_missing(&sweep.missing, count)
 }

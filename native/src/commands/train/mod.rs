@@ -21,16 +21,16 @@ use crate::exit::usage;
 use crate::experiment::follow::follow;
 use crate::experiment::resume::{ResumeOptions, recipe_of, resume};
 use crate::experiment::run;
+use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::NONLINEAR;
 use crate::metrics::over_runs::over_runs;
-use crate::metrics::{Metrics, NOTHING};
 use crate::peers::{self, ProcessGroup, SEPARATE};
 use crate::report::smoke;
 use crate::run_folder::digest::Digest;
 use crate::run_folder::folder::{MODEL, REPORT, RunFolder};
 use crate::run_folder::record::RunResult;
-use crate::units;
+use crate::units::{self, NOTHING};
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;

@@ -71,7 +71,7 @@ fn seed_of(name: &str) -> Option<u64> {
 fn check_root(root: &Path) -> Result<()> {
     refuse_run(root)?;
     let is_own = |name: &String| seed_of(name).is_some() || name == REPORT || name.starts_with('.');
-    match entries(root).iter().find(|name| !is_own(name)) {
+    match entries(root).into_iter().filter(|name| !is_own(name)).min() {
         Some(other) => Err(usage(format_args!(
             "{} holds {other}, which is no run of --seeds; name a new folder with --out",
             root.display()
@@ -99,7 +99,7 @@ pub(super) fn run(
         return Err(usage(format_args!("the last seed would be {last}, expected at most {}", i64::MAX)));
     }
     let mut diverged = Vec::new();
-    let mut records = Vec::new();
+    let mut finished = Vec::new();
     for seed in first..=last {
         // A signal that came at the end of the run before lets that run finish, and begins none.
         if interrupt::is_requested() {
@@ -119,14 +119,14 @@ pub(super) fn run(
             }
             RunOutcome::Missing(reason) => anyhow::bail!("seed {seed}: {reason}"),
         }
-        records.push(FinishedRun::read(&folder)?);
+        finished.push(FinishedRun::read(&folder)?);
     }
-    anyhow::ensure!(!records.is_empty(), "{}", diverged.join("; "));
+    anyhow::ensure!(!finished.is_empty(), "{}", diverged.join("; "));
     let report = root.join(REPORT);
-    folder::write(&report, page(&records)?.as_bytes())?;
+    folder::write(&report, page(&finished)?.as_bytes())?;
     line(format_args!("report {}", report.display()));
-    let verdict = FinishedRun::verdict(&records)?;
-    let runs = records.into_iter().map(|record| record.result).collect();
+    let verdict = FinishedRun::verdict(&finished)?;
+    let runs = finished.into_iter().map(|run| run.result).collect();
     let answer = Answer { folder: root, verdict, runs };
     if !diverged.is_empty() {
         // A failure has no answer on stdout.
@@ -283,7 +283,9 @@ mod tests {
         begin(&root.join("seed-0"), &recipe);
         fs::write(root.join(REPORT), "").unwrap();
         assert!(check_root(&root).is_ok(), "the runs go on");
-        fs::write(root.join("a.png"), "").unwrap();
+        for name in ["d.png", "b.png", "a.png", "c.png"] {
+            fs::write(root.join(name), "").unwrap();
+        }
         let refused = check_root(&root).unwrap_err();
         assert!(refused.is::<Usage>() && refused.to_string().contains("holds a.png"), "{refused}");
     }

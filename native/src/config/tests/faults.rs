@@ -141,6 +141,16 @@ fn an_unknown_objective_names_the_nearest() {
 }
 
 #[test]
+fn a_recipe_that_is_no_text_names_the_line() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("mine.toml");
+    std::fs::write(&file, b"[data]\n# K\xf6ln\n").unwrap();
+    let error = Recipe::load(file.to_str().unwrap(), &Changes::default()).unwrap_err();
+    let text = format!("{error:#}");
+    assert!(text.contains("mine.toml") && text.contains("line 2 is not text in UTF-8; save"), "{text}");
+}
+
+#[test]
 fn a_recipe_that_is_not_there_names_the_nearest() {
     let text = usage_error(Recipe::load("fair-digit", &Changes::default()));
     assert!(text.contains("did you mean `fair-digits`?"), "{text}");

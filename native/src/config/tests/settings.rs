@@ -42,6 +42,8 @@ fn a_value_for_a_whole_section_is_told_the_key() {
         assert!(text.starts_with(&format!("--set {set}: ")), "{text}");
         assert!(text.contains("expected a section") && text.contains(remedy), "{text}");
     }
+    let text = usage_error(load(SMALL, &["data.table.conditions=hospital"]));
+    assert!(text.contains("expected a section") && !text.contains(".name="), "{text}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Downloads the public files of a data set from its authors, checks them, and unpacks them.
 
+mod lock;
 mod transfer;
 
 use std::fs;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::lock::Lock;
 use self::transfer::{Transfer, agent, transfer};
 use super::error::{DataError, Result};
 use super::files::archive::{Limits, is_archive, unpack};
@@ -69,6 +71,7 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
         let (paths, receipt) = (vec![place.into()], Some(receipt));
         return Ok(Fetched { url, paths, bytes: 0, resumed_from: 0, md5, verified, receipt });
     }
+    let _lock = Lock::take(download.file(), &url, place)?;
     let Transfer { bytes, resumed_from, md5 } = transfer(agent, &url, &path, download.md5)?;
     let (paths, receipt) = if download.packed {
         (vec![path], None)
@@ -147,6 +150,23 @@ mod tests {
         assert_eq!(received(), None);
         fs::create_dir(place.path().join("birds")).unwrap();
         assert_eq!(received().as_deref(), Some("abc"));
+    }
+
+    /// Both wrote to one part, and neither kept anything.
+    #[test]
+    fn a_file_that_another_process_fetches_is_left_to_it() {
+        let labels = sets::find("mnist").unwrap().about().downloads.last().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let part = place.path().join(format!("{}.part", labels.file()));
+        fs::write(&part, "half").unwrap();
+        let held = Lock::take(labels.file(), labels.url, place.path()).unwrap();
+        let url = "http://127.0.0.1:1/gone".to_owned();
+        let error = one(&agent().unwrap(), labels, url, place.path()).unwrap_err().to_string();
+        assert!(error.contains("another process fetches") && error.contains(labels.file()), "{error}");
+        assert_eq!(fs::read_to_string(&part).unwrap(), "half");
+        drop(held);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the part");
+        assert!(Lock::take(labels.file(), labels.url, place.path()).is_ok());
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Unpacks untrusted archives: nothing is written outside the target folder, and the unpacked size is bounded.
+//! Unpacks untrusted archives: nothing is written outside the target folder, and the unpacked size is bounded, on the disk and in memory.
 //!
 //! An archive is unpacked into a new temporary folder, and its contents are moved into place once they are complete.
 //! Links are refused: no published archive needs one, and through a link a later entry could leave the folder.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -31,6 +32,8 @@ impl Default for Limits {
 
 /// Total bytes below which the ratio is not checked.
 const HARMLESS: u64 = 64 << 20;
+/// Most bytes of the headers of one entry of a tar file, which are kept in memory: its names and attributes.
+const LARGEST_HEADERS: u64 = 1 << 20;
 
 /// The supported formats, by the extension of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,32 +187,44 @@ impl Budget<'_> {
     /// Passes a file of the archive to `visit`, and counts its bytes as they are read: the announced size is not
     /// trusted.
     fn spend(&mut self, path: &Path, bytes: &mut dyn Read, visit: &mut Visit<'_>) -> Result<()> {
-        let mut counted = Counted { inner: bytes, left: self.bytes, exceeded: false };
-        let visited = visit(path, &mut counted);
-        if counted.exceeded {
+        let allowance = Allowance::of(self.bytes);
+        let visited = visit(path, &mut Counted { inner: bytes, allowance: &allowance });
+        if allowance.exceeded.get() {
             return Err(self.too_much());
         }
-        self.bytes = counted.left;
+        self.bytes = allowance.left.get();
         visited
     }
 }
 
-struct Counted<'a> {
-    inner: &'a mut dyn Read,
-    left: u64,
-    exceeded: bool,
+/// The bytes that a reader may still give.
+struct Allowance {
+    left: Cell<u64>,
+    exceeded: Cell<bool>,
 }
 
-impl Read for Counted<'_> {
+impl Allowance {
+    fn of(bytes: u64) -> Self {
+        Self { left: Cell::new(bytes), exceeded: Cell::new(false) }
+    }
+}
+
+struct Counted<'a, R> {
+    inner: R,
+    allowance: &'a Allowance,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        match self.left.checked_sub(read as u64) {
-            Some(left) => {
-                self.left = left;
+        let Allowance { left, exceeded } = self.allowance;
+        match left.get().checked_sub(read as u64) {
+            Some(rest) => {
+                left.set(rest);
                 Ok(read)
             }
             None => {
-                self.exceeded = true;
+                exceeded.set(true);
                 Err(io::Error::other("too much"))
             }
         }
@@ -220,10 +235,14 @@ fn tar(archive: &Path, reader: impl Read, budget: &mut Budget<'_>, visit: &mut V
     let failed = |source: io::Error| {
         damage(archive, source).unwrap_or_else(|source| DataError::Gzip { path: archive.into(), source })
     };
-    let mut tar = tar::Archive::new(reader);
+    // Of bytes between the files: the reader of tar keeps headers in memory, whatever size they announce.
+    let headers = Allowance::of(LARGEST_HEADERS);
+    let mut tar = tar::Archive::new(Counted { inner: reader, allowance: &headers });
     for entry in tar.entries().map_err(failed)? {
-        let mut entry = entry.map_err(failed)?;
+        let mut entry =
+            entry.map_err(|error| if headers.exceeded.get() { budget.too_much() } else { failed(error) })?;
         budget.entry()?;
+        headers.left.set(u64::MAX);
         let kind = entry.header().entry_type();
         let path = entry.path().map_err(failed)?.into_owned();
         if kind.is_dir() || kind.is_pax_global_extensions() {
@@ -234,6 +253,9 @@ fn tar(archive: &Path, reader: impl Read, budget: &mut Budget<'_>, visit: &mut V
         } else {
             return Err(refused(archive, &path, "is a link or a device"));
         }
+        // What was not read would be skipped among the next headers.
+        io::copy(&mut entry, &mut io::sink()).map_err(failed)?;
+        headers.left.set(LARGEST_HEADERS);
     }
     Ok(())
 }
@@ -420,6 +442,45 @@ pub(in crate::data) mod tests {
         assert!(
             try_unpack("x.rar", b"", Limits::default()).1.unwrap_err().to_string().contains("is no .tar")
         );
+    }
+
+    /// A name of 5 GB, packed into 5 MB, took as much memory before anything of it was counted.
+    #[test]
+    fn the_headers_of_an_entry_are_bounded_in_memory() {
+        use tar::EntryType::{GNULongLink, GNULongName, Regular, XHeader};
+        let with_header = |kind: tar::EntryType, content: &[u8]| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(content.len() as u64);
+            header.set_mode(0o644);
+            header.set_cksum();
+            let mut builder = tar::Builder::new(Vec::new());
+            builder.append(&header, content).unwrap();
+            [builder.get_ref().clone(), tar_of(&[("set/a.txt", Regular, b"a")])].concat()
+        };
+        let large = vec![b'a'; LARGEST_HEADERS as usize];
+        for kind in [GNULongName, GNULongLink, XHeader] {
+            let (place, result) = try_unpack("x.tar", &with_header(kind, &large), Limits::default());
+            assert!(result.unwrap_err().to_string().contains("far more"), "{kind:?}");
+            assert_eq!(fs::read_dir(place.path().join("in")).unwrap().count(), 0);
+        }
+        let long = format!("set/{}/{}.txt", "b".repeat(200), "c".repeat(200));
+        let (place, result) =
+            try_unpack("x.tar", &with_header(GNULongName, long.as_bytes()), Limits::default());
+        result.unwrap();
+        assert_eq!(fs::read(place.path().join("in").join(long)).unwrap(), b"a");
+    }
+
+    /// Its bytes are no headers, however many they are.
+    #[test]
+    fn a_large_file_that_nothing_reads_is_skipped() {
+        use tar::EntryType::Regular;
+        let large = vec![1; 3 * LARGEST_HEADERS as usize];
+        let place = tempfile::tempdir().unwrap();
+        let archive = place.path().join("x.tar");
+        fs::write(&archive, tar_of(&[("large", Regular, &large), ("set/a.txt", Regular, b"a")])).unwrap();
+        let members = members(&archive, &["a.txt"], 10).unwrap();
+        assert_eq!(members["a.txt"], b"a");
     }
 
     #[test]

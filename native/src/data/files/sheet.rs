@@ -8,6 +8,8 @@ use std::path::Path;
 
 use csv::{ErrorKind, Position, StringRecord, Trim};
 
+use crate::utf8;
+
 /// A character that separates cells, and its name in messages.
 pub(crate) type Separator = (u8, &'static str);
 
@@ -187,9 +189,7 @@ pub(crate) fn fault(error: csv::Error, bytes: &[u8], (_, separator): Separator) 
                 "add the missing ones".into()
             }
         )),
-        ErrorKind::Utf8 { pos, .. } => {
-            Some(format!("line {} is not text in UTF-8; save the file as UTF-8", line(pos)))
-        }
+        ErrorKind::Utf8 { pos, .. } => Some(utf8::reason(line(pos))),
         _ => None,
     };
     reason.map_or_else(|| error.into(), io::Error::other)

@@ -1,8 +1,8 @@
 //! Keys of `[data]` that belong to certain data sets: a section, such as `[data.faces]`, or a value, `data.correlation`.
 //!
 //! The file of a data set defines the type of its key, a [`DatasetOption`], and names it in
-//! [`Source::options`](crate::data::source::Source::options). `[data]` knows no data set: it reads the key by its [`OptionType`], and keeps,
-//! checks and writes it in [`DatasetOptions`].
+//! [`Source::options`](crate::data::source::Source::options). `[data]` knows no data set: it reads the key by its [`OptionType`], and
+//! keeps, checks and writes it in [`DatasetOptions`].
 //!
 //! A key is read in two steps. The first reads whatever the file has there as a TOML value, and tries every value inside a section
 //! alone against the type, so that a wrong one gives an error at its own line. The second converts the whole to the type, which finds

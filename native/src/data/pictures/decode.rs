@@ -18,8 +18,8 @@ use crate::data::keys::values::Fit;
 /// from the content: some PNG files in published data sets have the name of a JPEG.
 ///
 /// # Errors
-/// [`DataError::Read`] if the file cannot be read, [`DataError::Image`] if it is missing or not a picture, [`DataError::LargePicture`] if it has more
-/// pixels than are decoded.
+/// [`DataError::Read`] if the file cannot be read, [`DataError::Image`] if it is missing or not a picture, [`DataError::LargePicture`]
+/// if it has more pixels than are decoded.
 pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
     fitted(&original(path)?, spec)
 }

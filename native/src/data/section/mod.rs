@@ -10,14 +10,12 @@ use simile_core::data::synthetic::colour_mnist::Colours;
 
 use super::error::DataError;
 use super::evaluation_split::EvaluationSplit;
+use super::keys::Refused;
+use super::keys::of_dataset::{DatasetOptions, ReadOptions};
+use super::keys::values::{AttributesSection, Broken, CentreCrop, FeaturesSection, Fit, JudgedBy, Normalise};
 use super::name::DatasetName;
 use super::sets;
 use super::source::Medium;
-use crate::data::keys::Refused;
-use crate::data::keys::of_dataset::{DatasetOptions, ReadOptions};
-use crate::data::keys::values::{
-    AttributesSection, Broken, CentreCrop, FeaturesSection, Fit, JudgedBy, Normalise,
-};
 
 /// `[data]`: the data set, the number of images, and their colours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use simile_core::data::Condition;
 use simile_core::numeric::matrix::Matrix;
 
-use crate::metrics::NOTHING;
+use crate::units::NOTHING;
 
 /// Most values of a category that are listed in text, and that have a column in a table.
 const MOST_VALUES: usize = 12;

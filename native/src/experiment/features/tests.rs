@@ -6,6 +6,7 @@ use std::time::Instant;
 use simile_core::eval::knn::KnnConfig;
 use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
 use simile_core::eval::ridge::Ridge;
+use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::eval::standardise::Standardise;
 use simile_core::eval::unit::Unit;
 use simile_core::numeric::matrix::Matrix;
@@ -48,6 +49,7 @@ fn a_file_is_probed_as_memory_is() {
     let values = Matrix::from_fn(rows, 2, |i, k| ((i * (k + 3)) as f64 * 0.01).sin());
     let config = LinearProbeConfig { regularisation: 1e-3, ..LinearProbeConfig::default() };
     let near = KnnConfig { k: 20, temperature: 0.1 };
+    let descent = SgdProbeConfig { epochs: 2, ..SgdProbeConfig::default() };
     let probed = |features: &Features| {
         let rows = Standardise::fit(features).unwrap().of(features).unwrap();
         let target = Target::Classes { labels: &labels, classes };
@@ -56,6 +58,7 @@ fn a_file_is_probed_as_memory_is() {
             config.fit(&rows, target).unwrap(),
             Ridge::fit(&rows, &values, 1e-3).unwrap(),
             near.vote(&unit, &labels, classes, &unit).unwrap(),
+            descent.fit(&rows, &labels, classes).unwrap(),
         )
     };
     assert!(matches!(filed, Features::Filed(_)));
@@ -156,6 +159,66 @@ fn neighbours_of_millions() {
     let votes = KnnConfig::default().vote(&bank, &request.labels(), request.classes, &queries).unwrap();
     say("neighbours of 1000 images", begun);
     assert!(votes.gap.iter().all(|gap| gap.is_some_and(|gap| gap >= 0.0)));
+}
+
+/// Batches of which the time is taken.
+const BATCHES: usize = 300;
+
+/// Seconds of a batch of the probe by descent, and the largest memory; the time of an epoch follows from them.
+#[test]
+#[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
+fn descent_of_millions() {
+    let request = Request::read();
+    let features = request.features();
+    let begun = Instant::now();
+    let seen = Standardise::fit(&features).unwrap().of(&features).unwrap();
+    say("mean and deviation, two passes", begun);
+    let config = SgdProbeConfig { epochs: 1, ..SgdProbeConfig::default() };
+    let stride = (request.rows / (BATCHES * config.batch)).max(1);
+    let some = Spread { rows: &seen, stride, first_alone: Mutex::new(None) };
+    let labels: Vec<usize> = request.labels().into_iter().step_by(stride).take(some.rows()).collect();
+    let begun = Instant::now();
+    config.fit(&some, &labels, request.classes).unwrap();
+    say("a pass that checks the rows of these batches, and an epoch of them", begun);
+    let first = some.first_alone.lock().unwrap().unwrap();
+    let batches = some.rows().div_ceil(config.batch);
+    let each = first.elapsed().as_secs_f64() / batches as f64;
+    let epoch = each * request.rows.div_ceil(config.batch) as f64;
+    say(
+        &format!("{batches} batches of {}, {each:.4} s each: an epoch would take {epoch:.0} s", config.batch),
+        first,
+    );
+}
+
+/// Every `stride`th row, so that a few batches are spread over all rows. It notes when a row is first read alone, as those of a
+/// batch are.
+struct Spread<'a, R> {
+    rows: &'a R,
+    stride: usize,
+    first_alone: Mutex<Option<Instant>>,
+}
+
+impl<R: Rows> Rows for Spread<'_, R> {
+    fn is_single(&self) -> bool {
+        self.rows.is_single()
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.rows() / self.stride
+    }
+
+    fn columns(&self) -> usize {
+        self.rows.columns()
+    }
+
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> CoreResult<()> {
+        let columns = self.columns();
+        if out.len() == columns {
+            self.first_alone.lock().unwrap().get_or_insert_with(Instant::now);
+        }
+        (0..out.len() / columns)
+            .try_for_each(|row| self.rows.read((first + row) * self.stride, out.part(row * columns, columns)))
+    }
 }
 
 /// Rows that note when they are first read in `f64`.

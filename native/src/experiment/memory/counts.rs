@@ -126,7 +126,11 @@ fn never_full(recipe: &Recipe, images: usize) -> Option<String> {
 
 /// The most samples of a batch of a variant; none if it is of one cluster, whose size is not known yet, or if it cannot be drawn, which
 /// is an error of the variant.
-fn most_samples(variant: &RecipeVariant, batch: usize, images: usize) -> Option<usize> {
+pub(in crate::experiment) fn most_samples(
+    variant: &RecipeVariant,
+    batch: usize,
+    images: usize,
+) -> Option<usize> {
     match variant.objective.batch_rule().ok()? {
         BatchRule::Shuffled | BatchRule::ConditionGroups(_) => Some(batch.min(images)),
         // Drawn with replacement.

@@ -183,21 +183,25 @@ pub(crate) fn check_step(recipe: &Recipe, images: TrainingImages, devices: &Devi
         let resident = if is_first { images.resident } else { 0 };
         let images = TrainingImages { count: images.count.max(1), resident };
         let step = |variant| Step { recipe, variant, images, is_first, devices: count };
-        check_device(device, variants.iter().map(step))?;
+        check_device(device, is_first, variants.iter().map(step))?;
     }
     Ok(())
 }
 
 /// Checks that the steps of all variants fit on a device, and says how much memory the largest takes.
-fn check_device<'r>(device: &AvailableDevice, steps: impl Iterator<Item = Step<'r>>) -> Result<()> {
+fn check_device<'r>(
+    device: &AvailableDevice,
+    is_first: bool,
+    steps: impl Iterator<Item = Step<'r>>,
+) -> Result<()> {
     let limits = MemoryLimits::of(device)?;
-    let mut most: Option<(u64, String)> = None;
+    let mut most: Option<u64> = None;
     for step in steps {
         let needed = step.check(device, limits)?.total().saturating_add(step.images.resident);
-        let place = if step.is_first { String::new() } else { format!(" on {device}") };
-        most = most.max(Some((needed, place)));
+        most = most.max(Some(needed));
     }
-    if let Some((needed, place)) = most {
+    if let Some(needed) = most {
+        let place = if is_first { String::new() } else { format!(" on {device}") };
         let of_total =
             limits.total.map(|total| format!(" of {}", units::bytes(total.into()))).unwrap_or_default();
         line(format_args!(

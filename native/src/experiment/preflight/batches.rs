@@ -52,7 +52,9 @@ pub(crate) fn check_length(recipe: &Recipe, splits: &Splits) -> Result<()> {
         // Most objectives take any batch, and it takes time to find clusters.
         let Some(weights) = objective.conditioned_by_kernel() else { continue };
         let context = Context::new(&variant.objective, train, recipe.train.seed)?;
-        if let Some(RefusedBatch { error, short }) = refused(weights, &variant, recipe, &context, train)? {
+        if let Some(RefusedBatch { error, short }) =
+            refused_batch(weights, &variant, recipe, &context, train)?
+        {
             let (reason, another) = match short {
                 Some(ShortBatch { reason, another, .. }) => (format!("; {reason}"), *another),
                 None => (String::new(), "with another lambda_effective"),
@@ -78,7 +80,7 @@ pub(super) fn check_batches(
 ) -> Result<()> {
     let objective = objective_of(variant)?;
     let Some(weights) = objective.conditioned_by_kernel() else { return Ok(()) };
-    match refused(weights, variant, recipe, context, train)? {
+    match refused_batch(weights, variant, recipe, context, train)? {
         None => Ok(()),
         Some(RefusedBatch { error, short: None }) => Err(usage(error)),
         Some(RefusedBatch { error, short: Some(ShortBatch { reason, remedy, .. }) }) => {
@@ -92,7 +94,7 @@ fn objective_of(variant: &RecipeVariant) -> Result<Box<dyn Objective>> {
 }
 
 /// The first batch that does not make the ridge that `weights` expect; none if all do.
-fn refused(
+fn refused_batch(
     weights: &dyn ConditionedByKernel,
     variant: &RecipeVariant,
     recipe: &Recipe,

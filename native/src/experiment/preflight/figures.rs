@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result};
 
-use super::stand_in::{FEATURES, random_features, refused};
+use super::stand_in::{FEATURES, random_features};
+use super::would_fail;
 use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::experiment::evaluate::draw::Drawing;
@@ -25,5 +26,5 @@ pub(super) fn check_figures(
     Drawing { variant, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.evaluation_split()))
-        .map_err(refused)
+        .map_err(would_fail)
 }

@@ -20,7 +20,7 @@ use crate::config::Recipe;
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
 use crate::devices::DeviceSet;
-use crate::exit::usage;
+use crate::exit::{message_with_causes, usage};
 use crate::experiment::memory::counts;
 use crate::experiment::memory::step::{TrainingImages, check_step};
 use crate::experiment::prepare::context::Context;
@@ -110,6 +110,11 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
             .with_context(|| format!("measuring `{name}`"))?;
     }
     Ok(PreflightReport { warnings, metrics })
+}
+
+/// The refusal of a run in which a stage after training would fail.
+fn would_fail(error: anyhow::Error) -> anyhow::Error {
+    usage(format_args!("the evaluation would fail: {}", message_with_causes(&error)))
 }
 
 /// Checks that a variant can be trained and drawn, and returns its warnings.

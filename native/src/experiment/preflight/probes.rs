@@ -7,7 +7,8 @@ use simile_core::data::Dataset;
 use simile_core::eval::sgd_probe::SgdProbeConfig;
 use simile_core::numeric::matrix::Matrix;
 
-use super::stand_in::{StandIn, first_of_each, refused};
+use super::stand_in::{StandIn, first_of_each};
+use super::would_fail;
 use crate::config::Recipe;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::data::EvaluationSplit;
@@ -30,7 +31,7 @@ pub(super) fn check_probes(recipe: &Recipe, splits: &Splits) -> Result<BTreeSet<
     let readout = selection.readout.probe().unwrap_or(Probe::Linear);
     let metrics = measure_classes_while(&probe, readout, [fitted.labelled(), held_out.labelled()], unchecked)
         .context(format!("on {} images to choose by", validation.len()))
-        .map_err(refused)?;
+        .map_err(would_fail)?;
     match metrics.contains_key(&selection.metric) {
         true => Ok(names),
         false => Err(usage(format_args!(
@@ -76,7 +77,7 @@ pub(crate) fn check_measured(
         StandIn::of(test, 1)?.labelled(),
     );
     let measured =
-        measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(refused)?;
+        measured.context(format!("on {} {evaluation_split} images", test.len())).map_err(would_fail)?;
     Ok(measured.metrics.into_keys().collect())
 }
 

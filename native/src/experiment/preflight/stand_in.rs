@@ -7,7 +7,6 @@ use simile_core::data::{Condition, Dataset, Images};
 use simile_core::numeric::rows::FeatureTable;
 use simile_core::numeric::split::split_indices;
 
-use crate::exit::{message_with_causes, usage};
 use crate::experiment::evaluate::probe::LabelledFeatures;
 use crate::experiment::features::Features;
 
@@ -60,9 +59,4 @@ pub(super) fn random_features([rows, columns]: [usize; 2], part: usize) -> Resul
 pub(super) fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let mut met = BTreeSet::new();
     values.iter().enumerate().filter(move |(_, value)| met.insert(**value)).map(|(at, _)| at)
-}
-
-/// The refusal of a run in which a stage after training would fail.
-pub(super) fn refused(error: anyhow::Error) -> anyhow::Error {
-    usage(format_args!("the evaluation would fail: {}", message_with_causes(&error)))
 }

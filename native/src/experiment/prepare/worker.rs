@@ -60,6 +60,17 @@ impl<T: Send + 'static> Worker<T> {
     }
 }
 
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        // Without a receiver the thread ends with the result that it makes.
+        self.results = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its message.
+            let _ = thread.join();
+        }
+    }
+}
+
 /// A thread that works ahead of the steps, with the step of its next result.
 pub(crate) struct Ahead<T>(Option<(u64, T)>);
 
@@ -87,17 +98,6 @@ impl<T> Ahead<T> {
     /// The thread, if one has begun.
     pub(crate) fn thread(&mut self) -> Option<&mut T> {
         self.0.as_mut().map(|(_, thread)| thread)
-    }
-}
-
-impl<T> Drop for Worker<T> {
-    fn drop(&mut self) {
-        // Without a receiver the thread ends with the result that it makes.
-        self.results = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its message.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -14,6 +14,9 @@ use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_set
 
 /// Bytes of a number and of an index on a device.
 const NUMBER: u64 = 4;
+/// Most numbers of an image that its class, cluster and bias become: the groups of both views, with their order and their sizes, forward
+/// and backward.
+const OF_LABELS: u64 = 16;
 
 /// The cost of a step of a variant.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -26,7 +29,8 @@ pub(crate) struct Cost {
     pub(crate) memory: u64,
 }
 
-/// The bytes that a step copies to a GPU, without the arguments of kernels, which are some kilobytes.
+/// The bytes that a step copies to a GPU, without the arguments of kernels, which are some kilobytes, and without the few numbers of
+/// an image that `tests/src/uploads.rs` lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Uploads {
     /// The pictures, one byte a value, once for both views; 0 if the data set stays on the device.
@@ -37,7 +41,7 @@ pub(crate) struct Uploads {
     pub(crate) views: u64,
     /// The index of each projection's partner, forward and backward, if an objective compares projections: an upper bound.
     pub(crate) partners: u64,
-    /// Classes, clusters and biases that the objective reads.
+    /// Classes, clusters and biases, if the objective reads any: an upper bound.
     pub(crate) labels: u64,
     /// The weights of a conditional objective that the host solves for: an upper bound, since weights in factors are fewer.
     pub(crate) weights: u64,
@@ -66,20 +70,20 @@ impl Uploads {
         }
         let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
         let inputs = loss::spec(&variant.objective.name).map_err(usage)?.inputs;
-        let labels = inputs.iter().filter(|input| {
+        let reads_labels = inputs.iter().any(|input| {
             let is_label = matches!(input.kind, InputKind::Integers | InputKind::Clusters);
             is_label && input.needed == Needed::Always
         });
         let partners = if variant.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
-        let weights = objective
-            .conditioned_by_kernel()
-            .map_or(0, |weights| *weights.stored_numbers(recipe.train.batch).end());
+        // The device solves for a condition that is the representation itself, which is computed there.
+        let solved = variant.objective.condition().and_then(|_| objective.conditioned_by_kernel());
+        let weights = solved.map_or(0, |weights| *weights.stored_numbers(recipe.train.batch).end());
         Ok(Self {
             pictures: images * picture,
             indices: NUMBER * images,
             views: NUMBER * of_views,
             partners: NUMBER * partners,
-            labels: NUMBER * batch * labels.count() as u64,
+            labels: if reads_labels { NUMBER * OF_LABELS * images } else { 0 },
             weights: NUMBER * weights,
         })
     }
@@ -158,7 +162,7 @@ mod tests {
             cost("cifar-10", &set.each_ref().map(String::as_str)).uploads
         };
         assert_eq!(objective("nt-xent").labels + objective("nt-xent").weights, 0);
-        assert_eq!(objective("supcon").labels, 4 * 64);
+        assert_eq!(objective("supcon").labels, 4 * 16 * 64);
         assert_eq!(objective("fair-cclk").weights, 4 * 64 * 64);
         let of_rank = "objective={ name = \"fair-cclk\", approximation = { rank = 8 } }";
         assert_eq!(cost("cifar-10", &[of_rank, "train.batch=64"]).uploads.weights, 4 * 2 * 64 * 8);
@@ -179,5 +183,8 @@ mod tests {
         let uploads = cost("imagenet-100", &["train.batch=1024", objective]).uploads;
         assert_eq!(uploads.weights, 4_194_304);
         assert!(uploads.besides() - uploads.weights < 1_000_000, "{uploads:?}");
+        let of_representation =
+            "objective={ name = \"hardneg-cclk\", kernel = { name = \"rbf\", sigma = 1.0 } }";
+        assert_eq!(cost("imagenet-100", &["train.batch=1024", of_representation]).uploads.weights, 0);
     }
 }

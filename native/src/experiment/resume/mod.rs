@@ -3,6 +3,7 @@
 pub(super) mod recipe;
 pub(crate) mod same_data;
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -22,7 +23,7 @@ use crate::experiment::session::Session;
 use crate::experiment::train::check_states;
 use crate::interrupt;
 use crate::peers::ProcessGroup;
-use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, STATE, WEIGHTS};
+use crate::run_folder::folder::{METRICS, RECIPE, REPORT, RESULT, RunFolder, STATE, WEIGHTS, entries};
 use crate::run_folder::record::RunResult;
 use crate::run_folder::state::{RunState, absolute};
 use crate::shell::{quoted, resume_command};
@@ -49,8 +50,8 @@ pub(crate) struct ResumeOptions<'a> {
 pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
     let folder = RunFolder::open(run)?;
     // The lock would make the folder that was removed.
-    if !folder.path(STATE).exists() && has_result(&folder) {
-        return Err(has_finished_without_state(&folder));
+    if !folder.path(STATE).exists() {
+        refuse_to_replace(&folder)?;
     }
     let folder = folder.locked()?;
     let written = recipe_of(&folder)?;
@@ -147,9 +148,7 @@ fn from_the_start(
     recipe: Recipe,
     options: ResumeOptions<'_>,
 ) -> Result<(RunFolder, RunResult)> {
-    if has_result(&folder) {
-        return Err(has_finished_without_state(&folder));
-    }
+    refuse_to_replace(&folder)?;
     if options.set.iter().any(|setting| key_of(setting) != PRIOR) {
         return Err(usage("the run has not started, so it cannot be made longer; leave --set out"));
     }
@@ -163,6 +162,27 @@ fn from_the_start(
     }
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
+}
+
+/// Refuses to begin the run of a folder without a state where it would replace what the run has made.
+fn refuse_to_replace(folder: &RunFolder) -> Result<()> {
+    if has_result(folder) {
+        return Err(has_finished_without_state(folder));
+    }
+    let Some(made) = made(folder) else { return Ok(()) };
+    Err(usage(format_args!(
+        "the run in {} has no state to go on from, and to begin it again would replace its {made}; put its folder `{STATE}` back from a \
+         copy, or begin in another folder",
+        folder.root().display()
+    )))
+}
+
+/// The name of a file with steps or results of the run; a run that ended before its first state has none.
+fn made(folder: &RunFolder) -> Option<String> {
+    let is_model = |name: &str| name.starts_with("model") && name.ends_with(".safetensors");
+    let is_made = |name: &String| [RESULT, METRICS].contains(&name.as_str()) || is_model(name);
+    let has_content = |name: &String| fs::metadata(folder.path(name)).is_ok_and(|file| file.len() > 0);
+    entries(folder.root()).into_iter().filter(is_made).filter(has_content).min()
 }
 
 /// True if the result exists and can be read.
@@ -262,6 +282,29 @@ mod tests {
             let error = resume(place.path(), options).err().unwrap();
             assert!(error.is::<Usage>() && error.to_string().contains("cannot be made longer"), "{error}");
             assert!(!error.to_string().contains("--set") && !place.path().join(STATE).exists(), "{error}");
+        }
+    }
+
+    /// It was begun again, over the variants that were done.
+    #[test]
+    fn a_run_without_its_state_keeps_what_it_has_made() {
+        let place = tempfile::tempdir().unwrap();
+        let FinishedRun { recipe, .. } = run("a", 0, "", vec![variant("x", 0.5)]);
+        std::fs::write(place.path().join(RECIPE), recipe).unwrap();
+        std::fs::write(place.path().join("notes.txt"), "mine").unwrap();
+        let folder = RunFolder::open(place.path()).unwrap();
+        assert!(refuse_to_replace(&folder).is_ok(), "its process ended before the first state");
+        let (processes, devices) = (ProcessGroup::alone(), [DeviceChoice::AUTO]);
+        let options =
+            ResumeOptions { data: None, devices: &devices, set: &[], processes: &processes, check: None };
+        for name in [METRICS, RESULT, "model-x.safetensors"] {
+            let file = folder.path(name);
+            std::fs::write(&file, "{").unwrap();
+            let error = resume(place.path(), options).err().unwrap();
+            assert!(error.is::<Usage>() && error.to_string().contains(name), "{error}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "{");
+            assert!(!folder.path(STATE).exists());
+            std::fs::remove_file(file).unwrap();
         }
     }
 

@@ -125,7 +125,5 @@ mod tests {
         let expected =
             ["pace/images_per_second", "pace/waiting_for_data", "pace/seconds_left", "memory/host_gb"];
         assert_eq!(names, expected);
-        let both = UsedMemory { device: Some(40_000_000_000), ..memory };
-        assert_eq!(both.to_string(), "  2.5 GB, 40.0 GB on the device");
     }
 }

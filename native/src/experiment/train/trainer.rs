@@ -42,7 +42,7 @@ impl TrainerInputs<'_> {
         let config = trainer_config(variant, recipe, context, train, steps_per_epoch, weights.cloned())?;
         let (set, device) = (context.training_set(), &devices.first.device);
         let mut trainer = match state {
-            Some(bytes) => Trainer::resume(config, &set, device, bytes).context("continuing the run")?,
+            Some(bytes) => Trainer::resume(config, &set, device, bytes)?,
             None => Trainer::new(config, &set, device).map_err(usage)?,
         };
         share(&mut trainer, recipe.train.batch, devices)?;
@@ -63,7 +63,11 @@ pub(super) fn open(
     let Session { folder, recipe, devices, splits, weights, state, .. } = session;
     let bytes = file.map(|name| state.files.read(folder, name)).transpose()?;
     let inputs = TrainerInputs { variant, recipe, train: &splits.train, devices, weights: weights.as_ref() };
-    inputs.trainer(loader.context(), loader.batches_per_epoch(), bytes.as_deref())
+    let trainer = inputs.trainer(loader.context(), loader.batches_per_epoch(), bytes.as_deref());
+    match file {
+        Some(_) => trainer.context("continuing the run"),
+        None => trainer,
+    }
 }
 
 /// Assigns a part of each step to every device of every process.
@@ -129,4 +133,38 @@ pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
         ) || matches!(cause.downcast_ref(), Some(CheckpointError::NotFinite { .. }))
             || matches!(cause.downcast_ref(), Some(Error::NotFinite { input, .. }) if of_network(input))
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::devices::{DeviceChoice, DeviceName};
+    use crate::exit::message_with_causes;
+    use crate::experiment::run::{begin, prepare};
+    use crate::run_folder::folder::RunFolder;
+
+    const RECIPE: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[train]\nbatch = 16\n\
+        iterations = 2\n\n[objective]\nname = \"nt-xent\"\n";
+
+    /// A process that follows the steps of another one was said to continue the run.
+    #[test]
+    fn only_a_state_of_a_file_continues_the_run() {
+        let place = tempfile::tempdir().unwrap();
+        let recipe = Recipe::resolved(RECIPE, Path::new("mine.toml")).unwrap();
+        let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let mut session = begin(folder, prepare(recipe, None, devices).unwrap()).unwrap();
+        session.state.files.keep(&session.folder, "damaged", b"no state").unwrap();
+        let Session { recipe, devices, splits, .. } = &session;
+        let (variant, train) = (recipe.variants().remove(0), &splits.train);
+        let loader = DataLoader::new(&variant, recipe, train, &devices.first.device).unwrap();
+        let error = open(&session, &variant, &loader, Some("damaged")).err().unwrap();
+        assert!(message_with_causes(&error).starts_with("continuing the run: "), "{error:#}");
+        let inputs = TrainerInputs { variant: &variant, recipe, train, devices, weights: None };
+        let error = inputs.trainer(loader.context(), 2, Some(b"no state")).err().unwrap();
+        assert!(!message_with_causes(&error).contains("continuing"), "{error:#}");
+    }
 }

@@ -79,8 +79,12 @@ impl TuningNotice {
     fn begin(variant: &str, what: &str, step: &'static str) -> Self {
         line(format_args!("{variant}: {what}"));
         let launches = Arc::new(LaunchCounter::count());
-        let (counted, name) = (launches.clone(), variant.to_owned());
-        let so_far = move || format!("{name}: tuning, {} kernels started so far", counted.so_far());
+        // The thread ends after the notice: it must not hold the counter, whose end takes away a later one.
+        let (counted, name) = (Arc::downgrade(&launches), variant.to_owned());
+        let so_far = move || {
+            let count = counted.upgrade().map_or(0, |count| count.so_far());
+            format!("{name}: tuning, {count} kernels started so far")
+        };
         Self {
             variant: variant.to_owned(),
             step,
@@ -104,6 +108,14 @@ impl TuningNotice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The thread that speaks meanwhile held it too: it ended after the counter of `--profile` had begun, and took that away.
+    #[test]
+    fn the_counter_of_a_notice_ends_with_it() {
+        let notice = TuningNotice::begin("SimCLR", "the first step tunes kernels", "the first step");
+        assert_eq!(Arc::strong_count(&notice.launches), 1);
+        notice.end();
+    }
 
     /// Only the first step was announced: a last batch of an epoch that is shorter was taken for a fault.
     #[test]

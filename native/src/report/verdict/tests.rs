@@ -1,6 +1,5 @@
 use super::super::testing::{run, variant};
 use super::*;
-use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{ImageCounts, Untrained, VariantResult};
 
 fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
@@ -9,31 +8,31 @@ fn with(name: &str, top1: f64, leak: (&str, f64)) -> VariantResult {
     variant
 }
 
-fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<FinishedRun> {
+fn finished(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<FinishedRun> {
     let one = |(seed, [plain, hidden]): (usize, &[f64; 2])| {
         let variants = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
-        let mut record = run("a", seed as u64, "probe.condition=hospital", variants);
+        let mut run = run("a", seed as u64, "probe.condition=hospital", variants);
         let metrics =
             |top1: f64, leak: f64| BTreeMap::from([(TOP1.to_owned(), top1), (metric.to_owned(), leak)]);
-        record.result.base_rates = metrics(0.26, base);
-        record.result.untrained = Some(Untrained {
+        run.result.base_rates = metrics(0.26, base);
+        run.result.untrained = Some(Untrained {
             name: "Untrained network".into(),
             metrics: metrics(0.5, 0.9),
             probes: BTreeMap::new(),
         });
-        record
+        run
     };
     leaks.iter().enumerate().map(one).collect()
 }
 
-fn of(records: &[FinishedRun]) -> Vec<String> {
-    let recipe = Recipe::resolved(&records[0].recipe, std::path::Path::new("recipe.toml")).unwrap();
-    verdict(&recipe, &records.iter().map(|record| &record.result).collect::<Vec<_>>()).unwrap()
+fn of(finished: &[FinishedRun]) -> Vec<String> {
+    let recipe = Recipe::resolved(&finished[0].recipe, Path::new("recipe.toml")).unwrap();
+    verdict(&recipe, &finished.iter().map(|run| &run.result).collect::<Vec<_>>()).unwrap()
 }
 
 #[test]
 fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_network() {
-    let said = of(&records(&[[0.92, 0.84]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.84]], NAMED, 0.36));
     assert_eq!(
         said[0],
         "hide: hospital can be named 92 → 84 % of the time (chance 36 %, untrained network 90 %); class accuracy \
@@ -41,25 +40,24 @@ fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_netw
     );
     assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
     assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
-    let mut records_of_one = records(&[[0.92, 0.84]], NAMED, 0.36);
-    records_of_one[0].result.variants[1].paired =
-        BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
-    let tested = of(&records_of_one);
+    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
+    one[0].result.variants[1].paired = BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
+    let tested = of(&one);
     assert!(
         tested[0].contains("network 90 %, p 0.031") && tested[0].contains("50 %, p < 0.001"),
         "{tested:?}"
     );
     assert!(tested[2].contains("McNemar") && tested[2].contains("`--seeds 5`"), "{tested:?}");
-    records_of_one[0].result.images = Some(ImageCounts { train: 400, test: 100, test_subjects: Some(17) });
-    let by_subject = of(&records_of_one);
+    one[0].result.images = Some(ImageCounts { train: 400, test: 100, test_subjects: Some(17) });
+    let by_subject = of(&one);
     assert!(by_subject[2].contains("test on the 17 subjects of the test images"), "{by_subject:?}");
-    let of_number = of(&records(&[[0.8, 0.1]], R2, 0.0));
+    let of_number = of(&finished(&[[0.8, 0.1]], R2, 0.0));
     assert!(of_number[0].contains("hospital can be predicted with an R² of 0.80 → 0.10"), "{of_number:?}");
 }
 
 #[test]
 fn several_seeds_have_a_spread_and_p() {
-    let said = of(&records(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
     assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time") && said[0].contains("p 0.100"), "{said:?}");
     assert!(said[2].contains("3 seeds") && said[2].contains("0.100"), "{said:?}");
 }
@@ -67,7 +65,7 @@ fn several_seeds_have_a_spread_and_p() {
 #[test]
 fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
     let stopped = super::super::testing::diverged("hide", 0.0).stopped;
-    let mut seeds = records(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
+    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
     seeds[1].result.variants[1].stopped.clone_from(&stopped);
     let said = of(&seeds);
     assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
@@ -75,7 +73,7 @@ fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
     assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
     assert_eq!(FinishedRun::verdict(&seeds).unwrap(), said);
 
-    let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
     one[0].result.variants[0].stopped.clone_from(&stopped);
     let said = of(&one);
     assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
@@ -86,7 +84,7 @@ fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
 
 #[test]
 fn variants_are_paired_by_their_names() {
-    let mut seeds = records(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
+    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
     let in_order = of(&seeds);
     seeds[1].result.variants.reverse();
     assert_eq!(of(&seeds), in_order);
@@ -94,13 +92,13 @@ fn variants_are_paired_by_their_names() {
 
 #[test]
 fn where_nothing_moved_the_next_steps_are_named_in_order() {
-    let said = of(&records(&[[0.92, 0.915]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.915]], NAMED, 0.36));
     let tries: Vec<&String> = said.iter().filter(|line| line.contains("--set")).collect();
     assert!(tries.len() >= 3, "{said:#?}");
     // The objective of the test's variant conditions on nothing, so no condition is set.
     assert!(said.iter().any(|line| line.starts_with("1. an objective that hides hospital")), "{said:#?}");
     assert!(tries[0].starts_with("2.") && tries[0].contains("train.iterations="), "{said:#?}");
-    let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
+    let little = of(&finished(&[[0.37, 0.37]], NAMED, 0.36));
     assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
 }
 
@@ -111,8 +109,8 @@ fn with_leaks(leaks: &[(&str, [f64; 2], f64)]) -> String {
 
 /// The same of a run with other images.
 fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
-    let mut records = records(&[[0.0, 0.0]], NAMED, 0.0);
-    let result = &mut records[0].result;
+    let mut finished = finished(&[[0.0, 0.0]], NAMED, 0.0);
+    let result = &mut finished[0].result;
     result.images = Some(images);
     for (metric, of_variants, base) in leaks {
         result.base_rates.insert((*metric).to_owned(), *base);
@@ -120,7 +118,7 @@ fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
             variant.metrics.insert((*metric).to_owned(), *leak);
         }
     }
-    of(&records).join("\n")
+    of(&finished).join("\n")
 }
 
 const NAMED_NONLINEAR: &str = "condition_top1_nonlinear";
@@ -205,9 +203,9 @@ fn what_a_few_images_name_is_neither_a_leak_nor_little() {
 #[test]
 fn an_r2_of_a_few_images_is_neither_a_leak_nor_little() {
     let of_age = |test: usize, leaks: [f64; 2]| {
-        let mut records = records(&[leaks], R2, 0.0);
-        records[0].result.images = Some(ImageCounts { train: 24, test, test_subjects: None });
-        of(&records).join("\n")
+        let mut finished = finished(&[leaks], R2, 0.0);
+        finished[0].result.images = Some(ImageCounts { train: 24, test, test_subjects: None });
+        of(&finished).join("\n")
     };
     for leaks in [[-12.75, -3.78], [0.0, 0.05], [0.02, -0.3], [0.3, 0.5]] {
         let said = of_age(6, leaks);
@@ -237,40 +235,40 @@ fn an_area_that_may_be_chance_is_no_leak() {
 
 #[test]
 fn a_rare_value_that_is_hidden_needs_no_advice() {
-    let said = of(&records(&[[1.0, 0.98]], NAMED, 0.98)).join("\n");
+    let said = of(&finished(&[[1.0, 0.98]], NAMED, 0.98)).join("\n");
     assert!(!said.contains("leaks") && !said.contains("little to hide"), "{said}");
-    let rose = of(&records(&[[0.985, 0.99]], NAMED, 0.98)).join("\n");
+    let rose = of(&finished(&[[0.985, 0.99]], NAMED, 0.98)).join("\n");
     assert!(rose.contains("by 0.5 points"), "{rose}");
 }
 
 #[test]
 fn a_leak_that_rose_is_said() {
     for (leaks, by) in [([0.6, 0.9], "30 points"), ([0.4, 0.9], "50 points"), ([0.36, 0.9], "54 points")] {
-        let said = of(&records(&[leaks], NAMED, 0.36)).join("\n");
+        let said = of(&finished(&[leaks], NAMED, 0.36)).join("\n");
         assert!(said.contains(&format!("leaks more than in the first variant, by {by}")), "{said}");
         assert!(!said.contains("as before") && !said.contains("little to hide"), "{said}");
     }
-    let said = of(&records(&[[0.1, 0.35]], R2, 0.0)).join("\n");
+    let said = of(&finished(&[[0.1, 0.35]], R2, 0.0)).join("\n");
     assert!(said.contains("by an R² of 0.25"), "{said}");
 }
 
 #[test]
 fn an_r2_below_that_of_the_mean_is_no_amount_of_leak() {
-    let said = of(&records(&[[-0.45, 0.1]], R2, 0.0)).join("\n");
+    let said = of(&finished(&[[-0.45, 0.1]], R2, 0.0)).join("\n");
     assert!(said.contains("R² of -0.45 → 0.10") && said.contains("by an R² of 0.10"), "{said}");
-    let little = of(&records(&[[-0.45, 0.02]], R2, 0.0)).join("\n");
+    let little = of(&finished(&[[-0.45, 0.02]], R2, 0.0)).join("\n");
     assert!(little.contains("hardly reveals hospital") && !little.contains("leaks more"), "{little}");
     // One seed without a leak does not make up for others.
-    let seeds = of(&records(&[[0.3, 0.6], [0.3, 0.6], [0.3, -3.0]], R2, 0.0)).join("\n");
+    let seeds = of(&finished(&[[0.3, 0.6], [0.3, 0.6], [0.3, -3.0]], R2, 0.0)).join("\n");
     assert!(seeds.contains("by an R² of 0.10"), "{seeds}");
-    let zero = of(&records(&[[-0.001, -0.002], [-0.002, -0.004]], R2, 0.0)).join("\n");
+    let zero = of(&finished(&[[-0.001, -0.002], [-0.002, -0.004]], R2, 0.0)).join("\n");
     assert!(zero.contains("R² of 0.00 ± 0.00 → 0.00 ± 0.00"), "{zero}");
 }
 
 #[test]
 fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hide() {
     for hidden in [0.36, 0.9] {
-        let mut collapsed = records(&[[0.36, hidden]], NAMED, 0.36);
+        let mut collapsed = finished(&[[0.36, hidden]], NAMED, 0.36);
         collapsed[0].result.variants[0].metrics.insert(TOP1.to_owned(), 0.26);
         let said = of(&collapsed).join("\n");
         assert!(said.contains("the first variant learnt nothing"), "{said}");
@@ -280,7 +278,7 @@ fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hid
 
 #[test]
 fn a_leak_without_a_number_could_not_be_measured() {
-    let mut unmeasured = records(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut unmeasured = finished(&[[0.92, 0.84]], NAMED, 0.36);
     for variant in &mut unmeasured[0].result.variants {
         variant.metrics.remove(NAMED);
     }
@@ -308,7 +306,7 @@ fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
 
 #[test]
 fn a_smoke_test_has_no_verdict() {
-    let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
     one[0].result.smoke =
         Some(crate::run_folder::record::SmokeTest { iterations: 9, batch: 4, expected_seconds: None });
     assert!(of(&one).is_empty());

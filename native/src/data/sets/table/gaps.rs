@@ -57,15 +57,24 @@ pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTr
     Ok(section.conditions.iter().map(|(name, columns)| (name.clone(), count(columns))).collect())
 }
 
-/// The rows that have a value in every column of a section, with a note on those that are left out.
+/// The rows of a table.
+pub(super) struct DividedRows {
+    /// Those with a value in every column of the section.
+    pub(super) complete: Vec<StringRecord>,
+    pub(super) left_out: Vec<StringRecord>,
+    /// A note on those that are left out.
+    pub(super) note: Option<String>,
+}
+
+/// Divides the rows by whether they have a value in every column of a section.
 ///
 /// # Errors
 /// If such rows are to be refused: names each column that lacks values, with their number and the first line.
-pub(super) fn complete(
+pub(super) fn divided(
     section: &TableSection,
     header: &StringRecord,
     records: Vec<StringRecord>,
-) -> Result<(Vec<StringRecord>, Option<String>), String> {
+) -> Result<DividedRows, String> {
     let condition_columns = section.conditions.values().flatten();
     let used: Vec<(usize, &String)> = [&section.file, &section.label]
         .into_iter()
@@ -96,7 +105,7 @@ pub(super) fn complete(
     }
     missing.dedup();
     if missing.is_empty() {
-        return Ok((records, None));
+        return Ok(DividedRows { complete: records, left_out: Vec::new(), note: None });
     }
     let (all, missing) = (records.len(), missing.join("; "));
     if section.missing == Broken::Refuse {
@@ -104,11 +113,11 @@ pub(super) fn complete(
             "{missing}; fill these cells, or take such rows out, as a recipe does with `missing = \"skip\"` in [data.table]"
         ));
     }
-    let complete: Vec<StringRecord> =
-        records.into_iter().filter(|record| !used.iter().any(|(at, _)| gaps.has(record, *at))).collect();
+    let (left_out, complete): (Vec<_>, Vec<_>) =
+        records.into_iter().partition(|record| used.iter().any(|(at, _)| gaps.has(record, *at)));
     if complete.is_empty() {
         return Err(format!("{missing}; no row has all of its values"));
     }
-    let note = format!("{} of {all} rows are left out; {missing}", all - complete.len());
-    Ok((complete, Some(note)))
+    let note = Some(format!("{} of {all} rows are left out; {missing}", left_out.len()));
+    Ok(DividedRows { complete, left_out, note })
 }

@@ -13,6 +13,7 @@ mod gaps;
 mod repeated;
 mod rows;
 mod section;
+mod unlisted;
 
 use std::path::Path;
 
@@ -24,6 +25,7 @@ pub(crate) use self::gaps::missing_cells;
 pub(crate) use self::repeated::in_several_splits;
 use self::rows::Rows;
 pub(crate) use self::section::TableSection;
+use self::unlisted::unlisted;
 use crate::data::error::{DataError, Result};
 use crate::data::keys::Refused;
 use crate::data::keys::of_dataset::{OptionType, ReadOptions};
@@ -78,7 +80,10 @@ impl PictureFiles for Table {
     fn annotate(&self, options: &ReadOptions, folder: &Path) -> Result<Annotations> {
         let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
         let section = options.get().ok_or_else(no_section)?;
-        let ReadTable { mut catalogue, has_split, mut notes } = read_table(section, folder)?;
+        let ReadTable { mut catalogue, has_split, left_out, mut notes } = read_table(section, folder)?;
+        if let Some(note) = unlisted(folder, catalogue.files.iter().chain(&left_out)) {
+            notes.push(format!("{}: {note}", folder.join(&section.csv).display()));
+        }
         if has_split {
             check_trained(&catalogue, &section.csv, folder)?;
         }
@@ -116,6 +121,8 @@ pub(crate) struct ReadTable {
     pub(crate) catalogue: Catalogue,
     /// True if a column gives the split; otherwise all pictures are for training.
     pub(crate) has_split: bool,
+    /// The files of the rows that are left out for want of a value.
+    pub(crate) left_out: Vec<String>,
     /// Notes on suspicious cells.
     pub(crate) notes: Vec<String>,
 }
@@ -143,7 +150,7 @@ pub(crate) fn read_table(section: &TableSection, folder: &Path) -> Result<ReadTa
         catalogue = catalogue.with_subjects(numbers)?;
     }
     let notes = notes.iter().map(|note| format!("{origin}: {note}")).collect();
-    Ok(ReadTable { catalogue, has_split: rows.splits.is_some(), notes })
+    Ok(ReadTable { catalogue, has_split: rows.splits.is_some(), left_out: rows.left_out, notes })
 }
 
 /// Checks that each class has a picture to train on.
@@ -227,7 +234,7 @@ mod tests {
     #[test]
     fn columns_become_classes_splits_and_conditions() {
         let folder = folder(TABLE);
-        let ReadTable { catalogue, has_split, notes } = read_table(&section(""), folder.path()).unwrap();
+        let ReadTable { catalogue, has_split, notes, .. } = read_table(&section(""), folder.path()).unwrap();
         assert!(has_split && notes.is_empty());
         assert_eq!(catalogue.files, ["a.png", "b.png", "in/c.png"]);
         assert_eq!((catalogue.labels, catalogue.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
@@ -238,6 +245,26 @@ mod tests {
         let colour = Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]);
         assert_eq!(catalogue.conditions["colour"], Condition::Numeric(colour.into()));
         assert!(matches!(&catalogue.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
+    }
+
+    /// A table whose copy ended early trained on the pictures of its first rows, without a word.
+    #[test]
+    fn pictures_that_no_row_names_are_noted() {
+        let notes = |table: &str| {
+            let folder = folder(table);
+            fs::create_dir(folder.path().join("in")).unwrap();
+            for file in ["a.png", "b.png", "in/c.png"] {
+                fs::write(folder.path().join(file), "").unwrap();
+            }
+            let options = ReadOptions::with(section("missing = \"skip\""));
+            Table.annotate(&options, folder.path()).unwrap().notes
+        };
+        assert!(notes(TABLE).is_empty(), "{:?}", notes(TABLE));
+        let cut = notes(&TABLE.lines().take(3).map(|line| format!("{line}\n")).collect::<String>());
+        assert!(cut.len() == 1 && cut[0].contains("images.csv: the picture in/c.png"), "{cut:?}");
+        // A row that is left out on purpose names its picture.
+        let skipped = notes(&TABLE.replace("dog,test,north", "dog,test,"));
+        assert!(skipped.len() == 1 && skipped[0].contains("1 of 3 rows are left out"), "{skipped:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use csv::StringRecord;
 use simile_core::data::{Condition, Split};
 
 use super::cells::{self, Column};
-use super::gaps::complete;
+use super::gaps::{DividedRows, divided};
 use super::repeated::check_repeated;
 use super::section::TableSection;
 use crate::data::error::{DataError, Result};
@@ -20,6 +20,8 @@ pub(super) struct Rows {
     pub(super) splits: Option<Vec<Split>>,
     pub(super) subjects: Option<Vec<String>>,
     pub(super) conditions: Vec<(String, Condition)>,
+    /// The files of the rows that are left out for want of a value.
+    pub(super) left_out: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -38,11 +40,14 @@ impl Rows {
         if records.is_empty() {
             return Err(fail("there is no row under the header".into()));
         }
-        let (records, left_out) = complete(section, &header, records).map_err(fail)?;
+        let DividedRows { complete: records, left_out, note: on_left_out } =
+            divided(section, &header, records).map_err(fail)?;
         let lines = records.iter().map(row_line).collect();
+        let of_file = header.iter().position(|column| column == section.file);
+        let left_out = left_out.iter().filter_map(|record| record.get(of_file?).map(str::to_owned)).collect();
         let rows = Self::of(section, &Records { header, records, lines }).map_err(fail)?;
-        let notes = note.into_iter().chain(left_out).chain(rows.notes).collect();
-        Ok(Self { notes, ..rows })
+        let notes = note.into_iter().chain(on_left_out).chain(rows.notes).collect();
+        Ok(Self { left_out, notes, ..rows })
     }
 
     fn of(section: &TableSection, records: &Records) -> Result<Self, String> {
@@ -63,6 +68,7 @@ impl Rows {
             splits: section.split.as_deref().map(|name| records.splits(name)).transpose()?,
             subjects: section.subject.as_deref().map(|name| records.column(name)).transpose()?,
             conditions,
+            left_out: Vec::new(),
             notes,
         })
     }
