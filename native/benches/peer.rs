@@ -3,8 +3,8 @@
 //!
 //! Both sides compute the same thing on two processor cores, in turn; the medians and their ratio are printed as a
 //! Markdown table. An objective's row is its loss with its gradient. PyTorch's side is `benches/peer/peer.py`; PYTHON
-//! names an interpreter that has torch and numpy (`python3` by default); FILTER selects the rows whose names contain
-//! it. SIZEs replace the usual batch sizes.
+//! names an interpreter that has torch and numpy, and torchvision for encoders (`python3` by default); FILTER selects
+//! the rows whose names contain it. SIZEs replace the usual batch sizes.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "../src/allocator.rs"]
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     let filter = arguments.get(1).map_or("", String::as_str);
     let asked: Vec<usize> = arguments.iter().skip(2).map(|size| size.parse()).collect::<Result<_, _>>()?;
     known(filter)?;
-    let mut peer = Peer::start(python, "peer/peer.py", "torch and numpy")?;
+    let mut peer = Peer::start(python, "peer/peer.py", "torch and numpy, and torchvision for encoders")?;
     println!("| what | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
     for case in CASES.iter().filter(|case| case.label.contains(filter)) {
         let usual: &[usize] = if case.trains { &SMALL_SIZES } else { &SIZES };

@@ -1,6 +1,6 @@
 // Measures the package beside other runtimes in one browser on one machine, and prints a Markdown table:
 //
-//     npm ci && node table.mjs PYTHON [SIMILE [NAME...]]
+//     npm ci && (cd ../browser && npm ci) && node table.mjs PYTHON [SIMILE [NAME...]]
 //
 // PYTHON has torch, torchvision and onnx; SIMILE is the program (target/release/simile); names are those of the pages,
 // all of them by default. `cargo web build` comes first.

@@ -45,7 +45,7 @@
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
 //! | [`penalty`] | which penalty is best? |
 //! | [`random_features`] | how much leaks to a non-linear probe? |
-//! | [`knn`], [`unit`] | how well do the nearest neighbours predict the label? |
+//! | [`knn`], [`unit`](mod@unit) | how well do the nearest neighbours predict the label? |
 //! | [`metrics`], [`group_accuracy`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
 //! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |

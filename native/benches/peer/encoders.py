@@ -2,7 +2,6 @@
 
 import torch
 from torch import nn
-from torchvision import models
 
 CASES = {
     "resnet18 forward": ("resnet18", False),
@@ -13,6 +12,8 @@ CASES = {
 
 
 def network(name):
+    from torchvision import models  # here, so that the other rows need no torchvision
+
     model = getattr(models, name)()
     model.fc = nn.Identity()
     if name == "resnet18":

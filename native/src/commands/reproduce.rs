@@ -93,7 +93,7 @@ fn train(
         seeds: arguments.seeds,
         device: devices_of(&outcomes, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
-        command: command(arguments, scale),
+        command: command(arguments, &table),
         metrics: &table.metric,
         figure: table.figure.as_ref(),
         rows: compare(&table, arguments.scale, &results(&rows, &tasks, &outcomes))?,
@@ -142,7 +142,7 @@ fn draw(
         paper: &table.paper,
         notes: &table.notes,
         version: env!("CARGO_PKG_VERSION"),
-        command: format!("simile reproduce {}", arguments.table),
+        command: command(arguments, table),
         panels,
     };
     let files = [("md", drawn.markdown().into_bytes()), ("json", serde_json::to_vec_pretty(&drawn)?)];
@@ -234,11 +234,15 @@ fn write(
     write_all(out, files.into_iter().map(|(ending, bytes)| (format!("{name}.{ending}"), bytes)))
 }
 
-fn command(arguments: &Reproduce, scale: &str) -> String {
+/// The command that computes this again. A figure for which nothing is trained is the same at every scale and number of seeds.
+fn command(arguments: &Reproduce, table: &Table) -> String {
+    let Reproduce { table: name, scale, seeds, .. } = arguments;
     let rows: String = arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect();
     let data = arguments.data.path().map(|data| format!(" --data {}", quoted(&data.display().to_string())));
     let data = data.unwrap_or_default();
-    format!("simile reproduce {}{data} --scale {scale} --seeds {}{rows}", arguments.table, arguments.seeds)
+    let budget =
+        if table.is_trained() { format!(" --scale {} --seeds {seeds}", word(*scale)) } else { String::new() };
+    format!("simile reproduce {name}{data}{budget}{rows}")
 }
 
 fn word(scale: Scale) -> &'static str {

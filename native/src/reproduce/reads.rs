@@ -221,7 +221,9 @@ fn different<const N: usize>(parts: RecipeParts, texts: impl Fn(&Case) -> [Strin
         for mut variant in recipe.variants() {
             let recipe = small(recipe.clone(), &mut variant, parts);
             let case = Case { name: format!("{name}, {}", variant.name), recipe, variant };
-            if texts(&case).into_iter().fold(false, |is_new, text| seen.insert(text) || is_new) {
+            // All texts of a case are seen with it, not only the first new one.
+            let new = texts(&case).into_iter().filter(|text| seen.insert(text.clone())).count();
+            if new > 0 {
                 cases.push(case);
             }
         }

@@ -170,7 +170,7 @@ impl RunFolder {
 /// Writes files into a folder, and says where.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub(crate) fn write_all(
     out: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, Vec<u8>)>,

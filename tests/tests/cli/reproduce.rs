@@ -126,6 +126,23 @@ fn a_figure_of_kernels_needs_no_training() {
 }
 
 #[test]
+fn the_command_of_a_figure_that_trains_nothing_has_its_data_and_rows() {
+    let place = place();
+    let data = data().display().to_string();
+    let command = |row: &[&str]| {
+        let figure = ["reproduce", "cclk-figure4", "--data", &data, "--out", "samples", "--json"];
+        let drawn = json(place.path(), &[&figure[..], row].concat());
+        drawn["command"].as_str().unwrap().to_owned()
+    };
+    let whole = command(&[]);
+    assert!(whole.starts_with("simile reproduce cclk-figure4 --data ") && whole.contains(&data), "{whole}");
+    let alone = command(&["--row", "Uniform colours (paper)"]);
+    assert_eq!(alone, format!("{whole} --row uniform-colours-paper"));
+    let text = fs::read_to_string(place.path().join("samples/cclk-figure4.md")).unwrap();
+    assert!(text.contains(&alone), "{text}");
+}
+
+#[test]
 fn a_figure_draws_its_rows_and_names_those_that_cannot_run() {
     let place = place();
     let data = data().display().to_string();

@@ -206,7 +206,7 @@ mod tests {
             fs::write(level(depth).join("1.png"), "").unwrap();
         }
         let below = Below::of(folder.path()).unwrap();
-        assert_eq!(below.pictures, [format!("{}/1.png", vec!["f"; DEPTH].join("/"))]);
+        assert_eq!(below.pictures, [format!("{}/1.png", ["f"; DEPTH].join("/"))]);
         let note = below.note().unwrap();
         assert!(note.contains("more than 8 levels down are left out (1)"), "{note}");
     }
