@@ -190,9 +190,9 @@ pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64> {
 ///
 /// # Errors
 /// [`Error::Parameter`]: one is missing, unknown or of another type.
-pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Result<T> {
-    let read = |given: &Value| T::deserialize(given).map_err(|error| error.to_string());
-    read(given).map_err(|reason| {
+pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
+    let read = |value: &Value| T::deserialize(value).map_err(|error| error.to_string());
+    read(value).map_err(|reason| {
         // The reader names those that are missing or unknown, but not one whose value it refuses; each is read alone to find that one.
         let is_named = |name: &str| {
             reason.starts_with("missing field") || reason.starts_with(&format!("unknown field `{name}`"))
@@ -201,7 +201,7 @@ pub(crate) fn read_by_name<T: DeserializeOwned>(part: &str, given: &Value) -> Re
             let alone = Value::Object(Map::from_iter([((*name).clone(), (*value).clone())]));
             !is_named(name) && read(&alone).is_err_and(|refusal| refusal == reason)
         };
-        let refused = given.as_object().into_iter().flatten().find(is_refused);
+        let refused = value.as_object().into_iter().flatten().find(is_refused);
         let name = refused.map_or(part, |(name, _)| name.as_str());
         Error::parameter(name, "not understood", &without_types(&reason))
     })

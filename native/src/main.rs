@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     devices::without_desktop();
     allocator::keep_freed_memory();
     simile_kernels::keep_compiled_kernels();
-    let outcome = match cli::SelfTest::of_process() {
+    let outcome = match cli::SelfTest::from_process() {
         Some(arguments) => commands::self_test::run(&arguments),
         None => commands::run(cli::Cli::parse()),
     };

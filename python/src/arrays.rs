@@ -33,7 +33,7 @@ impl Array {
             .map_err(|_| Fault::Value(format!("`{name}` is not an array of float32, float64 or int64")))
     }
 
-    /// Its numbers as those of the input of that name: integers for each sample where the input takes such, else rows. An array of one
+    /// Its numbers, in the form of the input of that name: an integer for each sample where the input takes integers, else rows. An array of one
     /// dimension is a number for each sample of a condition, and else one row.
     ///
     /// # Errors

@@ -56,10 +56,13 @@ impl Precision {
     }
 }
 
+/// The number of cases in `tests/vectors`.
+const CASES: usize = 193;
+
 /// All cases of a folder, by name: `OBJECTIVE__VARIANT__NUMBER.json`.
 ///
 /// # Panics
-/// If there is none, or one cannot be read, because a test would then prove nothing.
+/// If one is missing, or cannot be read, because a test would then prove nothing.
 pub fn references(folder: PathBuf) -> Vec<Reference> {
     let mut references: Vec<Reference> = std::fs::read_dir(folder)
         .unwrap()
@@ -73,7 +76,11 @@ pub fn references(folder: PathBuf) -> Vec<Reference> {
             Reference { path, json }
         })
         .collect();
-    assert!(!references.is_empty());
+    assert_eq!(
+        references.len(),
+        CASES,
+        "cases in tests/vectors: one is missing, or a new one raises `CASES`"
+    );
     references.sort_by(|a, b| a.path.cmp(&b.path));
     references
 }

@@ -36,8 +36,8 @@ const DEFAULT: &str = "a default body: GPUs have kernels of their own for `f32`"
 
 /// Files with such calls, the number of their lines, and the term of the estimate, in backquotes, or a reason to have none.
 const UPLOADS: [(&str, usize, &str); 52] = [
-    ("core/src/algorithm/cached/all_reduce.rs", 1, PROCESSES),
-    ("core/src/algorithm/cached/gather.rs", 1, PROCESSES),
+    ("core/src/algorithm/grad_cache/all_reduce.rs", 1, PROCESSES),
+    ("core/src/algorithm/grad_cache/gather.rs", 1, PROCESSES),
     ("core/src/algorithm/dcgan.rs", 1, "100 random numbers an image: 0.4 MB at 1024"),
     ("core/src/algorithm/key_queue.rs", 1, FEW),
     ("core/src/algorithm/lff.rs", 1, START),

@@ -68,10 +68,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn skip(&mut self, bytes: usize) -> &'a str {
-        let (taken, rest) = self.rest.split_at(bytes);
-        self.before = taken.chars().next_back().unwrap_or(self.before);
+        let (skipped, rest) = self.rest.split_at(bytes);
+        self.before = skipped.chars().next_back().unwrap_or(self.before);
         self.rest = rest;
-        taken
+        skipped
     }
 
     /// Skips a text that comes next.

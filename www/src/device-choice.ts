@@ -4,27 +4,27 @@ import { messageOf } from "./words.js";
 
 /** The device among the parameters of an address; `auto` without one, and for one that there is not. */
 export function deviceIn(parameters: URLSearchParams): DeviceChoice {
-  const given = parameters.get("device");
-  return given === "webgpu" || given === "cpu" ? given : "auto";
+  const requested = parameters.get("device");
+  return requested === "webgpu" || requested === "cpu" ? requested : "auto";
 }
 
-/** What computes, and why it is not on WebGPU, if that was asked for. */
+/** An encoder or a trainer, and why it is not on WebGPU, if that was asked for. */
 export interface Placed<T> {
-  readonly made: T;
+  readonly value: T;
   readonly refusal: string | undefined;
 }
 
-/** Makes what computes, on the CPU where WebGPU was asked for and cannot be used. */
+/** Creates an encoder or a trainer, on the CPU where WebGPU was asked for and cannot be used. */
 export async function orOnCpu<T, O extends { readonly device?: DeviceChoice; readonly signal?: AbortSignal }>(
   options: O,
-  make: (options: O) => Promise<T>,
+  create: (options: O) => Promise<T>,
 ): Promise<Placed<T>> {
   try {
-    return { made: await make(options), refusal: undefined };
+    return { value: await create(options), refusal: undefined };
   } catch (error) {
     if (options.device !== "webgpu" || options.signal?.aborted) throw error;
-    // What fails for another reason fails again, and is then what the visitor is told of.
-    return { made: await make({ ...options, device: "cpu" }), refusal: messageOf(error) };
+    // A failure for another reason comes again, and the visitor is told of it.
+    return { value: await create({ ...options, device: "cpu" }), refusal: messageOf(error) };
   }
 }
 

@@ -9,7 +9,7 @@ export interface Loaded {
 }
 
 export async function loadEncoder(source: CheckpointSource, options: LoadOptions): Promise<Loaded> {
-  const { made: encoder, refusal } = await orOnCpu(options, (given) => Encoder.load(source, given));
+  const { value: encoder, refusal } = await orOnCpu(options, (attempt) => Encoder.load(source, attempt));
   return { encoder, refusal };
 }
 

@@ -12,10 +12,10 @@ export function encoderOf(title: string, { encoder, inputSize, embeddingSize }: 
   return `${title}: ${encoder}, ${inputSize.join(" × ")} in, ${embeddingSize} numbers out`;
 }
 
-/** What a page says while WebAssembly is on its way. */
+/** The status of a page while WebAssembly loads. */
 export const STARTING = "Starting the engine…";
 
-/** What a page says while an encoder is on its way; once it has come, the engine is what is waited for. */
+/** The status of a page while an encoder loads, and then while the engine starts. */
 export function loadingOf(title: string, loaded: number, total: number | undefined): string {
   if (loaded === total) return STARTING;
   return `Loading ${title}… ${total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`}`;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, Onset, StoredRows};
 use super::workload::{StepContext, StepSize, Workload};
 use super::{
-    Algorithm, BiasNetworkSettings, ByolSettings, CachedSettings, DcganSettings, DifficultySettings,
+    Algorithm, BiasNetworkSettings, ByolSettings, DcganSettings, DifficultySettings, GradCacheSettings,
     JttSettings, LffSettings, LnlSettings, MocoSettings, ModelConfig, RebiasSettings, SingleSettings,
     SwavSettings, TrainingSet, VaeSettings, WithClassifierSettings,
 };
@@ -57,7 +57,7 @@ algorithms! {
     /// Any objective on two views.
     Single(SingleSettings) = "single",
     /// Any objective on two views, for a batch larger than memory, or than one device.
-    Cached(CachedSettings) = "cached",
+    GradCache(GradCacheSettings) = "cached",
     /// Any contrastive objective on embeddings, with a jointly trained classifier.
     WithClassifier(WithClassifierSettings) = "with-classifier",
     /// Momentum contrast: a momentum encoder, and a queue of keys.
@@ -165,7 +165,7 @@ impl AlgorithmConfig {
         self.settings().first_steps()
     }
 
-    /// The same, to be changed.
+    /// A mutable reference to the steps of the first stage, if the method has two.
     pub fn first_steps_mut(&mut self) -> Option<&mut u64> {
         self.settings_mut().first_steps_mut()
     }

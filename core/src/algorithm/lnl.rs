@@ -204,13 +204,13 @@ impl AlgorithmSettings for LnlSettings {
 
 /// The network that predicts a bias of `biases` values: the given one, which must have a score for each value, or a linear
 /// one.
-fn bias_predictor(given: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
-    match given {
-        Some(given) if biases > 0 && given.output != biases => {
+fn bias_predictor(predictor: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
+    match predictor {
+        Some(predictor) if biases > 0 && predictor.output != biases => {
             let reason = format!("expected {biases}, one score for each value of the bias");
-            Err(Error::parameter("method.predictor.output", given.output, &reason))
+            Err(Error::parameter("method.predictor.output", predictor.output, &reason))
         }
-        Some(given) => Ok(given.clone()),
+        Some(predictor) => Ok(predictor.clone()),
         None if biases == 0 => Err(Error::Degenerate {
             reason: "learning not to learn needs a bias to predict".into(),
             remedy: "set `objective.bias` to a categorical attribute of the data set".into(),

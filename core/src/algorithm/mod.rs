@@ -36,12 +36,12 @@
 mod batch_shard;
 mod bias_network;
 mod byol;
-mod cached;
 mod class_scores;
 mod config;
 mod dcgan;
 mod debiased_pair;
 mod difficulty;
+mod grad_cache;
 mod jtt;
 mod key_queue;
 mod lff;
@@ -79,11 +79,11 @@ use crate::peers::Peers;
 pub use batch_shard::BatchShard;
 pub use bias_network::{BiasNetwork, BiasNetworkSettings};
 pub use byol::{Byol, ByolSettings};
-pub use cached::{BatchStatistics, Cached, CachedSettings};
 pub use class_scores::class_scores;
 pub use config::AlgorithmConfig;
 pub use dcgan::{Dcgan, DcganSettings};
 pub use difficulty::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
+pub use grad_cache::{BatchStatistics, GradCache, GradCacheSettings};
 pub use jtt::{Jtt, JttSettings, JttStage};
 pub use key_queue::KeyQueue;
 pub use lff::{Lff, LffSettings};
@@ -115,7 +115,7 @@ pub trait Algorithm: Debug {
     fn model(&self) -> &Model;
 
     /// The loss of two views of the same samples, for [`descend`](Self::descend): with a graph back to everything that this
-    /// algorithm trains, or without one if the algorithm keeps the gradients of the step itself, as [`Cached`] does.
+    /// algorithm trains, or without one if the algorithm keeps the gradients of the step itself, as [`GradCache`] does.
     ///
     /// `context` holds the other inputs of the objective, such as `labels`, `z`, or the indices `samples` of the
     /// batch in the training set.
@@ -140,7 +140,7 @@ pub trait Algorithm: Debug {
     /// Distributes the work of every step over further devices.
     ///
     /// # Errors
-    /// The algorithm computes on one device only: all except [`Cached`].
+    /// The algorithm computes on one device only: all except [`GradCache`].
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
@@ -157,7 +157,7 @@ pub trait Algorithm: Debug {
     /// process has as many devices.
     ///
     /// # Errors
-    /// The algorithm computes in one process only: all except [`Cached`].
+    /// The algorithm computes in one process only: all except [`GradCache`].
     fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
         if peers.count() == 1 {
             return Ok(());

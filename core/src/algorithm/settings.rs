@@ -130,7 +130,7 @@ pub(super) trait AlgorithmSettings: Debug {
         None
     }
 
-    /// The same, to be changed.
+    /// A mutable reference to the steps of the first stage, if there are two.
     fn first_steps_mut(&mut self) -> Option<&mut u64> {
         None
     }

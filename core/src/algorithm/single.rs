@@ -113,7 +113,7 @@ impl AlgorithmSettings for SingleSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::Cached;
+    use super::super::GradCache;
     use super::super::testing::{Recorder, falls, network, rng, train, views};
     use super::*;
     use crate::loss::spec::{Described, Spec};
@@ -138,7 +138,7 @@ mod tests {
             let recorder = Recorder::default();
             let (objective, device) = (Box::new(recorder.clone()), Device::flex());
             let mut algorithm: Box<dyn Algorithm> = match chunked {
-                true => Box::new(Cached::new(&network, objective, 4, &device, &mut rng(1)).unwrap()),
+                true => Box::new(GradCache::new(&network, objective, 4, &device, &mut rng(1)).unwrap()),
                 false => Box::new(Single::new(&network, objective, &device, &mut rng(1)).unwrap()),
             };
             let views = views.clone().with_per_view_batch_norm(apart);

@@ -50,7 +50,7 @@ struct Queues {
     /// The step from which the queues are filled.
     from: u64,
     /// Number of embeddings that each queue has received.
-    taken: u64,
+    received: u64,
     /// The embeddings of the current batch.
     pending: Vec<Tensor<2>>,
 }
@@ -102,7 +102,7 @@ impl Swav {
         let [_, width] = prototypes.dims();
         let empty = || KeyQueue::new(Tensor::zeros([length, width], (&prototypes.device(), DType::F32)));
         let by_crop = self.objective.crops_for_assign.iter().map(|_| empty()).collect::<Result<_>>()?;
-        let queues = Queues { by_crop, from, taken: 0, pending: Vec::new() };
+        let queues = Queues { by_crop, from, received: 0, pending: Vec::new() };
         Ok(Self { queues: Some(queues), ..self })
     }
 
@@ -130,7 +130,7 @@ impl Algorithm for Swav {
         if let Some(queues) = &mut self.queues {
             let of_view = |view: &usize| if *view == 0 { a.clone() } else { b.clone() }.without_autodiff();
             queues.pending = self.objective.crops_for_assign.iter().map(of_view).collect();
-            context = queues.given_to(context);
+            context = queues.add_to(context);
         }
         loss::loss(&self.objective, &context.with_tensor("view_a", a).with_tensor("view_b", b))
     }
@@ -151,7 +151,7 @@ impl Algorithm for Swav {
             state.tensor(&queue_name(at), queue.rows());
             state.value(&oldest_name(at), &queue.oldest())?;
         }
-        state.value("queued", &self.queues.as_ref().map_or(0, |queues| queues.taken))?;
+        state.value("queued", &self.queues.as_ref().map_or(0, |queues| queues.received))?;
         state.value("steps", &self.steps)
     }
 
@@ -162,7 +162,7 @@ impl Algorithm for Swav {
                 let rows = state.tensor(&queue_name(at), &queue.rows())?;
                 *queue = queue.replaced(rows, state.value(&oldest_name(at))?);
             }
-            queues.taken = state.value("queued")?;
+            queues.received = state.value("queued")?;
         }
         self.steps = state.value("steps")?;
         Ok(())
@@ -171,8 +171,8 @@ impl Algorithm for Swav {
 
 impl Queues {
     /// The batch with the queues, if they are full.
-    fn given_to(&self, batch: Batch) -> Batch {
-        let is_full = |queue: &KeyQueue| self.taken >= queue.rows().dims()[0] as u64;
+    fn add_to(&self, batch: Batch) -> Batch {
+        let is_full = |queue: &KeyQueue| self.received >= queue.rows().dims()[0] as u64;
         if !self.by_crop.iter().all(is_full) {
             return batch;
         }
@@ -186,7 +186,7 @@ impl Queues {
         if steps <= self.from {
             return Ok(());
         }
-        self.taken += pending.first().map_or(0, |rows| rows.dims()[0] as u64);
+        self.received += pending.first().map_or(0, |rows| rows.dims()[0] as u64);
         self.by_crop.iter_mut().zip(pending).try_for_each(|(queue, rows)| queue.push(rows))
     }
 }

@@ -82,9 +82,9 @@ impl ImageStore {
         let (mut gathered, mut places) = (vec![], vec![0; indices.len()]);
         let mut gathered_rows = 0;
         for (at, part) in parts.iter().enumerate() {
-            let of_part = indices.iter().enumerate().filter(|(_, index)| *index / self.part == at);
+            let indices_of_part = indices.iter().enumerate().filter(|(_, index)| *index / self.part == at);
             let (batch_places, rows): (Vec<usize>, Vec<usize>) =
-                of_part.map(|(place, index)| (place, index % self.part)).unzip();
+                indices_of_part.map(|(place, index)| (place, index % self.part)).unzip();
             if rows.is_empty() {
                 continue;
             }

@@ -166,14 +166,14 @@ impl Catalogue {
                 format!("expected 1 to {} of {} pictures", members.len().saturating_sub(1), members.len());
             return Err(DatasetError::parameter("pictures to hold out", count, &reason));
         }
-        let (_, moved) = match &self.subjects {
+        let (_, held_out) = match &self.subjects {
             Some(subjects) => split_subjects(&select(subjects, &members), count, seed).ok_or_else(|| {
                 let reason = "all pictures are of one subject, which is held out as a whole; name other subjects, or none";
                 DatasetError::parameter("pictures to hold out", count, reason)
             })?,
             None => split_indices(members.len(), count, seed),
         };
-        for at in moved.into_iter().filter_map(|at| members.get(at)) {
+        for at in held_out.into_iter().filter_map(|at| members.get(at)) {
             if let Some(split) = self.splits.get_mut(*at) {
                 *split = to;
             }
@@ -201,8 +201,8 @@ impl Catalogue {
                     format!("but `{name}` has {} pictures and some must be left to test", members.len());
                 return Err(DatasetError::parameter("per_class", per_class, &reason));
             };
-            let (_, moved) = split_indices(members.len(), rest, seed.wrapping_add(class as u64));
-            for at in moved.into_iter().filter_map(|at| members.get(at)) {
+            let (_, test_members) = split_indices(members.len(), rest, seed.wrapping_add(class as u64));
+            for at in test_members.into_iter().filter_map(|at| members.get(at)) {
                 if let Some(split) = self.splits.get_mut(*at) {
                     *split = Split::Test;
                 }
@@ -225,7 +225,7 @@ impl Catalogue {
 
 /// Number of `len` samples that remain for training if the fraction `test` is held out: `⌊len · (1 − test)⌋`, such
 /// as 35,017 of the 50,025 pictures of UT-Zappos50K at 0.3, and 20 of 100 at 0.8, although `1 − 0.8` is less than 0.2 in `f64`.
-pub fn kept(len: usize, test: f64) -> usize {
+pub fn train_count(len: usize, test: f64) -> usize {
     (len as f64 * (1.0 - test) * (1.0 + 4.0 * f64::EPSILON)) as usize
 }
 
@@ -267,15 +267,16 @@ mod tests {
     #[test]
     fn a_split_keeps_what_its_fraction_says_whatever_f64_makes_of_it() {
         for tenths in 0..10 {
-            let kept: Vec<usize> = (1..=1000).map(|len| kept(len, f64::from(tenths) / 10.0)).collect();
+            let train_count: Vec<usize> =
+                (1..=1000).map(|len| train_count(len, f64::from(tenths) / 10.0)).collect();
             let exact: Vec<usize> = (1..=1000).map(|len| len * (10 - tenths as usize) / 10).collect();
-            assert_eq!(kept, exact, "{tenths} tenths");
+            assert_eq!(train_count, exact, "{tenths} tenths");
         }
     }
 
     #[test]
     fn seven_to_three_of_zappos_is_as_published() {
-        assert_eq!((kept(50_025, 0.3), 50_025 - kept(50_025, 0.3)), (35_017, 15_008));
+        assert_eq!((train_count(50_025, 0.3), 50_025 - train_count(50_025, 0.3)), (35_017, 15_008));
         let divided = pictures(100).hold_out(Split::Train, Split::Test, 30, 4).unwrap();
         assert_eq!((divided.of(Split::Train).len(), divided.of(Split::Test).len()), (70, 30));
         assert_eq!(pictures(100).hold_out(Split::Train, Split::Test, 30, 4).unwrap(), divided);

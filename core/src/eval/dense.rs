@@ -37,7 +37,7 @@ pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> 
     out
 }
 
-/// `left^T * right`, `[left columns, right columns]`: what sums over blocks must equal.
+/// `left^T * right`, `[left columns, right columns]`, which sums over blocks must equal.
 #[cfg(test)]
 pub(super) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(left.columns(), right.columns());

@@ -25,12 +25,12 @@ use std::collections::BTreeMap;
 /// they agree on every sample. With `subjects`, the number of the subject of each sample, it is never below 2 / 2ⁿ for `n` subjects.
 pub fn p_value(first: &[bool], second: &[bool], subjects: Option<&[usize]>) -> f64 {
     match subjects {
-        Some(subjects) => of_subjects(first, second, subjects),
-        None => of_samples(first, second),
+        Some(subjects) => p_value_of_subjects(first, second, subjects),
+        None => p_value_of_samples(first, second),
     }
 }
 
-fn of_samples(first: &[bool], second: &[bool]) -> f64 {
+fn p_value_of_samples(first: &[bool], second: &[bool]) -> f64 {
     let only = |wanted: (bool, bool)| {
         first.iter().zip(second).filter(|(first, second)| (**first, **second) == wanted).count()
     };
@@ -47,7 +47,7 @@ fn of_samples(first: &[bool], second: &[bool]) -> f64 {
 }
 
 /// The distribution is counted out in time proportional to the subjects that differ, times the sum of their differences.
-fn of_subjects(first: &[bool], second: &[bool], subjects: &[usize]) -> f64 {
+fn p_value_of_subjects(first: &[bool], second: &[bool], subjects: &[usize]) -> f64 {
     let mut differences: BTreeMap<usize, i64> = BTreeMap::new();
     for ((first, second), subject) in first.iter().zip(second).zip(subjects) {
         *differences.entry(*subject).or_default() += i64::from(*first) - i64::from(*second);
@@ -115,9 +115,9 @@ mod tests {
             let (first, second): (Vec<bool>, Vec<bool>) =
                 (0..300).map(|at| (bit(a, at * at), bit(b, at * at))).unzip();
             let subjects: Vec<usize> = (0..300).rev().collect();
-            let (alone, of_subjects) =
+            let (alone, p_value_of_subjects) =
                 (p_value(&first, &second, None), p_value(&first, &second, Some(&subjects)));
-            assert!((alone - of_subjects).abs() < 1e-12 * alone, "{alone} {of_subjects}");
+            assert!((alone - p_value_of_subjects).abs() < 1e-12 * alone, "{alone} {p_value_of_subjects}");
         }
     }
 

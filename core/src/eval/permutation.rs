@@ -84,7 +84,7 @@ pub fn permutation_test(
                 }
                 statistic(pooled[..n].iter().sum()).abs() >= least
             })?;
-            Ok(drawn(difference, hits, draws))
+            Ok(from_draws(difference, hits, draws))
         }
     }
 }
@@ -160,7 +160,7 @@ fn threshold(difference: f64, pooled: &[f64]) -> f64 {
     difference.abs() - ROUNDING * pooled.iter().fold(0.0_f64, |most, v| most.max(v.abs()))
 }
 
-fn drawn(difference: f64, hits: u64, draws: u64) -> PermutationTest {
+fn from_draws(difference: f64, hits: u64, draws: u64) -> PermutationTest {
     let p_value = (1 + hits) as f64 / (1 + draws) as f64;
     PermutationTest { difference, p_value, cases: draws, exact: false }
 }
@@ -303,10 +303,10 @@ mod tests {
         let (a, b) = ([1.0, 2.5, 2.0, 3.5, 2.2, 1.9, 2.7, 3.1], [2.0, 1.5, 1.8, 2.4, 1.1, 2.1, 1.3, 2.6]);
         let exact = permutation_test(&a, &b, 0, &mut rng()).unwrap();
         let long = |x: &[f64; 8]| x.repeat(3);
-        let drawn = permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap();
-        assert!(exact.exact && !drawn.exact && drawn.cases == 4000);
-        assert!(drawn.p_value < exact.p_value, "three times the runs are stronger evidence");
-        assert_eq!(drawn, permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap());
+        let from_draws = permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap();
+        assert!(exact.exact && !from_draws.exact && from_draws.cases == 4000);
+        assert!(from_draws.p_value < exact.p_value, "three times the runs are stronger evidence");
+        assert_eq!(from_draws, permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap());
         let null = permutation_test(&long(&a), &long(&a), 4000, &mut rng()).unwrap();
         assert_eq!(null.p_value, 1.0);
     }

@@ -19,7 +19,7 @@ use crate::numeric::rows::{Buffer, Real, Rows, to_matrix};
 
 /// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
 pub const CONSTANT: f64 = 1e-10;
-/// And so does one with a deviation below this, whose reciprocal is not in `f32`.
+/// A feature with a deviation below this counts as constant too: its reciprocal is not in `f32`.
 pub const SMALLEST: f64 = 1e-37;
 
 /// Shift and scale of every feature.

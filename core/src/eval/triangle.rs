@@ -59,18 +59,18 @@ fn triangles(source: &dyn Rows) -> Result<Matrix> {
 fn triangle(source: &dyn Rows, range: Range<usize>) -> Result<Vec<f64>> {
     let columns = source.columns();
     let most = rows_of_stack(columns);
-    let (mut stack, mut held) = (Mat::<f64>::zeros(most, columns), 0);
+    let (mut stack, mut filled) = (Mat::<f64>::zeros(most, columns), 0);
     let (mut block, mut next) = (Vec::new(), range.start);
     while next < range.end {
-        let rows = rows_of_block(columns).min(range.end - next).min(most - held);
+        let rows = rows_of_block(columns).min(range.end - next).min(most - filled);
         block.resize(rows * columns, 0.0);
         source.read(next, Buffer::Double(&mut block))?;
-        stack.subrows_mut(held, rows).copy_from(MatRef::from_row_major_slice(&block[..], rows, columns));
-        held += rows;
+        stack.subrows_mut(filled, rows).copy_from(MatRef::from_row_major_slice(&block[..], rows, columns));
+        filled += rows;
         next += rows;
-        if held == most || next == range.end {
-            decompose(stack.subrows_mut(0, held));
-            held = columns;
+        if filled == most || next == range.end {
+            decompose(stack.subrows_mut(0, filled));
+            filled = columns;
         }
     }
     Ok((0..columns)

@@ -18,7 +18,7 @@ const BY_MEDIAN: &str = r#"{ "name": "rbf", "sigma": "median" }"#;
 pub enum Degeneracy {
     /// All samples have one value of it.
     OneValue,
-    /// It is numbers of one sign, which are all alike under the kernel `cosine`.
+    /// Its values are numbers of one sign, which are all alike under the kernel `cosine`.
     OneSign,
     /// No two samples, or almost none, are alike under the kernel.
     AllApart,

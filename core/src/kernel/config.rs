@@ -99,7 +99,7 @@ pub const KERNELS: [NamedKernel; 8] = [
 impl KernelConfig {
     /// Rejects given parameters that the kernel of this name does not read.
     fn check_names(&self, known: &NamedKernel) -> Result<()> {
-        let given = [
+        let parameters = [
             ("sigma", self.sigma.is_some()),
             ("temp_z", self.temp_z.is_some()),
             ("gamma", self.gamma.is_some()),
@@ -107,7 +107,7 @@ impl KernelConfig {
             ("degree", self.degree.is_some()),
             ("factors", self.factors.is_some()),
         ];
-        match given.into_iter().find(|(name, given)| *given && !known.settings.contains(name)) {
+        match parameters.into_iter().find(|(name, is_given)| *is_given && !known.settings.contains(name)) {
             None => Ok(()),
             Some((name, _)) => {
                 let reason = format!("but the {} kernel does not read it", self.name);
@@ -117,17 +117,23 @@ impl KernelConfig {
     }
 
     /// The kernel of one bandwidth, 1 by default.
-    fn with_bandwidth(&self, of_number: fn(f64, Convention) -> Kernel, of_median: Kernel) -> Result<Kernel> {
+    fn with_bandwidth(
+        &self,
+        from_bandwidth: fn(f64, Convention) -> Kernel,
+        median_kernel: Kernel,
+    ) -> Result<Kernel> {
         match (self.sigma, self.temp_z) {
             (Some(_), Some(_)) => Err(Error::parameter(
                 "kernel.temp_z",
                 "given beside sigma",
                 "expected one bandwidth: sigma, or the released temp_z",
             )),
-            (Some(Bandwidth::Rule(BandwidthRule::Median)), None) => Ok(of_median),
-            (Some(Bandwidth::Number(sigma)), None) => Ok(of_number(bandwidth(sigma)?, Convention::Sigma)),
+            (Some(Bandwidth::Rule(BandwidthRule::Median)), None) => Ok(median_kernel),
+            (Some(Bandwidth::Number(sigma)), None) => {
+                Ok(from_bandwidth(bandwidth(sigma)?, Convention::Sigma))
+            }
             (None, temp_z) => {
-                Ok(of_number(divisor("kernel.temp_z", temp_z.unwrap_or(1.0))?, Convention::TempZ))
+                Ok(from_bandwidth(divisor("kernel.temp_z", temp_z.unwrap_or(1.0))?, Convention::TempZ))
             }
         }
     }

@@ -100,9 +100,9 @@ impl Kernel {
     pub(crate) fn factorise(&self, z: &Matrix, rank: usize, enough: impl FnOnce(f64) -> f64) -> LowRank {
         let n = z.rows();
         let kernel = self.with_bandwidth_of(z);
-        let of_pair = kernel.function(z);
+        let kernel_value = kernel.function(z);
         let values = KernelValues::new(&kernel, z, z.clone());
-        let mut remaining: Vec<f64> = z.iter_rows().map(|row| of_pair(row, row)).collect();
+        let mut remaining: Vec<f64> = z.iter_rows().map(|row| kernel_value(row, row)).collect();
         let trace: f64 = remaining.iter().sum();
         let unit_diagonal = remaining.iter().all(|k| (k - 1.0).abs() < 1e-12);
         let enough = enough(trace);
@@ -113,15 +113,15 @@ impl Kernel {
             let root = remaining[pivot].sqrt();
             columns.resize(columns.len() + n, 0.0);
             let (earlier, column) = columns.split_at_mut(n * pivots.len());
-            let of_pivot: Vec<f64> = earlier.iter().skip(pivot).step_by(n).copied().collect();
-            let of_pivot = MatRef::from_column_major_slice(&of_pivot, pivots.len(), 1);
+            let pivot_row: Vec<f64> = earlier.iter().skip(pivot).step_by(n).copied().collect();
+            let pivot_row = MatRef::from_column_major_slice(&pivot_row, pivots.len(), 1);
             let earlier = MatRef::from_column_major_slice(earlier, n, pivots.len());
             let fill = |(part, column): (usize, &mut [f64])| {
                 let rows = part * ROWS..part * ROWS + column.len();
                 values.with(z.row(pivot), rows.clone(), column);
                 let earlier = earlier.subrows(rows.start, rows.len());
                 let out = MatMut::from_column_major_slice_mut(column, rows.len(), 1);
-                matmul(out, Accum::Add, earlier, of_pivot, -1.0, Par::Seq);
+                matmul(out, Accum::Add, earlier, pivot_row, -1.0, Par::Seq);
             };
             match n {
                 // A column of one part is filled faster than another thread begins.

@@ -139,11 +139,11 @@ impl KernelValues {
         values: &mut [f64],
     ) {
         values.fill(1.0);
-        let mut of_factor = vec![0.0; values.len()];
+        let mut factor_values = vec![0.0; values.len()];
         for (of, evaluator) in factors {
             let columns = start + of.start..start + of.end;
-            self.evaluate_columns(evaluator, columns, row, range.clone(), &mut of_factor);
-            values.iter_mut().zip(&of_factor).for_each(|(product, value)| *product *= value);
+            self.evaluate_columns(evaluator, columns, row, range.clone(), &mut factor_values);
+            values.iter_mut().zip(&factor_values).for_each(|(product, value)| *product *= value);
         }
     }
 

@@ -189,7 +189,7 @@ impl Batch {
         if rows == 0 || columns == 0 {
             return Err(Error::shape(name, "at least one row and one column", format!("{rows}x{columns}")));
         }
-        Ok(if self.unit { UnitRows::given(raw) } else { UnitRows::normalise(raw) })
+        Ok(if self.unit { UnitRows::from_unit(raw) } else { UnitRows::normalise(raw) })
     }
 
     /// An integer input of `rows` entries, whose values are classes or places in a table, from 0.

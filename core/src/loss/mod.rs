@@ -65,16 +65,16 @@
 //!     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
 //!         let a = batch.unit_rows(self.name(), "view_a")?;
 //!         let b = batch.unit_rows(self.name(), "view_b")?;
-//!         let (shape, of_b) = (a.rows().dims(), b.rows().dims());
-//!         if of_b != shape {
-//!             return Err(Error::shape("view_b", format!("{shape:?}"), format!("{of_b:?}")));
+//!         let (shape, shape_b) = (a.rows().dims(), b.rows().dims());
+//!         if shape_b != shape {
+//!             return Err(Error::shape("view_b", format!("{shape:?}"), format!("{shape_b:?}")));
 //!         }
 //!         let share = self.factor / shape[0] as f64;
 //!         let loss = |[a, b]: [Tensor<2>; 2]| (a * b).sum() * -share + self.factor;
-//!         let (loss, [to_a, to_b]) = differentiate([a.rows(), b.rows()], loss);
+//!         let (loss, [grad_a, grad_b]) = differentiate([a.rows(), b.rows()], loss);
 //!         Ok(Evaluation::new(loss)
-//!             .with_gradient("view_a", a.pull_back(to_a))
-//!             .with_gradient("view_b", b.pull_back(to_b)))
+//!             .with_gradient("view_a", a.pull_back(grad_a))
+//!             .with_gradient("view_b", b.pull_back(grad_b)))
 //!     }
 //! }
 //!
@@ -83,8 +83,8 @@
 //! let rows = || Tensor::<2>::from_data([[3.0, 4.0], [1.0, 0.0]], &device);
 //! let objective = Alignment { factor: 2.0 };
 //! objective.check()?;
-//! let of_equal_views = objective.evaluate(&Batch::views(rows(), rows()))?.loss.into_scalar::<f32>();
-//! assert!(of_equal_views.abs() < 1e-5);
+//! let loss_of_equal_views = objective.evaluate(&Batch::views(rows(), rows()))?.loss.into_scalar::<f32>();
+//! assert!(loss_of_equal_views.abs() < 1e-5);
 //! assert!(Alignment { factor: -1.0 }.check().is_err());
 //!
 //! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);

@@ -28,7 +28,7 @@ impl UnitRows {
 
     /// Takes rows that already have length one; a gradient is then the partial derivative with respect to
     /// them.
-    pub fn given(unit: Tensor<2>) -> Self {
+    pub fn from_unit(unit: Tensor<2>) -> Self {
         Self { unit, scale: None }
     }
 

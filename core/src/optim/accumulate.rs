@@ -2,7 +2,7 @@
 //!
 //! The mean is the gradient of the mean of the batches' losses. It differs from the gradient of one large batch if
 //! the loss compares samples with each other, because each sample is only compared within its batch. The algorithm
-//! [`Cached`](crate::algorithm::Cached) computes the gradient of the large batch.
+//! [`GradCache`](crate::algorithm::GradCache) computes the gradient of the large batch.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;

@@ -17,13 +17,13 @@ pub(crate) struct Thread {
 struct Shared {
     barrier: Barrier,
     /// The numbers, or bytes, that each of them gives.
-    given: Vec<Mutex<(Vec<f32>, Vec<u8>)>>,
-    moved: Mutex<Moved>,
+    contributions: Vec<Mutex<(Vec<f32>, Vec<u8>)>>,
+    traffic: Mutex<Traffic>,
 }
 
 /// Numbers of all threads that were gathered, and sums that were formed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moved {
+pub(crate) struct Traffic {
     pub(crate) gathered: u64,
     pub(crate) summed: u64,
 }
@@ -37,11 +37,11 @@ pub(crate) fn together<R: Send>(count: usize, work: impl Fn(Arc<dyn Peers>) -> R
 pub(crate) fn together_counted<R: Send>(
     count: usize,
     work: impl Fn(Arc<dyn Peers>) -> R + Sync,
-) -> (Vec<R>, Moved) {
+) -> (Vec<R>, Traffic) {
     let shared = Arc::new(Shared {
         barrier: Barrier::new(count),
-        given: (0..count).map(|_| Mutex::default()).collect(),
-        moved: Mutex::default(),
+        contributions: (0..count).map(|_| Mutex::default()).collect(),
+        traffic: Mutex::default(),
     });
     let results = thread::scope(|scope| {
         let begin = |rank: usize| {
@@ -51,25 +51,26 @@ pub(crate) fn together_counted<R: Send>(
         let threads: Vec<_> = (0..count).map(begin).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let moved = *shared.moved.lock().unwrap_or_else(PoisonError::into_inner);
-    (results, moved)
+    let traffic = *shared.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+    (results, traffic)
 }
 
 impl Thread {
     /// Gives numbers and bytes, and takes those of all.
     fn exchange(&self, numbers: &[f32], bytes: &[u8]) -> Vec<(Vec<f32>, Vec<u8>)> {
-        let Shared { barrier, given, .. } = self.shared.as_ref();
-        *given[self.rank].lock().unwrap_or_else(PoisonError::into_inner) = (numbers.to_vec(), bytes.to_vec());
+        let Shared { barrier, contributions, .. } = self.shared.as_ref();
+        *contributions[self.rank].lock().unwrap_or_else(PoisonError::into_inner) =
+            (numbers.to_vec(), bytes.to_vec());
         barrier.wait();
-        let all = given.iter().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let all = contributions.iter().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let all = all.collect();
         barrier.wait();
         all
     }
 
-    fn count_moved(&self, count: impl Fn(&mut Moved)) {
+    fn count_traffic(&self, count: impl Fn(&mut Traffic)) {
         if self.rank == 0 {
-            count(&mut self.shared.moved.lock().unwrap_or_else(PoisonError::into_inner));
+            count(&mut self.shared.traffic.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }
@@ -80,17 +81,17 @@ impl Peers for Thread {
     }
 
     fn count(&self) -> usize {
-        self.shared.given.len()
+        self.shared.contributions.len()
     }
 
     fn all_gather(&self, own: &[f32], counts: &[usize]) -> Result<Vec<f32>> {
         assert_eq!(own.len(), counts[self.rank]);
-        self.count_moved(|moved| moved.gathered += counts.iter().sum::<usize>() as u64);
+        self.count_traffic(|traffic| traffic.gathered += counts.iter().sum::<usize>() as u64);
         Ok(self.exchange(own, &[]).into_iter().flat_map(|(numbers, _)| numbers).collect())
     }
 
     fn sum(&self, values: &mut [f32]) -> Result<()> {
-        self.count_moved(|moved| moved.summed += values.len() as u64);
+        self.count_traffic(|traffic| traffic.summed += values.len() as u64);
         let all = self.exchange(values, &[]);
         values.fill(0.0);
         for (numbers, _) in all {

@@ -14,13 +14,13 @@ pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     let lengths: Vec<usize> =
         value.as_array().into_iter().flatten().filter_map(|row| Some(row.as_array()?.len())).collect();
     if let Some(row) = lengths.iter().position(|length| *length != lengths[0]) {
-        let found = format!("{} numbers in row {row}", lengths[row]);
-        return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), found));
+        let row_text = format!("{} numbers in row {row}", lengths[row]);
+        return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), row_text));
     }
     let matrix = Matrix::deserialize(&value).map_err(|error| {
-        let found = first_of_another_form(&value).map(in_words);
-        let found = found.unwrap_or_else(|| without_types(&error.to_string()));
-        Error::shape(name, "a list of rows of numbers", found)
+        let value_text = first_of_another_form(&value).map(in_words);
+        let value_text = value_text.unwrap_or_else(|| without_types(&error.to_string()));
+        Error::shape(name, "a list of rows of numbers", value_text)
     })?;
     match matrix.first_not_finite() {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),
@@ -79,13 +79,13 @@ pub(super) fn parse_condition(name: &str, value: &Value) -> Result<Matrix> {
 pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
     match value {
         Value::Null => read_by_name(part, &Value::Object(Map::new())),
-        given => read_by_name(part, given),
+        value => read_by_name(part, value),
     }
 }
 
 /// A list of classes or other names of groups; programs also write them as `1.0` or `true`.
 pub(super) fn parse_integers(name: &str, value: &Value) -> Result<Vec<i64>> {
-    let fail = |given: &Value| Error::shape(name, "a list of integers", given.to_string());
+    let fail = |value: &Value| Error::shape(name, "a list of integers", value.to_string());
     let integer = |value: &Value| match value {
         Value::Bool(flag) => Ok(i64::from(*flag)),
         // Larger integers are not exact in a float.

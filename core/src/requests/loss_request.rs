@@ -49,9 +49,9 @@ impl LossRequest {
     pub fn of(request: &Request) -> Result<Self> {
         let spec = loss::spec(&request.objective)?;
         request.check_names(spec)?;
-        let read = request.given().filter(|(name, _)| spec.reads(name));
-        let inputs =
-            read.map(|(name, value)| InputValues::parse(name, value).map(|values| (name.clone(), values)));
+        let read_inputs = request.present_inputs().filter(|(name, _)| spec.reads(name));
+        let inputs = read_inputs
+            .map(|(name, value)| InputValues::parse(name, value).map(|values| (name.clone(), values)));
         Ok(Self {
             objective: request.objective.clone(),
             variant: request.variant.clone(),

@@ -139,11 +139,11 @@ impl Request {
         if let Some(name) = self.inputs.keys().find(|name| !is_read(name)) {
             return Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name)));
         }
-        self.given().try_for_each(|(name, value)| check_views(spec, name, has_views(value)))
+        self.present_inputs().try_for_each(|(name, value)| check_views(spec, name, has_views(value)))
     }
 
     /// The inputs that are not `null`.
-    fn given(&self) -> impl Iterator<Item = (&String, &Value)> {
+    fn present_inputs(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.inputs.iter().filter(|(_, value)| !value.is_null())
     }
 
@@ -153,7 +153,7 @@ impl Request {
     /// An input is not finite or has the wrong shape; the error names it.
     fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
         let mut batch = Batch::default().with_unit_rows(self.has_unit_rows()?);
-        for (name, value) in self.given().filter(|(name, _)| *name != UNIT_ROWS) {
+        for (name, value) in self.present_inputs().filter(|(name, _)| *name != UNIT_ROWS) {
             batch = InputValues::parse(name, value)?.add_to(batch, name, device, dtype)?;
         }
         Ok(batch)

@@ -68,11 +68,11 @@ impl Settings<'_> {
         in_words: impl Fn(NoEffect) -> String,
     ) -> Vec<Warning> {
         let unread = self.unread().into_iter().map(|text| Warning { degeneracy: None, text });
-        let of_condition = |(name, no_effect): (&str, NoEffect)| {
+        let warning_of = |(name, no_effect): (&str, NoEffect)| {
             let degeneracy = Some(no_effect.degeneracy);
             Warning { degeneracy, text: format!("`{name}`: {}", in_words(no_effect)) }
         };
-        unread.chain(self.of_conditions(condition).into_iter().map(of_condition)).collect()
+        unread.chain(self.conditions_without_effect(condition).into_iter().map(warning_of)).collect()
     }
 
     /// The warnings about parameters that the form does not read.
@@ -90,7 +90,7 @@ impl Settings<'_> {
     }
 
     /// The conditions that have no effect, by name.
-    fn of_conditions<'c>(
+    fn conditions_without_effect<'c>(
         &self,
         condition: impl Fn(&str) -> Option<Cow<'c, Matrix>>,
     ) -> Vec<(&'static str, NoEffect)> {
@@ -101,14 +101,14 @@ impl Settings<'_> {
             None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
         };
         let Some(kernel) = kernel else { return Vec::new() };
-        let of_shares = objective.is_some_and(|objective| objective.counts_shares());
-        let of_name = |name: &'static str| {
+        let has_shares = objective.is_some_and(|objective| objective.counts_shares());
+        let no_effect_of = |name: &'static str| {
             let z = condition(name)?;
             kernel.fits(&z).ok()?;
-            let no_effect = if of_shares { kernel.warning_of_shares(&z) } else { kernel.warning(&z) };
+            let no_effect = if has_shares { kernel.warning_of_shares(&z) } else { kernel.warning(&z) };
             no_effect.map(|no_effect| (name, no_effect))
         };
-        ["z", "z_a", "z_b"].into_iter().filter_map(of_name).collect()
+        ["z", "z_a", "z_b"].into_iter().filter_map(no_effect_of).collect()
     }
 }
 

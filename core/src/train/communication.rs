@@ -19,7 +19,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::memory::F32_BYTES;
 use super::{Trainer, TrainerConfig};
 use crate::algorithm::{
-    AlgorithmConfig, BatchStatistics, CachedSettings, PairCount, StepSize, TrainingSet, Views, Workload,
+    AlgorithmConfig, BatchStatistics, GradCacheSettings, PairCount, StepSize, TrainingSet, Views, Workload,
 };
 use crate::loss::ObjectiveConfig;
 use crate::loss::batch::Batch;
@@ -61,7 +61,10 @@ fn config(encoder: EncoderConfig, head: HeadConfig, chunk: usize) -> TrainerConf
     TrainerConfig {
         encoder,
         head,
-        algorithm: AlgorithmConfig::Cached(CachedSettings { chunk, statistics: BatchStatistics::Chunk }),
+        algorithm: AlgorithmConfig::GradCache(GradCacheSettings {
+            chunk,
+            statistics: BatchStatistics::Chunk,
+        }),
         objective: ObjectiveConfig::named("nt-xent"),
         ..TrainerConfig::default()
     }
@@ -85,15 +88,15 @@ fn the_formula_counts_the_numbers_that_are_moved() {
         let sizes = tensors.iter().flatten().map(|tensor| tensor.values.dims()[0] as u64);
         (sizes.clone().sum::<u64>(), sizes.count() as u64)
     };
-    let (done, moved) = together_counted(2, work);
+    let (done, traffic) = together_counted(2, work);
     assert_eq!(done.len(), 2);
     let (parameters, tensors) = done[0];
     let volume = config.communication_volume(StepSize { samples: SAMPLES, classified: None }, parameters, 2);
     // Each of two processes sends half of the gathered numbers and, in two rounds, all of the summed numbers. One more number
     // for each tensor of parameters says whether it has a gradient.
     let sums = 4 * SAMPLES as u64;
-    assert_eq!(volume.projections + sums, 4 * moved.gathered / 2);
-    assert_eq!(volume.loss - sums + volume.parameters, 4 * (moved.summed - tensors));
+    assert_eq!(volume.projections + sums, 4 * traffic.gathered / 2);
+    assert_eq!(volume.loss - sums + volume.parameters, 4 * (traffic.summed - tensors));
 }
 
 #[test]

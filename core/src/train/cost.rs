@@ -76,7 +76,7 @@ impl TrainerConfig {
 mod tests {
     use super::*;
     use crate::algorithm::{
-        AlgorithmConfig, BatchStatistics, ByolSettings, CachedSettings, MocoSettings, SingleSettings,
+        AlgorithmConfig, BatchStatistics, ByolSettings, GradCacheSettings, MocoSettings, SingleSettings,
     };
     use crate::loss::ObjectiveConfig;
     use crate::nn::head::{HeadConfig, HeadKind};
@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn cached(chunk: usize, statistics: BatchStatistics) -> AlgorithmConfig {
-        AlgorithmConfig::Cached(CachedSettings { chunk, statistics })
+        AlgorithmConfig::GradCache(GradCacheSettings { chunk, statistics })
     }
 
     /// LeNet-5 has 650,880 multiply-adds, its head 84 × 8; a pass with gradients is three.

@@ -141,7 +141,7 @@ impl TrainerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings};
+    use crate::algorithm::{AlgorithmConfig, BatchStatistics, GradCacheSettings};
     use crate::loss::ObjectiveConfig;
 
     /// LeNet-5 sees three channels of 32 pixels.
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_further_device_has_a_copy_of_the_network_and_its_chunks() {
-        let cached = |statistics| AlgorithmConfig::Cached(CachedSettings { chunk: 4, statistics });
+        let cached = |statistics| AlgorithmConfig::GradCache(GradCacheSettings { chunk: 4, statistics });
         let size = StepSize { samples: 64, classified: None };
         let single = TrainerConfig::default();
         assert_eq!(single.helper_memory(size, 2), None);

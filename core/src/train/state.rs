@@ -51,7 +51,7 @@ impl Trainer {
         let Count { steps, waiting, by_tensor } = self.optimizer.count();
         let state = State {
             version: STATE_VERSION,
-            config: written(&self.config)?,
+            config: to_json(&self.config)?,
             step: self.step,
             optimizer_steps: steps,
             waiting_gradients: waiting,
@@ -60,7 +60,7 @@ impl Trainer {
             slots: self.optimizer.slots().keys().cloned().collect(),
             algorithm: values,
         };
-        archive.into_bytes(STATE_KEY, written(&state)?)
+        archive.into_bytes(STATE_KEY, to_json(&state)?)
     }
 
     /// True if [`to_bytes`](Self::to_bytes) would find a state that is finite, as long as no sum of its values overflows. It
@@ -149,7 +149,7 @@ impl Trainer {
         if state.version != STATE_VERSION {
             return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION });
         }
-        same_settings(&state.config, &written(&self.config)?)?;
+        same_settings(&state.config, &to_json(&self.config)?)?;
         if state.step > self.config.steps {
             let (found, expected) = (state.step.to_string(), format!("at most {}", self.config.steps));
             return Err(CheckpointError::Field { field: "step".into(), found, expected });
@@ -184,7 +184,7 @@ fn take(
     Ok(Tensor::from_data(data, (device, DType::F32)))
 }
 
-fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
+fn to_json(value: &impl Serialize) -> Result<String, CheckpointError> {
     serde_json::to_string(value)
         .map_err(|e| CheckpointError::Metadata { key: STATE_KEY, reason: format!("cannot be written: {e}") })
 }

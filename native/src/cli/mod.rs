@@ -114,7 +114,7 @@ pub(crate) struct SelfTest {
 
 impl SelfTest {
     /// The arguments of this process, if it was started for that.
-    pub(crate) fn of_process() -> Option<Self> {
+    pub(crate) fn from_process() -> Option<Self> {
         let mut words = std::env::args_os().skip(1).peekable();
         let is_asked = words.peek().is_some_and(|word| word == SELF_TEST);
         is_asked.then(|| Self::parse_from(words))

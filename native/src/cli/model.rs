@@ -41,7 +41,7 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "COLUMN", requires = "table", conflicts_with = "model")]
     pub(crate) label: Option<String>,
     #[command(flatten)]
-    pub(crate) variant: OfVariant,
+    pub(crate) variant: VariantArgument,
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub(crate) struct Embed {
     #[arg(long, value_enum, default_value_t = Broken::Refuse)]
     pub(crate) broken: Broken,
     #[command(flatten)]
-    pub(crate) variant: OfVariant,
+    pub(crate) variant: VariantArgument,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|.csv|.parquet")]
     pub(crate) out: Option<PathBuf>,
@@ -176,7 +176,7 @@ pub(crate) struct Export {
     #[arg(long, value_enum)]
     pub(crate) to: Target,
     #[command(flatten)]
-    pub(crate) variant: OfVariant,
+    pub(crate) variant: VariantArgument,
     /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
@@ -191,13 +191,13 @@ pub(crate) enum Target {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OfVariant {
+pub(crate) struct VariantArgument {
     /// Which variant of the run, by the name that the report shows [default: the last one]
     #[arg(id = "variant", long = "variant", alias = "arm", value_name = "NAME")]
     name: Option<String>,
 }
 
-impl OfVariant {
+impl VariantArgument {
     /// The name of the variant, if one is given.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()

@@ -61,7 +61,7 @@ impl PresentDevice {
     fn of(device: &AvailableDevice, is_checked: bool) -> Self {
         let self_test = is_checked.then(|| {
             let started = Instant::now();
-            let reason = check(device.choice()).err();
+            let reason = check(device.choice().to_string()).err();
             SelfTest { passed: reason.is_none(), reason, seconds: started.elapsed().as_secs_f64() }
         });
         Self { kind: device.kind, name: device.product_name(), self_test }

@@ -78,16 +78,19 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     also.retain(|name| *name != condition);
     let probe = ProbeSection { condition, also, ..ProbeSection::default() };
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
-    let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
+    let described =
+        DescribedProbe { section: &probe, probe: arguments.probe, things: "vectors", evaluation_split };
     let sets = [&train.dataset, &test.dataset];
-    probed.check(sets)?;
+    described.check(sets)?;
     // Images say it when they are read.
-    class_warning(sets, probed.words()).iter().for_each(|warning| line(format_args!("warning: {warning}")));
-    probed.answer(parts.join(", "), train.labelled(), test.labelled())
+    class_warning(sets, described.words())
+        .iter()
+        .for_each(|warning| line(format_args!("warning: {warning}")));
+    described.answer(parts.join(", "), train.labelled(), test.labelled())
 }
 
 /// A probe with its settings, and words for the data on which it is fitted and measured.
-struct Probed<'a> {
+struct DescribedProbe<'a> {
     section: &'a ProbeSection,
     probe: Probe,
     /// The word for a row of the data, such as `images`.
@@ -95,7 +98,7 @@ struct Probed<'a> {
     evaluation_split: EvaluationSplit,
 }
 
-impl Probed<'_> {
+impl DescribedProbe<'_> {
     fn words(&self) -> Words<'_> {
         Words { things: self.things, evaluation_split: self.evaluation_split, key: Some("--condition") }
     }
@@ -174,13 +177,14 @@ fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         evaluation_inputs(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = checkpoint.metadata.normalisation();
     let shape = (&checkpoint.metadata.encoder, checkpoint.metadata.resize);
-    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
-    probed.check([&splits.train, &splits.test])?;
+    let described =
+        DescribedProbe { section: &probe, probe: arguments.probe, things: "images", evaluation_split };
+    described.check([&splits.train, &splits.test])?;
     let features = |images| {
         PreparedImages::new(images, shape, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let mut answer = probed.answer(
+    let mut answer = described.answer(
         model.display().to_string(),
         LabelledFeatures { features: &train, dataset: &splits.train },
         LabelledFeatures { features: &test, dataset: &splits.test },

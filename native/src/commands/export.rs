@@ -79,7 +79,7 @@ fn write_whole(folder: &Path, files: &[(&str, &[u8])]) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let paths = || files.iter().map(|(name, bytes)| (folder.join(name), *bytes));
     paths().try_for_each(|(path, bytes)| folder::write(&path, bytes)).inspect_err(|_| {
-        // What cannot be removed is named by the same command.
+        // The same command names a file that cannot be removed.
         paths().for_each(|(path, _)| drop(fs::remove_file(path)));
         if is_new {
             let _ = fs::remove_dir(folder);

@@ -24,7 +24,7 @@ impl Recipe {
     /// Checks that something reads each key of an objective.
     fn check_use(&self, variant: &RecipeVariant) -> Result<(), Fault> {
         let unread = unread_parameter(&variant.objective).or_else(|| unread_key(variant));
-        unread.map_or(Ok(()), |reason| Err(self.of_variant(variant, "objective", &reason)))
+        unread.map_or(Ok(()), |reason| Err(self.variant_fault(variant, "objective", &reason)))
     }
 
     /// Checks the rules that concern several keys.
@@ -35,12 +35,12 @@ impl Recipe {
         self.check_names()?;
         self.train.check()?;
         self.variants().iter().try_for_each(|variant| self.check_variant(variant))?;
-        self.encoder.config.validate().map_err(|error| of_section("encoder", &error))?;
-        self.head.of(None).validate().map_err(|error| of_section("head", &error))?;
+        self.encoder.config.validate().map_err(|error| section_fault("encoder", &error))?;
+        self.head.of(None).validate().map_err(|error| section_fault("head", &error))?;
         self.check_views()?;
         self.check_classified()?;
-        self.optimizer.validate().map_err(|error| of_section("optimizer", &error))?;
-        self.schedule.validate().map_err(|error| of_section("schedule", &error))?;
+        self.optimizer.validate().map_err(|error| section_fault("optimizer", &error))?;
+        self.schedule.validate().map_err(|error| section_fault("schedule", &error))?;
         self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
         self.probe.check()?;
         self.selection.as_ref().map_or(Ok(()), |selection| self.check_selection(selection))?;
@@ -86,16 +86,16 @@ impl Recipe {
     fn check_variant(&self, variant: &RecipeVariant) -> Result<(), Fault> {
         variant
             .check(self.train.iterations as u64)
-            .map_err(|(section, reason)| self.of_variant(variant, section, &reason))?;
-        let method = &variant.method;
-        if self.train.batch < method.least_batch() {
+            .map_err(|(section, reason)| self.variant_fault(variant, section, &reason))?;
+        let algorithm = &variant.algorithm;
+        if self.train.batch < algorithm.least_batch() {
             let reason = format!(
                 "`train.batch` must be at least {}: the criterion of this method is not defined for fewer images",
-                method.least_batch()
+                algorithm.least_batch()
             );
             return Err(Fault::new("train", "batch", reason));
         }
-        let first = method.first_steps();
+        let first = algorithm.first_steps();
         if first.is_some_and(|first| !first.is_multiple_of(self.train.accumulate as u64)) {
             let reason = "`method.first_steps` must be a multiple of `train.accumulate`; gradients would be left over \
                           between the stages";
@@ -105,21 +105,21 @@ impl Recipe {
     }
 
     /// A fault of a section of a variant; that of a method which all variants share is one of the recipe.
-    fn of_variant(&self, variant: &RecipeVariant, section: &str, reason: &str) -> Fault {
+    fn variant_fault(&self, variant: &RecipeVariant, section: &str, reason: &str) -> Fault {
         let Some(written) = self.written_variants.iter().find(|written| written.name == variant.name) else {
             return Fault::new(section, "", reason);
         };
-        let of_recipe = section == "method" && written.method.is_none();
-        let place = if of_recipe { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
+        let is_shared = section == "method" && written.algorithm.is_none();
+        let place = if is_shared { vec![] } else { vec![VARIANTS.to_owned(), variant.name.clone()] };
         let path = place.into_iter().chain([section.to_owned()]).collect();
         Fault { path, reason: format!("variant `{}`: {reason}", variant.name) }
     }
 
     /// Checks that views, and images in evaluation, have the size of the encoder's input.
     fn check_views(&self) -> Result<(), Fault> {
-        self.augment.validate().map_err(|error| of_section("augment", &error))?;
+        self.augment.validate().map_err(|error| section_fault("augment", &error))?;
         let side = self.encoder.config.input_size;
-        self.augment.numbers([side; 2]).map_err(|error| of_section("augment", &error))?;
+        self.augment.numbers([side; 2]).map_err(|error| section_fault("augment", &error))?;
         if self.augment.size.is_some_and(|size| size != side) {
             let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
             return Err(Fault::new("augment", "size", reason));
@@ -171,7 +171,7 @@ impl Recipe {
     fn check_classified(&self) -> Result<(), Fault> {
         let Some(classified) = &self.classified else { return Ok(()) };
         let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
-        if !self.variants().iter().any(|variant| variant.method.takes_classified()) {
+        if !self.variants().iter().any(|variant| variant.algorithm.takes_classified()) {
             let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
                           `bias-network` with `ce_weight`";
             return fault("", reason.into());
@@ -252,6 +252,6 @@ fn unread_key(variant: &RecipeVariant) -> Option<String> {
 }
 
 /// The fault of a section that core refuses.
-fn of_section(section: &str, error: &Error) -> Fault {
+fn section_fault(section: &str, error: &Error) -> Fault {
     Fault::new(section, "", error.to_string())
 }

@@ -20,7 +20,7 @@ use super::{Changes, Recipe, VARIANTS};
 /// The objectives that are evaluated on the frozen network.
 pub(super) const MEASURED: &str = "probe.objectives";
 /// The keys of an entry beside those of `[objective]`.
-pub(super) const OF_MEASURED: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
+pub(super) const MEASURED_KEYS: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
 /// The type of a key whose values are of several.
 const ANY: &str = "any";
 /// That of one with a number in place of true.
@@ -50,7 +50,7 @@ pub(crate) fn keys() -> Result<Vec<Key>> {
     let first = SHIPPED.first().map(|first| Recipe::load(first.name, &Changes::default())).transpose()?;
     let examples_by_key = examples_by_key(first.as_ref())?;
     let meanings = Meanings::read()?;
-    meanings.check(examples_by_key.keys().map(String::as_str).chain(OF_MEASURED))?;
+    meanings.check(examples_by_key.keys().map(String::as_str).chain(MEASURED_KEYS))?;
     let parameter = |key: &str| {
         let name = key.strip_prefix("objective.")?;
         loss::specs().find_map(|spec| spec.parameter(name))
@@ -180,18 +180,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::meanings::{of_described, sections};
+    use crate::config::meanings::{described_meaning, sections};
 
     #[test]
     fn every_key_has_a_meaning_and_every_meaning_a_key() {
         // Says which have none.
         let keys = keys().unwrap();
-        let names = || keys.iter().map(|key| key.key.as_str()).chain(OF_MEASURED);
+        let names = || keys.iter().map(|key| key.key.as_str()).chain(MEASURED_KEYS);
         let known: BTreeSet<&str> = names().chain(sections(names())).collect();
         let meanings = Meanings::read().unwrap();
         let unknown: Vec<&str> = meanings.keys().filter(|key| !known.contains(key)).collect();
         assert!(unknown.is_empty(), "no key or section is called so: {unknown:?}");
-        let twice: Vec<&str> = meanings.keys().filter(|key| of_described(key).is_some()).collect();
+        let twice: Vec<&str> = meanings.keys().filter(|key| described_meaning(key).is_some()).collect();
         assert!(twice.is_empty(), "methods and objectives describe their settings: {twice:?}");
     }
 }

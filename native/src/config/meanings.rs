@@ -27,7 +27,7 @@ impl Meanings {
         // The same reader takes both sections.
         let shared = key.strip_prefix("classified.").filter(|rest| rest.starts_with("augment."));
         let line = self.0.get(key).or_else(|| self.0.get(shared?)).cloned();
-        line.or_else(|| of_described(key))
+        line.or_else(|| described_meaning(key))
             .with_context(|| format!("`{key}` has no meaning in config/keys.toml"))
     }
 
@@ -56,16 +56,16 @@ pub(crate) fn sections<'a>(keys: impl Iterator<Item = &'a str>) -> impl Iterator
 }
 
 /// The meaning of a key by the methods or the objectives that read it, which describe it themselves.
-pub(crate) fn of_described(key: &str) -> Option<String> {
+pub(crate) fn described_meaning(key: &str) -> Option<String> {
     match key.split_once('.')? {
-        ("method", name) => of_setting(name),
-        ("objective", name) => of_parameter(name),
+        ("method", name) => setting_meaning(name),
+        ("objective", name) => parameter_meaning(name),
         _ => None,
     }
 }
 
 /// The meaning of a setting of methods, each of its meanings after those that have it.
-fn of_setting(name: &str) -> Option<String> {
+fn setting_meaning(name: &str) -> Option<String> {
     let all = AlgorithmConfig::all()
         .filter_map(|(method, meanings)| Some((meanings.iter().find(|(key, _)| *key == name)?.1, method)));
     let meanings = grouped(all);
@@ -87,7 +87,7 @@ fn grouped<M: PartialEq>(all: impl Iterator<Item = (M, &'static str)>) -> Vec<(M
 
 /// The meaning of a parameter by the objectives that have it: each of its meanings with these, if there are several, and the
 /// defaults.
-fn of_parameter(name: &str) -> Option<String> {
+fn parameter_meaning(name: &str) -> Option<String> {
     let all = || loss::specs().filter_map(|spec| Some((spec.parameter(name)?, spec.name)));
     let meanings = grouped(all().map(|(parameter, objective)| (in_words(parameter), objective)));
     let defaults = grouped(all().filter_map(|(parameter, objective)| Some((default(parameter)?, objective))));
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_parameter_has_the_meaning_range_and_default_of_each_objective() {
-        let of = |name: &str| of_parameter(name).unwrap();
+        let of = |name: &str| parameter_meaning(name).unwrap();
         assert_eq!(of("align_w"), "Factor of the alignment (0 to 1e12); 1.0 by default.");
         let temperature = of("temperature");
         assert!(temperature.starts_with("Divisor of the cosines (1e-12 to 1e12); 0.5, "), "{temperature}");
@@ -167,17 +167,17 @@ mod tests {
         let beta = of("beta");
         assert!(beta.contains("weights of the negatives (0 to 1e12) in `hcl`; "), "{beta}");
         assert!(beta.contains("parallel term (0 to 1e12) in `end`; "), "{beta}");
-        assert_eq!(of_parameter("no-such-name"), None);
+        assert_eq!(parameter_meaning("no-such-name"), None);
     }
 
     #[test]
     fn a_setting_has_the_meaning_of_each_method() {
-        let of = |name: &str| of_setting(name).unwrap();
+        let of = |name: &str| setting_meaning(name).unwrap();
         assert!(of("chunk").starts_with("`cached`: Images that it computes at a time, "), "{}", of("chunk"));
         let first_steps = of("first_steps");
         assert!(first_steps.starts_with("`bias-network`, `jtt`: Iterations of "), "{first_steps}");
         let momentum = of("momentum");
         assert!(momentum.starts_with("`moco`: ") && momentum.contains(". `byol`: "), "{momentum}");
-        assert_eq!(of_setting("no-such-name"), None);
+        assert_eq!(setting_meaning("no-such-name"), None);
     }
 }

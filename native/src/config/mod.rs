@@ -76,8 +76,8 @@ pub(crate) struct Recipe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<ObjectiveSection>,
     /// The training algorithm, with its networks and memory beside the encoder; a variant can have its own.
-    #[serde(default)]
-    pub(crate) method: AlgorithmConfig,
+    #[serde(default, rename = "method")]
+    pub(crate) algorithm: AlgorithmConfig,
     #[serde(default)]
     pub(crate) optimizer: OptimizerConfig,
     #[serde(default)]
@@ -188,7 +188,7 @@ impl Recipe {
     ///
     /// # Errors
     /// Names the key that is unknown, missing or out of its range.
-    pub(crate) fn of_model(document: &serde_json::Value) -> Result<Self, String> {
+    pub(crate) fn from_model(document: &serde_json::Value) -> Result<Self, String> {
         let recipe = Self::deserialize(document).map_err(|error| reword(&error.to_string()))?;
         recipe.check().map_err(|fault| fault.reason)?;
         Ok(recipe)
@@ -208,9 +208,11 @@ impl Recipe {
             Some(objective) if self.written_variants.is_empty() => vec![RecipeVariant {
                 name: objective.name.clone(),
                 objective: objective.clone(),
-                method: self.method.clone(),
+                algorithm: self.algorithm.clone(),
             }],
-            _ => self.written_variants.iter().map(|variant| variant.with_method(&self.method)).collect(),
+            _ => {
+                self.written_variants.iter().map(|variant| variant.with_algorithm(&self.algorithm)).collect()
+            }
         }
     }
 

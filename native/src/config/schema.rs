@@ -6,7 +6,7 @@ use simile_core::loss;
 use simile_core::nn::Architecture;
 
 use super::key_path::join;
-use super::keys::{Key, MEASURED, OF_MEASURED, SWITCH_OR_COUNT};
+use super::keys::{Key, MEASURED, MEASURED_KEYS, SWITCH_OR_COUNT};
 use super::meanings::{Meanings, sections};
 use super::shipped::SHIPPED;
 use super::{Changes, Recipe, VARIANTS};
@@ -74,7 +74,7 @@ pub(crate) fn schema(keys: &[Key]) -> Result<Value> {
 fn measured(objective: Option<&Value>, meanings: &Meanings) -> Result<Value> {
     let mut item = objective.cloned().unwrap_or_else(|| json!({ "type": "object" }));
     if let Some(properties) = item.get_mut("properties").and_then(Value::as_object_mut) {
-        let [of, batch] = OF_MEASURED.map(|key| meanings.of(key));
+        let [of, batch] = MEASURED_KEYS.map(|key| meanings.of(key));
         properties
             .insert("of".into(), json!({ "enum": ["representation", "projection"], "description": of? }));
         properties.insert("batch".into(), json!({ "type": "integer", "description": batch? }));

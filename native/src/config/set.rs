@@ -100,10 +100,12 @@ impl<'a> NamedSection<'a> {
         };
         let alone = Table::from_iter([("name".to_owned(), former)]);
         let mut table = recipe.clone();
-        let of_former =
+        let former_recipe =
             place(&mut table, section, Value::Table(alone)).and_then(|_| Recipe::from_table(table));
-        let mut written =
-            of_former.ok().and_then(|of_former| Table::try_from(&of_former).ok()).unwrap_or_default();
+        let mut written = former_recipe
+            .ok()
+            .and_then(|former_recipe| Table::try_from(&former_recipe).ok())
+            .unwrap_or_default();
         let defaults = self::section(&mut written, section).cloned();
         Self { section, defaults: defaults.unwrap_or_default() }
     }
@@ -202,7 +204,7 @@ fn put_as_read(table: &mut Table, setting: &str) -> Result<(), String> {
 /// Sets the value at a path; returns the previous one. Missing sections are created: the reader of the recipe refuses
 /// unknown ones.
 fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
-    of_the_recipe(table, path)?;
+    refuse_shared_objective(table, path)?;
     match path.split_last() {
         Some((&last, parents)) if !last.is_empty() => {
             Ok(section(table, parents)?.insert(last.to_owned(), value))
@@ -212,7 +214,7 @@ fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>
 }
 
 /// Refuses a key of the recipe's objective where each variant has its own.
-fn of_the_recipe(table: &Table, path: &[&str]) -> Result<(), String> {
+fn refuse_shared_objective(table: &Table, path: &[&str]) -> Result<(), String> {
     match (path, table.get(VARIANTS)) {
         (["objective", _, ..], Some(Value::Array(variants))) if !table.contains_key("objective") => {
             Err(format!(

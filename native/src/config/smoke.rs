@@ -31,19 +31,22 @@ impl Recipe {
         if let Some(selection) = &mut self.selection {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
-        let of_variants = self.written_variants.iter_mut().map(|variant| &mut variant.objective);
+        let variant_objectives = self.written_variants.iter_mut().map(|variant| &mut variant.objective);
         let measured = self.probe.objectives.iter_mut().map(|measured| &mut measured.objective);
-        for objective in of_variants.chain(&mut self.objective).chain(measured) {
+        for objective in variant_objectives.chain(&mut self.objective).chain(measured) {
             // The whole batch makes the value that is expected, and a smaller one another.
             let parameters = loss::spec(&objective.name).into_iter().flat_map(|spec| spec.parameters);
             for parameter in parameters.filter(|parameter| parameter.follows_batch) {
                 objective.parameters.remove(parameter.name);
             }
         }
-        for method in
-            self.written_variants.iter_mut().flat_map(|variant| &mut variant.method).chain([&mut self.method])
+        for algorithm in self
+            .written_variants
+            .iter_mut()
+            .flat_map(|variant| &mut variant.algorithm)
+            .chain([&mut self.algorithm])
         {
-            if let Some(first_steps) = method.first_steps_mut() {
+            if let Some(first_steps) = algorithm.first_steps_mut() {
                 *first_steps = 1;
                 self.train.accumulate = 1;
             }

@@ -15,8 +15,8 @@ pub(crate) struct VariantSection {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
     /// That of the recipe if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) method: Option<AlgorithmConfig>,
+    #[serde(default, rename = "method", skip_serializing_if = "Option::is_none")]
+    pub(crate) algorithm: Option<AlgorithmConfig>,
 }
 
 /// A variant that is trained. It is no `Variant`, since the `variant` of an objective is its form.
@@ -24,14 +24,14 @@ pub(crate) struct VariantSection {
 pub(crate) struct RecipeVariant {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
-    pub(crate) method: AlgorithmConfig,
+    pub(crate) algorithm: AlgorithmConfig,
 }
 
 impl VariantSection {
-    /// The variant that is trained; `method` is that of the recipe.
-    pub(super) fn with_method(&self, method: &AlgorithmConfig) -> RecipeVariant {
-        let Self { name, objective, method: own } = self.clone();
-        RecipeVariant { name, objective, method: own.unwrap_or_else(|| method.clone()) }
+    /// The variant that is trained; `algorithm` is that of the recipe.
+    pub(super) fn with_algorithm(&self, algorithm: &AlgorithmConfig) -> RecipeVariant {
+        let Self { name, objective, algorithm: own } = self.clone();
+        RecipeVariant { name, objective, algorithm: own.unwrap_or_else(|| algorithm.clone()) }
     }
 }
 
@@ -39,7 +39,7 @@ impl RecipeVariant {
     /// The number of scores of its network, for given numbers of classes and values of the bias; none if it gives
     /// projections.
     pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
-        self.method.scores(&self.objective.name, classes, biases)
+        self.algorithm.scores(&self.objective.name, classes, biases)
     }
 
     /// Reduces the scores of its network to one for each class.
@@ -57,7 +57,7 @@ impl RecipeVariant {
     /// reason.
     pub(super) fn check(&self, steps: u64) -> Result<(), (&'static str, String)> {
         let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
-        self.method.check(&objective, steps).map_err(|error| match error {
+        self.algorithm.check(&objective, steps).map_err(|error| match error {
             Error::Unknown { kind, name, known } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 ("objective", format!("unknown {kind} `{name}`{}", suggestion(&name, &known)))

@@ -14,7 +14,8 @@ use crate::console::line_even_if_muted;
 pub(super) fn automatic(process: usize) -> Result<AvailableDevice> {
     static ANNOUNCED: Once = Once::new();
     let candidates = candidates(&DeviceName::Auto.available(), process);
-    let ChosenDevice { device, failed } = choose(candidates, |device| child::check(device.choice()))?;
+    let ChosenDevice { device, failed } =
+        choose(candidates, |device| child::check(device.choice().to_string()))?;
     if !failed.is_empty() {
         // Each process of a group has devices of its own.
         let announce =

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::DeviceChoice;
 use crate::console::Meanwhile;
 use crate::peers::is_from_launcher;
 
@@ -24,9 +23,8 @@ const LOOK: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// The reason for which the device cannot be used, in words that follow "its self-test".
-pub(crate) fn check(choice: DeviceChoice) -> Result<(), String> {
+pub(crate) fn check(name: String) -> Result<(), String> {
     static CHECKED: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
-    let name = choice.to_string();
     // Held during the test, so that runs at the same time wait for one answer.
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     checked.entry(name).or_insert_with_key(|name| test(name)).clone()
@@ -95,13 +93,13 @@ fn watch(mut command: Command, limit: Duration) -> Result<(), String> {
 }
 
 /// The reason of a failure: the last line that the process wrote, or the signal that ended it.
-fn reason(status: ExitStatus, said: &str) -> String {
+fn reason(status: ExitStatus, words_on_stderr: &str) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("ended with signal {signal}");
     }
     let mut lines =
-        said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note: "));
+        words_on_stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note: "));
     let last = lines.next_back().unwrap_or("it said nothing");
     match last.strip_prefix("error: ") {
         Some(error) => format!("failed: {error}"),

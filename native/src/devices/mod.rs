@@ -141,8 +141,11 @@ fn ndarray() -> Device {
 }
 
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
-fn adapters(devices: Devices, of_kind: fn(burn::tensor::DeviceKind) -> Device) -> Vec<(DeviceKind, Device)> {
-    let software = of_kind(burn::tensor::DeviceKind::Cpu);
+fn adapters(
+    devices: Devices,
+    device_of_kind: fn(burn::tensor::DeviceKind) -> Device,
+) -> Vec<(DeviceKind, Device)> {
+    let software = device_of_kind(burn::tensor::DeviceKind::Cpu);
     listed(devices, |device| if *device == software { DeviceKind::Software } else { DeviceKind::Gpu })
 }
 

@@ -27,7 +27,7 @@ const TOLERANCE: f64 = 0.01;
 /// A result differs from the expected one, or the device fails.
 pub(crate) fn run(device: &Device, cpu: Option<&Device>) -> Result<()> {
     sums(device)?;
-    product(device)?;
+    gemm(device)?;
     let losses = losses(device)?;
     match cpu {
         Some(cpu) => agree(&losses, &self::losses(cpu).context("on the CPU")?),
@@ -52,7 +52,7 @@ fn sums(device: &Device) -> Result<()> {
     equal("sums of rows", matrix(&values, [rows, columns], device).sum_dim(1), &expected)
 }
 
-fn product(device: &Device) -> Result<()> {
+fn gemm(device: &Device) -> Result<()> {
     let [rows, inner, columns] = SIDES;
     let (a, b) = (small_integers(rows * inner, 13), small_integers(inner * columns, 17));
     let entry = |row: usize, column: usize| -> i32 {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use simile_core::data::catalogue::kept;
+use simile_core::data::catalogue::train_count;
 
 use super::folder::{Contents, Layout};
 use crate::config::Recipe;
@@ -58,14 +58,15 @@ pub(super) struct Encoder {
 }
 
 /// A small network for a CPU.
-const OF_CPU: Encoder = Encoder {
+const CPU_ENCODER: Encoder = Encoder {
     name: "lenet5",
     stem: None,
     side: 32,
     remark: "small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
 };
 /// A network for a GPU, for small pictures.
-const OF_GPU: Encoder = Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "or resnet50" };
+const GPU_ENCODER: Encoder =
+    Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "or resnet50" };
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
@@ -76,7 +77,7 @@ impl Budget {
         };
         let held_out = held_out(usable);
         let train = usable.saturating_sub(if has_split { 0 } else { held_out });
-        let is_one = usable - kept(usable, HELD_OUT) < FEWEST_HELD_OUT;
+        let is_one = usable - train_count(usable, HELD_OUT) < FEWEST_HELD_OUT;
         let share = if is_one { 2.0 * HELD_OUT } else { HELD_OUT };
         let too_few = (!has_split && usable < FEWEST).then(|| {
             format!(
@@ -88,10 +89,10 @@ impl Budget {
         let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
         let steps = (EPOCHS * train as f64 / batch as f64).clamp(fewest, most);
         let (encoder, learning_rate) = match (on_gpu, contents.sizes.shorter) {
-            (false, _) => (OF_CPU, "4e-3"),
-            (true, ..=48) => (OF_GPU, "1e-3"),
-            (true, ..=96) => (Encoder { side: 64, ..OF_GPU }, "1e-3"),
-            (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..OF_GPU }, "1e-3"),
+            (false, _) => (CPU_ENCODER, "4e-3"),
+            (true, ..=48) => (GPU_ENCODER, "1e-3"),
+            (true, ..=96) => (Encoder { side: 64, ..GPU_ENCODER }, "1e-3"),
+            (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..GPU_ENCODER }, "1e-3"),
         };
         let iterations = hundreds(steps);
         Self {

@@ -41,11 +41,11 @@ impl Sizes {
     pub(super) fn of(files: impl Iterator<Item = PathBuf>) -> Self {
         let size =
             |path: PathBuf| ImageReader::open(path).ok()?.with_guessed_format().ok()?.into_dimensions().ok();
-        Self::of_pixels(&files.filter_map(size).collect::<Vec<_>>())
+        Self::from_pixels(&files.filter_map(size).collect::<Vec<_>>())
     }
 
     /// The sizes of pictures of some pixels, width and height.
-    fn of_pixels(pictures: &[(u32, u32)]) -> Self {
+    fn from_pixels(pictures: &[(u32, u32)]) -> Self {
         let sides = |&(width, height): &(u32, u32)| (width.min(height).max(1), width.max(height).max(1));
         let (shorter, longer): (Vec<u32>, Vec<u32>) = pictures.iter().map(sides).unzip();
         let shares = shorter.iter().zip(&longer).map(|(&short, &long)| f64::from(short) / f64::from(long));
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn stored(pictures: &[(u32, u32)], view: usize) -> Stored {
-        Sizes::of_pixels(pictures).stored(view)
+        Sizes::from_pixels(pictures).stored(view)
     }
 
     #[test]

@@ -98,8 +98,7 @@ fn pictures(lines: &mut Lines, stored: &Stored) {
         lines.set_text("fit", "aspect", why);
     }
     if let Some(side) = stored.side {
-        let why =
-            "pixels a side that are kept of a picture; of those of a view alone, crops would be blurred";
+        let why = "pixels a side that are kept of a picture; with only as many as a view has, crops would be blurred";
         lines.set("side", side, why);
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn training_seconds(
         let time_solve = |samples| solves.as_ref().map_or(0.0, |solves| seconds_of_solve(solves, samples));
         let full_solve = seconds_of_full_solve(images, SOLVE_SHARE * budget, time_solve);
         let is_same = |(other, batch, _): &&(&RecipeVariant, usize, f64)| {
-            (&other.method, *batch) == (&variant.method, full_batch)
+            (&other.algorithm, *batch) == (&variant.algorithm, full_batch)
         };
         let bare_step = match bare_steps.iter().find(is_same) {
             Some(&(.., measured)) => measured,
@@ -245,8 +245,8 @@ fn extrapolated_step(measured: &[(usize, f64)], images: usize) -> Option<f64> {
     let Some(&(fewer, fewer_seconds)) = before.last().filter(|(fewer, _)| *fewer < last) else {
         return Some(in_proportion);
     };
-    let of_image = ((seconds - fewer_seconds) / (last - fewer) as f64).max(0.0);
-    Some(in_proportion.min(seconds + further * of_image))
+    let seconds_an_image = ((seconds - fewer_seconds) / (last - fewer) as f64).max(0.0);
+    Some(in_proportion.min(seconds + further * seconds_an_image))
 }
 
 #[cfg(test)]

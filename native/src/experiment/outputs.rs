@@ -81,12 +81,12 @@ pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
         objectives.collect::<String>(),
         selection::in_words(session, at, iteration),
         longer(&session.state.extended_at),
-        moved(&session.state)
+        earlier_devices_in_words(&session.state)
     )
 }
 
 /// The devices of a run that changed them, in words; empty if it did not.
-fn moved(RunState { earlier_devices, device, .. }: &RunState) -> String {
+fn earlier_devices_in_words(RunState { earlier_devices, device, .. }: &RunState) -> String {
     match earlier_devices.is_empty() {
         true => String::new(),
         false => format!("; the run was on {}", devices_in_words(earlier_devices, device)),

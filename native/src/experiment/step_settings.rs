@@ -17,14 +17,14 @@ pub(super) fn batches_ahead(bytes: u64) -> usize {
     if bytes > LARGE { 1 } else { 2 }
 }
 
-/// The settings of a step of a variant, by a method.
+/// The settings of a step of a variant, by an algorithm.
 ///
 /// # Errors
 /// As the settings of the objective.
 pub(super) fn step_settings(
     recipe: &Recipe,
     variant: &RecipeVariant,
-    method: AlgorithmConfig,
+    algorithm: AlgorithmConfig,
 ) -> Result<TrainerConfig> {
     let Recipe { encoder, head, optimizer, train, .. } = recipe;
     Ok(TrainerConfig {
@@ -35,7 +35,7 @@ pub(super) fn step_settings(
         ema: train.ema,
         accumulate: train.accumulate as u64,
         precision: train.precision,
-        algorithm: method,
+        algorithm,
         ..TrainerConfig::default()
     })
 }

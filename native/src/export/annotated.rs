@@ -30,10 +30,10 @@ pub(crate) fn write(
 ) -> Result<[usize; 2]> {
     // A place that cannot be written to is an error before an image is embedded.
     let out = AtomicFile::begin(path)?;
-    let of_test = features(&splits.test.images)?;
-    let dimensions = of_test.columns();
-    let axes = 2.min(dimensions).min(of_test.rows());
-    let plane = Pca::fit(&of_test, axes)?;
+    let test_features = features(&splits.test.images)?;
+    let dimensions = test_features.columns();
+    let axes = 2.min(dimensions).min(test_features.rows());
+    let plane = Pca::fit(&test_features, axes)?;
     let has_files = splits.train.images.file(0).is_some();
     let names = columns(&splits.train, has_files, dimensions);
     let named: Vec<(&str, CellKind)> = names.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
@@ -43,7 +43,7 @@ pub(crate) fn write(
     let sets = [Some((Split::Train, &splits.train)), validation, Some((Split::Test, &splits.test))];
     for (split, dataset) in sets.into_iter().flatten() {
         let computed = if split == Split::Test { None } else { Some(features(&dataset.images)?) };
-        let vectors = computed.as_ref().unwrap_or(&of_test);
+        let vectors = computed.as_ref().unwrap_or(&test_features);
         let table = Rows { split, dataset, vectors, plane: &plane, has_files };
         for first in (0..dataset.len()).step_by(BLOCK) {
             file.push(table.block(first, BLOCK.min(dataset.len() - first))?)?;

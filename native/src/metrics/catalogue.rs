@@ -134,8 +134,8 @@ pub(crate) fn is_share_of_class(name: &str) -> bool {
 
 /// Metrics of the tables of results, where they were measured, the most important one first; files of results have all.
 pub(crate) fn shown() -> Vec<&'static str> {
-    let of_class = CLASS.iter().filter(|metric| metric.is_shown).map(|metric| metric.name);
-    of_class.chain(VARIABLE.iter().filter(|metric| metric.is_shown).map(|metric| metric.name)).collect()
+    let class_metrics = CLASS.iter().filter(|metric| metric.is_shown).map(|metric| metric.name);
+    class_metrics.chain(VARIABLE.iter().filter(|metric| metric.is_shown).map(|metric| metric.name)).collect()
 }
 
 /// The order of a metric in a table of all: those of the tables of results come first, the others by name.

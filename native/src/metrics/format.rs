@@ -5,7 +5,7 @@ use super::mean_std::{MeanStd, written};
 use super::names::{CLASSIFIER, CONDITION, NONLINEAR};
 
 /// Objectives on the frozen network, after their name.
-const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
+const OBJECTIVE_ENDINGS: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
 
 /// The presentation of a metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,8 +37,8 @@ impl MetricFormat {
             let format = Self::known(linear, condition)?;
             return Some(Self { title: format!("{}, non-linear probe", format.title), ..format });
         }
-        if let Some(of_probe) = name.strip_prefix(CLASSIFIER) {
-            let format = Self::known(of_probe, condition)?;
+        if let Some(probe_metric) = name.strip_prefix(CLASSIFIER) {
+            let format = Self::known(probe_metric, condition)?;
             return Some(Self { title: format!("{}, own classifier", format.title), ..format });
         }
         if let Some(metric) = CLASS.iter().find(|metric| metric.name == name) {
@@ -51,7 +51,7 @@ impl MetricFormat {
                 return Some(Self { title: format!("{before}{variable}{after}"), scale: metric.scale });
             }
         }
-        for (ending, part) in OF_OBJECTIVE {
+        for (ending, part) in OBJECTIVE_ENDINGS {
             if let Some(objective) = name.strip_suffix(ending) {
                 let title = format!("{}, {part}", objective.replace('_', "-"));
                 return Some(Self { title, scale: plain(3) });

@@ -7,7 +7,7 @@ use super::names::{AREA, CLASSIFIER, NAMED, NONLINEAR, R2, prefix_of, with_prefi
 pub(crate) const LINEAR: [&str; 2] = [NAMED, R2];
 
 /// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
-pub(crate) fn of_variable(metric: &str, variable: &str, probed: &str) -> String {
+pub(crate) fn name_for_variable(metric: &str, variable: &str, probed: &str) -> String {
     if variable == probed { metric.to_owned() } else { with_prefix(metric, &prefix_of(variable)) }
 }
 

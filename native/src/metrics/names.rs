@@ -15,9 +15,9 @@ pub(crate) const UNBIASED: &str = "unbiased";
 /// Accuracy of the cell of class × condition where it is least.
 pub(crate) const WORST_GROUP: &str = "worst_group";
 pub(crate) const EFFECTIVE_RANK: &str = "effective_rank";
-/// That of the features on the unit sphere.
+/// Uniformity of the features on the unit sphere.
 pub(crate) const UNIFORMITY: &str = "uniformity";
-/// That of the classes.
+/// Silhouette of the classes.
 pub(crate) const SILHOUETTE: &str = "silhouette";
 
 /// The start of the names of metrics of a network's own classifier of the class.

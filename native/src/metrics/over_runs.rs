@@ -11,9 +11,9 @@ const LAST: usize = usize::MAX;
 /// The place of a metric in tables over several runs: those of one run, each followed by that of the non-linear probe; any other comes
 /// after all of these.
 pub(crate) fn rank(metric: &str) -> usize {
-    let of_linear = linear(metric);
-    let after_it = usize::from(of_linear != metric);
-    shown().iter().position(|shown| *shown == of_linear).map_or(LAST, |at| 2 * at + after_it)
+    let linear_metric = linear(metric);
+    let after_it = usize::from(linear_metric != metric);
+    shown().iter().position(|shown| *shown == linear_metric).map_or(LAST, |at| 2 * at + after_it)
 }
 
 /// The metrics of tables over several runs among those that were measured, each once: first those of one run and of its

@@ -76,8 +76,8 @@ pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>
     let compared: Vec<&TwoSampleTest> = compared.into_iter().collect();
     let least = least_in_words(compared.iter().map(|test| test.least_p_value))?;
     let splits = |exact: bool| {
-        let of_kind = compared.iter().filter(move |test| test.exact == exact);
-        from_to(of_kind.map(|test| test.splits as f64), |count| format!("{count:.0}"))
+        let same_kind = compared.iter().filter(move |test| test.exact == exact);
+        from_to(same_kind.map(|test| test.splits as f64), |count| format!("{count:.0}"))
     };
     let counted =
         splits(true).map(|count| format!("all {count} splits of the runs into two groups are counted"));

@@ -28,9 +28,9 @@ pub(super) struct Headers {
 /// The place of a structure.
 #[derive(Clone, Copy)]
 enum Place {
-    /// It is the header of a page.
+    /// The header of a page.
     Page,
-    /// It is this field of one.
+    /// This field of the header of a page.
     OfPage(i16),
     Elsewhere,
 }

@@ -93,8 +93,8 @@ pub(super) fn advice(
         Leak::Unmoved => "as before".to_owned(),
         Leak::Rose { by, unit } => format!("more than in the first variant, by {}", unit.difference(by)),
     };
-    let mut steps = of_objective(recipe, &variant, condition, hiding.tells_all_apart);
-    steps.extend(of_training(recipe, &variant, (condition, images)));
+    let mut steps = objective_steps(recipe, &variant, condition, hiding.tells_all_apart);
+    steps.extend(training_steps(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
@@ -110,7 +110,7 @@ fn set(key: &str, value: &str) -> String {
 }
 
 /// The setting of a key of the objective of a variant.
-fn of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &str) -> String {
+fn set_of_variant(recipe: &Recipe, variant: &RecipeVariant, key: &str, value: &str) -> String {
     match recipe.written_variants.is_empty() {
         true => set(&format!("objective.{key}"), value),
         false => set(&format!("variant.{}.objective.{key}", variant.name), value),
@@ -123,13 +123,13 @@ fn number_of(value: &toml::Value) -> Option<f64> {
 }
 
 /// Steps that concern the condition, the length and the numbers of the objective.
-fn of_objective(
+fn objective_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
     condition: &str,
     tells_all_apart: bool,
 ) -> Vec<String> {
-    let set_here = |key: &str, value: &str| of_variant(recipe, variant, key, value);
+    let set_here = |key: &str, value: &str| set_of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
     let number = |key: &str| parameter(key).and_then(number_of);
     let mut steps = Vec::new();
@@ -174,20 +174,20 @@ fn of_objective(
 }
 
 /// Steps that concern batches and the optimiser.
-fn of_training(
+fn training_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
     (condition, images): (&str, Option<usize>),
 ) -> Vec<String> {
     let mut steps = Vec::new();
     let batch = BATCH.min(images.or(recipe.data.train).unwrap_or(BATCH));
-    if recipe.train.batch < batch && variant.method.chunk().is_none() {
+    if recipe.train.batch < batch && variant.algorithm.chunk().is_none() {
         steps.push(format!("larger batches: {}", set("train.batch", &batch.to_string())));
     }
     if variant.objective.reads_condition() && variant.objective.batch_rule() == Ok(BatchRule::Shuffled) {
         steps.push(format!(
             "batches in which each picture has others of similar {condition}: {}",
-            of_variant(recipe, variant, "neighbourhoods", "4")
+            set_of_variant(recipe, variant, "neighbourhoods", "4")
         ));
     }
     match &recipe.optimizer {

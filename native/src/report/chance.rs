@@ -19,7 +19,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Those of a run, if it says how many there are.
+    /// The test images of a run, or their subjects; none if it does not say how many there are.
     pub(super) fn of(run: &RunResult) -> Option<Self> {
         let ImageCounts { test, test_subjects, .. } = run.images?;
         let (count, are_subjects) = (test_subjects.unwrap_or(test), test_subjects.is_some());
@@ -50,32 +50,32 @@ pub(super) struct Chance {
 }
 
 impl Chance {
-    /// Of a metric whose error is not known.
+    /// The chance of a metric whose error is not known.
     fn of(base: f64) -> Self {
         let noticeable = NOTICEABLE.min(MOVED * (1.0 - base));
         Self { base, noticeable, error: 0.0, images: None, hides_leaks: false }
     }
 
-    /// Of an R². By chance the square of a correlation stays below about four over the number of images. On few images a single bad
+    /// The chance of an R². By chance the square of a correlation stays below about four over the number of images. On few images a single bad
     /// prediction takes an R² far below 0, also where the attribute leaks.
-    pub(super) fn of_r2(base: f64, samples: Option<Samples>) -> Self {
+    pub(super) fn from_r2(base: f64, samples: Option<Samples>) -> Self {
         let chance = Self::of(base);
         let error = samples.map_or(0.0, |samples| 2.0 / samples.count as f64);
         Self { error, hides_leaks: error > chance.noticeable, ..chance }
     }
 
-    /// Of the share of the images whose value is named: chance is a share of the same images.
-    pub(super) fn of_share(base: f64, samples: Option<Samples>) -> Self {
+    /// The chance of a share of images whose value is named: chance is a share of the same images.
+    pub(super) fn from_share(base: f64, samples: Option<Samples>) -> Self {
         let chance = Self { images: samples.map(|samples| samples.count as f64), ..Self::of(base) };
         Self { error: chance.error_of_difference(base, base), ..chance }
     }
 
-    /// Of an area under the ROC curve, where the part `of_one` of the images has one of the two values. The error of scores that have
+    /// The chance of an area under the ROC curve, where the part `share_of_one` of the images has one of the two values. The error of scores that have
     /// nothing to do with the value is that of the rank sum. That of others is at most the error of a share of the rarer value's images.
-    pub(super) fn of_area(base: f64, samples: Option<Samples>, of_one: Option<f64>) -> Self {
-        let counts = samples.zip(of_one).map(|(samples, of_one)| {
+    pub(super) fn from_area(base: f64, samples: Option<Samples>, share_of_one: Option<f64>) -> Self {
+        let counts = samples.zip(share_of_one).map(|(samples, share_of_one)| {
             let all = samples.count as f64;
-            [all * of_one, all * (1.0 - of_one)]
+            [all * share_of_one, all * (1.0 - share_of_one)]
         });
         let Some([one, other]) = counts.filter(|counts| counts.iter().all(|count| *count > 0.0)) else {
             return Self::of(base);
@@ -120,30 +120,34 @@ mod tests {
     #[test]
     fn a_leak_is_in_doubt_between_what_is_noticeable_and_what_is_no_error() {
         // Of 160 images twice the error of a difference from a half is 0.112.
-        let chance = Chance::of_share(0.5, images(160));
+        let chance = Chance::from_share(0.5, images(160));
         let kinds = [0.53, 0.55, 0.61, 0.62].map(|leak| (chance.is_little(leak), chance.is_doubtful(leak)));
         assert_eq!(kinds, [(true, false), (true, true), (true, true), (false, false)]);
-        for certain in [Chance::of_share(0.5, None), Chance::of(0.5), Chance::of_area(0.5, images(160), None)]
+        for certain in
+            [Chance::from_share(0.5, None), Chance::of(0.5), Chance::from_area(0.5, images(160), None)]
         {
             assert!(certain.is_little(0.53) && !certain.is_little(0.55) && !certain.is_doubtful(0.55));
         }
-        assert!(Chance::of_share(0.5, images(7)).is_doubtful(1.0), "seven coins");
+        assert!(Chance::from_share(0.5, images(7)).is_doubtful(1.0), "seven coins");
         // Of 160 images 16 have one value: the standard error of the area is 0.076, whichever value that is.
-        for of_one in [0.1, 0.9] {
-            let area = Chance::of_area(0.5, images(160), Some(of_one));
+        for share_of_one in [0.1, 0.9] {
+            let area = Chance::from_area(0.5, images(160), Some(share_of_one));
             assert!(area.is_doubtful(0.65) && !area.is_little(0.66), "{area:?}");
         }
-        assert!(!Chance::of_area(0.5, images(160), Some(1.0)).is_doubtful(0.55), "none has the other value");
+        assert!(
+            !Chance::from_area(0.5, images(160), Some(1.0)).is_doubtful(0.55),
+            "none has the other value"
+        );
     }
 
     #[test]
     fn an_r2_on_few_images_is_in_doubt_up_to_four_over_their_number() {
-        let few = Chance::of_r2(0.0, images(20));
+        let few = Chance::from_r2(0.0, images(20));
         let kinds = [0.0, 0.05, 0.19, 0.21].map(|leak| (few.is_little(leak), few.is_doubtful(leak)));
         assert_eq!(kinds, [(true, true), (true, true), (true, true), (false, false)]);
         assert!((few.least_change(0.3, 0.25) - 0.1).abs() < 1e-9);
         // From a hundred images on four over their number is no more than what is noticeable.
-        for certain in [Chance::of_r2(0.0, images(100)), Chance::of_r2(0.0, None)] {
+        for certain in [Chance::from_r2(0.0, images(100)), Chance::from_r2(0.0, None)] {
             assert!(certain.is_little(0.03) && !certain.is_doubtful(0.0) && !certain.is_little(0.05));
             assert!((certain.least_change(0.1, 0.2) - 0.02).abs() < 1e-9);
         }
@@ -152,13 +156,13 @@ mod tests {
     #[test]
     fn the_error_of_a_change_is_that_at_both_values() {
         let least = |base: f64, count: usize, before: f64, after: f64| {
-            Chance::of_share(base, images(count)).least_change(before, after)
+            Chance::from_share(base, images(count)).least_change(before, after)
         };
         // A tenth of the excess over chance counts: of 100 images the error is 0.033 there, and 0.071 near chance.
         assert!((least(0.5, 100, 0.97, 0.91) - 0.047).abs() < 1e-9);
         assert!((least(0.5, 20, 0.85, 0.8) - 0.1199).abs() < 1e-4);
         assert!((Chance::of(0.0).least_change(0.1, 0.2) - 0.02).abs() < 1e-9);
-        let area = Chance::of_area(0.5, images(160), Some(0.9)).least_change(0.75, 0.8);
+        let area = Chance::from_area(0.5, images(160), Some(0.9)).least_change(0.75, 0.8);
         assert!((area - 0.1474).abs() < 1e-4, "{area}");
     }
 

@@ -8,7 +8,7 @@ pub(super) fn wide(name: &str, table: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(name) { (table) } }
 }
 
-/// Such a table, of the cells of its head and the rows of its body.
+/// A [`wide`] table, from the cells of its head and the rows of its body.
 pub(crate) fn table(name: &str, head: &Markup, body: &Markup) -> Markup {
     wide(name, &html! { table { thead { tr { (head) } } tbody { (body) } } })
 }

@@ -20,9 +20,9 @@ const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];
 /// The prefix of the keys of checkpoint intervals.
 const WRITTEN: &str = "train.checkpoint_";
 /// Sections that differ between variants of one recipe.
-const OF_VARIANT: [&str; 2] = ["objective", "method"];
+const VARIANT_KEYS: [&str; 2] = ["objective", "method"];
 /// Sections that determine the output of an untrained encoder and its evaluation.
-const OF_UNTRAINED: [&str; 5] = ["data", "encoder", "probe", "device", "version"];
+const UNTRAINED_KEYS: [&str; 5] = ["data", "encoder", "probe", "device", "version"];
 /// Most keys that are named; more are counted.
 const NAMED: usize = 6;
 
@@ -119,9 +119,9 @@ pub(super) fn pools(runs: &[FinishedRun]) -> Vec<Pool<'_>> {
 pub(super) fn references(runs: &[FinishedRun]) -> Vec<Reference<'_>> {
     let mut references: Vec<Reference<'_>> = Vec::new();
     for run in runs {
-        let of_untrained = |key: &String| OF_UNTRAINED.contains(&section(key));
+        let is_of_untrained = |key: &String| UNTRAINED_KEYS.contains(&section(key));
         let keys: BTreeMap<String, String> =
-            keys(run, None).into_iter().filter(|(key, _)| of_untrained(key)).collect();
+            keys(run, None).into_iter().filter(|(key, _)| is_of_untrained(key)).collect();
         for (name, metrics) in run.result.references() {
             let seed = run.result.seed;
             match references.iter_mut().find(|one| one.name == name && one.keys == keys) {
@@ -146,7 +146,7 @@ pub(super) fn references(runs: &[FinishedRun]) -> Vec<Reference<'_>> {
 /// The keys of a pool that differ: those of a variant from other variants of its name, the others from all.
 fn differences(pool: &Pool<'_>, pools: &[Pool<'_>]) -> Vec<(String, String)> {
     let others = |key: &str| {
-        let same_name = OF_VARIANT.contains(&section(key));
+        let same_name = VARIANT_KEYS.contains(&section(key));
         pools.iter().filter(move |other| !same_name || other.variant == pool.variant)
     };
     let keys: BTreeSet<&String> = pools.iter().flat_map(|pool| pool.keys.keys()).collect();
@@ -185,13 +185,13 @@ fn keys(run: &FinishedRun, variant: Option<&str>) -> BTreeMap<String, String> {
 fn table(run: &FinishedRun, variant: Option<&str>) -> Option<Table> {
     let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;
-    for key in OF_VARIANT.iter().chain(&[VARIANTS]) {
+    for key in VARIANT_KEYS.iter().chain(&[VARIANTS]) {
         table.remove(*key);
     }
     if let Some(name) = variant {
         let variant = recipe.variants().into_iter().find(|variant| variant.name == name)?;
         table.insert("objective".into(), Value::try_from(&variant.objective).ok()?);
-        table.insert("method".into(), Value::try_from(&variant.method).ok()?);
+        table.insert("method".into(), Value::try_from(&variant.algorithm).ok()?);
     }
     Some(table)
 }

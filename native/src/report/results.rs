@@ -61,8 +61,8 @@ pub(super) fn table(runs: &[FinishedRun]) -> Markup {
     let shown = columns(measured);
     let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
     let titles = |metric: &str| -> String {
-        let of_metric = shown.iter().filter(|column| column.metric == metric);
-        of_metric.map(|column| column.condition.as_str()).collect::<Vec<_>>().join(" and ")
+        let metric_columns = shown.iter().filter(|column| column.metric == metric);
+        metric_columns.map(|column| column.condition.as_str()).collect::<Vec<_>>().join(" and ")
     };
     html! {
         @match runs {
@@ -121,7 +121,7 @@ fn marked(variant: &VariantResult) -> Markup {
 }
 
 /// A number of the training of a variant, as text.
-type OfTraining = fn(&VariantResult) -> String;
+type TrainingNumber = fn(&VariantResult) -> String;
 
 /// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
 fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
@@ -130,7 +130,7 @@ fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
     let others = || references.iter().map(|_| NOTHING);
     // A name breaks between its words alone; columns that would be narrower than a word make the table scroll.
     let width = format!("min-width: {}rem", 6 + 4 * (variants.len() + references.len()));
-    let of_training: [(&str, OfTraining); 3] = [
+    let training_numbers: [(&str, TrainingNumber); 3] = [
         ("Final loss", |variant| number(variant.final_loss, 4)),
         ("Iterations", |variant| variant.iterations.to_string()),
         ("Training", |variant| units::seconds(variant.training_seconds)),
@@ -149,7 +149,7 @@ fn one_run_table(run: &FinishedRun, shown: &[MetricColumn]) -> Markup {
                     @for variant in variants { td { b { (column.number(condition, &variant.metrics)) } } }
                     @for (_, metrics) in &references { td { (column.number(condition, metrics)) } }
                 } }
-                @for (title, value) in of_training { tr {
+                @for (title, value) in training_numbers { tr {
                     th scope="row" { (title) }
                     @for variant in variants { td { (value(variant)) } }
                     @for dash in others() { td { (dash) } }

@@ -1,4 +1,4 @@
-// One cursor for all charts of a group: what each curve is at the iteration under the pointer, or under the arrow keys.
+// One cursor for all charts of a group: the value of each curve at the iteration under the pointer, or under the arrow keys.
 for (const group of document.querySelectorAll("[data-curves]")) {
   const charts = [...group.querySelectorAll("figure.curve")].map((figure) => {
     const chart = JSON.parse(figure.querySelector("script").textContent);
@@ -24,16 +24,16 @@ for (const group of document.querySelectorAll("[data-curves]")) {
     for (const chart of charts) {
       const [, , top, bottom] = chart.area;
       const x = across(chart, steps[at]);
-      const said = [];
+      const texts = [];
       let marks = `<line x1="${x}" x2="${x}" y1="${top}" y2="${bottom}"/>`;
       for (const one of chart.series.filter((one) => one.points.length)) {
         const [step, value] = nearest(one.points, steps[at]);
         const y = bottom - ((value - chart.y[0]) / (chart.y[1] - chart.y[0] || 1)) * (bottom - top);
         marks += `<circle cx="${across(chart, step)}" cy="${y}" r="4" fill="${one.colour}"/>`;
-        said.push(`${one.name} ${Number(value.toPrecision(4))}`);
+        texts.push(`${one.name} ${Number(value.toPrecision(4))}`);
       }
       chart.mark.innerHTML = marks;
-      chart.output.textContent = `${steps[at]}: ${said.join(" · ")}`;
+      chart.output.textContent = `${steps[at]}: ${texts.join(" · ")}`;
     }
   };
   for (const chart of charts) {
@@ -73,9 +73,9 @@ for (const maps of document.querySelectorAll(".maps")) {
       image.style.backgroundPosition = `${-(at % sheet.columns) * size}px ${-Math.floor(at / sheet.columns) * size}px`;
     }
     const guess = JSON.parse(event.target.closest(".map").dataset.guesses)[at];
-    const said = [names[classes[at]], ...attributes.map(({ name, values }) => `${name} ${values[at]}`)];
-    if (guess !== undefined && guess !== classes[at]) said.push(`taken for ${names[guess]}`);
-    tip.querySelector("span").textContent = said.join(" · ");
+    const parts = [names[classes[at]], ...attributes.map(({ name, values }) => `${name} ${values[at]}`)];
+    if (guess !== undefined && guess !== classes[at]) parts.push(`taken for ${names[guess]}`);
+    tip.querySelector("span").textContent = parts.join(" · ");
   });
   maps.addEventListener("pointermove", (event) => {
     const { width, height } = tip.getBoundingClientRect();

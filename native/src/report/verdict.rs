@@ -14,7 +14,7 @@ use crate::config::probe::ProbeSection;
 use crate::config::variant::RecipeVariant;
 use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, of_variable, share_of};
+use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, name_for_variable, share_of};
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{AREA, NAMED, NONLINEAR, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
@@ -56,8 +56,8 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     sentences.extend(diverged(runs));
     if counted {
         sentences.push(match runs {
-            [run] => of_one_seed(&variants, run),
-            _ => of_seeds(&variants),
+            [run] => reliability_of_one_seed(&variants, run),
+            _ => reliability_of_seeds(&variants),
         });
     }
     for (variant, leak) in references.unmoved(&variants) {
@@ -94,7 +94,7 @@ struct Variant<'a> {
     metrics: Vec<&'a Metrics>,
     /// True if its kernel was too narrow for the condition.
     tells_all_apart: bool,
-    /// Of a single run: the p-values of its comparison with the first variant, image by image.
+    /// The p-values of its comparison with the first variant, image by image; only where there is a single run.
     paired: Option<&'a BTreeMap<String, f64>>,
 }
 
@@ -128,7 +128,7 @@ fn diverged(runs: &[&RunResult]) -> Option<String> {
 }
 
 /// How far the numbers of one run can be relied on.
-fn of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
+fn reliability_of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
     let is_paired = |variant: &Variant<'_>| variant.paired.is_some_and(|paired| !paired.is_empty());
     let has_first = variants.first().is_some_and(|first| !first.metrics.is_empty());
     if !(has_first && variants.iter().any(is_paired)) {
@@ -142,7 +142,7 @@ fn of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
 }
 
 /// How far the numbers of several runs can be relied on.
-fn of_seeds(variants: &[Variant<'_>]) -> String {
+fn reliability_of_seeds(variants: &[Variant<'_>]) -> String {
     let before = variants.first().map_or(0, |first| first.metrics.len());
     let counts: Vec<usize> =
         variants.iter().map(|variant| variant.metrics.len()).filter(|count| *count > 0).collect();
@@ -235,9 +235,9 @@ impl References<'_> {
         let mut variables = vec![attribute, self.condition];
         variables.dedup();
         for variable in variables {
-            let named = of_variable(NAMED, variable, self.condition);
+            let named = name_for_variable(NAMED, variable, self.condition);
             metrics.push((named, format!("{variable} can be named"), "chance"));
-            let r2 = of_variable(R2, variable, self.condition);
+            let r2 = name_for_variable(R2, variable, self.condition);
             metrics.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
         }
         metrics.push((TOP1.to_owned(), "class accuracy".to_owned(), "chance"));
@@ -250,16 +250,16 @@ impl References<'_> {
         let paired = variant.paired.filter(|_| plain.is_some());
         let mut parts = Vec::new();
         let attribute = variant.attribute.as_str();
-        let of_leak = LINEAR.map(|metric| of_variable(metric, attribute, self.condition));
-        if !attribute.is_empty() && of_leak.iter().all(|metric| values(runs, metric).is_empty()) {
+        let leak_metrics = LINEAR.map(|metric| name_for_variable(metric, attribute, self.condition));
+        if !attribute.is_empty() && leak_metrics.iter().all(|metric| values(runs, metric).is_empty()) {
             parts.push(format!("how much of {attribute} leaks could not be measured"));
         }
         for (metric, subject, chance) in self.metrics_of_sentence(attribute) {
             let metric = metric.as_str();
             let format = MetricFormat::of(metric, self.condition);
             let is_percent = format.is_percent();
-            let of_variant = values(runs, metric);
-            if of_variant.is_empty() {
+            let own_values = values(runs, metric);
+            if own_values.is_empty() {
                 continue;
             }
             let write = |values: &[f64]| written(values, &format);
@@ -268,14 +268,14 @@ impl References<'_> {
             let unit = if is_percent { " %" } else { "" };
             let often = if is_percent && metric != TOP1 { " of the time" } else { "" };
             let mut beside = Vec::new();
-            let of_reference = |name: &str, runs: &[&Metrics]| {
+            let reference_words = |name: &str, runs: &[&Metrics]| {
                 let reference = mean(&values(runs, metric))?;
                 Some(format!("{name} {}{unit}", written(&[reference], &format)))
             };
-            beside.extend(of_reference(chance, &self.base));
-            beside.extend(of_reference("untrained network", &self.untrained));
+            beside.extend(reference_words(chance, &self.base));
+            beside.extend(reference_words("untrained network", &self.untrained));
             if let Some(test) =
-                before.map(|before| TwoSampleTest::of(&of_variant, &before)).transpose()?.flatten()
+                before.map(|before| TwoSampleTest::of(&own_values, &before)).transpose()?.flatten()
             {
                 beside.push(p_in_words(test.p_value));
             }
@@ -289,7 +289,7 @@ impl References<'_> {
             }
             beside.extend(self.area(plain, runs, metric));
             let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
-            parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_variant)));
+            parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&own_values)));
         }
         Ok(parts.join("; ") + ".")
     }
@@ -345,7 +345,7 @@ impl References<'_> {
     /// The leak of the attribute of a variant by each probe that was measured in the variant and in the first one.
     fn leak_changes(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Vec<LeakChange> {
         let of_metric = |(metric, ending, unit): (&str, &str, Unit)| {
-            let metric = of_variable(metric, &variant.attribute, self.condition) + ending;
+            let metric = name_for_variable(metric, &variant.attribute, self.condition) + ending;
             let (before, after) = (mean_leak(plain, &metric)?, mean_leak(&variant.metrics, &metric)?);
             let chance = self.chance(&metric);
             Some(LeakChange { metric, unit, before, after, chance })
@@ -361,9 +361,9 @@ impl References<'_> {
         let base = base.unwrap_or(without_base);
         match beside_area {
             // The base rate of the share is the part of the images that have the more frequent value.
-            Some(share) => Chance::of_area(base, self.samples, mean(&values(&self.base, &share))),
-            None if is_share(metric) => Chance::of_share(base, self.samples),
-            None => Chance::of_r2(base, self.samples),
+            Some(share) => Chance::from_area(base, self.samples, mean(&values(&self.base, &share))),
+            None if is_share(metric) => Chance::from_share(base, self.samples),
+            None => Chance::from_r2(base, self.samples),
         }
     }
 

@@ -107,15 +107,15 @@ fn cell(
 ) -> Result<Cell> {
     let mean_std = MeanStd::of(&values);
     let (mean, std) = (mean_std.map(|mean_std| mean_std.mean), mean_std.and_then(|mean_std| mean_std.std));
-    let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
-    let difference = mean.zip(of_paper).map(|(mean, published)| mean - published);
+    let (published_mean, plus_minus) = (published.first().copied(), published.get(1).copied());
+    let difference = mean.zip(published_mean).map(|(mean, published)| mean - published);
     let against = first.map(|first| TwoSampleTest::of(&values, first)).transpose()?.flatten();
     Ok(Cell {
         metric: metric.name.clone(),
         seeds,
         mean,
         std,
-        published: of_paper,
+        published: published_mean,
         published_std: plus_minus,
         difference,
         within: difference.zip(plus_minus).map(|(difference, std)| difference.abs() <= std),

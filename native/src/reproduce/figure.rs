@@ -67,9 +67,9 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
 /// If a run cannot be read.
 pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<Markup> {
     let (mut maps, mut galleries, mut ways) = (Vec::new(), Vec::new(), Vec::new());
-    let of_runs =
+    let is_of_runs =
         matches!(figure, FigureSection::Maps | FigureSection::Negatives | FigureSection::Evaluations);
-    for row in rows.iter().filter(|_| of_runs) {
+    for row in rows.iter().filter(|_| is_of_runs) {
         let Some(run) = row.runs.first() else { continue };
         let FinishedRun { figures, result, .. } = FinishedRun::read(Path::new(run))?;
         maps.extend(figures.maps.into_iter().map(|map| MapFigure { variant: row.name.clone(), ..map }));

@@ -104,12 +104,12 @@ impl<'t> Comparison<'t> {
         remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
         let missing_of = |row: &ComparedRow| {
             let (runs, reason) = (row.seeds + row.diverged.len(), row.missing.as_ref()?);
-            let of_all = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
-            Some((runs > 0, format!("{}{of_all}: {reason}", row.name)))
+            let seeds_of_all = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
+            Some((runs > 0, format!("{}{seeds_of_all}: {reason}", row.name)))
         };
         for (head, has_runs) in [("Not run", false), ("Run with fewer seeds", true)] {
-            let of_head = self.rows.iter().filter_map(missing_of).filter(|(has, _)| *has == has_runs);
-            let missing: Vec<String> = of_head.map(|(_, words)| words).collect();
+            let missing_rows = self.rows.iter().filter_map(missing_of).filter(|(has, _)| *has == has_runs);
+            let missing: Vec<String> = missing_rows.map(|(_, words)| words).collect();
             if !missing.is_empty() {
                 remarks.push(format!("{head}: {}.", missing.join("; ")));
             }

@@ -83,17 +83,17 @@ fn small_network(config: &EncoderConfig, parts: RecipeParts) -> EncoderConfig {
 /// The recipe for small digits and few steps: small networks, small queues.
 fn small(mut recipe: Recipe, variant: &mut RecipeVariant, parts: RecipeParts) -> Recipe {
     recipe.encoder.config = small_network(&recipe.encoder.config, parts);
-    match &mut variant.method {
+    match &mut variant.algorithm {
         AlgorithmConfig::Moco(moco) => moco.queue = 64,
         AlgorithmConfig::Swav(swav) => (swav.prototypes, swav.queue) = (16, swav.queue.min(16)),
-        AlgorithmConfig::Cached(cached) => cached.chunk = 3,
+        AlgorithmConfig::GradCache(cached) => cached.chunk = 3,
         AlgorithmConfig::Rebias(RebiasSettings { encoder: Some(encoder), .. })
         | AlgorithmConfig::BiasNetwork(BiasNetworkSettings { encoder, .. }) => {
             *encoder = small_network(encoder, parts);
         }
         _ => {}
     }
-    if let Some(first_steps) = variant.method.first_steps_mut() {
+    if let Some(first_steps) = variant.algorithm.first_steps_mut() {
         *first_steps = 1;
     }
     variant.objective.clusters = variant.objective.clusters.map(|_| 4);
@@ -164,10 +164,10 @@ struct Case {
 impl Case {
     /// Objective, with the kind of its kernel, and method: other numbers of them are read no differently.
     fn loss(&self) -> String {
-        let RecipeVariant { objective, method, .. } = &self.variant;
+        let RecipeVariant { objective, algorithm, .. } = &self.variant;
         let kernel = objective.parameters.get("kernel").map(|kernel| kernel["name"].clone());
-        let method = serde_json::to_value(method).unwrap()["name"].clone();
-        serde_json::to_string(&(&objective.name, &objective.form, kernel, method)).unwrap()
+        let algorithm = serde_json::to_value(algorithm).unwrap()["name"].clone();
+        serde_json::to_string(&(&objective.name, &objective.form, kernel, algorithm)).unwrap()
     }
 
     /// The kind of the optimiser, whether it clips gradients, and what batch norm and a moving average add to an update.
@@ -180,7 +180,7 @@ impl Case {
 
     /// The settings of the method. Numbers of them are read no differently, but for 0.
     fn settings(&self) -> String {
-        without_numbers(serde_json::to_value(&self.variant.method).unwrap()).to_string()
+        without_numbers(serde_json::to_value(&self.variant.algorithm).unwrap()).to_string()
     }
 
     fn network(&self) -> &'static str {
@@ -193,9 +193,9 @@ impl Case {
 
     /// The path of images: the kind of network, the method, and the views.
     fn path(&self) -> String {
-        let method = serde_json::to_value(&self.variant.method).unwrap();
+        let algorithm = serde_json::to_value(&self.variant.algorithm).unwrap();
         let size = self.recipe.augment.size.is_some();
-        format!("{} {} {} {size}", self.network(), method["name"], self.is_blurred())
+        format!("{} {} {} {size}", self.network(), algorithm["name"], self.is_blurred())
     }
 
     fn assert_no_reads(&self, device: &Device) {

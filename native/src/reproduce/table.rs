@@ -211,10 +211,10 @@ impl Table {
             return Err(usage(format_args!("row `{}` cannot be run: {missing}", row.name)));
         }
         let name = row.recipe.as_deref().or(self.recipe.as_deref()).unwrap_or_default();
-        let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
-        let of_row = if scale == Scale::Cpu { &row.cpu[..] } else { &[] };
+        let scale_set = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
+        let row_set = if scale == Scale::Cpu { &row.cpu[..] } else { &[] };
         let set: Vec<String> =
-            [&self.set, &row.set, of_scale, of_row].into_iter().flatten().cloned().collect();
+            [&self.set, &row.set, scale_set, row_set].into_iter().flatten().cloned().collect();
         let variants: Vec<String> = row.variant.iter().cloned().collect();
         let smoke = scale == Scale::Smoke;
         let mut recipe =

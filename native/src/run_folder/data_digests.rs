@@ -9,13 +9,13 @@ use crate::run_folder::digest::Digest;
 /// The digests of the images of a run and of their variables. The state of a run has them since its images were read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataDigests {
-    /// Of the class of each image, and of its file name without the folder, which may have moved.
+    /// The digest of the class of each image, and of its file name without the folder, which may have moved.
     #[serde(default, rename = "image_digest")]
     pub(crate) names: Option<Digest>,
-    /// Of the size of each one's file; none if images are not such files.
+    /// The digest of the sizes of the images' files; none if images are not such files.
     #[serde(default, rename = "file_sizes")]
     pub(crate) sizes: Option<Digest>,
-    /// Of each variable that files of the data give, by its name.
+    /// The digest of each variable that files of the data give, by its name.
     #[serde(default)]
     pub(crate) variables: BTreeMap<String, Digest>,
 }

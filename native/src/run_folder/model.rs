@@ -145,9 +145,9 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
             true => file.with_extension(format!("imported.{ENDING}")),
             false => file.with_extension(ENDING),
         };
-        let [given, converted] = [file, converted.as_path()].map(|path| quoted(&path.display().to_string()));
+        let [source, converted] = [file, converted.as_path()].map(|path| quoted(&path.display().to_string()));
         return Err(usage(format_args!(
-            "{} is a file of PyTorch; `simile import {given} --encoder NAME --out {converted}` makes a model of it first (`simile import \
+            "{} is a file of PyTorch; `simile import {source} --encoder NAME --out {converted}` makes a model of it first (`simile import \
              --help` lists the encoders)",
             file.display()
         )));

@@ -82,7 +82,7 @@ pub(crate) struct EarlierDevice {
     pub(crate) variant: String,
     /// Iterations of that variant done by then.
     pub(crate) iteration: u64,
-    /// Those of the variants after it, which a run that was made longer has done some of.
+    /// Iterations done of each later variant, if the run was made longer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) others: BTreeMap<String, u64>,
 }
@@ -110,11 +110,11 @@ pub(crate) fn devices_of_all<'r>(runs: impl Iterator<Item = &'r RunResult>) -> S
 /// Numbers of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImageCounts {
-    /// To train on, and to fit probes to.
+    /// Images to train on, and to fit probes to.
     pub(crate) train: usize,
-    /// To measure probes on.
+    /// Images to measure probes on.
     pub(crate) test: usize,
-    /// Of how many subjects these are, if that is known.
+    /// Subjects of the test images, if they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) test_subjects: Option<usize>,
 }

@@ -72,7 +72,7 @@ pub(crate) struct RunState {
     /// The test images that the first variant classifies correctly, once measured.
     #[serde(default)]
     pub(crate) hits: StoredHits,
-    /// The same of the encoder before its first step. None if an earlier version measured it.
+    /// The images that the encoder before its first step classifies correctly. None if an earlier version measured it.
     #[serde(default)]
     pub(crate) untrained_hits: StoredHits,
     /// File of the figures so far.
@@ -277,9 +277,9 @@ impl RunState {
 
     /// Drops the files in `state/` that nothing of the state refers to any more.
     fn forget_outdated(&mut self) {
-        let of_variants =
+        let variant_files =
             self.variants.iter().flat_map(|variant| [&variant.trainer, &variant.last_finite, &variant.best]);
-        let used: Vec<&String> = of_variants.chain([&self.figures]).flatten().collect();
+        let used: Vec<&String> = variant_files.chain([&self.figures]).flatten().collect();
         self.files.retain(|name| !is_of_state(name) || used.contains(&name));
     }
 

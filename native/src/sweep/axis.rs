@@ -65,10 +65,10 @@ impl Axis {
 
     /// The key without the variant that it belongs to.
     pub(crate) fn short(&self) -> &str {
-        let of_variant = [VARIANTS, FORMER_VARIANTS]
+        let variant_and_key = [VARIANTS, FORMER_VARIANTS]
             .into_iter()
             .find_map(|variants| self.key.strip_prefix(variants)?.strip_prefix('.')?.split_once('.'));
-        of_variant.map_or(self.key.as_str(), |(_, key)| key)
+        variant_and_key.map_or(self.key.as_str(), |(_, key)| key)
     }
 }
 

@@ -39,9 +39,9 @@ pub(crate) fn mark(
     };
     let on: Vec<bool> = places.iter().map(|own| own.as_ref().is_some_and(|own| !beaten(own))).collect();
     let tied = |outcome: &Outcome| {
-        let of_front = outcomes.iter().zip(&on).filter(|(_, on)| **on);
+        let front_points = outcomes.iter().zip(&on).filter(|(_, on)| **on);
         let mut same =
-            of_front.map(|(other, _)| noise.tied(by, outcome, other) && noise.tied(leak, outcome, other));
+            front_points.map(|(other, _)| noise.tied(by, outcome, other) && noise.tied(leak, outcome, other));
         same.any(|same| same)
     };
     let marks: Vec<Option<Front>> = outcomes

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::axis::{Axis, Point};
 use super::plan::Plan;
 use crate::config::probe::ProbeSection;
-use crate::metrics::leak::{LINEAR, of_variable};
+use crate::metrics::leak::{LINEAR, name_for_variable};
 
 /// The variables whose leak the runs of a sweep may measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +56,7 @@ impl Attributes {
     pub(crate) fn leak(&self, is_measured: impl Fn(&str) -> bool) -> Option<Leak> {
         let variable = self.judged();
         let mut leaks = LINEAR.into_iter().map(|metric| Leak {
-            metric: of_variable(metric, variable, &self.probed),
+            metric: name_for_variable(metric, variable, &self.probed),
             variable: variable.clone(),
         });
         leaks.find(|leak| is_measured(&leak.metric))

@@ -24,12 +24,12 @@ impl Noise {
     fn error(self, metric: &str, outcome: &Outcome) -> Option<f64> {
         let MeanStd { mean, std } = outcome.amount(metric)?;
         let seeds = outcome.metrics.get(metric)?.values.len();
-        let of_seeds = std.map(|std| std / (seeds as f64).sqrt());
-        let of_images = self
+        let seed_error = std.map(|std| std / (seeds as f64).sqrt());
+        let image_error = self
             .held_out
             .filter(|images| *images > 0 && (is_share_of_class(metric) || is_share(metric)))
             .map(|images| (mean * (1.0 - mean)).max(0.0).sqrt() / (images as f64).sqrt());
-        match (of_seeds, of_images) {
+        match (seed_error, image_error) {
             (Some(seeds), Some(images)) => Some(seeds.max(images)),
             (seeds, images) => seeds.or(images),
         }

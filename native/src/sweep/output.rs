@@ -47,7 +47,7 @@ pub(crate) struct Sweep<'a> {
     /// The variable by whose leak points are compared beside the aim; empty if the data have none.
     #[serde(skip)]
     pub(crate) attribute: String,
-    /// That leak, if it is measured.
+    /// The leak of `attribute`, if it is measured.
     #[serde(skip)]
     pub(crate) leak: Option<Leak>,
     /// The metrics of the front.
@@ -74,7 +74,7 @@ pub(crate) enum FinalImages {
     Test,
     /// The validation part of data without test images; the settings were chosen on held-out training images.
     Validation,
-    /// The same part, on which the settings were chosen too.
+    /// The validation part, on which the settings were chosen too.
     ValidationAgain,
 }
 
@@ -299,8 +299,8 @@ impl Sweep<'_> {
                 self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].as_str()).collect();
             for (name, measured) in &outcome.metrics {
                 for (seed, value) in measured.seeds.iter().zip(&measured.values) {
-                    let of_run = [name.clone(), seed.to_string(), value.to_string()];
-                    let record = settings.iter().map(|&setting| setting.to_owned()).chain(of_run);
+                    let run_cells = [name.clone(), seed.to_string(), value.to_string()];
+                    let record = settings.iter().map(|&setting| setting.to_owned()).chain(run_cells);
                     writer.write_record(record)?;
                 }
             }
@@ -352,7 +352,7 @@ impl Sweep<'_> {
             std: mean_std.std.map(|std| format.value(std)),
         };
         let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
-        let of_rest = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
+        let rest_words = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
         let best = self.best_of(self.points.iter(), aim);
         let mut drawn = Vec::new();
         if let [axis] = self.axes {
@@ -377,7 +377,7 @@ impl Sweep<'_> {
             @for svg in &drawn { figure {
                 (PreEscaped(svg))
                 figcaption {
-                    b { (format.title) } (of_rest) "."
+                    b { (format.title) } (rest_words) "."
                     @if self.axes.len() > 1 { " = marks the best and all that are within chance of it; they have one colour." }
                 }
             } }

@@ -101,13 +101,13 @@ impl Plan<'_> {
         outcomes: &[RunOutcome],
     ) -> Vec<PointRuns> {
         let runs_of = |(at, point): (usize, &Point)| {
-            let of_point = self.seeds.clone().zip(outcomes.iter().skip(at).step_by(points.len()));
+            let point_runs = self.seeds.clone().zip(outcomes.iter().skip(at).step_by(points.len()));
             let ran = |(seed, outcome): (u64, &RunOutcome)| match outcome {
                 RunOutcome::Done(run) => Some((seed, Ran::Done(Box::new(run.variants.first()?.clone())))),
                 RunOutcome::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
                 RunOutcome::Missing(_) => None,
             };
-            let runs: Vec<(u64, Ran)> = of_point.filter_map(ran).collect();
+            let runs: Vec<(u64, Ran)> = point_runs.filter_map(ran).collect();
             let folder = self.out.join(folder_of(axes, point));
             (!runs.is_empty()).then(|| PointRuns { point: point.clone(), folder, runs })
         };
@@ -126,9 +126,9 @@ impl Plan<'_> {
 
     /// Refuses the seed as a setting: each run has that of its place among the runs of a point.
     fn keep_seeds(&self, axes: &[Axis]) -> Result<()> {
-        let of_grid = axes.iter().map(|axis| ("--grid", axis.key.as_str()));
-        let of_set = self.set.iter().map(|setting| ("--set", key_of(setting)));
-        match of_grid.chain(of_set).find(|(_, key)| *key == SEED) {
+        let grid_keys = axes.iter().map(|axis| ("--grid", axis.key.as_str()));
+        let set_keys = self.set.iter().map(|setting| ("--set", key_of(setting)));
+        match grid_keys.chain(set_keys).find(|(_, key)| *key == SEED) {
             Some((flag, _)) => Err(usage(format_args!(
                 "{flag} {SEED}: a sweep gives each run its seed; say the first one with --seed and how many with --seeds"
             ))),
@@ -169,11 +169,12 @@ impl Plan<'_> {
     }
 
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
-        let of_grid: Vec<String> = settings(axes, point).collect();
-        let set = [self.set, &of_grid].concat();
+        let grid_settings: Vec<String> = settings(axes, point).collect();
+        let set = [self.set, &grid_settings].concat();
         let variants: Vec<String> = self.variant.iter().map(|&variant| variant.to_owned()).collect();
         let changes = Changes { set: &set, variants: &variants, seed: Some(seed), smoke: self.smoke };
-        let recipe = Recipe::load(self.recipe, &changes).map_err(|error| named_by_grid(error, &of_grid))?;
+        let recipe =
+            Recipe::load(self.recipe, &changes).map_err(|error| named_by_grid(error, &grid_settings))?;
         let variants: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
         if variants.len() != 1 {
             let known = variants.join(", ");
@@ -209,10 +210,10 @@ fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
 }
 
 /// The error with `--grid`, which the user wrote, where it names a setting of the point as one of `--set`.
-fn named_by_grid(error: Error, of_grid: &[String]) -> Error {
+fn named_by_grid(error: Error, grid_settings: &[String]) -> Error {
     let text = error.to_string();
-    let of_setting = |setting: &String| text.strip_prefix(&format!("--set {setting}: "));
-    match of_grid.iter().find_map(|setting| Some((setting, of_setting(setting)?))) {
+    let reason_after = |setting: &String| text.strip_prefix(&format!("--set {setting}: "));
+    match grid_settings.iter().find_map(|setting| Some((setting, reason_after(setting)?))) {
         Some((setting, reason)) => usage(format_args!("--grid {setting}: {reason}")),
         None => error,
     }

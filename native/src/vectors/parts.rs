@@ -110,8 +110,8 @@ fn read_csv(path: &Path) -> Result<Chunk> {
     Ok(Chunk { columns, values, names: Some(names) })
 }
 
-/// One of some names that is no name, but the first number of a vector: all of them are numbers, and either the header does not say
-/// that they number rows, or this has a fraction.
+/// The first of some names that is a number of a vector and no name: all of them are numbers, and the header does not say that they
+/// number rows, or this one has a fraction.
 fn number_of_vector(names: &[String], names_rows: bool) -> Option<&String> {
     let numbers: Vec<f64> =
         names.iter().map(|name| name.trim().parse::<f64>().ok()).collect::<Option<_>>()?;

@@ -146,7 +146,7 @@ arguments=() seeds=2
 before=
 # `reproduce.rs` has tables of several seeds.
 [ "${1-}" != reproduce ] || seeds=1
-# What the page says is taken, without a step, before it is made smaller.
+# The arguments of the page are checked, without a step, before they are made smaller.
 case "$* " in
   *" --resume "* | *" --smoke "* | *" --profile "* | *" --list "* | *" --task "* | *" --help "*) ;;
   "train "*" --seeds "*) ;;

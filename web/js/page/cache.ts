@@ -8,7 +8,7 @@ const DIGEST = "x-simile-sha256";
 const MOST_IN_MEMORY = 4;
 
 /** A cached checkpoint of an address. */
-export interface Kept {
+export interface CachedCheckpoint {
   readonly version: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -21,7 +21,7 @@ interface InMemory {
 const memory = new Map<string, InMemory>();
 
 /** The cached checkpoint of an address, if it is intact. */
-export async function recall(address: string): Promise<Kept | undefined> {
+export async function recall(address: string): Promise<CachedCheckpoint | undefined> {
   const inMemory = memory.get(address);
   if (inMemory) return { version: inMemory.version, bytes: await bytesOf(inMemory.blob) };
   try {

@@ -33,7 +33,7 @@ export interface ReadOptions {
 }
 
 /** A checkpoint that was read. */
-export interface Read {
+export interface LoadedBytes {
   /** Owned by the caller. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /**
@@ -43,7 +43,7 @@ export interface Read {
 }
 
 /** Reads a checkpoint from its source. */
-export async function readCheckpoint(source: CheckpointSource, options: ReadOptions): Promise<Read> {
+export async function readCheckpoint(source: CheckpointSource, options: ReadOptions): Promise<LoadedBytes> {
   const { onProgress, signal } = options;
   signal?.throwIfAborted();
   if (source instanceof Uint8Array) return finished(new Uint8Array(source), onProgress);
@@ -57,7 +57,7 @@ export async function readCheckpoint(source: CheckpointSource, options: ReadOpti
 }
 
 /** Reads the checkpoint at an address, from the cache where that holds the same version. */
-async function readAddress(address: string, options: ReadOptions): Promise<Read> {
+async function readAddress(address: string, options: ReadOptions): Promise<LoadedBytes> {
   const { onProgress, signal } = options;
   const entry = await recall(address);
   if (entry && (await isCurrent(address, entry.version, options))) return finished(entry.bytes, onProgress);
@@ -119,7 +119,7 @@ async function readResponse(response: Response, options: ReadOptions): Promise<U
   return readStream(response.body, contentLength(response), options);
 }
 
-function finished(bytes: Uint8Array<ArrayBuffer>, onProgress: (progress: Progress) => void): Read {
+function finished(bytes: Uint8Array<ArrayBuffer>, onProgress: (progress: Progress) => void): LoadedBytes {
   onProgress({ loaded: bytes.length, total: bytes.length });
   return { bytes };
 }

@@ -13,7 +13,7 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** What goes with a call. */
+/** The signal of a call, and the buffers that it transfers. */
 export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   readonly transfer?: Transferable[];
@@ -132,11 +132,11 @@ export class Connection {
   }
 
   async #give(name: BundleName): Promise<void> {
-    const given = await bundle(name).then(
+    const answer = await bundle(name).then(
       (compiled) => ({ bundle: name, compiled }),
       (error: Error) => ({ bundle: name, error: error.message }),
     );
-    this.#send(given, []);
+    this.#send(answer, []);
   }
 
   #fail(error: Error): void {

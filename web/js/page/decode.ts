@@ -86,13 +86,13 @@ export async function decodeEach<Result>(
 }
 
 /**
- * The number of pictures to decode next, beside others of `held` pixels in all. The size of a picture is known once it is
+ * The number of pictures to decode next, beside others of `heldPixels` pixels in all. The size of a picture is known once it is
  * decoded: a first one is decoded alone, and the next ones are taken to be as large as the `largest` so far; a small one says
  * nothing of them.
  */
-export function fitting(largest: number, held = 0): number {
+export function fitting(largest: number, heldPixels = 0): number {
   if (largest === 0) return 1;
-  return Math.min(Math.floor((MOST_PIXELS - held) / Math.max(largest, ASSUMED_PIXELS)), MOST_AT_ONCE);
+  return Math.min(Math.floor((MOST_PIXELS - heldPixels) / Math.max(largest, ASSUMED_PIXELS)), MOST_AT_ONCE);
 }
 
 /** A picture file by its name for errors. */

@@ -41,18 +41,18 @@ function isNamed(value: unknown): value is object {
 }
 
 /** Throws unless options are an object whose keys are known. */
-export function checkKeys(what: string, given: unknown, known: Readonly<Record<string, true>>): void {
-  if (!isNamed(given)) throw new TypeError(`${what} are ${inWords(given)}, expected an object with values by name`);
-  const unknown = Object.keys(given).find((key) => !Object.hasOwn(known, key));
+export function checkKeys(what: string, values: unknown, known: Readonly<Record<string, true>>): void {
+  if (!isNamed(values)) throw new TypeError(`${what} are ${inWords(values)}, expected an object with values by name`);
+  const unknown = Object.keys(values).find((key) => !Object.hasOwn(known, key));
   if (unknown !== undefined) {
     throw new TypeError(`${what} have an unknown \`${unknown}\`; known: ${Object.keys(known).join(", ")}`);
   }
 }
 
 /** Throws unless values by name are an object, or are left out. */
-export function checkNamed(what: string, given: unknown): void {
-  if (given === undefined || given === null || isNamed(given)) return;
-  throw new TypeError(`\`${what}\` is ${inWords(given)}, expected an object with values by name`);
+export function checkNamed(what: string, values: unknown): void {
+  if (values === undefined || values === null || isNamed(values)) return;
+  throw new TypeError(`\`${what}\` is ${inWords(values)}, expected an object with values by name`);
 }
 
 /** Throws if further values have a key that is given beside them, or has its only place there. */
@@ -93,7 +93,7 @@ const DEVICES: readonly DeviceChoice[] = ["auto", "cpu", "webgpu"];
 /** Throws unless a device is one of those that can be chosen. */
 export function checkDevice(device: DeviceChoice): void {
   if (!DEVICES.includes(device)) {
-    const given = typeof device === "string" ? `"${device}"` : inWords(device);
-    throw new RangeError(`device is ${given}, expected one of ${DEVICES.join(", ")}`);
+    const text = typeof device === "string" ? `"${device}"` : inWords(device);
+    throw new RangeError(`device is ${text}, expected one of ${DEVICES.join(", ")}`);
   }
 }

@@ -71,8 +71,8 @@ export async function* packPictures(images: readonly ImageSource[], signal?: Abo
     const pictures: (ImageBitmap | RgbaPixels)[] = [];
     while (at < end) {
       const sizes = pictures.map(({ width, height }) => width * height);
-      const held = sizes.reduce((sum, size) => sum + size, 0);
-      const count = fitting(Math.max(0, ...sizes), held);
+      const heldPixels = sizes.reduce((sum, size) => sum + size, 0);
+      const count = fitting(Math.max(0, ...sizes), heldPixels);
       if (count < 1) break;
       const next = images.slice(at, Math.min(at + count, end));
       pictures.push(...(await Promise.all(next.map((image, offset) => decodeOne(image, at + offset)))));

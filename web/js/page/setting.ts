@@ -109,9 +109,9 @@ export function checkObjective({ objective }: Setting): void {
 }
 
 /** The JSON document of a request, with the views or without. */
-export function requestOf(setting: Setting, views: readonly GivenRows[] | undefined, given: Inputs): string {
-  checkKeys("the inputs", given, INPUTS);
-  const { z, labels, bias, others, normalised = false } = given;
+export function requestOf(setting: Setting, views: readonly GivenRows[] | undefined, userInputs: Inputs): string {
+  checkKeys("the inputs", userInputs, INPUTS);
+  const { z, labels, bias, others, normalised = false } = userInputs;
   const [view_a, view_b] = views ?? [];
   for (const [name, rows] of Object.entries({ view_a, view_b })) checkRows(name, rows);
   if (!isTyped(z)) checkRows("z", z);

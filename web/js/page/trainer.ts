@@ -255,9 +255,9 @@ function countsOfDigits(images: number | undefined, testImages: number | undefin
   }
   if (images !== undefined) checkInteger("images", images, FEWEST, MOST_DIGITS);
   // `null` means the default too, as it does for images of your own.
-  const held = testImages ?? undefined;
-  if (held !== undefined) checkInteger("testImages", held, FEWEST, MOST_DIGITS);
-  return { images, testImages: held };
+  const testCount = testImages ?? undefined;
+  if (testCount !== undefined) checkInteger("testImages", testCount, FEWEST, MOST_DIGITS);
+  return { images, testImages: testCount };
 }
 
 /** The numbers of your images, and of those to be held out among them. */
@@ -268,9 +268,9 @@ function countsOfOwn(images: readonly LabelledImage[], testImages: number | unde
     const expected = `expected ${2 * FEWEST} or more: ${FEWEST} to train on and ${FEWEST} to hold out`;
     throw new RangeError(`images is a list of ${count}, ${expected}`);
   }
-  const held = testImages ?? heldOut(count);
-  checkInteger(`with ${count} images testImages`, held, FEWEST, count - FEWEST);
-  return { images: count, testImages: held };
+  const testCount = testImages ?? heldOut(count);
+  checkInteger(`with ${count} images testImages`, testCount, FEWEST, count - FEWEST);
+  return { images: count, testImages: testCount };
 }
 
 /** The number of your images that a run holds out of so many, where `testImages` is left out: a fifth, and two at least. */

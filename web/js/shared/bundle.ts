@@ -20,7 +20,7 @@ export function bundle(name: BundleName): Promise<WebAssembly.Module> {
   return begun;
 }
 
-/** What a visitor does where a file of the package does not come. */
+/** The remedy for a visitor where a file of the package does not come. */
 export const WITHOUT_NETWORK = "if the network was lost, reload the page once it is back";
 
 /** Has this thread take its bundles from elsewhere. */

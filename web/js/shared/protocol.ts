@@ -132,12 +132,12 @@ export interface Call {
 export type BundleName = DeviceInfo["kind"];
 
 /** A bundle that a worker wanted, or the reason why there is none. */
-export type Given =
+export type BundleAnswer =
   | { readonly bundle: BundleName; readonly compiled: WebAssembly.Module }
   | { readonly bundle: BundleName; readonly error: string };
 
 /** A call, the number of a call that is not wanted any more, or a bundle. */
-export type Request = Call | { readonly cancel: number } | Given;
+export type Request = Call | { readonly cancel: number } | BundleAnswer;
 
 /** An answer, the device that computes now, or the bundle that a worker wants. */
 export type Reply =

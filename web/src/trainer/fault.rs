@@ -24,7 +24,7 @@ fn in_words(error: TrainError, objective: &str) -> String {
             format!("`objective` is {objective}, which a Trainer cannot train; `simile train` trains it")
         }
         TrainError::Input(Error::Parameter { name, value, reason }) => {
-            let own = NAMES.into_iter().find(|(of_recipe, _)| *of_recipe == name);
+            let own = NAMES.into_iter().find(|(recipe_name, _)| *recipe_name == name);
             Error::Parameter { name: own.map_or(name, |(_, own)| own.to_owned()), value, reason }.to_string()
         }
         other => other.to_string(),

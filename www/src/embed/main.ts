@@ -70,8 +70,8 @@ element("save-csv", HTMLButtonElement).addEventListener("click", () => {
 map.onChoose = choose;
 map.onPoint = (index) => describe(index ?? map.chosen);
 
-const given = parameters.get("checkpoint");
-void load(given ? titleOf(given) : titleOfShipped(shipped.value), given ?? shipped.value);
+const checkpointAddress = parameters.get("checkpoint");
+void load(checkpointAddress ? titleOf(checkpointAddress) : titleOfShipped(shipped.value), checkpointAddress ?? shipped.value);
 
 /** Files of any kind: checkpoints are loaded, images embedded. */
 function take(files: readonly File[]): void {

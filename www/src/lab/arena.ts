@@ -31,7 +31,7 @@ const TURNS: Readonly<Record<string, readonly [number, number]>> = { a: [-1, 0],
 export class Arena {
   readonly canvas = document.createElement("canvas");
   #view: ArenaView | undefined;
-  #held: { row: number; hasMoved: boolean } | "sphere" | undefined;
+  #dragged: { row: number; hasMoved: boolean } | "sphere" | undefined;
 
   constructor(
     label: string,
@@ -46,11 +46,11 @@ export class Arena {
     canvas.addEventListener("pointerdown", (event) => this.#take(event));
     canvas.addEventListener("pointermove", (event) => this.#drag(event));
     canvas.addEventListener("pointerup", (event) => event.isPrimary && this.#release());
-    canvas.addEventListener("pointercancel", (event) => event.isPrimary && (this.#held = undefined));
-    canvas.addEventListener("pointerleave", () => this.#held || actions.focus(undefined));
+    canvas.addEventListener("pointercancel", (event) => event.isPrimary && (this.#dragged = undefined));
+    canvas.addEventListener("pointerleave", () => this.#dragged || actions.focus(undefined));
     canvas.addEventListener("keydown", (event) => this.#press(event));
     // A finger scrolls the page, unless it holds something.
-    canvas.addEventListener("touchstart", (event) => this.#held && event.preventDefault(), { passive: false });
+    canvas.addEventListener("touchstart", (event) => this.#dragged && event.preventDefault(), { passive: false });
     new ResizeObserver(() => this.#paint()).observe(canvas);
     onThemeChange(() => this.#paint());
   }
@@ -92,31 +92,31 @@ export class Arena {
     if (!event.isPrimary || event.button !== 0) return;
     const row = this.#find(this.#place(event));
     if (row === undefined && !(this.#view?.camera instanceof Turntable)) return;
-    this.#held = row === undefined ? "sphere" : { row, hasMoved: false };
+    this.#dragged = row === undefined ? "sphere" : { row, hasMoved: false };
     this.canvas.setPointerCapture(event.pointerId);
     this.actions.focus(row);
   }
 
   #drag(event: PointerEvent): void {
-    const [view, held, place] = [this.#view, this.#held, this.#place(event)];
+    const [view, dragged, place] = [this.#view, this.#dragged, this.#place(event)];
     if (!view || !event.isPrimary) return;
-    if (held === undefined) {
+    if (dragged === undefined) {
       const row = this.#find(place);
       if (row !== view.focus) this.actions.focus(row);
-    } else if (held === "sphere") {
+    } else if (dragged === "sphere") {
       this.#turn(event.movementX * 0.008, event.movementY * 0.008);
     } else {
       // A small movement during a click does not move the point.
-      held.hasMoved ||= this.#find(place) !== held.row || Math.hypot(event.movementX, event.movementY) > 2;
-      const row = view.samples.views.flat()[held.row];
-      if (held.hasMoved && row) this.actions.move(held.row, view.camera.point(...place, row));
+      dragged.hasMoved ||= this.#find(place) !== dragged.row || Math.hypot(event.movementX, event.movementY) > 2;
+      const row = view.samples.views.flat()[dragged.row];
+      if (dragged.hasMoved && row) this.actions.move(dragged.row, view.camera.point(...place, row));
     }
   }
 
   #release(): void {
-    const held = this.#held;
-    this.#held = undefined;
-    if (typeof held === "object" && !held.hasMoved) this.actions.click(held.row);
+    const dragged = this.#dragged;
+    this.#dragged = undefined;
+    if (typeof dragged === "object" && !dragged.hasMoved) this.actions.click(dragged.row);
   }
 
   #turn(yaw: number, pitch: number): void {

@@ -148,8 +148,8 @@ export class Catalogue {
   /** The inputs beside the views that an objective requires. */
   inputsOf({ objective }: Choice, samples: Samples): Inputs {
     const wants = this.offered.get(objective)?.inputs ?? [];
-    const given = Object.entries(VARIABLES).filter(([name]) => wants.includes(name));
-    return Object.fromEntries(given.map(([name, of]) => [name, of(samples)]));
+    const variables = Object.entries(VARIABLES).filter(([name]) => wants.includes(name));
+    return Object.fromEntries(variables.map(([name, of]) => [name, of(samples)]));
   }
 }
 

@@ -3,7 +3,7 @@ import { colourInWords } from "./samples.js";
 import type { Side } from "./side.js";
 import { SIDES } from "./sides.js";
 
-/** What pulls and what pushes a row, of `count` first views and as many second ones, on both sides. */
+/** The rows that pull and push a row, on both sides, in words; there are `count` first views and as many second ones. */
 export function describeFocus(sides: readonly Side[], row: number | undefined, count: number): string {
   if (row === undefined) return "Point at a sample to see what pulls and what pushes it.";
   const [sample, partner] = [row % count, (row + count) % (2 * count)];

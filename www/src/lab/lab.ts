@@ -47,7 +47,7 @@ export class Lab {
   #marked: readonly number[] = [];
   #haveMoved = false;
   /** The samples that an address brought, to which the visitor can go back. */
-  #given: Both<Samples> | undefined;
+  #initial: Both<Samples> | undefined;
   #isRunning = false;
   /** True if evaluations are shown; with reduced motion, those of a run are skipped. */
   #isSeen = true;
@@ -112,7 +112,7 @@ export class Lab {
     this.#notice = notice;
     this.#setState(state);
     const samples = draw(state.draw);
-    this.#given = moved;
+    this.#initial = moved;
     this.#haveMoved = moved !== undefined;
     for (const side of [0, 1] as const) {
       this.sides[side].samples = copy(moved?.[side] ?? samples);
@@ -151,9 +151,9 @@ export class Lab {
 
   /** Goes back to the samples that an address brought, and from those, or without an address, to the ones of the seed. */
   startOver(): void {
-    const [given, samples] = [this.#given, this.sides.map((side) => side.samples)];
-    const isThere = JSON.stringify(given) === JSON.stringify(samples);
-    this.restore({ state: this.state, ...(given && !isThere && { moved: given }) });
+    const [initial, samples] = [this.#initial, this.sides.map((side) => side.samples)];
+    const isThere = JSON.stringify(initial) === JSON.stringify(samples);
+    this.restore({ state: this.state, ...(initial && !isThere && { moved: initial }) });
   }
 
   get snapshot(): Snapshot {

@@ -10,7 +10,7 @@ export interface Preset {
   readonly state: State;
 }
 
-interface Wanted {
+interface PresetState {
   readonly left: string;
   readonly right: string;
   readonly settings?: Settings;
@@ -38,7 +38,7 @@ const state = ({
   seed = 1,
   weightScheme = "normalised",
   kernel = "rbf",
-}: Wanted): State => ({
+}: PresetState): State => ({
   draw: { seed, count: 16, dims, colours },
   choices: [choice(left), choice(right)],
   settings: { ...COMMON, ...settings },

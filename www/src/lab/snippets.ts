@@ -70,11 +70,11 @@ let ${SIDES[at]} = {
   return IMPORTS + blocks.join("");
 }
 
-/** The objective, and a batch of inputs that are `taken` by name. */
-function objectiveAndBatch({ setting, entry }: Chosen, taken = (name: string) => name): string {
+/** The objective, and a batch of inputs, whose code `inputCode` gives by name. */
+function objectiveAndBatch({ setting, entry }: Chosen, inputCode = (name: string) => name): string {
   const variant = setting.variant ? `Some("${setting.variant}")` : "None";
   const parts = entry.inputDetails.map(
-    ({ name, kind }) => `.${kind === "host" ? "with_condition" : "with_indices"}("${name}", ${taken(name)})`,
+    ({ name, kind }) => `.${kind === "host" ? "with_condition" : "with_indices"}("${name}", ${inputCode(name)})`,
   );
   const parameters = JSON.stringify(parametersOf(setting, entry), tidy, 4).replaceAll("\n", "\n    ");
   return `let objective = loss::build(
@@ -82,7 +82,7 @@ function objectiveAndBatch({ setting, entry }: Chosen, taken = (name: string) =>
     ${variant},
     serde_json::json!(${parameters}),
 )?;
-let batch = Batch::views(${taken("view_a")}, ${taken("view_b")})${parts.join("")};`;
+let batch = Batch::views(${inputCode("view_a")}, ${inputCode("view_b")})${parts.join("")};`;
 }
 
 /** The source that core has, and a call with the setting. */

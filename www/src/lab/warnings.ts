@@ -9,9 +9,9 @@ export function warningsOf(sides: readonly Side[], remedy: string): string[] {
     "one-value": "all samples have one colour, so colour has no effect; paint some in another one",
     "all-apart": `no two colours are alike under this kernel, so colour has no effect; ${remedy}`,
   };
-  const said = sides.map(({ evaluation }) => (evaluation ? inWords(evaluation, sentences) : []));
-  return [...new Set(said.flat())].map((warning) => {
-    const having = SIDES.filter((_, side) => said[side]?.includes(warning));
+  const warningsBySide = sides.map(({ evaluation }) => (evaluation ? inWords(evaluation, sentences) : []));
+  return [...new Set(warningsBySide.flat())].map((warning) => {
+    const having = SIDES.filter((_, side) => warningsBySide[side]?.includes(warning));
     return `${having.length === SIDES.length ? "both sides" : having.join()}: ${warning}.`;
   });
 }

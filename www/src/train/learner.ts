@@ -36,7 +36,7 @@ export class Learner {
   ) {}
 
   static async create(options: TrainerOptions, listener: Listener): Promise<Learner> {
-    const { made: trainer, refusal } = await orOnCpu(options, (given) => Trainer.create(given));
+    const { value: trainer, refusal } = await orOnCpu(options, (attempt) => Trainer.create(attempt));
     return new Learner(trainer, refusal, listener);
   }
 

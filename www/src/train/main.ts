@@ -266,8 +266,8 @@ function fail(error: unknown): void {
   enter("failed");
   // The other network stops after its step. Why one failed is reported here.
   void Promise.allSettled(learners.map((learner) => learner.pause()));
-  const kept = "The curves, and each network whose worker still answers, are kept until you press Reset";
-  sayOfRun(`${messageOf(error)}. ${kept}`, "error");
+  const note = "The curves, and each network whose worker still answers, are kept until you press Reset";
+  sayOfRun(`${messageOf(error)}. ${note}`, "error");
 }
 
 async function save(side: 0 | 1): Promise<void> {

@@ -29,15 +29,15 @@ function check(field: Field): void {
 /** Applies the settings in an address; returns those that no field takes, as they are written. */
 export function follow(parameters: URLSearchParams): string[] {
   return FIELDS.flatMap((field) => {
-    const [given, input] = [parameters.get(field), inputOf(field)];
-    if (given === null) return [];
-    input.value = given;
+    const [text, input] = [parameters.get(field), inputOf(field)];
+    if (text === null) return [];
+    input.value = text;
     check(field);
     // A browser's field of numbers is empty after any other text.
     if (input.value !== "" && input.checkValidity()) return [];
     input.value = input.defaultValue;
     check(field);
-    return [`${field}=${given}`];
+    return [`${field}=${text}`];
   });
 }
 

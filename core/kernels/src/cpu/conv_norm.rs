@@ -82,7 +82,7 @@ impl Norm<'_> {
             grad_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
         let offset = |(sum, (mean, slope)): (&f32, (&f32, &f32))| sum * share - mean * slope;
         let offsets = grad_shift.iter().zip(means.iter().zip(&slopes)).map(offset).collect();
-        Backward { grad_gain, grad_shift, grad_maps: OfMaps { maps, upstream, factors, slopes, offsets } }
+        Backward { grad_gain, grad_shift, grad_maps: GradMaps { maps, upstream, factors, slopes, offsets } }
     }
 }
 
@@ -199,18 +199,18 @@ pub struct Masked<'a> {
     upstream: &'a [f32],
     /// The input of the rectifier, if there is one: recomputed from the maps, which takes less time than reading
     /// it.
-    seen: Option<Activation<'a>>,
+    activation: Option<Activation<'a>>,
 }
 
 impl<'a> Masked<'a> {
     /// Takes a gradient that is already masked, or the gradient of an output that is not rectified.
     pub fn of(upstream: &'a [f32]) -> Self {
-        Self { upstream, seen: None }
+        Self { upstream, activation: None }
     }
 
     /// Masks the gradient of the rectified output of an [`Activation`] without an identity.
-    pub fn from_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
-        Self { upstream, seen: Some(seen) }
+    pub fn from_rectified(upstream: &'a [f32], activation: Activation<'a>) -> Self {
+        Self { upstream, activation: Some(activation) }
     }
 }
 
@@ -238,20 +238,20 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
     let channels = means.len();
     let size = PART * channels;
     let parts = upstream.upstream.chunks(size).zip(maps.chunks(size));
-    let sums = parallel::map(parts, |(upstream_of, maps)| {
+    let sums = parallel::map(parts, |(upstream_part, maps)| {
         let [mut sum, mut along] = [vec![0.0_f32; channels], vec![0.0_f32; channels]];
-        let rows = || upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
-        vectorised!(match &upstream.seen {
+        let rows = || upstream_part.chunks_exact(channels).zip(maps.chunks_exact(channels));
+        vectorised!(match &upstream.activation {
             None => {
                 for (g, y) in rows() {
                     add_row(&mut sum, g);
                     add_along(&mut along, g, y, means);
                 }
             }
-            Some(seen) => {
+            Some(activation) => {
                 let mut masked = vec![0.0_f32; channels];
                 for (g, y) in rows() {
-                    seen.mask_row(&mut masked, g, y);
+                    activation.mask_row(&mut masked, g, y);
                     add_row(&mut sum, &masked);
                     add_along(&mut along, &masked, y, means);
                 }
@@ -271,12 +271,12 @@ pub struct Backward<'a> {
     /// With respect to `β`.
     pub grad_shift: Vec<f32>,
     /// With respect to the maps before it.
-    pub grad_maps: OfMaps<'a>,
+    pub grad_maps: GradMaps<'a>,
 }
 
 /// The gradient with respect to the maps before a normalisation, computed where it is used.
 #[derive(Debug)]
-pub struct OfMaps<'a> {
+pub struct GradMaps<'a> {
     maps: &'a [f32],
     upstream: Masked<'a>,
     factors: Vec<f32>,
@@ -284,7 +284,7 @@ pub struct OfMaps<'a> {
     offsets: Vec<f32>,
 }
 
-impl Upstream for OfMaps<'_> {
+impl Upstream for GradMaps<'_> {
     fn part<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let channels = self.factors.len();
         let (maps, upstream) = (&self.maps[range.clone()], &self.upstream.upstream[range]);
@@ -293,9 +293,9 @@ impl Upstream for OfMaps<'_> {
         vectorised!({
             let rows = scratch.chunks_exact_mut(channels).zip(upstream.chunks_exact(channels));
             for ((gradient, g), y) in rows.zip(maps.chunks_exact(channels)) {
-                match &self.upstream.seen {
+                match &self.upstream.activation {
                     None => gradient.copy_from_slice(g),
-                    Some(seen) => seen.mask_row(gradient, g, y),
+                    Some(activation) => activation.mask_row(gradient, g, y),
                 }
                 pull_back(gradient, y, factors, [slopes, offsets]);
             }

@@ -100,7 +100,7 @@ fn plain(queries: &[Pairs<QUERIES>], others: &[Pairs<OTHERS>], products: &mut Pr
     }
 }
 
-/// With the registers of AVX-512, of which the sums take 24 of 32, and of AVX2, of which they take 12 of 16.
+/// The products with AVX-512, whose sums take 24 of 32 registers, and with AVX2, whose sums take 12 of 16.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{__m256i, __m512i};

@@ -92,11 +92,11 @@ impl Block {
             .zip(pooled.chunks_mut(CHUNK * self.out * self.places()))
             .zip(tanh.chunks_mut(CHUNK * self.out * self.span()));
         parallel::map_in(parts, Vec::new, |planes, ((maps, pooled), tanh)| {
-            let of_each_image = maps
+            let image_parts = maps
                 .chunks_exact(image)
                 .zip(pooled.chunks_exact_mut(self.out * self.places()))
                 .zip(tanh.chunks_exact_mut(self.out * self.span()));
-            for ((image, pooled), tanh) in of_each_image {
+            for ((image, pooled), tanh) in image_parts {
                 self.spread(image, planes);
                 correlate(planes, &offsets, &weights, bias, tanh);
                 tanh_in_place(tanh);
@@ -152,11 +152,11 @@ impl Block {
                 let mut grad_weight = vec![0.0; if is_weight { self.out * offsets.len() * LANES } else { 0 }];
                 let mut grad_bias = vec![0.0; self.out];
                 let mut targets = target.chunks_exact_mut(image);
-                let of_each_image = maps
+                let image_parts = maps
                     .chunks_exact(image)
                     .zip(tanh.chunks_exact(self.out * self.span()))
                     .zip(upstream.chunks_exact(self.out * self.places()));
-                for ((image, tanh), upstream) in of_each_image {
+                for ((image, tanh), upstream) in image_parts {
                     self.write_slopes(tanh, upstream, &mut scratch.slopes);
                     if is_weight {
                         self.spread(image, &mut scratch.planes);

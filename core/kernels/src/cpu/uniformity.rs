@@ -36,8 +36,8 @@ pub fn uniformity(rows: &[f32], width: usize, t: f64) -> Option<(f32, Vec<f32>)>
     let Sums { by_row, weighted } = pairs.sums();
     let total: f64 = by_row.iter().sum();
     let scale = -4.0 * t / total;
-    let of_rows = rows.chunks_exact(width).zip(weighted.chunks_exact(width)).zip(&by_row);
-    let gradient: Vec<f32> = of_rows
+    let rows_with_sums = rows.chunks_exact(width).zip(weighted.chunks_exact(width)).zip(&by_row);
+    let gradient: Vec<f32> = rows_with_sums
         .flat_map(|((row, weighted), sum)| {
             let difference =
                 move |(x, w): (&f32, &f32)| (scale * (sum * f64::from(*x) - f64::from(*w))) as f32;
@@ -80,29 +80,29 @@ impl Pairs<'_> {
         let Sums { by_row, weighted } = sums;
         let parts = rows.clone().step_by(PART).map(|start| start..(start + PART).min(rows.end));
         let parts = parts.zip(weighted[self.span(rows)].chunks_mut(PART * self.width));
-        let of_parts = parallel::map(parts, |(part, weighted)| {
+        let part_sums = parallel::map(parts, |(part, weighted)| {
             let terms = self.terms(&part, columns);
             add(weighted, matrix(&terms, columns.len()), self.matrix_of(columns));
-            let (mut of_rows, mut of_columns) = (Vec::with_capacity(part.len()), vec![0.0; columns.len()]);
+            let (mut row_sums, mut column_sums) = (Vec::with_capacity(part.len()), vec![0.0; columns.len()]);
             for line in terms.chunks_exact(columns.len()) {
-                of_rows.push(add_line(line, &mut of_columns));
+                row_sums.push(add_line(line, &mut column_sums));
             }
-            (terms, of_rows, of_columns)
+            (terms, row_sums, column_sums)
         });
-        let all_rows = of_parts.iter().flat_map(|(_, of_rows, _)| of_rows);
+        let all_rows = part_sums.iter().flat_map(|(_, row_sums, _)| row_sums);
         by_row[rows.clone()].iter_mut().zip(all_rows).for_each(|(sum, e)| *sum += f64::from(*e));
         if rows == columns {
             return;
         }
-        for (_, _, of_columns) in &of_parts {
-            by_row[columns.clone()].iter_mut().zip(of_columns).for_each(|(sum, e)| *sum += f64::from(*e));
+        for (_, _, column_sums) in &part_sums {
+            by_row[columns.clone()].iter_mut().zip(column_sums).for_each(|(sum, e)| *sum += f64::from(*e));
         }
         let parts = weighted[self.span(columns)].chunks_mut(PART * self.width);
         parallel::map(parts.enumerate(), |(at, weighted)| {
-            for (first, (terms, _, _)) in rows.clone().step_by(PART).zip(&of_parts) {
+            for (first, (terms, _, _)) in rows.clone().step_by(PART).zip(&part_sums) {
                 let terms = matrix(terms, columns.len()).subcols(at * PART, weighted.len() / self.width);
-                let of_rows = self.matrix_of(&(first..(first + PART).min(rows.end)));
-                add(weighted, terms.transpose(), of_rows);
+                let part_rows = self.matrix_of(&(first..(first + PART).min(rows.end)));
+                add(weighted, terms.transpose(), part_rows);
             }
         });
     }

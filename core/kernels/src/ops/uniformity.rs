@@ -57,8 +57,8 @@ pub(crate) fn by_pairs<B: PairOps>(
     let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
     let comparison = Comparison { tile, ..Comparison::new([LogSumExp::other_rows(n)], 2.0 * t) };
 
-    let of = (anchors.clone(), candidates.clone());
-    let (sums, saved) = B::pair_sums(of.0, of.1, PairWeights::Ones, comparison.clone());
+    let inputs = (anchors.clone(), candidates.clone());
+    let (sums, saved) = B::pair_sums(inputs.0, inputs.1, PairWeights::Ones, comparison.clone());
     let largest = B::float_max_dim(sums.clone(), 0);
     let terms = B::float_exp(B::float_sub(sums.clone(), largest.clone()));
     let total = B::float_add(B::float_log(B::float_sum_dim(terms, 0)), largest);

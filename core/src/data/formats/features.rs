@@ -154,7 +154,7 @@ fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
     while alike.len() < 2
         && let Some(&row) = free.get(at).filter(|(listed, _)| listed.starts_with(name))
     {
-        match of_another_split(&row.0, path) {
+        match start_in_another_split(&row.0, path) {
             // Rows with this end are of that split too, and may be as many as there are pictures.
             Some(end) => at += free[at..].partition_point(|(listed, _)| listed.starts_with(end)),
             None => {
@@ -168,7 +168,7 @@ fn with_same_name<'r>(free: &[&'r Row], path: &str) -> Vec<&'r Row> {
 
 /// The beginning of a listed path up to the first folder that differs from that of a picture's path, both backwards, if the two
 /// folders are called as different splits.
-fn of_another_split<'r>(listed: &'r str, path: &str) -> Option<&'r str> {
+fn start_in_another_split<'r>(listed: &'r str, path: &str) -> Option<&'r str> {
     let split = |folder: &str| match folder.trim_end_matches('/') {
         "valid" => Some(Split::Validation),
         folder => Split::named(folder).ok(),

@@ -1,4 +1,4 @@
-//! The headers of a JPEG: what zune-jpeg 0.5.15, as image 0.25.10 calls it, reads otherwise than libjpeg, which Pillow uses.
+//! The headers of a JPEG that zune-jpeg 0.5.15, as image 0.25.10 calls it, reads otherwise than libjpeg, which Pillow uses.
 
 /// The first byte of a marker.
 const MARK: u8 = 0xff;

@@ -102,8 +102,9 @@ pub fn range_of_16_bits(bytes: &[u8]) -> Option<(u16, u16)> {
         DynamicImage::ImageRgba16(picture) => (picture.into_raw(), 4, 3),
         _ => return None,
     };
-    let of_colours = || values.chunks_exact(channels).flat_map(|pixel| pixel.iter().take(colours).copied());
-    Some((of_colours().min()?, of_colours().max()?))
+    let colour_values =
+        || values.chunks_exact(channels).flat_map(|pixel| pixel.iter().take(colours).copied());
+    Some((colour_values().min()?, colour_values().max()?))
 }
 
 /// The bytes of a JPEG with a quality from 1 to 100. The encoder is generic, so that it is compiled in the crate that calls it:

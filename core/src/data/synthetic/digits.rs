@@ -74,16 +74,16 @@ fn write(label: usize, canvas: &mut Canvas, rng: &mut impl Rng) {
     let place = Place::draw(rng);
     let thickness = rng.random_range(change::THICKNESS);
     // Strokes that meet in a point stay joined: the point moves, not the end of each stroke.
-    let mut moved: Vec<(Point, Point)> = Vec::new();
+    let mut new_points: Vec<(Point, Point)> = Vec::new();
     for stroke in ways.get(way).copied().unwrap_or_default() {
         let points: Vec<Point> = stroke
             .iter()
-            .map(|point| match moved.iter().find(|(from, _)| from == point) {
+            .map(|point| match new_points.iter().find(|(from, _)| from == point) {
                 Some(&(_, to)) => to,
                 None => {
                     let jittered = point.map(|v| v + change::POINT * rng.sample::<f64, _>(StandardNormal));
                     let to = place.of(jittered);
-                    moved.push((*point, to));
+                    new_points.push((*point, to));
                     to
                 }
             })

@@ -211,7 +211,7 @@ fn pick(weights: &[f64], target: f64) -> usize {
 fn fill_empty(labels: &mut [usize], distances: &mut [f64], k: usize) -> bool {
     let mut sizes = vec![0_usize; k];
     labels.iter().for_each(|&label| sizes[label] += 1);
-    let mut moved = false;
+    let mut has_filled = false;
     for empty in 0..k {
         if sizes[empty] > 0 {
             continue;
@@ -225,10 +225,10 @@ fn fill_empty(labels: &mut [usize], distances: &mut [f64], k: usize) -> bool {
             sizes[labels[i]] -= 1;
             sizes[empty] = 1;
             (labels[i], distances[i]) = (empty, 0.0);
-            moved = true;
+            has_filled = true;
         }
     }
-    moved
+    has_filled
 }
 
 /// The mean of the points of every cluster; every cluster has one.

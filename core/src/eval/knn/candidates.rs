@@ -81,7 +81,7 @@ pub(super) struct ExactProducts<'a> {
 }
 
 impl<'a> ExactProducts<'a> {
-    /// Those of the query with the number `at`.
+    /// The products of the query with the number `at`.
     pub(super) fn new(bank: &'a dyn Rows, queries: &dyn Rows, at: usize) -> Result<Self> {
         let mut query = vec![0.0; queries.columns()];
         queries.read(at, Buffer::Double(&mut query))?;

@@ -283,8 +283,8 @@ impl QueryGroup {
     /// Raises the bound to that of the products with a block ([`near`] derives it for rows of length at most 1), where that is
     /// larger. The thresholds `t - 2 e` of earlier blocks fall with it.
     fn allow_for_errors_of(&mut self, block: &BankBlock) {
-        let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
-        let error = (of_query + (1.0 + of_query) * of_block + DOUBLE_ERROR) * block.largest_length;
+        let (query_error, block_error) = (self.tiles.error(), block.tiles.error());
+        let error = (query_error + (1.0 + query_error) * block_error + DOUBLE_ERROR) * block.largest_length;
         let increase = (error - self.error).max(0.0);
         self.candidates.iter_mut().for_each(|candidates| candidates.threshold -= 2.0 * increase);
         self.error += increase;

@@ -76,17 +76,17 @@ impl ConditionWeights {
         let roots: Vec<f64> = groups.iter().map(|members| (members.len() as f64).sqrt()).collect();
         let different = Mat::from_fn(groups.len(), columns, |g, j| roots[g] * features[(groups[g][0], j)]);
         let (left, right) = factors_by_svd(&different, ridge)?;
-        let of_samples = |of_groups: &Matrix| {
-            let mut spread = Matrix::zeros(rows, of_groups.columns());
+        let over_samples = |group_rows: &Matrix| {
+            let mut spread = Matrix::zeros(rows, group_rows.columns());
             for (g, members) in groups.iter().enumerate() {
                 for &sample in members {
-                    let values = spread.row_mut(sample).iter_mut().zip(of_groups.row(g));
-                    values.for_each(|(value, of_group)| *value = of_group / roots[g]);
+                    let values = spread.row_mut(sample).iter_mut().zip(group_rows.row(g));
+                    values.for_each(|(value, group_value)| *value = group_value / roots[g]);
                 }
             }
             spread
         };
-        let (left, right) = (of_samples(&left), of_samples(&right));
+        let (left, right) = (over_samples(&left), over_samples(&right));
         let weights = Self::exact(Storage::Factors { diagonal: vec![0.0; rows], left, right });
         Ok(if rows > columns { weights } else { Self::exact(Storage::Dense(weights.to_matrix())) })
     }

@@ -48,7 +48,7 @@ impl FeaturesByValue {
     /// As [`ConditionWeights::solve`].
     pub(super) fn solve(&self, ridge: f64) -> Result<ConditionWeights> {
         let rows = self.features.rows();
-        let of_group = |members: &Vec<usize>| of_one_value(&self.features.select(members), ridge);
+        let of_group = |members: &Vec<usize>| weights_of_one_value(&self.features.select(members), ridge);
         let solved =
             parallel::map_one_by_one(&self.groups, of_group).into_iter().collect::<Result<Vec<_>>>()?;
         let columns: usize = solved.iter().map(columns_of_factors).sum();
@@ -82,11 +82,11 @@ impl FeaturesByValue {
         let (mut left, mut right) = (Matrix::zeros(rows, columns), Matrix::zeros(rows, columns));
         let mut start = 0;
         for (members, block) in self.groups.iter().zip(solved) {
-            let (of_left, of_right) = factors_of(block);
-            let end = start + of_left.columns();
+            let (left_block, right_block) = factors_of(block);
+            let end = start + left_block.columns();
             for (at, &sample) in members.iter().enumerate() {
-                left.row_mut(sample)[start..end].copy_from_slice(of_left.row(at));
-                right.row_mut(sample)[start..end].copy_from_slice(of_right.row(at));
+                left.row_mut(sample)[start..end].copy_from_slice(left_block.row(at));
+                right.row_mut(sample)[start..end].copy_from_slice(right_block.row(at));
             }
             start = end;
         }
@@ -95,7 +95,7 @@ impl FeaturesByValue {
 }
 
 /// `W` of the samples of one value, which may be fewer than their features.
-fn of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionWeights> {
+fn weights_of_one_value(features: &Matrix, ridge: f64) -> Result<ConditionWeights> {
     if features.columns() >= features.rows() && is_well_scaled(features, ridge) {
         // The system of the samples is the smaller one.
         let linear = Kernel::Linear { scale: 1.0 };

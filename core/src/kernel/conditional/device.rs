@@ -82,8 +82,8 @@ impl DeviceWeights {
 
     /// The weights of the pairs of samples by one `W`, or by one for each view of an anchor, which are symmetric. Their
     /// diagonals are unspecified: terms leave out a sample's pairs with itself.
-    pub fn pair_weights(of_views: &[&Self]) -> PairWeights<Dispatch> {
-        let factors = of_views.iter().map(|weights| match &weights.storage {
+    pub fn pair_weights(view_weights: &[&Self]) -> PairWeights<Dispatch> {
+        let factors = view_weights.iter().map(|weights| match &weights.storage {
             DeviceStorage::Dense(_) => None,
             DeviceStorage::Factors { left, right, .. } => Some((left.clone(), right.clone())),
         });
@@ -95,18 +95,20 @@ impl DeviceWeights {
             Some(factors) => factors.into_iter().unzip(),
             None => (Vec::new(), Vec::new()),
         };
-        let of_one_width =
+        let have_one_shape =
             |parts: &[Tensor<2>]| parts.windows(2).all(|pair| pair[0].dims() == pair[1].dims());
         match lefts.first().map(|left| left.dims()[0]) {
-            Some(samples) if of_one_width(&lefts) => PairWeights::factors(join(lefts), join(rights), samples),
-            _ => PairWeights::samples(join(of_views.iter().map(|weights| weights.entries()).collect())),
+            Some(samples) if have_one_shape(&lefts) => {
+                PairWeights::factors(join(lefts), join(rights), samples)
+            }
+            _ => PairWeights::samples(join(view_weights.iter().map(|weights| weights.entries()).collect())),
         }
     }
 
     /// The same for matrices that are not symmetric: the weights of each anchor, of either view, with both views of all samples.
-    pub(crate) fn pair_weights_of_rows(of_views: &[&Self]) -> PairWeights<Dispatch> {
-        let rows = of_views.iter().map(|weights| weights.entries().repeat_dim(1, 2)).collect();
-        PairWeights::pairs(Tensor::cat(rows, 0).repeat_dim(0, 2 / of_views.len().max(1)))
+    pub(crate) fn pair_weights_of_rows(view_weights: &[&Self]) -> PairWeights<Dispatch> {
+        let rows = view_weights.iter().map(|weights| weights.entries().repeat_dim(1, 2)).collect();
+        PairWeights::pairs(Tensor::cat(rows, 0).repeat_dim(0, 2 / view_weights.len().max(1)))
     }
 
     /// `W` except for its diagonal, which is unspecified.

@@ -73,7 +73,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     }
     let equal = EqualRows::of(z);
     if 2 * equal.count() <= z.rows() {
-        let groups = GroupWeights::of_equal_rows(kernel, z, equal, ridge)?;
+        let groups = GroupWeights::from_equal_rows(kernel, z, equal, ridge)?;
         return Ok(Some(ConditionWeights::exact(Storage::Groups(groups))));
     }
     let kernel = &kernel.with_bandwidth_of(z);
@@ -118,16 +118,16 @@ impl Elimination {
         let k_pp = KernelValues::new(kernel, z, z.select(&pivots)).between(0..p, 0..p);
         let a_pp = Mat::from_fn(p, p, |i, j| k_pp[i * p + j] + if i == j { ridge } else { 0.0 });
         // `A_PR` is `K_PR`, because the ridge is added on the diagonal only.
-        let of_others = KernelValues::new(kernel, z, z.select(&others));
+        let other_values = KernelValues::new(kernel, z, z.select(&others));
         let mut a_pr = vec![0.0; p * r];
         parallel::map(pivots.iter().zip(a_pr.chunks_mut(r)), |(&pivot, row)| {
-            of_others.with(z.row(pivot), 0..r, row)
+            other_values.with(z.row(pivot), 0..r, row)
         });
         let a_pr = MatRef::from_row_major_slice(&a_pr, p, r);
 
         let cholesky = a_pp.llt(Side::Lower).ok()?;
         let g = coefficients(&cholesky, a_pr);
-        let schur = schur_complement(&of_others, ridge, a_pr, MatRef::from_row_major_slice(&g, r, p));
+        let schur = schur_complement(&other_values, ridge, a_pr, MatRef::from_row_major_slice(&g, r, p));
         Some(Self { ridge, pivots, others, inverse_pp: cholesky.inverse(), g, schur })
     }
 
@@ -194,8 +194,8 @@ impl Elimination {
                     }
                     Place::Pivot(i) => {
                         // `W_PR = W_RP^T`.
-                        for (&other, of_other) in self.others.iter().zip(minus_xg.chunks(p)) {
-                            row[other] = flush_to_zero(-ridge * of_other[i]);
+                        for (&other, xg_row) in self.others.iter().zip(minus_xg.chunks(p)) {
+                            row[other] = flush_to_zero(-ridge * xg_row[i]);
                         }
                         for (j, &pivot) in self.pivots.iter().enumerate() {
                             row[pivot] = flush_to_zero(w_pp[(i, j)] as f32);

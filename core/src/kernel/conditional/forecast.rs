@@ -22,7 +22,7 @@ pub enum DenseSolve {
     Certain,
 }
 
-/// What decides about a solve, except for the condition.
+/// The kernel, batch and ridge of a solve; with the condition they decide how it is computed.
 pub(crate) struct Forecast<'a> {
     kernel: &'a Kernel,
     samples: usize,

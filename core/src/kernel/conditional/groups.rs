@@ -83,7 +83,7 @@ impl GroupWeights {
     }
 
     /// `W` of a kernel by the groups of equal rows of `z`.
-    pub(super) fn of_equal_rows(kernel: &Kernel, z: &Matrix, equal: EqualRows, ridge: f64) -> Result<Self> {
+    pub(super) fn from_equal_rows(kernel: &Kernel, z: &Matrix, equal: EqualRows, ridge: f64) -> Result<Self> {
         let EqualRows { of, first, sizes } = equal;
         let roots: Vec<f64> = sizes.into_iter().map(f64::sqrt).collect();
         // A bandwidth given as a rule is that of all rows.
@@ -147,7 +147,7 @@ mod tests {
                 let dense = solve_dense(&kernel.gram(&z), ridge).unwrap();
                 let equal = EqualRows::of(&z);
                 assert!(equal.count() < 30);
-                let mut ways = vec![GroupWeights::of_equal_rows(&kernel, &z, equal, ridge).unwrap()];
+                let mut ways = vec![GroupWeights::from_equal_rows(&kernel, &z, equal, ridge).unwrap()];
                 if kernel == Kernel::ExactMatch {
                     ways.push(GroupWeights::exact_match(&z, ridge));
                 }

@@ -59,7 +59,7 @@ impl IsolatedRows {
         let parts = parallel::map_one_by_one(isolated.chunks(AT_ONCE), |part| {
             let (samples, kernels): (Vec<usize>, Vec<Vec<f32>>) =
                 part.iter().filter_map(|&i| Some((i, scaled(&values, z, i)?))).unzip();
-            let rows = of_others(&samples, kernels.concat(), weights, n);
+            let rows = weights_of_others(&samples, kernels.concat(), weights, n);
             (samples, rows)
         });
         let (samples, rows): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -85,7 +85,7 @@ fn scaled(values: &KernelValues, z: &Matrix, i: usize) -> Option<Vec<f32>> {
 }
 
 /// `v - W v` for the rows `v` of some samples, without the own weights and negative ones.
-fn of_others(samples: &[usize], v: Vec<f32>, weights: &[f32], n: usize) -> Vec<Vec<f32>> {
+fn weights_of_others(samples: &[usize], v: Vec<f32>, weights: &[f32], n: usize) -> Vec<Vec<f32>> {
     let mut rows = v.clone();
     // `W` is symmetric.
     matmul(

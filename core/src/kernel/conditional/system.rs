@@ -1,4 +1,4 @@
-//! What the solves of `K + ridge I` share: their checks, their error, and the matrix of the solver.
+//! The checks, the error and the matrix of the solver that all solves of `K + ridge I` share.
 
 use faer::Mat;
 

@@ -1,4 +1,4 @@
-//! What several tests solve.
+//! Kernels and conditions that several tests solve.
 
 use super::unit_diagonal::GramDiagonal;
 use super::weights::ConditionWeights;

@@ -136,10 +136,10 @@ impl SymmetricTiles {
             let mut rows = sum.submatrix_mut(span.start, 0, span.len(), x.ncols());
             rows += product;
         };
-        for (at, (of_rows, of_columns)) in products.iter().enumerate() {
+        for (at, (own_product, transposed_product)) in products.iter().enumerate() {
             let (i, j) = blocks_of_tile(at);
-            add(i, of_rows);
-            of_columns.iter().for_each(|product| add(j, product));
+            add(i, own_product);
+            transposed_product.iter().for_each(|product| add(j, product));
         }
         sum
     }
@@ -166,19 +166,19 @@ impl SymmetricTiles {
     pub(super) fn largest_row_sum(&self) -> f64 {
         let sums = parallel::map_one_by_one(0..self.tiles.len(), |at| {
             let (i, j) = blocks_of_tile(at);
-            let mut of_rows = vec![0.0; self.span(i).len()];
-            let mut of_columns = vec![0.0; self.span(j).len()];
-            for (sum, row) in of_rows.iter_mut().zip(self.tiles[at].chunks(of_columns.len())) {
+            let mut row_sums = vec![0.0; self.span(i).len()];
+            let mut column_sums = vec![0.0; self.span(j).len()];
+            for (sum, row) in row_sums.iter_mut().zip(self.tiles[at].chunks(column_sums.len())) {
                 *sum = row.iter().map(|value| f64::from(value.abs())).sum();
-                of_columns.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(value.abs()));
+                column_sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(value.abs()));
             }
-            (of_rows, if i == j { Vec::new() } else { of_columns })
+            (row_sums, if i == j { Vec::new() } else { column_sums })
         });
         let mut total = vec![0.0; self.rows];
-        for (at, (of_rows, of_columns)) in sums.into_iter().enumerate() {
+        for (at, (row_sums, column_sums)) in sums.into_iter().enumerate() {
             let (i, j) = blocks_of_tile(at);
-            total[self.span(i)].iter_mut().zip(of_rows).for_each(|(total, sum)| *total += sum);
-            total[self.span(j)].iter_mut().zip(of_columns).for_each(|(total, sum)| *total += sum);
+            total[self.span(i)].iter_mut().zip(row_sums).for_each(|(total, sum)| *total += sum);
+            total[self.span(j)].iter_mut().zip(column_sums).for_each(|(total, sum)| *total += sum);
         }
         total.into_iter().fold(0.0, f64::max)
     }

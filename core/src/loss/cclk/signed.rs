@@ -111,11 +111,11 @@ pub(super) fn with_kceo_diagonal(
         true => clamped(Direction::AToB)? + clamped(Direction::BToA)?,
         false => clamped(Direction::AToB)?,
     };
-    let of_a = weights.of(Direction::AToB);
-    let diagonal = of_a.diagonal();
+    let weights_a = weights.of(Direction::AToB);
+    let diagonal = weights_a.diagonal();
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
     let evaluation = evaluation
-        .with_aux("W", Aux::Tensor(of_a.apply(identity)))
+        .with_aux("W", Aux::Tensor(weights_a.apply(identity)))
         .with_aux("anchors_clamped", Aux::Scalar(clamped));
     // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
     let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };

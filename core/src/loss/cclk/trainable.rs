@@ -116,9 +116,9 @@ impl TrainableFairCclk {
         let scales: Vec<f64> =
             (0..n).map(|i| Some(largest(i)).filter(|&most| most > 0.0).unwrap_or(1.0)).collect();
         // The own weight is no share, and divided by a small scale it would be no number in `f32`.
-        let of_others = |i, j, value: f64| if i == j { 0.0 } else { value / scales[i] };
-        let weights = Matrix::from_fn(n, n, |i, j| of_others(i, j, weight(i, j)));
-        Ok((weights, Matrix::from_fn(n, n, |i, j| of_others(i, j, self.lambda * change[(i, j)]))))
+        let off_diagonal = |i, j, value: f64| if i == j { 0.0 } else { value / scales[i] };
+        let weights = Matrix::from_fn(n, n, |i, j| off_diagonal(i, j, weight(i, j)));
+        Ok((weights, Matrix::from_fn(n, n, |i, j| off_diagonal(i, j, self.lambda * change[(i, j)]))))
     }
 
     /// The loss from unit rows of both views, stacked, and `W`.
@@ -192,10 +192,10 @@ impl Objective for TrainableFairCclk {
         let (device, dtype) = (stacked.device(), stacked.dtype());
         let (weights, change) = self.weights(z, log_sigma)?;
         let weights = weights.to_tensor(&device, dtype);
-        let (loss, [to_views, to_weights]) =
+        let (loss, [grad_views, grad_weights]) =
             differentiate([stacked, weights], |[stacked, weights]| self.loss(stacked, weights));
-        let to_log_sigma = (to_weights * change.to_tensor(&device, dtype)).sum().unsqueeze();
-        Ok(views.with_stacked_gradient(loss, to_views).with_gradient("log_sigma", to_log_sigma))
+        let grad_log_sigma = (grad_weights * change.to_tensor(&device, dtype)).sum().unsqueeze();
+        Ok(views.with_stacked_gradient(loss, grad_views).with_gradient("log_sigma", grad_log_sigma))
     }
 }
 

@@ -87,8 +87,8 @@ impl HostWeightsOfViews {
     /// On the device of a tensor, in its type.
     fn on_device(&self, like: &Tensor<2>) -> WeightsOfViews {
         let of = |weights: &ConditionWeights| weights.on_device(&like.device(), like.dtype());
-        let of_a = self.a.accuracy();
-        let accuracy = self.b.as_ref().map_or(of_a, |b| of_a.and(b.accuracy()));
+        let accuracy_a = self.a.accuracy();
+        let accuracy = self.b.as_ref().map_or(accuracy_a, |b| accuracy_a.and(b.accuracy()));
         WeightsOfViews { a: of(&self.a), b: self.b.as_deref().map(of), is_symmetric: true, accuracy }
     }
 
@@ -115,10 +115,10 @@ pub(super) struct WeightsOfViews {
 impl WeightsOfViews {
     /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
     pub(super) fn stacked(&self) -> PairWeights {
-        let of_views: Vec<&DeviceWeights> = iter::once(&self.a).chain(&self.b).collect();
+        let view_weights: Vec<&DeviceWeights> = iter::once(&self.a).chain(&self.b).collect();
         match self.is_symmetric {
-            true => DeviceWeights::pair_weights(&of_views),
-            false => DeviceWeights::pair_weights_of_rows(&of_views),
+            true => DeviceWeights::pair_weights(&view_weights),
+            false => DeviceWeights::pair_weights_of_rows(&view_weights),
         }
     }
 

@@ -141,10 +141,12 @@ impl Objective for DomainIndependent {
         let blocks: Vec<usize> =
             bias.iter().enumerate().map(|(row, domain)| row * self.domains + domain).collect();
         let blocks = indices(&blocks, &logits.device());
-        let of_domain =
+        let domain_logits =
             |logits: Tensor<2>| logits.reshape([rows * self.domains, classes]).select(0, blocks.clone());
-        let targets = targets(batch, self.name(), ["logits", "labels"], &of_domain(logits.clone()))?;
-        Ok(grad_inputs([("logits", logits)], |[logits]| cross_entropy(of_domain(logits), &targets).mean()))
+        let targets = targets(batch, self.name(), ["logits", "labels"], &domain_logits(logits.clone()))?;
+        Ok(grad_inputs([("logits", logits)], |[logits]| {
+            cross_entropy(domain_logits(logits), &targets).mean()
+        }))
     }
 }
 

@@ -107,12 +107,12 @@ impl Objective for End {
             Variant::Released => released_pairs(&unit, labels, bias),
         };
 
-        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let (ce, grad_logits) = CrossEntropies::new(logits, &targets).mean();
         let regulariser = orthogonal.value.clone() * self.alpha + parallel.value.clone() * self.beta;
-        let to_unit = orthogonal.gradient * self.alpha + parallel.gradient * self.beta;
+        let grad_unit = orthogonal.gradient * self.alpha + parallel.gradient * self.beta;
         Ok(Evaluation::new(ce.clone() + regulariser.clone())
-            .with_gradient("logits", to_logits)
-            .with_gradient("view_a", features.pull_back(to_unit))
+            .with_gradient("logits", grad_logits)
+            .with_gradient("view_a", features.pull_back(grad_unit))
             .with_aux("ce", Aux::Scalar(ce))
             .with_aux("reg", Aux::Scalar(regulariser))
             .with_aux("R_orthogonal", Aux::Scalar(orthogonal.value))
@@ -127,12 +127,12 @@ struct Term {
 }
 
 impl Term {
-    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `drawn` contains for each row the sum of the rows paired with
+    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `partner_sums` contains for each row the sum of the rows paired with
     /// it; every pair occurs twice, once for each of its rows. 0 without any pair.
-    fn parallel(unit: &Tensor<2>, drawn: Tensor<2>, pairs: usize) -> Self {
+    fn parallel(unit: &Tensor<2>, partner_sums: Tensor<2>, pairs: usize) -> Self {
         let (whole, share) = if pairs == 0 { (0.0, 0.0) } else { (0.5, 0.5 / pairs as f64) };
-        let value = (unit.clone() * drawn.clone()).sum() * (-0.5 * share) + whole;
-        Self { value, gradient: drawn * -share }
+        let value = (unit.clone() * partner_sums.clone()).sum() * (-0.5 * share) + whole;
+        Self { value, gradient: partner_sums * -share }
     }
 }
 
@@ -170,9 +170,9 @@ fn released_pairs(unit: &Tensor<2>, labels: &[i64], bias: &[i64]) -> Term {
     // The mask is made on the device: a few numbers of each sample are copied there, not one of each pair.
     let on_device = |numbers: &[usize]| {
         let numbers = indices(numbers, &device);
-        let of_rows: Tensor<2, Int> = numbers.clone().unsqueeze_dim(1);
-        let of_columns: Tensor<2, Int> = numbers.unsqueeze_dim(0);
-        (of_rows.expand([n, n]), of_columns.expand([n, n]))
+        let row_numbers: Tensor<2, Int> = numbers.clone().unsqueeze_dim(1);
+        let column_numbers: Tensor<2, Int> = numbers.unsqueeze_dim(0);
+        (row_numbers.expand([n, n]), column_numbers.expand([n, n]))
     };
     let ((rank, others), (place, places)) = (on_device(&ranks), on_device(&itself(n)));
     let is_pair = LabelGroups::new(labels, &device).same(0..n).bool_and(rank.lower(others));

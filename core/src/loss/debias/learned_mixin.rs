@@ -88,17 +88,17 @@ impl Objective for LearnedMixin {
         let score = linear(features.clone(), weight.clone(), bias);
         let factor = softplus(score.clone(), 1.0);
         let mixed_in = bias_logits.clone() * factor.clone();
-        let (mixture, to_logits) = CrossEntropies::new(logits + mixed_in.clone(), &targets).mean();
-        let (entropy, to_entropy) = entropy(mixed_in);
-        let to_mixed = to_logits.clone() + to_entropy * (self.entropy_weight / rows as f64);
+        let (mixture, grad_logits) = CrossEntropies::new(logits + mixed_in.clone(), &targets).mean();
+        let (entropy, grad_entropy) = entropy(mixed_in);
+        let grad_mixed = grad_logits.clone() + grad_entropy * (self.entropy_weight / rows as f64);
         // The softplus has the sigmoid as its slope.
-        let to_score = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(score);
+        let grad_score = (grad_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(score);
         Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
-            .with_gradient("f_features", gemm(to_score.clone(), weight))
-            .with_gradient("f_logits", to_logits)
-            .with_gradient("g_logits", to_mixed * factor)
-            .with_gradient("fc_weight", gemm(to_score.clone().transpose(), features))
-            .with_gradient("fc_bias", to_score.sum_dim(0)))
+            .with_gradient("f_features", gemm(grad_score.clone(), weight))
+            .with_gradient("f_logits", grad_logits)
+            .with_gradient("g_logits", grad_mixed * factor)
+            .with_gradient("fc_weight", gemm(grad_score.clone().transpose(), features))
+            .with_gradient("fc_bias", grad_score.sum_dim(0)))
     }
 }
 

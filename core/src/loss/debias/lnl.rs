@@ -83,13 +83,13 @@ impl Objective for Lnl {
             (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
         let targets = targets(batch, self.name(), ["logits", "labels"], &logits)?;
         check_scores("bias_logits", &bias_logits)?;
-        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let (ce, grad_logits) = CrossEntropies::new(logits, &targets).mean();
         let [rows, _] = bias_logits.dims();
-        let (undecided, to_bias_logits) = entropy(bias_logits);
+        let (undecided, grad_bias_logits) = entropy(bias_logits);
         let undecided = undecided.mean();
         Ok(Evaluation::new(ce.clone() - undecided.clone() * self.entropy_weight)
-            .with_gradient("logits", to_logits)
-            .with_gradient("bias_logits", to_bias_logits * (-self.entropy_weight / rows as f64))
+            .with_gradient("logits", grad_logits)
+            .with_gradient("bias_logits", grad_bias_logits * (-self.entropy_weight / rows as f64))
             .with_aux("ce", Aux::Scalar(ce))
             .with_aux("entropy", Aux::Scalar(undecided)))
     }

@@ -80,20 +80,20 @@ impl Objective for Rubi {
         let [rows, classes] = logits.dims();
         crate::loss::logits::check_shape("g_features", &features, [rows, features.dims()[1]])?;
         check_linear(&features, &weight, &bias, classes)?;
-        let to_features = features.zeros_like();
+        let grad_features = features.zeros_like();
         let question = linear(features.clone(), weight, bias);
         let mask = sigmoid(question.clone());
-        let (fused, to_fused) = CrossEntropies::new(logits.clone() * mask.clone(), &targets).mean();
-        let (question_loss, to_question_scores) = CrossEntropies::new(question, &targets).mean();
-        let to_logits = to_fused.clone() * mask.clone();
+        let (fused, grad_fused) = CrossEntropies::new(logits.clone() * mask.clone(), &targets).mean();
+        let (question_loss, grad_question_scores) = CrossEntropies::new(question, &targets).mean();
+        let grad_logits = grad_fused.clone() * mask.clone();
         // The sigmoid's slope is s (1 - s).
-        let to_mask = to_fused * logits * mask.clone() * (mask.neg() + 1.0);
-        let to_question = to_mask + to_question_scores * self.question_loss_weight;
+        let grad_mask = grad_fused * logits * mask.clone() * (mask.neg() + 1.0);
+        let grad_question = grad_mask + grad_question_scores * self.question_loss_weight;
         Ok(Evaluation::new(fused + question_loss * self.question_loss_weight)
-            .with_gradient("f_logits", to_logits)
-            .with_gradient("fc_weight", gemm(to_question.clone().transpose(), features))
-            .with_gradient("fc_bias", to_question.sum_dim(0))
-            .with_gradient("g_features", to_features))
+            .with_gradient("f_logits", grad_logits)
+            .with_gradient("fc_weight", gemm(grad_question.clone().transpose(), features))
+            .with_gradient("fc_bias", grad_question.sum_dim(0))
+            .with_gradient("g_features", grad_features))
     }
 }
 

@@ -111,8 +111,8 @@ impl Objective for Cmc {
         let loss = (from_a.per_anchor + from_b.per_anchor).sum() * mean;
         let (mut grad_a, mut grad_b) = (from_a.grad_anchors, from_b.grad_anchors);
         if self.variant == Variant::Paper {
-            grad_b = grad_b + self.to_positives(from_a.grad_own, a);
-            grad_a = grad_a + self.to_positives(from_b.grad_own, b);
+            grad_b = grad_b + self.grad_positives(from_a.grad_own, a);
+            grad_a = grad_a + self.grad_positives(from_b.grad_own, b);
         }
         Ok(views.with_gradients(loss, grad_a * mean, grad_b * mean))
     }
@@ -120,7 +120,7 @@ impl Objective for Cmc {
 
 impl Cmc {
     /// Gradient with respect to the positives of anchors, from that with respect to their similarities.
-    fn to_positives(&self, grad_own: Tensor<1>, anchors: Tensor<2>) -> Tensor<2> {
+    fn grad_positives(&self, grad_own: Tensor<1>, anchors: Tensor<2>) -> Tensor<2> {
         let grad_own: Tensor<2> = grad_own.unsqueeze_dim(1);
         anchors * grad_own / self.temperature
     }

@@ -112,9 +112,11 @@ impl Objective for Dc {
         let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
         let result = pairs.evaluate(|reductions| {
             let (own, negatives) = (reductions.mean(terms.own), reductions.sum(terms.negatives));
-            match terms.of_itself {
+            match terms.self_similarity {
                 None => where_present(negatives.clone() - own, &negatives),
-                Some(of_itself) => with_masked(negatives, reductions.mean(of_itself), own.clone()) - own,
+                Some(self_similarity) => {
+                    with_masked(negatives, reductions.mean(self_similarity), own.clone()) - own
+                }
             }
         })?;
         let [one_way_ab, one_way_ba] = by_view(&result.per_anchor, b);
@@ -170,32 +172,32 @@ impl Objective for Dclw {
         let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
         let negatives = pairs.evaluate(|reductions| {
             let negatives = reductions.sum(terms.negatives);
-            match terms.of_itself {
+            match terms.self_similarity {
                 None => where_present(negatives.clone(), &negatives),
-                Some(of_itself) => {
-                    with_masked(negatives, reductions.mean(of_itself), reductions.mean(terms.own))
+                Some(self_similarity) => {
+                    with_masked(negatives, reductions.mean(self_similarity), reductions.mean(terms.own))
                 }
             }
         })?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
         let has_loss = b > 1 || self.variant == Variant::Released;
         let share = if has_loss { 1.0 / b as f64 } else { 0.0 };
-        let (positives, to_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
+        let (positives, grad_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
             let cosines: Tensor<1> = (a * b).sum_dim(1).squeeze_dim(1);
             let [samples] = cosines.dims();
             let weights = softmax(cosines.clone() * self.sigma.recip(), 0) * -(samples as f64) + 2.0;
             (weights * cosines).sum() * (-share / self.temperature)
         });
-        let [to_a, to_b] = to_views.map(|g| g * 2.0);
+        let [grad_a, grad_b] = grad_views.map(|g| g * 2.0);
         let [ab, ba] = by_view(&negatives.per_anchor, b).map(|mean| mean + positives.clone());
 
-        let to_rows = (negatives.grad_anchors + negatives.grad_candidates) / b as f64
-            + Tensor::cat(vec![to_a, to_b], 0);
-        let of_sum = scale(self.variant, b) * b as f64;
-        let loss = (ab.clone() + ba.clone()) * of_sum;
+        let grad_rows = (negatives.grad_anchors + negatives.grad_candidates) / b as f64
+            + Tensor::cat(vec![grad_a, grad_b], 0);
+        let factor = scale(self.variant, b) * b as f64;
+        let loss = (ab.clone() + ba.clone()) * factor;
         Ok(views
-            .with_stacked_gradient(loss, to_rows * of_sum)
-            .with_parts(batch, || positives * (2.0 * of_sum))
+            .with_stacked_gradient(loss, grad_rows * factor)
+            .with_parts(batch, || positives * (2.0 * factor))
             .with_aux("one_way_ab", Aux::Scalar(ab))
             .with_aux("one_way_ba", Aux::Scalar(ba)))
     }
@@ -209,7 +211,7 @@ struct Terms {
     /// The rows of other samples.
     negatives: Sum,
     /// The similarity of the row to itself, as released.
-    of_itself: Option<Mean>,
+    self_similarity: Option<Mean>,
 }
 
 /// The comparison of the stacked rows.
@@ -223,8 +225,8 @@ fn compared(
     let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
     let negatives = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
     let is_released = variant == Variant::Released;
-    let of_itself = is_released.then(|| pairs.add_mean(Positives::Partner(itself(2 * views.size))));
-    Ok((pairs, Terms { own, negatives, of_itself }))
+    let self_similarity = is_released.then(|| pairs.add_mean(Positives::Partner(itself(2 * views.size))));
+    Ok((pairs, Terms { own, negatives, self_similarity }))
 }
 
 /// The logarithm that released code adds to a logit which is to count as left out.
@@ -234,8 +236,8 @@ fn mask() -> f64 {
 
 /// The log-sum-exp of the negatives as released: the anchor itself, whose cosine is 1 unless it is a row of zeros, and its other
 /// view are in it, masked.
-fn with_masked(negatives: Tensor<1>, of_itself: Tensor<1>, own: Tensor<1>) -> Tensor<1> {
-    log_add(negatives, log_add(of_itself, own) + mask())
+fn with_masked(negatives: Tensor<1>, self_similarity: Tensor<1>, own: Tensor<1>) -> Tensor<1> {
+    log_add(negatives, log_add(self_similarity, own) + mask())
 }
 
 /// Factor of the sum over the `2 b` anchors.

@@ -72,7 +72,8 @@ impl Objective for BarlowTwins {
             return Err(Error::shape("view_a", "at least one row and one column", format!("{rows}x{width}")));
         }
         check_shape("view_b", &b, [rows, width])?;
-        let Redundancy { loss, gradients: [to_a, to_b] } = Redundancy::new([a, b], self.lambd, self.bn_eps);
-        Ok(Evaluation::new(loss).with_gradient("view_a", to_a).with_gradient("view_b", to_b))
+        let Redundancy { loss, gradients: [grad_a, grad_b] } =
+            Redundancy::new([a, b], self.lambd, self.bn_eps);
+        Ok(Evaluation::new(loss).with_gradient("view_a", grad_a).with_gradient("view_b", grad_b))
     }
 }

@@ -62,9 +62,9 @@ impl Objective for Byol {
             |prediction: Tensor<2>, target: Tensor<2>| (prediction * target).sum() * (-2.0 / b) + 2.0;
         let a_to_b = direction(online.a.rows(), target.b.rows());
         let b_to_a = direction(online.b.rows(), target.a.rows());
-        let [to_a, to_b] = [target.b.rows(), target.a.rows()].map(|rows| rows * (-2.0 / b));
+        let [grad_a, grad_b] = [target.b.rows(), target.a.rows()].map(|rows| rows * (-2.0 / b));
         Ok(online
-            .with_gradients(a_to_b.clone() + b_to_a, to_a, to_b)
+            .with_gradients(a_to_b.clone() + b_to_a, grad_a, grad_b)
             .with_aux("one_way_mean", Aux::Scalar(a_to_b)))
     }
 }

@@ -237,7 +237,7 @@ pub enum Conditioning {
 }
 
 /// The inputs that accompany two views of some samples: a condition, classes and bias labels.
-const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
+const TWO_VIEW_INPUTS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
 
 impl Spec {
     /// The fields that most objectives share. Each objective fills in its name, formula, inputs and module.
@@ -311,7 +311,7 @@ impl Spec {
 
     /// The first required input beside two views, `z`, `labels` and `bias`.
     pub fn missing_beside_views(&self) -> Option<&'static Input> {
-        self.required().find(|input| !OF_TWO_VIEWS.contains(&input.name))
+        self.required().find(|input| !TWO_VIEW_INPUTS.contains(&input.name))
     }
 
     /// True if it compares two views of the same samples in one network.

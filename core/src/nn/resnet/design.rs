@@ -95,8 +95,8 @@ impl ResNetConfig {
         }
         let mut inputs = self.width;
         for (stage, width) in self.widths().into_iter().enumerate() {
-            let of_stage = self.plan().filter(|(of_block, _)| *of_block == width);
-            for (block, (_, stride)) in of_stage.enumerate() {
+            let stage_blocks = self.plan().filter(|(block_width, _)| *block_width == width);
+            for (block, (_, stride)) in stage_blocks.enumerate() {
                 let name = format!("layer{}.{block}.", stage + 1);
                 let outputs = width * self.depth.kind().expansion();
                 let shortcut = if stride > 1 || inputs != outputs {

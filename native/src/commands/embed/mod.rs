@@ -39,7 +39,7 @@ struct Answer {
 }
 
 #[derive(Serialize)]
-struct Written {
+struct VectorFile {
     file: PathBuf,
     /// The number of rows.
     images: usize,
@@ -49,7 +49,7 @@ struct Written {
     skipped: Option<usize>,
 }
 
-impl Written {
+impl VectorFile {
     fn text(&self) -> String {
         format!("{}: {} x {}", self.file.display(), self.images, self.dimensions)
     }
@@ -84,8 +84,8 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let embedder = Embedder { checkpoint, normalisation, device, broken: arguments.broken };
     match arguments.out.as_deref().zip(format) {
         Some(out) => {
-            let written = write(&embedder, (files, count), out)?;
-            console.answer(&written, || written.text())
+            let vector_file = write(&embedder, (files, count), out)?;
+            console.answer(&vector_file, || vector_file.text())
         }
         None => {
             let answer = answer(&embedder, (files, count))?;
@@ -103,7 +103,7 @@ fn write(
     embedder: &Embedder,
     (files, count): (impl Iterator<Item = Result<PathBuf>>, usize),
     (file, format): (&Path, Format),
-) -> Result<Written> {
+) -> Result<VectorFile> {
     let failed = || format!("cannot write {}", file.display());
     let dimensions = embedder.dimensions();
     let mut vectors = format.begin(file, [count, dimensions]).with_context(failed)?;
@@ -122,7 +122,7 @@ fn write(
     progress.finish();
     tell_skipped(skipped, count, format == Format::Npy)?;
     vectors.finish().with_context(failed)?;
-    Ok(Written { file: file.into(), images, dimensions, skipped: embedder.skips().then_some(skipped) })
+    Ok(VectorFile { file: file.into(), images, dimensions, skipped: embedder.skips().then_some(skipped) })
 }
 
 /// The rows of `count` files.
@@ -173,7 +173,7 @@ fn listing_of(list: &Path) -> Result<Listing> {
 }
 
 /// Writes the images that the model was trained and tested on, with their attributes.
-fn embed_data_set(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
+fn embed_data_set(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<VectorFile> {
     if arguments.shard.is_some() {
         return Err(usage("--shard divides images that are named, or a list of them with --list"));
     }
@@ -209,5 +209,5 @@ fn embed_data_set(arguments: &Embed, checkpoint: &Checkpoint, device: Device) ->
             true => error,
             false => error.context(format!("cannot write {}", file.display())),
         })?;
-    Ok(Written { file, images, dimensions, skipped: None })
+    Ok(VectorFile { file, images, dimensions, skipped: None })
 }

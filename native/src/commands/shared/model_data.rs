@@ -41,7 +41,7 @@ pub(in crate::commands) fn recipe(model: &Path, metadata: &Metadata, instead: &s
             model.display()
         );
     }
-    Recipe::of_model(&metadata.recipe)
+    Recipe::from_model(&metadata.recipe)
         .map_err(|reason| anyhow::anyhow!("{}: its recipe: {reason}; {instead}", model.display()))
 }
 

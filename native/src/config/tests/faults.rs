@@ -160,11 +160,11 @@ fn a_recipe_that_is_not_there_names_the_nearest() {
 #[test]
 fn the_recipe_in_a_model_is_checked() {
     let sound = serde_json::to_value(load(SMALL, &[]).unwrap()).unwrap();
-    assert!(Recipe::of_model(&sound).is_ok());
+    assert!(Recipe::from_model(&sound).is_ok());
     let refusal = |place: &str, value: Value| {
         let mut changed = sound.clone();
         *changed.pointer_mut(place).unwrap() = value;
-        Recipe::of_model(&changed).unwrap_err()
+        Recipe::from_model(&changed).unwrap_err()
     };
     for (place, value, words) in [
         (

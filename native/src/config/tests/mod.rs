@@ -62,7 +62,7 @@ fn a_resolved_recipe_reads_back_as_itself() {
     for recipe in SHIPPED {
         let loaded = Recipe::load(recipe.name, &Changes::default()).unwrap();
         assert_eq!(Recipe::resolved(&loaded.to_toml().unwrap(), Path::new("recipe.toml")).unwrap(), loaded);
-        assert_eq!(Recipe::of_model(&serde_json::to_value(&loaded).unwrap()).unwrap(), loaded);
+        assert_eq!(Recipe::from_model(&serde_json::to_value(&loaded).unwrap()).unwrap(), loaded);
     }
 }
 

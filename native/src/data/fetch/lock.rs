@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Lock {
     /// None in a folder that cannot be written to, which the first file that is fetched says.
-    held: Option<(File, PathBuf)>,
+    file_and_path: Option<(File, PathBuf)>,
 }
 
 impl Lock {
@@ -24,14 +24,16 @@ impl Lock {
         let path = place.join(format!(".{name}.lock"));
         for _ in 0..ATTEMPTS {
             let Ok(file) = File::options().write(true).create(true).truncate(false).open(&path) else {
-                return Ok(Self { held: None });
+                return Ok(Self { file_and_path: None });
             };
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => break,
                 // Another process held it when it was opened, and has removed it since: the next process would make a new one.
                 Ok(()) if !is_at(&file, &path) => {}
                 // Some network file systems have no locks.
-                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self { held: Some((file, path)) }),
+                Ok(()) | Err(TryLockError::Error(_)) => {
+                    return Ok(Self { file_and_path: Some((file, path)) });
+                }
             }
         }
         let reason =
@@ -59,7 +61,7 @@ fn is_at(_: &File, _: &Path) -> bool {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if let Some((_, path)) = &self.held {
+        if let Some((_, path)) = &self.file_and_path {
             // Removed before it is released, so that it is not one that another process holds. One that has opened it and takes its
             // lock afterwards finds that it is gone.
             let _ = fs::remove_file(path);

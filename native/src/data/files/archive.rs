@@ -253,7 +253,7 @@ fn tar(archive: &Path, reader: impl Read, budget: &mut Budget<'_>, visit: &mut V
         } else {
             return Err(refused(archive, &path, "is a link or a device"));
         }
-        // What was not read would be skipped among the next headers.
+        // The next headers are read after the whole entry: the rest of it would count among them.
         io::copy(&mut entry, &mut io::sink()).map_err(failed)?;
         headers.left.set(LARGEST_HEADERS);
     }

@@ -50,7 +50,7 @@ impl DecodedCount {
 /// picture is broken.
 ///
 /// # Errors
-/// Those of `take`; [`DataError::Stopped`] if it is to end, after `take` got what is decoded.
+/// An error of `take`; [`DataError::Stopped`] if it is to end, after `take` got the decoded pictures.
 pub(super) fn decode(
     list: PictureList<'_>,
     numbers: &[usize],

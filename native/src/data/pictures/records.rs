@@ -137,10 +137,10 @@ impl RecordFile {
         let Self { path, root, files, layout, .. } = self;
         let picture = PictureList { root, files }.path(number);
         let record = self.records.get(number).map_or(0, |(_, record)| *record);
-        read_into(&picture, layout.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
+        read_into(&picture, layout.resize, pixels).map_err(|picture_error| DatasetError::Unreadable {
             origin: format!("record {record} of {}", path.display()),
             reason: format!(
-                "{reason}, and its picture {} cannot be decoded again: {of_picture}; repair the picture, or delete the \
+                "{reason}, and its picture {} cannot be decoded again: {picture_error}; repair the picture, or delete the \
                  file of records and leave unreadable pictures out with data.broken=skip",
                 picture.display()
             ),

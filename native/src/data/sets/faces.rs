@@ -2,7 +2,7 @@
 //! them: by the pictures whose class agrees with their bias, and those whose class conflicts with it.
 
 use serde::{Deserialize, Serialize};
-use simile_core::data::catalogue::kept;
+use simile_core::data::catalogue::train_count;
 use simile_core::data::{Catalogue, DatasetError, Split};
 use simile_core::numeric::split::split_indices;
 
@@ -111,7 +111,7 @@ pub(super) fn hold_out_a_fifth(
     seed: u64,
 ) -> Result<Catalogue, DatasetError> {
     let train = catalogue.of(Split::Train).len();
-    catalogue.hold_out(Split::Train, to, train - kept(train, 0.2), seed)
+    catalogue.hold_out(Split::Train, to, train - train_count(train, 0.2), seed)
 }
 
 #[cfg(test)]

@@ -88,9 +88,9 @@ fn paths(folder: &Path, places: &[PathBuf], names: &[String]) -> Result<Vec<Path
 fn split(paths: &[PathBuf]) -> Result<Dataset> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for path in paths {
-        let (images, of_batch) = read_batch(path)?;
+        let (images, batch_labels) = read_batch(path)?;
         pixels.extend(images.pixels);
-        labels.extend(of_batch);
+        labels.extend(batch_labels);
     }
     let classes = (1..=CLASSES).map(|number| number.to_string()).collect();
     Ok(Dataset::new(Images::new(SIDE, SIDE, 3, pixels)?, labels, classes)?)

@@ -1,7 +1,7 @@
 //! `[data.split]`: the split of data sets whose authors publish none.
 
 use serde::{Deserialize, Serialize};
-use simile_core::data::catalogue::kept;
+use simile_core::data::catalogue::train_count;
 use simile_core::data::{Catalogue, DatasetError, Split};
 
 use crate::data::error::Result;
@@ -58,16 +58,16 @@ impl SplitSection {
             Some(count) => catalogue.keep_per_class(count, self.seed)?,
             None => {
                 let train = catalogue.of(Split::Train).len();
-                let held_out = train - kept(train, self.test);
+                let held_out = train - train_count(train, self.test);
                 catalogue
                     .hold_out(Split::Train, Split::Test, held_out, self.seed)
-                    .map_err(|error| self.of_key(error))?
+                    .map_err(|error| self.named_by_key(error))?
             }
         })
     }
 
     /// An error about the number of pictures, as one about the key that gives their share.
-    fn of_key(&self, error: DatasetError) -> DatasetError {
+    fn named_by_key(&self, error: DatasetError) -> DatasetError {
         match error {
             DatasetError::Parameter { value, reason, .. } => {
                 let reason = format!("which holds out {value}: {reason}");

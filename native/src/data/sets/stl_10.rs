@@ -83,8 +83,8 @@ impl ArrayFiles for Stl10 {
         let (path, bytes) = file("class_names.txt");
         let classes = class_names(path, bytes, CLASSES)?;
         let split = |images: &str, labels: &str| {
-            let ((of_images, pixels), (of_labels, numbers)) = (file(images), file(labels));
-            let origins = [of_images, of_labels].map(|path| path.display().to_string());
+            let ((image_path, pixels), (label_path, numbers)) = (file(images), file(labels));
+            let origins = [image_path, label_path].map(|path| path.display().to_string());
             stl10::parse((pixels, &origins[0]), (numbers, &origins[1]), classes.clone())
         };
         let (train, test) = (split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?);

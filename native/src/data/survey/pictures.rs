@@ -94,10 +94,10 @@ fn is_blank(pixels: &[u8]) -> bool {
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { blank, equal, in_several_parts, broken } = self;
-        let list = |f: &mut fmt::Formatter<'_>, mark: &str, lines: &[String], of_all: &str| {
+        let list = |f: &mut fmt::Formatter<'_>, mark: &str, lines: &[String], things: &str| {
             lines.iter().take(MOST_SHOWN).try_for_each(|line| writeln!(f, "{mark:<8} {line}"))?;
             match lines.len() > MOST_SHOWN {
-                true => writeln!(f, "{mark:<8} {} {of_all} in all (--json names each)", lines.len()),
+                true => writeln!(f, "{mark:<8} {} {things} in all (--json names each)", lines.len()),
                 false => Ok(()),
             }
         };

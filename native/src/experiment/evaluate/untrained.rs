@@ -63,7 +63,7 @@ pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
 /// True if a variant evaluates the second network that its method draws.
 fn is_of_second(variant: &RecipeVariant) -> bool {
     matches!(
-        variant.method,
+        variant.algorithm,
         AlgorithmConfig::Difficulty(DifficultySettings { evaluated: DifficultyEncoder::BiasAmplifying, .. })
     )
 }

@@ -81,8 +81,8 @@ impl Collector {
     /// If they cannot be written, as on a disk that is full.
     pub(crate) fn push(&mut self, values: &[f32]) -> Result<()> {
         match &mut self.place {
-            Place::Memory(held) => {
-                held.extend_from_slice(values);
+            Place::Memory(numbers) => {
+                numbers.extend_from_slice(values);
                 Ok(())
             }
             Place::File(writer) => writer.push(values),
@@ -95,7 +95,7 @@ impl Collector {
     /// If the last of them cannot be written, or some are missing.
     pub(crate) fn finish(self) -> Result<Features> {
         Ok(match self.place {
-            Place::Memory(held) => Features::Held(FeatureTable::new(self.rows, self.columns, held)?),
+            Place::Memory(numbers) => Features::Held(FeatureTable::new(self.rows, self.columns, numbers)?),
             Place::File(writer) => Features::Filed(writer.finish(self.rows, self.columns)?),
         })
     }

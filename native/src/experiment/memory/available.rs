@@ -69,10 +69,10 @@ impl Interface {
 pub(crate) fn available() -> u64 {
     let machine = bytes_in_file("/proc/meminfo", "MemAvailable");
     let groups = fs::read_to_string(OWN_GROUPS).unwrap_or_default();
-    let of_groups = INTERFACES.iter().flat_map(|interface| {
+    let group_bytes = INTERFACES.iter().flat_map(|interface| {
         interface.folders(&groups).into_iter().filter_map(|folder| interface.available(&folder))
     });
-    of_groups.chain(machine).min().unwrap_or(UNKNOWN)
+    group_bytes.chain(machine).min().unwrap_or(UNKNOWN)
 }
 
 /// The bytes that a variable of the environment gives in MiB; none if it is not set. `expected` says its meaning.

@@ -96,7 +96,7 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
     for variant in recipe.variants() {
         let head = recipe.head.of(variant.scores(train.classes.len(), 0));
         head_needs(&head, embedding).into_iter().try_for_each(|need| need.check_within(free))?;
-        method_needs(&variant, head.output)?.into_iter().try_for_each(|need| need.check_within(free))?;
+        algorithm_needs(&variant, head.output)?.into_iter().try_for_each(|need| need.check_within(free))?;
         // Without a variable of the data set, the network computes the condition, for which its device may solve.
         let condition = variant.objective.condition().and_then(|name| train.conditions.get(&name));
         let (Some(condition), Some(samples)) = (condition, most_samples(&variant, batch, train.len())) else {
@@ -158,8 +158,8 @@ fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 }
 
 /// The rows of projections of a width that a method keeps beside its networks.
-fn method_needs(variant: &RecipeVariant, width: usize) -> Result<Vec<Need<'static>>> {
-    let rows = variant.method.stored_rows(&variant.objective.config().map_err(usage)?).map_err(usage)?;
+fn algorithm_needs(variant: &RecipeVariant, width: usize) -> Result<Vec<Need<'static>>> {
+    let rows = variant.algorithm.stored_rows(&variant.objective.config().map_err(usage)?).map_err(usage)?;
     let need = |StoredRows { key, count, times }| {
         // The host and the device have a copy each.
         let bytes = 2 * F32_BYTES * (times * width) as u128 * count as u128;
@@ -180,7 +180,8 @@ fn solve_bytes(
     }
     let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
     let Some(weights) = objective.conditioned_by_kernel() else { return Ok(None) };
-    let bytes = |of_pair: u128| (samples as u128).saturating_mul(samples as u128).saturating_mul(of_pair);
+    let bytes =
+        |pair_bytes: u128| (samples as u128).saturating_mul(samples as u128).saturating_mul(pair_bytes);
     let least = match weights.dense_solve(samples, columns) {
         DenseSolve::Rare => return Ok(None),
         DenseSolve::Possible => 0,
@@ -234,7 +235,7 @@ mod tests {
         let needs = |objective: &str| {
             let of_method = "[optimizer]\nname = \"adam\"\n\n[method]\nname = \"swav\"\nprototypes = 3\nqueue = 100000000000\n";
             let recipe = recipe(&format!("name = \"swav\"\n{objective}\n\n{of_method}"));
-            let needs = method_needs(&recipe.variants().remove(0), 16).unwrap();
+            let needs = algorithm_needs(&recipe.variants().remove(0), 16).unwrap();
             needs.into_iter().map(|need| (need.key, need.bytes)).collect::<Vec<_>>()
         };
         let rows = |count: u128| 2 * 4 * 16 * count;

@@ -21,10 +21,10 @@ const F32_BYTES: u64 = 4;
 /// `device` the memory of a GPU.
 pub(crate) fn images_of_pass(encoder: &EncoderConfig, stored: usize, device: Option<DeviceMemory>) -> usize {
     let largest = F32_BYTES * encoder.activations().largest;
-    let of_device = device.and_then(|device| device.all).map_or(0, |all| all / SHARE_OF_DEVICE);
-    let of_budget = BUDGET.max(of_device) / (LARGEST_AT_ONCE * largest + stored as u64).max(1);
+    let device_bytes = device.and_then(|device| device.all).map_or(0, |all| all / SHARE_OF_DEVICE);
+    let by_budget = BUDGET.max(device_bytes) / (LARGEST_AT_ONCE * largest + stored as u64).max(1);
     let in_a_tensor = device.map_or(u64::MAX, |device| device.tensor / largest.max(1));
-    let fitting = of_budget.min(in_a_tensor).clamp(1, MOST as u64) as usize;
+    let fitting = by_budget.min(in_a_tensor).clamp(1, MOST as u64) as usize;
     1 << fitting.ilog2()
 }
 

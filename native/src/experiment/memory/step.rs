@@ -6,7 +6,7 @@
 //! bounds. The sum is compared with the memory of the device, and the largest tensor of the step with that which a GPU can allocate.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, CachedSettings, StepSize};
+use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, GradCacheSettings, StepSize};
 use simile_core::train::{StepMemory, StoredPictures};
 
 use super::available::{available, mebibytes};
@@ -86,7 +86,7 @@ impl Step<'_> {
     /// # Errors
     /// A usage error that names the batch or the chunk, and the largest that fits.
     fn check(&self, device: &AvailableDevice, limits: MemoryLimits) -> Result<StepMemory> {
-        let memory = self.memory(self.recipe.train.batch, self.variant.method.clone())?;
+        let memory = self.memory(self.recipe.train.batch, self.variant.algorithm.clone())?;
         if limits.allow(&memory, self.images.resident) {
             return Ok(memory);
         }
@@ -112,24 +112,24 @@ impl Step<'_> {
     }
 
     /// The memory of the step with `batch` samples and a method, without the images that stay on the device.
-    fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
-        let config = step_settings(self.recipe, self.variant, method)?;
+    fn memory(&self, batch: usize, algorithm: AlgorithmConfig) -> Result<StepMemory> {
+        let config = step_settings(self.recipe, self.variant, algorithm)?;
         let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
         let at_most_all = |count: usize| count.min(self.images.count);
         let size = StepSize { samples: at_most_all(samples), classified: classified.map(at_most_all) };
-        let of_helper = if self.is_first { None } else { config.helper_memory(size, self.devices) };
+        let helper_memory = if self.is_first { None } else { config.helper_memory(size, self.devices) };
         let side = side_of_pictures(self.recipe);
         let batch_bytes = (size.samples * config.encoder.channels * side * side) as u64;
         // Images that stay on the device are gathered there for each batch. Batches of others are read ahead, and wait there.
         let ahead = if self.images.resident > 0 { 0 } else { batches_ahead(batch_bytes) };
         let stored = StoredPictures { side, ahead };
-        Ok(of_helper.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
+        Ok(helper_memory.unwrap_or_else(|| config.step_memory(size, stored, self.devices)))
     }
 
     /// The key that sets how many images the network sees at once, and its value.
     fn images_at_once(&self) -> (&'static str, usize) {
-        match &self.variant.method {
-            AlgorithmConfig::Cached(CachedSettings { chunk, .. }) => ("method.chunk", *chunk),
+        match &self.variant.algorithm {
+            AlgorithmConfig::GradCache(GradCacheSettings { chunk, .. }) => ("method.chunk", *chunk),
             _ => ("train.batch", self.recipe.train.batch),
         }
     }
@@ -139,18 +139,18 @@ impl Step<'_> {
     /// # Errors
     /// As the settings of the variant.
     fn remedy(&self, limits: MemoryLimits) -> Result<String> {
-        let (method, batch) = (&self.variant.method, self.recipe.train.batch);
-        let fits = |batch: usize, method: AlgorithmConfig| -> Result<bool> {
-            Ok(limits.allow(&self.memory(batch, method)?, self.images.resident))
+        let (algorithm, batch) = (&self.variant.algorithm, self.recipe.train.batch);
+        let fits = |batch: usize, algorithm: AlgorithmConfig| -> Result<bool> {
+            Ok(limits.allow(&self.memory(batch, algorithm)?, self.images.resident))
         };
-        let smaller_batch = || largest(batch, |batch| fits(batch, method.clone()));
+        let smaller_batch = || largest(batch, |batch| fits(batch, algorithm.clone()));
         let smaller_chunk = |chunk: usize, statistics: BatchStatistics| {
-            let cached = |chunk: usize| AlgorithmConfig::Cached(CachedSettings { chunk, statistics });
+            let cached = |chunk: usize| AlgorithmConfig::GradCache(GradCacheSettings { chunk, statistics });
             largest(chunk.min(batch), |chunk| fits(batch, cached(chunk)))
         };
         // `cached` takes the step of `single` with the activations of one chunk at a time, so it is proposed instead of `single`.
-        let proposal = match method {
-            AlgorithmConfig::Cached(CachedSettings { chunk, statistics }) => {
+        let proposal = match algorithm {
+            AlgorithmConfig::GradCache(GradCacheSettings { chunk, statistics }) => {
                 smaller_chunk(*chunk, *statistics)?.map(|chunk| format!("lower it to {chunk}"))
             }
             AlgorithmConfig::Single(_) => smaller_chunk(batch, BatchStatistics::default())?.map(|chunk| {
@@ -202,10 +202,10 @@ fn check_device<'r>(
     }
     if let Some(needed) = most {
         let place = if is_first { String::new() } else { format!(" on {device}") };
-        let of_total =
+        let of_limit =
             limits.total.map(|total| format!(" of {}", units::bytes(total.into()))).unwrap_or_default();
         line(format_args!(
-            "a step takes at least {}{of_total} of memory{place}",
+            "a step takes at least {}{of_limit} of memory{place}",
             units::bytes(needed.into())
         ));
     }

@@ -75,7 +75,7 @@ pub(crate) fn variant_warnings(
 /// The warnings about parts of a method that the run ends before. A smoke test has none: it takes so few steps that nothing begins.
 fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item = String> + use<> {
     let iterations = recipe.train.iterations;
-    let onsets = recipe.smoke.is_none().then(|| variant.method.onsets()).into_iter().flatten();
+    let onsets = recipe.smoke.is_none().then(|| variant.algorithm.onsets()).into_iter().flatten();
     onsets.filter(move |onset| onset.steps >= iterations as u64).map(move |Onset { key, steps, before }| {
         format!("{before} in its {iterations} iterations, because {key} is {steps}; set it lower")
     })
@@ -85,9 +85,9 @@ fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item =
 pub(crate) fn renew_for_length(warnings: &mut Warnings, before: &Recipe, recipe: &Recipe) {
     for variant in recipe.variants() {
         let outdated: Vec<String> = never_begun(&variant, before).collect();
-        let of_variant = warnings.entry(variant.name.clone()).or_default();
-        of_variant.retain(|warning| !outdated.contains(warning));
-        of_variant.extend(never_begun(&variant, recipe));
+        let variant_warnings = warnings.entry(variant.name.clone()).or_default();
+        variant_warnings.retain(|warning| !outdated.contains(warning));
+        variant_warnings.extend(never_begun(&variant, recipe));
     }
 }
 
@@ -181,8 +181,8 @@ pub(crate) fn leak_warnings(
 pub(crate) fn class_warning([train, test]: [&Dataset; 2], words: Words<'_>) -> Option<String> {
     let known: BTreeSet<&String> =
         train.labels.iter().filter_map(|label| train.classes.get(*label)).collect();
-    let of_test = test.labels.iter().filter_map(|label| test.classes.get(*label));
-    let unseen: Vec<&str> = of_test.filter(|class| !known.contains(class)).map(String::as_str).collect();
+    let test_classes = test.labels.iter().filter_map(|label| test.classes.get(*label));
+    let unseen: Vec<&str> = test_classes.filter(|class| !known.contains(class)).map(String::as_str).collect();
     match all_unseen("class", &unseen, test, words) {
         Some(reason) => {
             Some(format!("{reason}; no guess of the class can be right, divide the rows in another way"))
@@ -223,7 +223,7 @@ fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) ->
 
 /// The warning that both views of an image are the same.
 fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
-    if !variant.method.sees_two_views(&variant.objective.name) {
+    if !variant.algorithm.sees_two_views(&variant.objective.name) {
         return Ok(None);
     }
     let (height, width) = (train.images.height(), train.images.width());

@@ -35,12 +35,12 @@ impl Splits {
         let Medium::Pictures(_) = section.dataset.medium() else { return BTreeMap::new() };
         let prior = section.prior.as_ref().map(|prior| prior.name.as_str());
         let attributes = section.attributes.as_ref().map(|_| ATTRIBUTES);
-        let of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
+        let is_of_files = |name: &&String| ![prior, attributes].contains(&Some(name.as_str()));
         let digest = |name: &String| {
-            let of_splits = self.all().filter_map(|split| split.conditions.get(name));
-            (name.clone(), of_splits.fold(Digest::default(), followed_by))
+            let variables = self.all().filter_map(|split| split.conditions.get(name));
+            (name.clone(), variables.fold(Digest::default(), followed_by))
         };
-        self.train.conditions.keys().filter(of_files).map(digest).collect()
+        self.train.conditions.keys().filter(is_of_files).map(digest).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Dataset> {

@@ -26,10 +26,10 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let reading = || absent(section).unwrap_or_else(|| "reading `data.prior.model`".into());
     let checkpoint = model::load(&section.model, device).with_context(reading)?;
     model::note_on_variant(&section.model, &checkpoint.metadata, ChosenBy::File).iter().for_each(line);
-    let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
-    if channels != given {
+    let (channels, image_channels) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
+    if channels != image_channels {
         return Err(usage(format_args!(
-            "`data.prior.model` takes images of {channels} channels, and these have {given}"
+            "`data.prior.model` takes images of {channels} channels, and these have {image_channels}"
         )));
     }
     let normalisation = checkpoint.metadata.normalisation();

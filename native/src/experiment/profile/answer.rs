@@ -1,4 +1,4 @@
-//! The answer of a profile: what its steps took, by variant.
+//! The answer of a profile: the costs of its steps, by variant.
 
 use std::path::PathBuf;
 

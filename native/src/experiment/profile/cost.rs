@@ -16,7 +16,7 @@ use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_set
 const NUMBER: u64 = 4;
 /// Most numbers of an image that its class, cluster and bias become: the groups of both views, with their order and their sizes, forward
 /// and backward.
-const OF_LABELS: u64 = 16;
+const LABEL_NUMBERS: u64 = 16;
 
 /// The cost of a step of a variant.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -56,17 +56,17 @@ impl Uploads {
     fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
         let side = side_of_pictures(recipe);
         let picture = (recipe.encoder.config.channels * side.pow(2)) as u64;
-        let (method, batch) = (&variant.method, recipe.train.batch as u64);
+        let (algorithm, batch) = (&variant.algorithm, recipe.train.batch as u64);
         let numbers = |augmentation: &Augmentation| -> Result<u64> {
             Ok(augmentation.numbers([side; 2]).map_err(usage)? as u64)
         };
-        let (mut images, mut of_views) = (batch, 2 * batch * numbers(&recipe.augment)?);
-        if method.takes_plain(&variant.objective.name) {
-            of_views += batch * numbers(&Augmentation::default())?;
+        let (mut images, mut view_numbers) = (batch, 2 * batch * numbers(&recipe.augment)?);
+        if algorithm.takes_plain(&variant.objective.name) {
+            view_numbers += batch * numbers(&Augmentation::default())?;
         }
-        if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
+        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_classified()) {
             images += section.batch as u64;
-            of_views += section.batch as u64 * numbers(&section.augment)?;
+            view_numbers += section.batch as u64 * numbers(&section.augment)?;
         }
         let objective = variant.objective.config().map_err(usage)?.build().map_err(usage)?;
         let inputs = loss::spec(&variant.objective.name).map_err(usage)?.inputs;
@@ -81,9 +81,9 @@ impl Uploads {
         Ok(Self {
             pictures: images * picture,
             indices: NUMBER * images,
-            views: NUMBER * of_views,
+            views: NUMBER * view_numbers,
             partners: NUMBER * partners,
-            labels: if reads_labels { NUMBER * OF_LABELS * images } else { 0 },
+            labels: if reads_labels { NUMBER * LABEL_NUMBERS * images } else { 0 },
             weights: NUMBER * weights,
         })
     }
@@ -95,7 +95,7 @@ impl Cost {
     /// # Errors
     /// The settings of the variant are invalid.
     pub(crate) fn of(recipe: &Recipe, variant: &RecipeVariant) -> Result<Self> {
-        let config = step_settings(recipe, variant, variant.method.clone())?;
+        let config = step_settings(recipe, variant, variant.algorithm.clone())?;
         let size = step_size(recipe, &config, recipe.train.batch);
         let uploads = Uploads::of(recipe, variant)?;
         let stored =

@@ -63,23 +63,23 @@ impl RecordedStages {
 #[derive(Debug)]
 struct Record {
     is_recording: AtomicBool,
-    written: Mutex<Written>,
+    recorded: Mutex<RecordedSpans>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct RecordedSpans {
     stages: RecordedStages,
     /// The threads of which there are events, in the order of [`RecordedStages::threads`].
     threads: Vec<ThreadId>,
 }
 
 impl Record {
-    fn written(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recorded(&self) -> MutexGuard<'_, RecordedSpans> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Written {
+impl RecordedSpans {
     /// The place of this thread among all.
     fn thread(&mut self) -> usize {
         let current = thread::current();
@@ -106,7 +106,7 @@ impl Recorded {
     /// Ends the record. A stage in progress is no part of it.
     pub(super) fn finish(self) -> RecordedStages {
         self.0.is_recording.store(false, Ordering::Relaxed);
-        std::mem::take(&mut self.0.written().stages)
+        std::mem::take(&mut self.0.recorded().stages)
     }
 }
 
@@ -131,8 +131,8 @@ impl Spans {
     pub(super) fn listen(device: Device) -> (impl Subscriber + Send + Sync, Recorded) {
         let training = thread::current().id();
         let stages = RecordedStages { threads: vec![TRAINING_NAME.to_owned()], ..RecordedStages::default() };
-        let written = Mutex::new(Written { stages, threads: vec![training] });
-        let record = Arc::new(Record { is_recording: AtomicBool::new(false), written });
+        let recorded = Mutex::new(RecordedSpans { stages, threads: vec![training] });
+        let record = Arc::new(Record { is_recording: AtomicBool::new(false), recorded });
         let spans = Self { device, started: Instant::now(), training, record: Arc::clone(&record) };
         (Registry::default().with(spans), Recorded(record))
     }
@@ -167,9 +167,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         {
             open.within += length;
         }
-        let mut written = self.record.written();
-        let thread = written.thread();
-        written.stages.events.push(Event { name: span.name(), thread, start, length, within });
+        let mut recorded = self.record.recorded();
+        let thread = recorded.thread();
+        recorded.stages.events.push(Event { name: span.name(), thread, start, length, within });
     }
 }
 

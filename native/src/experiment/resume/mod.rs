@@ -131,14 +131,14 @@ fn write_changes(session: &mut Session, written: &Recipe, resumed: &Resumed) -> 
 
 /// The state of a run whose images cannot be read, and the remedy if their folder, or the model of its prior, is not there.
 fn stopped(run: &Path, data: Option<&Path>, recipe: &Recipe) -> String {
-    let of_data = data.filter(|data| !data.is_dir()).map(|data| {
+    let data_remedy = data.filter(|data| !data.is_dir()).map(|data| {
         let data = data.display();
         format!("; its data were in {data}, which is not there: name their folder with --data DIR")
     });
     let is_absent = recipe.data.prior.as_ref().is_some_and(|section| prior::absent(section).is_some());
-    let of_prior =
+    let prior_remedy =
         is_absent.then(|| format!("; name the present place of its prior with --set {PRIOR}=PATH"));
-    let remedies = of_data.into_iter().chain(of_prior).collect::<String>();
+    let remedies = data_remedy.into_iter().chain(prior_remedy).collect::<String>();
     format!("{} cannot continue now; its state is kept{remedies}", run.display())
 }
 
@@ -169,16 +169,16 @@ fn refuse_to_replace(folder: &RunFolder) -> Result<()> {
     if has_result(folder) {
         return Err(has_finished_without_state(folder));
     }
-    let Some(made) = made(folder) else { return Ok(()) };
+    let Some(file_made) = file_made(folder) else { return Ok(()) };
     Err(usage(format_args!(
-        "the run in {} has no state to go on from, and to begin it again would replace its {made}; put its folder `{STATE}` back from a \
+        "the run in {} has no state to go on from, and to begin it again would replace its {file_made}; put its folder `{STATE}` back from a \
          copy, or begin in another folder",
         folder.root().display()
     )))
 }
 
 /// The name of a file with steps or results of the run; a run that ended before its first state has none.
-fn made(folder: &RunFolder) -> Option<String> {
+fn file_made(folder: &RunFolder) -> Option<String> {
     let is_model = |name: &str| name.starts_with("model") && name.ends_with(".safetensors");
     let is_made = |name: &String| [RESULT, METRICS].contains(&name.as_str()) || is_model(name);
     let has_content = |name: &String| fs::metadata(folder.path(name)).is_ok_and(|file| file.len() > 0);

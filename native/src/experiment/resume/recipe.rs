@@ -52,8 +52,8 @@ pub(super) fn resumed_recipe(
     if let Some(other) = others.first() {
         let longer = asked.train.iterations.max(begun.train.iterations + 1);
         return Err(usage(match is_set(&other.key) {
-            true => of_setting(other),
-            false => of_edit(other, &folder.path(RECIPE), longer),
+            true => setting_message(other),
+            false => edit_message(other, &folder.path(RECIPE), longer),
         }));
     }
     if is_longer {
@@ -78,7 +78,7 @@ fn refuse_after_patience(recipe: &Recipe, state: &RunState) -> Result<()> {
 }
 
 /// The message for a key that is set and cannot change.
-fn of_setting(difference: &Difference) -> String {
+fn setting_message(difference: &Difference) -> String {
     let (was, is) = (difference.one(), difference.other());
     match difference.key.as_str() {
         LENGTH => format!(
@@ -91,7 +91,7 @@ fn of_setting(difference: &Difference) -> String {
 }
 
 /// The message for a key that differs in `recipe.toml`; `longer` is a length that can be asked for.
-fn of_edit(difference: &Difference, file: &Path, longer: usize) -> String {
+fn edit_message(difference: &Difference, file: &Path, longer: usize) -> String {
     let (key, was, is) = (difference.key.as_str(), difference.one(), difference.other());
     let remedy = match key {
         LENGTH => format!("ask for more on purpose, such as with --set {key}={longer}"),

@@ -1,4 +1,4 @@
-//! One of several runs: what is to be done, its line in the list of all, and what is said where it is missing.
+//! One of several runs: its work, its line in the list of all, and the message where it is missing.
 
 use std::path::PathBuf;
 

@@ -59,12 +59,12 @@ impl CheckpointCosts {
     /// The complaint about an [excess](Self::excess), with its remedy.
     fn complaint(self, elapsed: Duration) -> Option<String> {
         let share = 100.0 * self.excess(elapsed)?;
-        let (of_best, every) = match self.best.is_zero() {
+        let (best_networks, every) = match self.best.is_zero() {
             true => ("", ""),
             false => (", or into best networks", ", or selection.every"),
         };
         Some(format!(
-            "{share:.0} % of the time went into checkpoints before the last one, or into checks in their place{of_best}; raise \
+            "{share:.0} % of the time went into checkpoints before the last one, or into checks in their place{best_networks}; raise \
              train.checkpoint_every{every}"
         ))
     }

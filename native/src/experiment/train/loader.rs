@@ -123,9 +123,9 @@ impl DataLoader {
         let order = Order::of(&variant.objective, &context, sampling)?;
         let place = ImagePlace::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
-        let method = &variant.method;
+        let algorithm = &variant.algorithm;
         let mut classified = None;
-        if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
+        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_classified()) {
             let (samples, batch) = (train.len(), section.batch);
             let drop_last = recipe.train.drops_last(batch, samples);
             let sampling = Sampling { samples, batch, drop_last, seed: sampling.seed ^ CLASSIFIED_SEED };
@@ -141,7 +141,7 @@ impl DataLoader {
             image_loader: ImageLoader::new(order, &train.images, place, device),
             context,
             views: views(recipe.augment.clone()),
-            plain: method.takes_plain(&variant.objective.name).then(|| views(as_they_are)),
+            plain: algorithm.takes_plain(&variant.objective.name).then(|| views(as_they_are)),
             classified,
             solves,
             approximation_error: None,

@@ -89,10 +89,11 @@ fn validation_metrics(
     };
     let train = &session.splits.train;
     let features = |images: PreparedImages<'_>| images.features_while(trainer.encoder(), &|| session.go_on());
-    let (of_train, of_held_out) = (features(session.prepared(train, &normalisation))?, features(held_out)?);
+    let (train_features, held_out_features) =
+        (features(session.prepared(train, &normalisation))?, features(held_out)?);
     let sets = [
-        LabelledFeatures { features: &of_train, dataset: train },
-        LabelledFeatures { features: &of_held_out, dataset: validation },
+        LabelledFeatures { features: &train_features, dataset: train },
+        LabelledFeatures { features: &held_out_features, dataset: validation },
     ];
     measure_classes_while(&session.recipe.probe, probe, sets, interrupt::go_on)
         .map_err(|error| session.error_of(error))

@@ -102,7 +102,7 @@ pub(crate) fn trainer_config(
     let classes = training.labels.iter().max().map_or(0, |label| label + 1);
     Ok(TrainerConfig {
         objective: variant.objective.config().map_err(usage)?,
-        algorithm: variant.method.clone(),
+        algorithm: variant.algorithm.clone(),
         encoder: encoder.config,
         head: head.of(variant.scores(classes.max(images.classes.len()), training.biases)),
         optimizer,

@@ -46,9 +46,9 @@ impl Tuning {
         trainer: &mut Trainer,
         device: &Device,
     ) -> Result<usize> {
-        let of_size = self.of_size(batch.size());
+        let notice_text = self.notice_of_size(batch.size());
         let notice =
-            first.or_else(|| of_size.map(|text| TuningNotice::begin(&self.variant, &text, "its step")));
+            first.or_else(|| notice_text.map(|text| TuningNotice::begin(&self.variant, &text, "its step")));
         let images = batch.step(trainer)?;
         if let Some(notice) = notice {
             device.sync().context("waiting for the device")?;
@@ -58,7 +58,7 @@ impl Tuning {
     }
 
     /// The notice of the first batch of a size, which is tuned from here on; none for others, and none on a CPU.
-    fn of_size(&mut self, size: BatchSize) -> Option<String> {
+    fn notice_of_size(&mut self, size: BatchSize) -> Option<String> {
         let is_new = self.on_gpu && self.tuned.insert(size);
         is_new.then(|| format!("a batch of {size}: kernels are tuned for it too"))
     }
@@ -123,18 +123,19 @@ mod tests {
         let notices = |on_gpu: bool| {
             let mut tuning = Tuning::new("SimCLR", on_gpu);
             let sizes = [(32, None), (32, None), (16, None), (32, Some(8)), (16, None)];
-            sizes.map(|(images, classified)| tuning.of_size(BatchSize { images, classified }).is_some())
+            sizes
+                .map(|(images, classified)| tuning.notice_of_size(BatchSize { images, classified }).is_some())
         };
         assert_eq!(notices(true), [true, false, true, true, false]);
         assert_eq!(notices(false), [false; 5]);
         let mut tuning = Tuning::new("SimCLR", true);
-        let text = tuning.of_size(BatchSize { images: 80, classified: None });
+        let text = tuning.notice_of_size(BatchSize { images: 80, classified: None });
         assert_eq!(text.as_deref(), Some("a batch of 80 images: kernels are tuned for it too"));
         assert!(
             tuning.before_first_batch().is_none()
                 && Tuning::new("SimCLR", false).before_first_batch().is_none()
         );
-        let text = tuning.of_size(BatchSize { images: 64, classified: Some(96) });
+        let text = tuning.notice_of_size(BatchSize { images: 64, classified: Some(96) });
         assert_eq!(
             text.as_deref(),
             Some("a batch of 64 images beside 96 to classify: kernels are tuned for it too")

@@ -52,7 +52,7 @@ impl<'a> VariantTraining<'a> {
     ) -> Result<Self> {
         let device = &session.devices.first.device;
         let mut loader = DataLoader::new(variant, &session.recipe, &session.splits.train, device)?;
-        let first_steps = variant.method.first_steps().unwrap_or_default();
+        let first_steps = variant.algorithm.first_steps().unwrap_or_default();
         selection::keep_candidates(session.variant_state_mut(at), first_steps);
         let newest = session.variant_state(at).trainer.clone();
         let trainer = trainer::open(session, variant, &loader, newest.as_deref())?;

@@ -99,7 +99,7 @@ const RECIPE_JSON: &[&[u8]] = &[
 
 fn run_recipe_of_model(bytes: &[u8]) {
     let Ok(document) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
-    said(Recipe::of_model(&document)).iter().for_each(check_sound);
+    said(Recipe::from_model(&document)).iter().for_each(check_sound);
 }
 
 const JSON: &[&[u8]] = &[

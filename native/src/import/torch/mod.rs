@@ -90,11 +90,11 @@ fn collect<'h>(
     dict: Id,
     path: &str,
     depth: usize,
-    seen: &mut HashSet<Id>,
+    visited: &mut HashSet<Id>,
     tensors: &mut Vec<(String, &'h Value)>,
 ) -> Result<(), TorchError> {
     let Value::Dict(entries) = heap.get(dict) else { return Ok(()) };
-    if depth == 0 || !seen.insert(dict) {
+    if depth == 0 || !visited.insert(dict) {
         return Ok(());
     }
     for &(key, id) in entries {
@@ -107,7 +107,7 @@ fn collect<'h>(
             return Err(TorchError::Names { reason: "longer than a thousand bytes" });
         }
         match value {
-            Value::Dict(_) => collect(heap, id, &format!("{path}{key}."), depth - 1, seen, tensors)?,
+            Value::Dict(_) => collect(heap, id, &format!("{path}{key}."), depth - 1, visited, tensors)?,
             _ if tensors.len() == MOST_TENSORS => {
                 return Err(TorchError::Names { reason: "more than two hundred thousand" });
             }

@@ -159,7 +159,7 @@ impl<'a> Container<'a> {
 /// Places of the values of a tensor in its storage, in row order, without end.
 struct Places {
     at: usize,
-    /// Of each dimension longer than one, the last first: its length, its stride, and the current index.
+    /// The length, the stride and the current index of each dimension longer than one, the last first.
     sides: Vec<(usize, usize, usize)>,
 }
 
@@ -228,8 +228,8 @@ fn plain(bytes: &[u8], mut at: usize) -> Result<(Form<'_>, Heap, Id), TorchError
         Ok((heap, root))
     };
     next()?;
-    let (machine, of_machine) = next()?;
-    if let Value::Dict(entries) = machine.get(of_machine) {
+    let (machine, machine_root) = next()?;
+    if let Value::Dict(entries) = machine.get(machine_root) {
         let is_big = |&(key, value): &(Id, Id)| {
             *machine.get(key) == Value::Text("little_endian".into())
                 && *machine.get(value) == Value::Bool(false)

@@ -91,9 +91,9 @@ fn shares(cells: &[(usize, usize, Cell)]) -> impl Fn(Cell) -> f64 {
     let best: Vec<f64> =
         cells.iter().filter(|(.., cell)| cell.is_best).map(|(.., cell)| cell.value).collect();
     // The mean of those at the best end: noise among them has no colour.
-    let of_best = best.iter().sum::<f64>() / best.len().max(1) as f64;
+    let best_mean = best.iter().sum::<f64>() / best.len().max(1) as f64;
     move |cell| {
-        let value = if cell.is_best { of_best } else { cell.value };
+        let value = if cell.is_best { best_mean } else { cell.value };
         ((value - low) / (high - low)).clamp(0.0, 1.0)
     }
 }

@@ -12,7 +12,7 @@ use crate::cube::unfold::{UnfoldShapeLaunch, unfold};
 use crate::ops::convolution::plain::plain_convolve_weight_backward;
 use crate::ops::convolution::{ConvolutionGradients, ConvolutionOps, Windows};
 
-/// The most bytes of unfolded maps at a time: what a browser binds to a kernel.
+/// The most bytes of unfolded maps at a time: as many as a browser binds to a kernel.
 const MOST_BYTES: usize = 128 << 20;
 /// Number of products that a sum over all places is cut into, if there are enough places: the result of one alone is too small to
 /// keep a GPU busy.
@@ -52,7 +52,7 @@ impl ConvolutionGradients for CubeBackend {
                     Self::float_slice(tensor.clone(), &[Slice::from(first..last)])
                 }
             };
-            unfolding.product(of(&maps), of(&upstream), outputs)
+            unfolding.gemm(of(&maps), of(&upstream), outputs)
         });
         let Some(sum) = sums.reduce(Self::float_add) else {
             return plain_convolve_weight_backward::<Self>(maps, weight, upstream, windows);
@@ -138,7 +138,7 @@ impl Unfolding {
     }
 
     /// The product of gradients and windows, summed over the places of all images: `[outputs, columns]`.
-    fn product(&self, maps: CubeTensor, upstream: CubeTensor, outputs: usize) -> CubeTensor {
+    fn gemm(&self, maps: CubeTensor, upstream: CubeTensor, outputs: usize) -> CubeTensor {
         let rows = self.rows(maps);
         let [places, columns] = rows.shape().dims();
         let products = largest_divisor(places, (places / LEAST_PLACES).clamp(1, PRODUCTS));

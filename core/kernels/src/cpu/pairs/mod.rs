@@ -141,11 +141,11 @@ impl Weights<'_> {
         let samples = self.samples().filter(|samples| *samples > 0)?;
         let mut submatrix = vec![0.0; rows.len() * width];
         let mut block = Vec::new();
-        for (view, of_rows, top) in by_view(rows, samples) {
-            for (_, of_columns, left) in by_view(columns, samples) {
-                block.resize(of_rows.len() * of_columns.len(), 0.0);
-                self.write(&mut block, view % self.matrices().max(1), &of_rows, &of_columns);
-                for (k, values) in block.chunks_exact(of_columns.len()).enumerate() {
+        for (view, row_samples, top) in by_view(rows, samples) {
+            for (_, column_samples, left) in by_view(columns, samples) {
+                block.resize(row_samples.len() * column_samples.len(), 0.0);
+                self.write(&mut block, view % self.matrices().max(1), &row_samples, &column_samples);
+                for (k, values) in block.chunks_exact(column_samples.len()).enumerate() {
                     submatrix[(top + k) * width + left..][..values.len()].copy_from_slice(values);
                 }
             }

@@ -133,7 +133,7 @@ fn plain_activation<B: Backend>(
 }
 
 /// The gradients of [`ConvolutionGradients::convolve_normalised_backward`].
-type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
+type NormalisedGradients<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 
 /// [`ConvolutionGradients::convolve_normalised_backward`] in other operations.
 pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
@@ -141,7 +141,7 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
     upstream: FloatTensor<B>,
     ConvNormSettings { windows, epsilon, rectified }: ConvNormSettings,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
-) -> OfNormalised<FloatTensor<B>> {
+) -> NormalisedGradients<FloatTensor<B>> {
     let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
         context;
     let shape = convolution.shape();
@@ -154,7 +154,7 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
         let gradient = rows::<B>(upstream.clone());
         (upstream, B::normalise_batch_backward(places, gain, mean, variance, gradient, epsilon))
     };
-    let (found_maps, found_weight) = if grad_maps || grad_weight {
+    let (maps_gradient, weight_gradient) = if grad_maps || grad_weight {
         let grad_convolution = B::float_reshape(grad_convolution, shape);
         let grads =
             B::convolve_backward(maps, weight, grad_convolution, windows, [grad_maps, grad_weight, false]);
@@ -163,7 +163,7 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
         (None, None)
     };
     let (gain, shift) = (grad_gain.then_some(gain), grad_shift.then_some(shift));
-    (found_maps, found_weight, gain, shift, grad_identity.then_some(upstream))
+    (maps_gradient, weight_gradient, gain, shift, grad_identity.then_some(upstream))
 }
 
 /// Adjacent windows, without zeros around the maps.
@@ -188,8 +188,8 @@ pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionGradients>(
     upstream: FloatTensor<B>,
     wanted: [bool; 3],
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
-    let (of_pool, upstream) = (planes::<B>(tanh.clone()), planes::<B>(upstream));
-    let grad_tanh = B::avg_pool2d_backward(of_pool, upstream, [2; 2], [2; 2], [0; 2], true, false);
+    let (tanh_planes, upstream) = (planes::<B>(tanh.clone()), planes::<B>(upstream));
+    let grad_tanh = B::avg_pool2d_backward(tanh_planes, upstream, [2; 2], [2; 2], [0; 2], true, false);
     let slope = plain_tanh_backward::<B>(tanh, places::<B>(grad_tanh));
     B::convolve_backward(maps, weight, slope, DENSE, wanted)
 }

@@ -72,7 +72,7 @@ impl Objective for WclTriplet {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::named(batch, self.name(), ["view_a_biased", "view_b_biased"])?;
         let negatives = (2 * views.size - 2) as f64;
-        let (loss, [to_a, to_b]) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
+        let (loss, [grad_a, grad_b]) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
             let own_pairs = (a.clone() - b.clone()).square().sum() * 2.0;
             let other_pairs = all_pairs(Tensor::cat(vec![a, b], 0)) - own_pairs.clone();
             let negative = match self.variant {
@@ -84,7 +84,7 @@ impl Objective for WclTriplet {
             };
             (own_pairs - negative) * (0.5 / views.size as f64)
         });
-        Ok(views.with_gradients(loss, to_a, to_b))
+        Ok(views.with_gradients(loss, grad_a, grad_b))
     }
 }
 

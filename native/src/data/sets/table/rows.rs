@@ -43,8 +43,9 @@ impl Rows {
         let DividedRows { complete: records, left_out, note: on_left_out } =
             divided(section, &header, records).map_err(fail)?;
         let lines = records.iter().map(row_line).collect();
-        let of_file = header.iter().position(|column| column == section.file);
-        let left_out = left_out.iter().filter_map(|record| record.get(of_file?).map(str::to_owned)).collect();
+        let file_column = header.iter().position(|column| column == section.file);
+        let left_out =
+            left_out.iter().filter_map(|record| record.get(file_column?).map(str::to_owned)).collect();
         let rows = Self::of(section, &Records { header, records, lines }).map_err(fail)?;
         let notes = note.into_iter().chain(on_left_out).chain(rows.notes).collect();
         Ok(Self { left_out, notes, ..rows })

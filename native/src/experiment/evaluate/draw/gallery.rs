@@ -48,15 +48,15 @@ fn anchors(labels: &[usize]) -> Vec<usize> {
 fn cosines(features: &dyn Rows, anchors: &[usize]) -> Result<Vec<Vec<f64>>> {
     let unit = Unit(features);
     let (images, columns) = (unit.rows(), unit.columns());
-    let mut of_anchors = Matrix::zeros(anchors.len(), columns);
+    let mut anchor_rows = Matrix::zeros(anchors.len(), columns);
     for (at, &anchor) in anchors.iter().enumerate() {
-        unit.read(anchor, Buffer::Double(of_anchors.row_mut(at)))?;
+        unit.read(anchor, Buffer::Double(anchor_rows.row_mut(at)))?;
     }
     let mut cosines = vec![Vec::new(); anchors.len()];
     for first in (0..images).step_by(BLOCK) {
         let mut block = Matrix::zeros(BLOCK.min(images - first), columns);
         unit.read(first, Buffer::Double(block.data_mut()))?;
-        for (cosines, anchor) in cosines.iter_mut().zip(of_anchors.iter_rows()) {
+        for (cosines, anchor) in cosines.iter_mut().zip(anchor_rows.iter_rows()) {
             cosines.extend(block.iter_rows().map(|row| dot(anchor, row)));
         }
     }

@@ -33,9 +33,9 @@ pub(super) fn sample(images: usize) -> Vec<usize> {
 pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
     let &Drawing { variant, condition, test, features, guesses, .. } = drawing;
     let shown = sample(features.rows());
-    let of_shown = to_matrix(&FeatureTable::gather(features, &shown)?)?;
-    let (places, explained) = on_plane(features, &of_shown)?;
-    let neighbours = TsneConfig::default().embed(&of_shown)?;
+    let shown_features = to_matrix(&FeatureTable::gather(features, &shown)?)?;
+    let (places, explained) = on_plane(features, &shown_features)?;
+    let neighbours = TsneConfig::default().embed(&shown_features)?;
     // The probed attribute comes first.
     let mut attributes: Vec<(&String, &Condition)> = test.conditions.iter().collect();
     attributes.sort_by_key(|(name, _)| name.as_str() != condition);
@@ -60,14 +60,14 @@ pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
 ///
 /// # Errors
 /// If the plane cannot be computed.
-fn on_plane(features: &dyn Rows, of_shown: &Matrix) -> Result<(Matrix, [f64; 2])> {
+fn on_plane(features: &dyn Rows, shown_features: &Matrix) -> Result<(Matrix, [f64; 2])> {
     let axes = features.rows().min(features.columns()).min(2);
     let plane = Pca::fit(features, axes)?;
-    let projected = plane.project(of_shown)?;
+    let projected = plane.project(shown_features)?;
     let coordinate = |i: usize, axis: usize| if axis < axes { projected[(i, axis)] } else { 0.0 };
     let share = plane.variance_ratio();
     let explained = [0, 1].map(|axis: usize| share.get(axis).copied().unwrap_or(0.0));
-    Ok((Matrix::from_fn(of_shown.rows(), 2, coordinate), explained))
+    Ok((Matrix::from_fn(shown_features.rows(), 2, coordinate), explained))
 }
 
 /// The values of an attribute with their colours: of a number its place between the least and the greatest; of several numbers

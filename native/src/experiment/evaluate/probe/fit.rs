@@ -62,17 +62,17 @@ pub(super) fn linear(section: &ProbeSection, known: &TrainingRows<'_>) -> Result
                 (&known.watched(&fitted_part.0), &fitted_part.1),
                 (&validation_part.0, &validation_part.1),
             )
-            .map_err(of_recipe)?;
+            .map_err(named_by_recipe)?;
             (penalty, Some(probe), validation.len())
         }
     };
     let config = LinearProbeConfig { regularisation: penalty, ..config };
-    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref()).map_err(of_recipe)?;
+    let probe = FittedProbe::fit(&config, rows, targets, from.as_ref()).map_err(named_by_recipe)?;
     Ok(Fitted { probe, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
 }
 
 /// The error of a fit, which names the key of a recipe in the place of the parameter.
-fn of_recipe(error: Error) -> Error {
+fn named_by_recipe(error: Error) -> Error {
     match error {
         Error::Degenerate { reason, remedy } => {
             Error::Degenerate { reason, remedy: remedy.replace("`regularisation`", "`probe.ridge`") }

@@ -39,16 +39,16 @@ pub(super) fn measure(
         let known = train.training_rows(&targets);
         let linear_probe = linear(section, &known)?;
         let scores = linear_probe.probe.scores(&test.rows)?;
-        let of_linear = variable_metrics(&scores, &truth)?;
+        let linear_metrics = variable_metrics(&scores, &truth)?;
         if let Condition::Categorical { values, .. } = &truth {
             hits.insert(with_prefix(NAMED, &prefix), right(&predictions(&scores)?, values));
         }
         let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
-        let of_nonlinear = match &nonlinear_probe {
+        let nonlinear_metrics = match &nonlinear_probe {
             Some(nonlinear_probe) => variable_metrics(&nonlinear_probe.scores(&test.standardised)?, &truth)?,
-            None => of_linear.clone(),
+            None => linear_metrics.clone(),
         };
-        metrics.extend(with_nonlinear(of_linear, of_nonlinear, &prefix));
+        metrics.extend(with_nonlinear(linear_metrics, nonlinear_metrics, &prefix));
         let fit =
             nonlinear_probe.map_or_else(|| linear_probe.fit.clone(), |nonlinear_probe| nonlinear_probe.fit);
         fits.insert(format!("{prefix}{NONLINEAR}"), fit);
@@ -143,15 +143,15 @@ fn is_unseen(variable: &str, train: &Dataset, test: &Dataset) -> bool {
 /// The values of a category in test images that no training image has, one for each such image.
 pub(crate) fn unseen<'a>(variable: &str, train: &Dataset, test: &'a Dataset) -> Vec<&'a str> {
     let (
-        Some(Condition::Categorical { values: seen, names: known }),
+        Some(Condition::Categorical { values: train_values, names: known }),
         Some(Condition::Categorical { values, names }),
     ) = (train.conditions.get(variable), test.conditions.get(variable))
     else {
         return Vec::new();
     };
-    let seen: BTreeSet<&String> = seen.iter().filter_map(|value| known.get(*value)).collect();
-    let of_test = values.iter().filter_map(|value| names.get(*value));
-    of_test.filter(|name| !seen.contains(name)).map(String::as_str).collect()
+    let train_names: BTreeSet<&String> = train_values.iter().filter_map(|value| known.get(*value)).collect();
+    let test_names = values.iter().filter_map(|value| names.get(*value));
+    test_names.filter(|name| !train_names.contains(name)).map(String::as_str).collect()
 }
 
 /// Metrics of scores, `[n, m]`, against a variable's true values in the test images.

@@ -183,10 +183,10 @@ fn projected_onto_span<'a>(
     test: ProbeSplit<'a>,
 ) -> Result<(ProbeSplit<'a>, ProbeSplit<'a>)> {
     let span = Span::of(&train.rows)?;
-    let held = span.hold(train.standardised.rows.clone())?;
+    let in_memory = span.hold(train.standardised.rows.clone())?;
     let streamed = span.stream(test.standardised.rows.clone());
     let with = |split: ProbeSplit<'a>, rows| ProbeSplit { rows: split.rows.watch.over(rows), ..split };
-    Ok((with(train, held), with(test, streamed)))
+    Ok((with(train, in_memory), with(test, streamed)))
 }
 
 /// The probe of the class, fitted to `train` images, in words.

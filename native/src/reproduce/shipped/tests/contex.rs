@@ -64,8 +64,8 @@ fn biased_digits_are_seen_as_the_release_sees_them() {
             let objective = objective(&recipe);
             let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
             assert_eq!(objective.oversample, drawn, "{}", row.name);
-            let method = recipe.variants().remove(0).method;
-            assert_eq!(method.takes_classified(), contrasts, "{}", row.name);
+            let algorithm = recipe.variants().remove(0).algorithm;
+            assert_eq!(algorithm.takes_classified(), contrasts, "{}", row.name);
             if contrasts {
                 let views = Augmentation::preset("biased-mnist").unwrap();
                 assert_eq!((&recipe.augment, recipe.train.batch), (&views, 64), "{}", row.name);
@@ -76,7 +76,7 @@ fn biased_digits_are_seen_as_the_release_sees_them() {
                 assert!(recipe.classified.is_none(), "{}", row.name);
             }
             if line == "LfF" {
-                assert_eq!(method, AlgorithmConfig::Lff(LffSettings { ema_alpha: Some(0.7) }));
+                assert_eq!(algorithm, AlgorithmConfig::Lff(LffSettings { ema_alpha: Some(0.7) }));
             }
         }
     }

@@ -28,7 +28,7 @@ fn objective(recipe: &Recipe) -> ObjectiveSection {
 }
 
 fn steps(recipe: &Recipe) -> [u64; 2] {
-    let first = recipe.variants().remove(0).method.first_steps().unwrap_or(0);
+    let first = recipe.variants().remove(0).algorithm.first_steps().unwrap_or(0);
     [first, recipe.train.iterations as u64 - first]
 }
 

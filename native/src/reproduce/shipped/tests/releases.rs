@@ -42,12 +42,12 @@ fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
 #[test]
 fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
     for (place, variant) in variants() {
-        let AlgorithmConfig::Difficulty(method) = &variant.method else { continue };
+        let AlgorithmConfig::Difficulty(algorithm) = &variant.algorithm else { continue };
         let is_table2 = ["difficulty-table2", "waterbirds"].iter().any(|name| place.starts_with(name));
         let rate = if is_table2 { 1e-3 } else { 1e-2 };
-        assert_eq!(method.biased_learning_rate, Some(rate), "{place}");
+        assert_eq!(algorithm.biased_learning_rate, Some(rate), "{place}");
         let objective = (variant.objective.name.as_str(), variant.objective.form.as_deref());
-        let triplet = serde_json::to_value(&method.triplet).unwrap()["variant"].clone();
+        let triplet = serde_json::to_value(&algorithm.triplet).unwrap()["variant"].clone();
         match objective {
             ("wcl-weighted-dcl", Some("released")) => {
                 assert_eq!(triplet, "released", "{place}");
@@ -95,7 +95,7 @@ fn views_epochs_and_rates_are_those_of_the_release() {
             let constants = if table == "difficulty-table1" { "cifar-10" } else { "imagenet" };
             assert_eq!(recipe.data.normalise, Some(Normalise::Named(constants.into())), "{table}, {row}");
             // CelebA's 20 epochs end before the rate of two encoders falls.
-            let two = matches!(recipe.variants()[0].method, AlgorithmConfig::Difficulty(_));
+            let two = matches!(recipe.variants()[0].algorithm, AlgorithmConfig::Difficulty(_));
             let falls = serde_json::to_value(&recipe.schedule).unwrap()["name"] == "step";
             assert_eq!(falls, two && !row.starts_with("CelebA"), "{table}, {row}");
             let images = match row.split_once(", ") {

@@ -65,8 +65,8 @@ impl<'h> SymmetricPairs<'h> {
         comparison: &'h Comparison,
     ) -> Option<Self> {
         let n = rows.len().checked_div(width)?;
-        let of_term = |term| Term::of(term, n, weights);
-        let terms = comparison.terms.iter().map(of_term).collect::<Option<Vec<_>>>()?;
+        let prepare = |term| Term::of(term, n, weights);
+        let terms = comparison.terms.iter().map(prepare).collect::<Option<Vec<_>>>()?;
         let samples = terms.iter().find_map(|term| term.samples).unwrap_or(n);
         let suit = terms.iter().all(|term| term.suits(samples));
         if samples == 0 || !n.is_multiple_of(samples) || !suit {
@@ -97,11 +97,11 @@ impl<'h> SymmetricPairs<'h> {
         self.for_each_pair(&self.powers, |p, q, weights| {
             for block in self.blocks_of(p, q) {
                 let parts = parallel::map(block.parts(), |part| self.sums_of_part(&block, part, weights));
-                for (part, of_terms) in block.parts().zip(parts) {
-                    for (sums, (of_rows, of_columns)) in sums.iter_mut().zip(of_terms) {
-                        add(&mut sums[part.clone()], &of_rows);
+                for (part, term_sums) in block.parts().zip(parts) {
+                    for (sums, (row_sums, column_sums)) in sums.iter_mut().zip(term_sums) {
+                        add(&mut sums[part.clone()], &row_sums);
                         if !block.same {
-                            add(&mut sums[block.columns.clone()], &of_columns);
+                            add(&mut sums[block.columns.clone()], &column_sums);
                         }
                     }
                 }
@@ -152,9 +152,12 @@ impl<'h> SymmetricPairs<'h> {
         let factors: Vec<Vec<f32>> = (self.terms.iter().enumerate())
             .map(|(at, term)| {
                 let factor = f64::from(term.power) * f64::from(self.scale);
-                let of_rows = gradient.chunks_exact(count).zip(sums.chunks_exact(count));
-                let of_term = of_rows.map(|(gradient, sums)| (f64::from(gradient[at]), f64::from(sums[at])));
-                of_term.map(|(g, sum)| if sum == 0.0 { 0.0 } else { (factor * g / sum) as f32 }).collect()
+                let by_anchor = gradient.chunks_exact(count).zip(sums.chunks_exact(count));
+                let grads_and_sums =
+                    by_anchor.map(|(gradient, sums)| (f64::from(gradient[at]), f64::from(sums[at])));
+                grads_and_sums
+                    .map(|(g, sum)| if sum == 0.0 { 0.0 } else { (factor * g / sum) as f32 })
+                    .collect()
             })
             .collect();
         let moves = |power: &f32| {
@@ -277,11 +280,11 @@ impl<'h> SymmetricPairs<'h> {
     fn for_each_pair(&self, powers: &[f32], mut visit: impl FnMut(usize, usize, &[BlockWeights])) {
         for (p, rows) in self.blocks.iter().enumerate() {
             for (q, columns) in self.blocks.iter().enumerate().skip(p) {
-                let of_term = |term: &Term| match powers.contains(&term.power) {
+                let term_weights = |term: &Term| match powers.contains(&term.power) {
                     true => term.weights(rows, columns),
                     false => BlockWeights::default(),
                 };
-                let weights: Vec<BlockWeights> = self.terms.iter().map(of_term).collect();
+                let weights: Vec<BlockWeights> = self.terms.iter().map(term_weights).collect();
                 visit(p, q, &weights);
             }
         }

@@ -58,7 +58,7 @@ impl<'h> Term<'h> {
     pub(super) fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> BlockWeights {
         let Some((term, weights)) = self.weights else { return BlockWeights::default() };
         let width = columns.len();
-        let of_matrix = |at: usize| {
+        let entries_of = |at: usize| {
             let mut entries = vec![0.0; rows.len() * width];
             let parts = rows.clone().step_by(PART).zip(entries.chunks_mut((PART * width).max(1)));
             parallel::map(parts, |(first, part)| {
@@ -82,7 +82,7 @@ impl<'h> Term<'h> {
             }
             entries
         };
-        BlockWeights { by_view: (0..weights.matrices()).map(of_matrix).collect() }
+        BlockWeights { by_view: (0..weights.matrices()).map(entries_of).collect() }
     }
 }
 

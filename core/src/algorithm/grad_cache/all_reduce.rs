@@ -312,7 +312,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    use super::super::Cached;
+    use super::super::GradCache;
     use super::*;
     use crate::algorithm::testing::rng;
     use crate::algorithm::{Algorithm as _, ModelConfig, Views};
@@ -442,7 +442,7 @@ mod tests {
         let work = |peers: Arc<dyn Peers>| {
             let log = Arc::new(Log::default());
             let mut cached =
-                Cached::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
+                GradCache::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
                     .unwrap();
             cached.join(Arc::new(Noted(peers, log.clone()))).unwrap();
             let values: Vec<f32> = (0..4 * 3 * 64).map(|i| (i as f32 * 0.37).sin()).collect();

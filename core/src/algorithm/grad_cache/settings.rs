@@ -1,9 +1,9 @@
-//! The settings of [`Cached`], and what its chunks cost.
+//! The settings of [`GradCache`], and what its chunks cost.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Cached;
+use super::GradCache;
 use crate::algorithm::Algorithm;
 use crate::algorithm::settings::{AlgorithmContext, AlgorithmSettings, Meaning, at_least_one};
 use crate::algorithm::workload::{Network, StepContext, Workload};
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::loss::spec::Spec;
 use crate::nn::Activations;
 
-/// The settings of [`Cached`].
+/// The settings of [`GradCache`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CachedSettings {
+pub struct GradCacheSettings {
     /// Samples in memory at once, 1 or more.
     pub chunk: usize,
     /// The samples whose mean and variance batch norm takes. Default: those of a chunk.
@@ -41,7 +41,7 @@ impl BatchStatistics {
     }
 }
 
-impl AlgorithmSettings for CachedSettings {
+impl AlgorithmSettings for GradCacheSettings {
     fn meanings() -> &'static [Meaning] {
         &[
             ("chunk", "Images that it computes at a time, 1 or more; has to be given."),
@@ -68,7 +68,7 @@ impl AlgorithmSettings for CachedSettings {
 
     fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let (objective, chunk) = (context.objective.build()?, self.chunk);
-        let algorithm = Cached::new(context.network, objective, chunk, context.device, rng)?;
+        let algorithm = GradCache::new(context.network, objective, chunk, context.device, rng)?;
         Ok(Box::new(algorithm.with_statistics(self.statistics)?))
     }
 

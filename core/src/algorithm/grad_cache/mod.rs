@@ -31,7 +31,7 @@ use crate::optim::Optimizer;
 use crate::peers::Peers;
 use crate::step_stage::StepStage;
 
-pub use self::settings::{BatchStatistics, CachedSettings};
+pub use self::settings::{BatchStatistics, GradCacheSettings};
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
 ///
@@ -59,7 +59,7 @@ pub use self::settings::{BatchStatistics, CachedSettings};
 /// running averages are those of the chunks of the first device of each process, and move in both passes. With
 /// [`BatchStatistics::Batch`] it takes them from all chunks, and the step is that of one pass.
 #[derive(Debug)]
-pub struct Cached {
+pub struct GradCache {
     model: Model,
     objective: Box<dyn Objective>,
     chunk: usize,
@@ -99,7 +99,7 @@ struct Pass {
     by_sections: Option<BySections>,
 }
 
-impl Cached {
+impl GradCache {
     /// A randomly initialised network; `chunk` samples, two views each, are in memory at once.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Cached {
     }
 }
 
-impl Algorithm for Cached {
+impl Algorithm for GradCache {
     fn name(&self) -> &'static str {
         "cached"
     }
@@ -205,7 +205,7 @@ impl Algorithm for Cached {
     }
 }
 
-impl Cached {
+impl GradCache {
     /// The chunks of this process.
     fn own_chunks(&self, views: &Views) -> Vec<Views> {
         if self.shard().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
@@ -402,7 +402,7 @@ mod tests {
             let mut single = Single::new(&network(3), objective(), &device, &mut rng(1)).unwrap();
             let (loss, expected) = descended(&mut single);
             for chunk in [1, 2, 5, 9] {
-                let cached = Cached::new(&network(3), objective(), chunk, &device, &mut rng(1));
+                let cached = GradCache::new(&network(3), objective(), chunk, &device, &mut rng(1));
                 let (cached_loss, features) = descended(&mut cached.unwrap());
                 assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
                 let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
@@ -429,7 +429,7 @@ mod tests {
         let (expected_loss, expected) = descended(&mut single);
         let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
         let off = |chunk: usize, helpers: usize, statistics: BatchStatistics| {
-            let cached = Cached::new(&network, objective(), chunk, &device, &mut rng(1)).unwrap();
+            let cached = GradCache::new(&network, objective(), chunk, &device, &mut rng(1)).unwrap();
             let mut cached = cached.with_statistics(statistics).unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (loss, features) = descended(&mut cached);
@@ -450,7 +450,8 @@ mod tests {
         let (loss, expected) = descended(&mut single);
         for (chunk, helpers) in [(3, 1), (1, 1), (2, 2), (1, 6)] {
             let mut cached =
-                Cached::new(&network(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1)).unwrap();
+                GradCache::new(&network(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
+                    .unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (cached_loss, features) = descended(&mut cached);
             assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
@@ -462,7 +463,8 @@ mod tests {
     #[test]
     fn a_loss_falls() {
         let mut algorithm =
-            Cached::new(&network(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1)).unwrap();
+            GradCache::new(&network(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1))
+                .unwrap();
         assert!(super::super::testing::falls(&train(&mut algorithm, &Batch::default(), 4)));
         assert!(algorithm.save(&mut StateWriter::default()).is_ok());
     }

@@ -59,15 +59,15 @@ impl DeviceGroup {
     /// A peer cannot be reached, or the device failed.
     pub(super) fn gather(&self, own: Vec<Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<Tensor<2>> {
         // Results move to the first device only after every device has got its work, so that the devices work at the same time.
-        let moved: Vec<Tensor<2>> = own.into_iter().map(|rows| rows.to_device(&self.first)).collect();
+        let on_first: Vec<Tensor<2>> = own.into_iter().map(|rows| rows.to_device(&self.first)).collect();
         let ranks = self.peers.count();
         if ranks == 1 {
-            return Ok(Tensor::cat(moved, 0));
+            return Ok(Tensor::cat(on_first, 0));
         }
-        let (width, dtype) = self.width_and_type(moved.first(), (samples, chunk))?;
-        let own = match moved.is_empty() {
+        let (width, dtype) = self.width_and_type(on_first.first(), (samples, chunk))?;
+        let own = match on_first.is_empty() {
             true => Vec::new(),
-            false => to_host(Tensor::cat(moved, 0))?,
+            false => to_host(Tensor::cat(on_first, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
             (0..ranks).map(|rank| self.shard_of_rank(rank, chunk).chunks(samples).collect()).collect();
@@ -157,7 +157,7 @@ fn incomplete(count: usize) -> Error {
 mod tests {
     use rand::RngExt as _;
 
-    use super::super::{BatchStatistics, Cached};
+    use super::super::{BatchStatistics, GradCache};
     use super::*;
     use crate::algorithm::testing::rng;
     use crate::algorithm::{Algorithm, ModelConfig, Views};
@@ -206,7 +206,7 @@ mod tests {
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
         let Setup { network, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
-        let cached = Cached::new(network, objective(), *chunk, &device, &mut rng(1)).unwrap();
+        let cached = GradCache::new(network, objective(), *chunk, &device, &mut rng(1)).unwrap();
         let mut cached = cached.with_statistics(*statistics).unwrap();
         cached.share(&vec![device.clone(); devices - 1]).unwrap();
         cached.join(peers).unwrap();
