@@ -55,7 +55,7 @@ async function learnsFromAFolder({ both, reset, run, saved, textOf }, page, { ow
   // Of 12 images, to a tenth of a percent.
   for (const percent of await both("Class")) {
     const right = (percent * 12) / 100;
-    assert.ok(percent <= 100 && Math.abs(right - Math.round(right)) < 0.01, `${percent} %`);
+    assert.ok(percent >= 0 && percent <= 100 && Math.abs(right - Math.round(right)) < 0.01, `${percent} %`);
   }
   // A number has a minus sign, not a hyphen.
   assert.doesNotMatch((await page.locator("dl.numbers").allTextContents()).join(), /-/);

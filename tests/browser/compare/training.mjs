@@ -59,16 +59,17 @@ async function leads({ both, enters, textOf }, page, { lead, level, patience, se
     const [digit, step] = [await both("Digit"), await both("Step")];
     const [unconditional, fair] = digit;
     if (fair >= level && fair >= unconditional + lead) return { digit, step };
-    const isOver = Date.now() > deadline || (await page.locator("body[data-run=finished]").count()) > 0;
+    const isOver = Date.now() > deadline || (await page.locator("body:is([data-run=finished], [data-run=failed])").count()) > 0;
     assert.ok(!isOver, `no lead in time: ${digit} % at ${step}`);
     await page.waitForTimeout(200);
   }
 }
 
 /** Paused, it stands still, and each network can be taken as it is. */
-async function standsStillInAPause({ both, enters, saved, shot }, page) {
+async function standsStillInAPause({ asks, both, saved, shot }, page) {
   await page.locator("#run").press("Enter");
-  await enters("paused");
+  await page.locator("body:is([data-run=paused], [data-run=finished])").waitFor();
+  assert.equal(await page.locator("body[data-run=paused]").count(), 1, "the run was over before it could be paused");
   // The button keeps the focus of a keyboard.
   assert.equal(await page.locator("#run:focus").count(), 1);
   const steps = await both("Step");
@@ -77,6 +78,8 @@ async function standsStillInAPause({ both, enters, saved, shot }, page) {
   await saved("left", "paused.safetensors");
   await saved("right", "early.safetensors");
   assert.deepEqual(await both("Step"), steps);
+  // They are not the networks that the run will end with.
+  assert.equal(await asks(), true);
 }
 
 /** The right network knows the digits and not the colours, as far as the left one knows them. */
@@ -96,8 +99,8 @@ async function hasLearnt({ both }, page, { lead, level, settings }) {
 async function keepsNetworksUntilOneIsSaved({ asks, saved }) {
   assert.equal(await asks(), true);
   assert.equal(await saved("left", "left.safetensors"), "simclr.safetensors");
-  assert.equal(await saved("right", "right.safetensors"), "fair-cclk.safetensors");
   assert.equal(await asks(), false);
+  assert.equal(await saved("right", "right.safetensors"), "fair-cclk.safetensors");
 }
 
 /** The page fits a phone and larger text, in light and in dark. */

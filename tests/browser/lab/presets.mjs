@@ -25,7 +25,7 @@ async function shown({ both, code, textIn }, title) {
   assert.equal(await textIn("#status"), "", title);
   const story = await textIn("#story");
   assert.ok(story.length > 40, `${title}: ${story}`);
-  return { story, recipe: await code("recipe"), loss: await both("Loss"), gradient: await both("Gradient norm") };
+  return { story, recipe: await code("recipe"), gradient: await both("Gradient norm") };
 }
 
 /** Loaded again, the page still tells of the last preset. */

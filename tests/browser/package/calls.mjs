@@ -3,7 +3,7 @@
 // A job: { package, data, checkpoint, images }; `data` is the folder of the files it names.
 import { areRefused } from "../refusals.mjs";
 import { openPackage } from "./page.mjs";
-import { callBrowsers, callDigits, callEncoders, callInputs, callLarge, callSettings } from "./refusals.mjs";
+import { callBrowsers, callDigits, callEncoders, callInputs, callPictures, callSettings } from "./refusals.mjs";
 import { takesSettings } from "./settings.mjs";
 
 export const absent = "/none.safetensors";
@@ -12,7 +12,7 @@ export default async function (job, page, serve) {
   await openPackage(page, job, serve);
   // Before the page has a bundle.
   areRefused(await page.evaluate(callBrowsers));
-  for (const call of [callEncoders, callSettings, callInputs, callLarge, callDigits]) {
+  for (const call of [callEncoders, callPictures, callSettings, callInputs, callDigits]) {
     areRefused(await page.evaluate(call, job));
   }
   await takesSettings(page);

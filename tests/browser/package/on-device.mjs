@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { photographs, turned } from "../exif.mjs";
 import { areRefused } from "../refusals.mjs";
 import { openPackage } from "./page.mjs";
+import { callLarge } from "./refusals.mjs";
 
 export default async function (job, page, serve) {
   await openPackage(page, job, serve);
@@ -21,6 +22,7 @@ export default async function (job, page, serve) {
   const evaluations = await page.evaluate(evaluateEach, job);
   // A whole loss and its flat form are the same.
   for (const { far } of evaluations) assert.ok(far < 1e-5, `${far}`);
+  areRefused(await page.evaluate(callLarge, job));
   if (job.webgpu) await (await page.context().browser().newBrowserCDPSession()).send("Browser.crashGpuProcess");
   const afterwards = await worksOnTheCpu(page);
   return { loaded, rows, example, afterwards, evaluations };

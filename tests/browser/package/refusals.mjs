@@ -88,6 +88,22 @@ export async function callEncoders({ checkpoint, images }) {
   return messages;
 }
 
+/** Pictures that are decoded for a function: its own error ends the call, also one of the kind that large pictures cause. */
+export async function callPictures() {
+  const { decodeEach } = await import("/package/index.js");
+  const canvas = new OffscreenCanvas(1, 1);
+  canvas.getContext("2d");
+  const picture = await canvas.convertToBlob();
+  const { files } = Object.assign(document.createElement("input"), { type: "file" });
+  const fail = async () => {
+    throw new RangeError("mine");
+  };
+  return messagesOf([
+    [() => decodeEach([picture], fail), "mine"],
+    [() => decodeEach(files, fail), "pictures are no list; write [...pictures]"],
+  ]);
+}
+
 /** Losses and their settings. */
 export async function callSettings() {
   const { LossLab } = await import("/package/index.js");
@@ -151,9 +167,9 @@ export async function callInputs() {
 }
 
 /** Views whose products are not finite in 32 bits: whole or flat, what is said is the same. */
-export async function callLarge() {
+export async function callLarge({ device }) {
   const { LossLab } = await import("/package/index.js");
-  const lab = await LossLab.create({ objective: "info-nce" });
+  const lab = await LossLab.create({ objective: "info-nce", device });
   const large = Array.from({ length: 4 }, (_, at) => [2 ** 80, at]);
   const flat = { data: Float32Array.from(large.flat()), dims: [4, 2] };
   const messages = await messagesOf([

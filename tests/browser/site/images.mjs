@@ -27,7 +27,7 @@ export default async function (job, page, serve) {
   await refusesFiles(page);
   await takesACheckpoint(visit, page, job);
   await replacesEncodersThatAreAsked(visit, page);
-  visit.fetchesOnce(1);
+  visit.fetches(1);
 }
 
 async function drawsWithOneButton(page) {
@@ -116,6 +116,7 @@ async function fits({ shot }, page) {
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize), "24px");
   assert.equal(await isWide(page), false);
   await session.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
+  await session.detach();
 }
 
 /** Why a file was not taken is said until something else is shown; one that is no checkpoint leaves the encoders. */

@@ -22,9 +22,8 @@ export async function siteIn(page, job, serve) {
   const answers = (panel) => panel.locator("li").nth(NEIGHBOURS - 1).waitFor();
   const open = async (device = job.device) => {
     await page.goto(`${address}?device=${device}`);
-    if (!job.webgpu) {
-      assert.ok(await page.evaluate(() => !Symbol.dispose && !PointerEvent.prototype.getCoalescedEvents));
-    }
+    const isOlder = await page.evaluate(() => !Symbol.dispose && !PointerEvent.prototype.getCoalescedEvents);
+    assert.equal(isOlder, !job.webgpu);
     await answers(unconditional);
   };
   const answerOf = async (panel) => (await panel.locator("li button").allTextContents()).join();
@@ -52,8 +51,8 @@ export async function siteIn(page, job, serve) {
     await page.locator("#switch label", { hasText: title }).click();
     await page.locator("#encoder", { hasText: title }).waitFor();
   };
-  /** The workers of a page fetch no bundle more than once. */
-  const fetchesOnce = (count) => assert.equal(bundles.length, count, `${bundles}`);
+  /** As many requests for bundles are seen. */
+  const fetches = (count) => assert.equal(bundles.length, count, `${bundles}`);
   const textOf = (id) => page.locator(`#${id}`).textContent();
   return {
     address,
@@ -61,7 +60,7 @@ export async function siteIn(page, job, serve) {
     answers,
     draw,
     fair,
-    fetchesOnce,
+    fetches,
     open,
     panel,
     shot: shotsOf(page, job, job.device),

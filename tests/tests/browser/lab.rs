@@ -25,6 +25,7 @@ fn samples_go_down_both_losses() {
 fn every_objective_is_shown_and_its_code_is_that_of_core() {
     let Some(result) = story("objectives") else { return };
     let count = |name: &str| result[name].as_array().unwrap().len();
+    assert!(count("objectives") >= 18, "{}", result["objectives"]);
     assert_eq!(count("objectives") + count("refused"), simile_core::loss::names().count());
     crate::snippets::are_kept(&result["snippets"]);
     weights_are_those_of_the_points(&result["hardneg"]);
