@@ -33,8 +33,8 @@ impl Array {
             .map_err(|_| Fault::Value(format!("`{name}` is not an array of float32, float64 or int64")))
     }
 
-    /// Its numbers, in the form of the input of that name: an integer for each sample where the input takes integers, else rows. An array of one
-    /// dimension is a number for each sample of a condition, and else one row.
+    /// Its numbers, in the form of the input of that name: an integer for each sample where the input takes integers, else rows.
+    /// An array of one dimension is a number for each sample of a condition, and else one row.
     ///
     /// # Errors
     /// It is not contiguous, or has another number of dimensions; the error names the input.

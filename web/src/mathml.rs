@@ -68,10 +68,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn skip(&mut self, bytes: usize) -> &'a str {
-        let (skipped, rest) = self.rest.split_at(bytes);
-        self.before = skipped.chars().next_back().unwrap_or(self.before);
+        let (text, rest) = self.rest.split_at(bytes);
+        self.before = text.chars().next_back().unwrap_or(self.before);
         self.rest = rest;
-        skipped
+        text
     }
 
     /// Skips a text that comes next.

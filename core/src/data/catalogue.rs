@@ -267,10 +267,10 @@ mod tests {
     #[test]
     fn a_split_keeps_what_its_fraction_says_whatever_f64_makes_of_it() {
         for tenths in 0..10 {
-            let train_count: Vec<usize> =
+            let train_counts: Vec<usize> =
                 (1..=1000).map(|len| train_count(len, f64::from(tenths) / 10.0)).collect();
             let exact: Vec<usize> = (1..=1000).map(|len| len * (10 - tenths as usize) / 10).collect();
-            assert_eq!(train_count, exact, "{tenths} tenths");
+            assert_eq!(train_counts, exact, "{tenths} tenths");
         }
     }
 

@@ -115,9 +115,9 @@ mod tests {
             let (first, second): (Vec<bool>, Vec<bool>) =
                 (0..300).map(|at| (bit(a, at * at), bit(b, at * at))).unzip();
             let subjects: Vec<usize> = (0..300).rev().collect();
-            let (alone, p_value_of_subjects) =
+            let (by_sample, by_subject) =
                 (p_value(&first, &second, None), p_value(&first, &second, Some(&subjects)));
-            assert!((alone - p_value_of_subjects).abs() < 1e-12 * alone, "{alone} {p_value_of_subjects}");
+            assert!((by_sample - by_subject).abs() < 1e-12 * by_sample, "{by_sample} {by_subject}");
         }
     }
 

@@ -303,10 +303,10 @@ mod tests {
         let (a, b) = ([1.0, 2.5, 2.0, 3.5, 2.2, 1.9, 2.7, 3.1], [2.0, 1.5, 1.8, 2.4, 1.1, 2.1, 1.3, 2.6]);
         let exact = permutation_test(&a, &b, 0, &mut rng()).unwrap();
         let long = |x: &[f64; 8]| x.repeat(3);
-        let from_draws = permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap();
-        assert!(exact.exact && !from_draws.exact && from_draws.cases == 4000);
-        assert!(from_draws.p_value < exact.p_value, "three times the runs are stronger evidence");
-        assert_eq!(from_draws, permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap());
+        let drawn = permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap();
+        assert!(exact.exact && !drawn.exact && drawn.cases == 4000);
+        assert!(drawn.p_value < exact.p_value, "three times the runs are stronger evidence");
+        assert_eq!(drawn, permutation_test(&long(&a), &long(&b), 4000, &mut rng()).unwrap());
         let null = permutation_test(&long(&a), &long(&a), 4000, &mut rng()).unwrap();
         assert_eq!(null.p_value, 1.0);
     }

@@ -14,13 +14,13 @@ pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     let lengths: Vec<usize> =
         value.as_array().into_iter().flatten().filter_map(|row| Some(row.as_array()?.len())).collect();
     if let Some(row) = lengths.iter().position(|length| *length != lengths[0]) {
-        let row_text = format!("{} numbers in row {row}", lengths[row]);
-        return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), row_text));
+        let found_text = format!("{} numbers in row {row}", lengths[row]);
+        return Err(Error::shape(name, format!("{} as in the first row", lengths[0]), found_text));
     }
     let matrix = Matrix::deserialize(&value).map_err(|error| {
-        let value_text = first_of_another_form(&value).map(in_words);
-        let value_text = value_text.unwrap_or_else(|| without_types(&error.to_string()));
-        Error::shape(name, "a list of rows of numbers", value_text)
+        let found_text = first_of_another_form(&value).map(in_words);
+        let found_text = found_text.unwrap_or_else(|| without_types(&error.to_string()));
+        Error::shape(name, "a list of rows of numbers", found_text)
     })?;
     match matrix.first_not_finite() {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),

@@ -56,8 +56,8 @@ impl Chance {
         Self { base, noticeable, error: 0.0, images: None, hides_leaks: false }
     }
 
-    /// The chance of an R². By chance the square of a correlation stays below about four over the number of images. On few images a single bad
-    /// prediction takes an R² far below 0, also where the attribute leaks.
+    /// The chance of an R². By chance the square of a correlation stays below about four over the number of images. On few
+    /// images a single bad prediction takes an R² far below 0, also where the attribute leaks.
     pub(super) fn from_r2(base: f64, samples: Option<Samples>) -> Self {
         let chance = Self::of(base);
         let error = samples.map_or(0.0, |samples| 2.0 / samples.count as f64);
@@ -70,8 +70,8 @@ impl Chance {
         Self { error: chance.error_of_difference(base, base), ..chance }
     }
 
-    /// The chance of an area under the ROC curve, where the part `share_of_one` of the images has one of the two values. The error of scores that have
-    /// nothing to do with the value is that of the rank sum. That of others is at most the error of a share of the rarer value's images.
+    /// The chance of an area under the ROC curve, where the part `share_of_one` of the images has one of the two values.
+    /// The error of scores that have nothing to do with the value is that of the rank sum. That of others is at most the error of a share of the rarer value's images.
     pub(super) fn from_area(base: f64, samples: Option<Samples>, share_of_one: Option<f64>) -> Self {
         let counts = samples.zip(share_of_one).map(|(samples, share_of_one)| {
             let all = samples.count as f64;

@@ -104,8 +104,8 @@ impl<'t> Comparison<'t> {
         remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
         let missing_of = |row: &ComparedRow| {
             let (runs, reason) = (row.seeds + row.diverged.len(), row.missing.as_ref()?);
-            let seeds_of_all = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
-            Some((runs > 0, format!("{}{seeds_of_all}: {reason}", row.name)))
+            let runs_in_words = if runs > 0 { format!(", {runs} of {}", self.seeds) } else { String::new() };
+            Some((runs > 0, format!("{}{runs_in_words}: {reason}", row.name)))
         };
         for (head, has_runs) in [("Not run", false), ("Run with fewer seeds", true)] {
             let missing_rows = self.rows.iter().filter_map(missing_of).filter(|(has, _)| *has == has_runs);

@@ -110,11 +110,11 @@ pub(crate) fn devices_of_all<'r>(runs: impl Iterator<Item = &'r RunResult>) -> S
 /// Numbers of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImageCounts {
-    /// Images to train on, and to fit probes to.
+    /// Number of images to train on, and to fit probes to.
     pub(crate) train: usize,
-    /// Images to measure probes on.
+    /// Number of images to measure probes on.
     pub(crate) test: usize,
-    /// Subjects of the test images, if they are known.
+    /// Number of subjects of the test images, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) test_subjects: Option<usize>,
 }

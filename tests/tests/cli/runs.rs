@@ -76,7 +76,7 @@ fn a_smoke_test_says_that_it_is_one_and_what_the_whole_run_takes() {
 #[test]
 fn the_time_of_all_variants_is_said_before_the_first_step() {
     let place = with_two_variants();
-    // So many that their time is said on any machine.
+    // So many that their time is said on any machine; the first line of progress comes within ten seconds.
     let mut command = Command::new(simile_tests::program());
     command.args(["train", "tiny.toml", "--set", "train.iterations=100000"]);
     command.current_dir(place.path()).env("SIMILE_CACHE", "off");

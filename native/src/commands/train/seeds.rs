@@ -23,7 +23,7 @@ use crate::run_folder::folder::{self, REPORT, RESULT, RunFolder, entries};
 use crate::run_folder::record::{RunResult, devices_of_all};
 
 /// The beginning of the name of the folder of one run; its seed follows.
-const SEED_FOLDER: &str = "seed-";
+const SEED_PREFIX: &str = "seed-";
 
 #[derive(Serialize)]
 struct Answer {
@@ -64,7 +64,7 @@ fn begun_iterations(root: &Path, recipe: &Recipe) -> Option<usize> {
 
 /// The seed of a run by the name of its folder; none of another folder or file.
 fn seed_of(name: &str) -> Option<u64> {
-    name.strip_prefix(SEED_FOLDER)?.parse().ok()
+    name.strip_prefix(SEED_PREFIX)?.parse().ok()
 }
 
 /// Refuses a folder that holds anything but runs of this command and their report, which takes the place of another one.
@@ -105,7 +105,7 @@ pub(super) fn run(
         if interrupt::is_requested() {
             return Err(interrupted());
         }
-        let folder = root.join(format!("{SEED_FOLDER}{seed}"));
+        let folder = root.join(format!("{SEED_PREFIX}{seed}"));
         let mut seeded = recipe.clone();
         seeded.train.seed = seed;
         line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
