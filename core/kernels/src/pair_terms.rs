@@ -107,7 +107,8 @@ pub struct Comparison {
     pub terms: Vec<LogSumExp>,
     /// The factor of inner products, the reciprocal of a temperature.
     pub scale: f64,
-    /// Number of anchors that a body processes at once; `None` for a number that suits it.
+    /// Largest number of anchors whose similarities with all candidates are in memory at once; `None` for a number that suits the body.
+    /// If there are more anchors, none are stored for the backward pass, which computes them again.
     pub tile: Option<usize>,
     /// True if candidates get no gradient.
     pub constant_candidates: bool,
@@ -128,6 +129,19 @@ impl Comparison {
         let size = tile_rows(self.tile, anchors, candidates);
         (0..anchors).step_by(size).map(move |start| start..(start + size).min(anchors))
     }
+
+    /// True if the similarities of that many anchors and candidates are stored for the backward pass.
+    pub(crate) fn stores(&self, anchors: usize, candidates: usize) -> bool {
+        self.tile.is_none_or(|tile| tile >= anchors)
+            && anchors <= STORED_ANCHORS
+            && anchors.saturating_mul(candidates) <= STORED_ENTRIES
+    }
+
+    /// The shape of the stored data: a single number if nothing is stored.
+    #[cfg(any(feature = "fusion", feature = "cube"))]
+    pub(crate) fn stored_shape(&self, anchors: usize, candidates: usize) -> [usize; 2] {
+        if self.stores(anchors, candidates) { [anchors, candidates] } else { [1, 1] }
+    }
 }
 
 /// Number of anchors in one tile: `tile`, or a number that suits the numbers of both.
@@ -135,21 +149,22 @@ pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usiz
     tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1))
 }
 
-/// The least number of similarities that a comparison has in memory at once: all of them, kept for the backward pass, or those
-/// of a tile.
+/// The least number of similarities that a comparison without a tile of its own has in memory at once: all of them, kept for the
+/// backward pass, or those of a tile.
 pub fn similarities_at_once(anchors: u64, candidates: u64) -> u64 {
     let all = anchors.saturating_mul(candidates);
     let are_stored = anchors <= STORED_ANCHORS as u64 && all <= STORED_ENTRIES as u64;
     if are_stored { all } else { all.min(TILE_ENTRIES as u64) }
 }
 
-/// True if the similarities of that many anchors and candidates are stored for the backward pass.
-pub(crate) fn are_stored(anchors: usize, candidates: usize) -> bool {
-    anchors <= STORED_ANCHORS && anchors.saturating_mul(candidates) <= STORED_ENTRIES
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The shape of the stored data: a single number if nothing is stored.
-#[cfg(any(feature = "fusion", feature = "cube"))]
-pub(crate) fn stored_shape(anchors: usize, candidates: usize) -> [usize; 2] {
-    if are_stored(anchors, candidates) { [anchors, candidates] } else { [1, 1] }
+    #[test]
+    fn similarities_are_stored_if_they_are_few_and_in_one_tile() {
+        let of = |tile| Comparison { tile, ..Comparison::new([LogSumExp::all()], 1.0) };
+        assert!(of(None).stores(4096, 4096) && !of(None).stores(4097, 4096) && !of(None).stores(65_536, 1));
+        assert!(of(Some(64)).stores(64, 8) && !of(Some(63)).stores(64, 8));
+    }
 }

@@ -1,7 +1,8 @@
 //! Views of images: the source of each pixel, and the order of its colour changes.
 //!
 //! A cube processes a part of the pixels of one view with all their channels. Contrast needs the mean grey of a
-//! whole image, so the steps from contrast on are a separate kernel.
+//! whole image, so the steps from contrast on are a separate kernel. A batch may have more values than 32 bits can count: the
+//! launches choose the type of indices.
 
 use cubecl::prelude::*;
 
@@ -232,7 +233,7 @@ fn add_up(number: f32, sums: &mut Tensor<f32>, at: usize, exists: bool) {
 }
 
 /// Window, rotation, flip, and the colour changes before contrast; `sums` receives the grey of each cube's pixels.
-#[cube(launch)]
+#[cube(launch, address_type = "dynamic")]
 pub(crate) fn view(
     images: &Tensor<f32>,
     numbers: &Tensor<f32>,
@@ -282,7 +283,7 @@ pub(crate) fn view(
 }
 
 /// Contrast and the following colour steps, in place.
-#[cube(launch)]
+#[cube(launch, address_type = "dynamic")]
 pub(crate) fn after_contrast(
     output: &mut Tensor<f32>,
     numbers: &Tensor<f32>,
@@ -329,7 +330,7 @@ pub(crate) fn after_contrast(
 }
 
 /// One of the two passes of a blur.
-#[cube(launch)]
+#[cube(launch, address_type = "dynamic")]
 pub(crate) fn blur(
     images: &Tensor<f32>,
     numbers: &Tensor<f32>,

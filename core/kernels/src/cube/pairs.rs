@@ -262,22 +262,22 @@ pub(crate) fn grad_weights(
     #[comptime] is_within: bool,
     #[comptime] adds: bool,
 ) {
-    let row = ABSOLUTE_POS_Y as usize;
-    let j = ABSOLUTE_POS_X as usize;
-    if row >= tile.anchors || j >= tile.candidates {
+    let at = ABSOLUTE_POS;
+    if at >= tile.anchors * tile.candidates {
         terminate!();
     }
-    let i = tile.first + row;
-    let logit = logits[row * tile.candidates + j];
+    let i = tile.first + at / tile.candidates;
+    let j = at % tile.candidates;
+    let logit = logits[at];
     let mut derivative = grad_weight(i, j, logit, matrix, keys, sums, gradient, pairs, term);
     if comptime!(is_within) {
         derivative += grad_weight(j, i, logit, matrix, keys, sums, gradient, pairs, term);
     }
     derivative *= factor;
     if comptime!(adds) {
-        derivative += out[row * tile.candidates + j];
+        derivative += out[at];
     }
-    out[row * tile.candidates + j] = derivative;
+    out[at] = derivative;
 }
 
 /// `out[first + i] = sum_j grad_weights[i, j] b[j]`; a unit computes some rows and a vector of their values.

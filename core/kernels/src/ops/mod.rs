@@ -11,5 +11,6 @@ pub(crate) mod pairs;
 pub(crate) mod precision;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
+mod shapes;
 pub(crate) mod sinkhorn;
 pub(crate) mod uniformity;

@@ -5,9 +5,10 @@ use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, Tensor};
 
 use super::precision::{narrowed, widened};
+use super::shapes::check_channels;
 
 /// Batch normalisation in training and its gradient. `x` is `[n, channels, ...]`; gain, shift and statistics are
-/// `[channels]`, in `f64` if `x` is and in `f32` otherwise.
+/// `[channels]`, in `f64` if `x` is and in `f32` otherwise; bodies check no shapes.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -190,12 +191,16 @@ pub(crate) fn plain_normalise_by<B: Backend>(
 /// Cost: 8 operations a value and 10 in the gradient. The CPU (`f32`) and CubeCL (`f32` and half precision) have
 /// their own bodies; these read a value of `f32` twice and write it once, and for the gradient read four times and
 /// write once: 12 and 20 bytes.
+///
+/// # Panics
+/// Gain or shift has not one number a channel.
 pub fn batch_norm_train<const D: usize>(
     x: Tensor<D>,
     gain: Tensor<1>,
     shift: Tensor<1>,
     epsilon: f64,
 ) -> (Tensor<D>, Tensor<1>, Tensor<1>) {
+    check_channels("batch_norm_train", x.dims()[1], [("gain", &gain), ("shift", &shift)]);
     let (gain, shift) = (gain.into_dispatch(), shift.into_dispatch());
     let (y, mean, variance) =
         <Dispatch as NormalisationOps>::normalise_batch(x.into_dispatch(), gain, shift, epsilon);

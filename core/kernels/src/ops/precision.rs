@@ -11,11 +11,11 @@ pub fn is_half(dtype: DType) -> bool {
 }
 
 /// The values in a type with enough bits for sums.
-pub(super) fn widened<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+pub(crate) fn widened<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     if is_half(x.dtype()) { B::float_cast(x, DType::F32.into()) } else { x }
 }
 
 /// The inverse of [`widened`], to the original type.
-pub(super) fn narrowed<B: Backend>(x: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+pub(crate) fn narrowed<B: Backend>(x: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
     if x.dtype() == dtype { x } else { B::float_cast(x, dtype.into()) }
 }

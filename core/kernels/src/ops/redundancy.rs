@@ -5,6 +5,7 @@ use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 
 use super::gemm::GemmOps;
+use super::shapes::check;
 
 /// Cross-correlations that backends implement.
 #[backend_extension(
@@ -108,7 +109,14 @@ impl Redundancy {
     ///
     /// Cost: three products of `2 n m^2` operations and a matrix of `m^2` numbers. In addition, the CPU's body
     /// moves about `50 n m` bytes a view, both views in parallel; plain operations about `120 n m`.
+    ///
+    /// # Panics
+    /// The views differ in shape.
     pub fn new([a, b]: [Tensor<2>; 2], off_diagonal: f64, eps: f64) -> Self {
+        let (first, second) = (a.dims(), b.dims());
+        check("Redundancy", first == second, || {
+            format!("Both views must have one shape, not {first:?} and {second:?}.")
+        });
         let (loss, grad_a, grad_b) =
             <Dispatch as RedundancyOps>::redundancy(a.into_dispatch(), b.into_dispatch(), off_diagonal, eps);
         let gradients = [grad_a, grad_b].map(Tensor::from_dispatch);

@@ -4,9 +4,10 @@ use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension, get_or_init_device_settings};
 use burn::tensor::Tensor;
 
+use super::shapes::check;
 pub use crate::cpu::rows::SMALLEST_NORM;
 
-/// Functions of whole rows that backends implement. Matrices are `[n, m]`, numbers of rows `[n, 1]`.
+/// Functions of whole rows that backends implement. Matrices are `[n, m]`, numbers of rows `[n, 1]`; bodies check no shapes.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -145,7 +146,14 @@ pub fn unit_rows(x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
 ///
 /// Cost: `5 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the gradient;
 /// CubeCL's, one kernel for `f32`, `20 n m`; plain operations about `48 n m`.
+///
+/// # Panics
+/// The gradient has not the shape of the unit rows, or there is not one scale a row.
 pub fn pull_back_unit_rows(unit: Tensor<2>, scale: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
+    let (of_unit, of_scale, given) = (unit.dims(), scale.dims(), gradient.dims());
+    check("pull_back_unit_rows", given == of_unit && of_scale == [of_unit[0], 1], || {
+        format!("Unit rows {of_unit:?}, scales {of_scale:?} and a gradient {given:?} do not fit each other.")
+    });
     Tensor::from_dispatch(<Dispatch as RowOps>::unit_rows_backward(
         unit.into_dispatch(),
         scale.into_dispatch(),
@@ -190,7 +198,14 @@ impl SoftCrossEntropy {
     ///
     /// Cost: about `25 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the
     /// scores; plain operations about `90 n m`.
+    ///
+    /// # Panics
+    /// Scores and weights differ in shape.
     pub fn new(scores: Tensor<2>, targets: Tensor<2>, temperature: f64) -> Self {
+        let (of_scores, of_targets) = (scores.dims(), targets.dims());
+        check("SoftCrossEntropy", of_targets == of_scores, || {
+            format!("The weights must have the shape of the scores: {of_scores:?}, not {of_targets:?}.")
+        });
         let (losses, grad_logits) = <Dispatch as RowOps>::soft_cross_entropy(
             scores.into_dispatch(),
             targets.into_dispatch(),

@@ -79,7 +79,7 @@ pub(crate) fn by_pairs<B: PairOps>(
 /// The uniformity of at least two rows `[n, d]`, `[1]`:
 ///
 /// ```text
-/// log 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
+/// log( 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 ) )
 /// ```
 ///
 /// with `t` above 0: Wang and Isola, *Understanding Contrastive Representation Learning through Alignment and Uniformity on the

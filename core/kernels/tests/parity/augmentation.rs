@@ -54,6 +54,34 @@ fn one_channel() {
     check([8, 1, 9, 12], [9, 12], Filter::Bilinear, views(false));
 }
 
+/// Neither one channel nor colours.
+#[test]
+fn two_channels() {
+    check([8, 2, 9, 12], [5, 4], Filter::Bilinear, views(false));
+}
+
+#[test]
+fn no_images() {
+    for target in targets() {
+        let views =
+            Views { size: [5, 4], filter: Filter::Bilinear, radius: 2, views: Vec::<View>::new().into() };
+        assert_eq!(augment(target.leaf(&[], [0, 3, 9, 12]), &views).dims(), [0, 3, 5, 4], "{}", target.name);
+    }
+}
+
+/// GPUs fold the views beyond 32,768, so some cubes have none.
+#[test]
+fn more_views_than_cubes_in_a_row() {
+    let colour =
+        Some([Colour::Brightness(1.2), Colour::Contrast(0.4), Colour::Saturation(1.1), Colour::Hue(0.1)]);
+    let view = |i: usize| View {
+        flip: i % 2 == 1,
+        colour: colour.filter(|_| i.is_multiple_of(3)),
+        ..View::default()
+    };
+    check([32_770, 3, 1, 2], [1, 2], Filter::Bilinear, (0..32_770).map(view).collect());
+}
+
 /// More pixels than one cube takes.
 #[test]
 fn the_mean_of_a_large_image() {

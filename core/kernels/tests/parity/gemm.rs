@@ -43,3 +43,12 @@ fn products_keep_the_digits_of_their_factors() {
         }
     }
 }
+
+#[test]
+fn products_of_nothing_are_empty_or_zeros() {
+    for target in targets() {
+        let leaf = |shape: [usize; 2]| target.leaf(&noise(shape[0] * shape[1], 1), shape);
+        assert_eq!(gemm(leaf([0, 3]), leaf([3, 2])).dims(), [0, 2], "{}", target.name);
+        assert_eq!(values(gemm(leaf([3, 0]), leaf([0, 2]))), [0.0; 6], "{}", target.name);
+    }
+}

@@ -11,5 +11,6 @@ mod normalisation;
 mod pairs;
 mod redundancy;
 mod rows;
+mod shapes;
 mod sinkhorn;
 mod uniformity;

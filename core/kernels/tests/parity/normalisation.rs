@@ -73,6 +73,8 @@ fn rows_of_features() {
     }
     // More rows than one round of a loop, or one cube, takes.
     check([3000, 17], 0.0);
+    // More cubes than units: those that join the sums take a second one.
+    check([17_000, 34], 0.0);
 }
 
 #[test]

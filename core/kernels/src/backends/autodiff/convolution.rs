@@ -52,6 +52,8 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
         let is_added = identity_node.is_some();
+        // Only a rectified sum is masked by its own values. In other cases no gradient reads the output, so it is not kept.
+        let output_or_any = if is_added && settings.rectified { output.clone() } else { gain.clone() };
         let context = SavedForBackward {
             maps,
             weight,
@@ -60,7 +62,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
             convolution,
             mean,
             variance,
-            output: output.clone(),
+            output: output_or_any,
             is_added,
         };
         let gradients = move |upstream, wanted| {

@@ -36,6 +36,7 @@ impl AugmentationOps for CubeBackend {
         let parts = area.div_ceil(PART);
         let units = CubeDim::new_1d(UNITS as u32);
         let cubes = || CubeCount::Static(parts as u32, n.min(FOLD) as u32, n.div_ceil(FOLD) as u32);
+        let address = images.required_address_type().max(output.required_address_type());
         let client = images.client.clone();
         let sums = empty(&images, [n * parts], DType::F32);
         let contrast = channels == 3 && views.has_contrast();
@@ -43,6 +44,7 @@ impl AugmentationOps for CubeBackend {
             &client,
             cubes(),
             units,
+            address,
             images.into_tensor_arg(),
             numbers.clone().into_tensor_arg(),
             output.clone().into_tensor_arg(),
@@ -57,6 +59,7 @@ impl AugmentationOps for CubeBackend {
                 &client,
                 cubes(),
                 units,
+                output.required_address_type(),
                 output.clone().into_tensor_arg(),
                 numbers.clone().into_tensor_arg(),
                 sums.into_tensor_arg(),
@@ -80,6 +83,7 @@ fn blurred(output: CubeTensor, numbers: &CubeTensor, stride: usize) -> CubeTenso
             &output.client,
             cubes,
             units,
+            output.required_address_type(),
             from.clone().into_tensor_arg(),
             numbers.clone().into_tensor_arg(),
             to.clone().into_tensor_arg(),

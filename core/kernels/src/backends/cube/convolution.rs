@@ -11,6 +11,7 @@ use super::memory::{empty, one_each};
 use crate::cube::unfold::{UnfoldShapeLaunch, unfold};
 use crate::ops::convolution::plain::plain_convolve_weight_backward;
 use crate::ops::convolution::{ConvolutionGradients, ConvolutionOps, Windows};
+use crate::ops::precision::{narrowed, widened};
 
 /// The most bytes of unfolded maps at a time: as many as a browser binds to a kernel.
 const MOST_BYTES: usize = 128 << 20;
@@ -40,10 +41,12 @@ impl ConvolutionGradients for CubeBackend {
         if !is_float || upstream.dtype != maps.dtype || kernel != other || kernel == 1 || is_empty {
             return plain_convolve_weight_backward::<Self>(maps, weight, upstream, windows);
         }
+        let dtype = maps.dtype;
+        // Parts of contiguous tensors are views of them.
         let (maps, upstream) = (into_contiguous(maps), into_contiguous(upstream));
         let unfolding = Unfolding::new(&maps, &upstream, kernel, windows);
         let [images, ..] = maps.shape().dims::<4>();
-        let part = part_of(images, unfolding.most_images(maps.dtype.size()));
+        let part = part_of(images, unfolding.most_images(dtype.size()));
         let sums = (0..images).step_by(part).map(|first| {
             let of = |tensor: &CubeTensor| match part == images {
                 true => tensor.clone(),
@@ -60,7 +63,7 @@ impl ConvolutionGradients for CubeBackend {
         let width = kernel * kernel * inputs;
         let sum = Self::float_slice(sum, &[Slice::from(0..outputs), Slice::from(0..width)]);
         let grads = Self::float_reshape(sum, Shape::new([outputs, kernel, kernel, inputs]));
-        Self::float_permute(grads, &[0, 3, 1, 2])
+        Self::float_permute(narrowed::<Self>(grads, dtype), &[0, 3, 1, 2])
     }
 }
 
@@ -97,6 +100,8 @@ impl Unfolding {
 
     /// Rows `[images * out_height * out_width, columns]`.
     fn rows(&self, maps: CubeTensor) -> CubeTensor {
+        // On CUDA a part that does not begin and end at a multiple of 512 bytes is a copy, with padded rows of channels.
+        let maps = into_contiguous(maps);
         let [images, ..] = maps.shape().dims::<4>();
         let [out_height, out_width] = self.out_sides;
         let rows = empty(&maps, [images * out_height * out_width, self.columns], maps.dtype);
@@ -137,7 +142,8 @@ impl Unfolding {
         rows
     }
 
-    /// The product of gradients and windows, summed over the places of all images: `[outputs, columns]`.
+    /// The product of gradients and windows, summed over the places of all images: `[outputs, columns]`, in `f32` if the maps are in half
+    /// precision. The products of parts of the places themselves are rounded to the type of the maps.
     fn gemm(&self, maps: CubeTensor, upstream: CubeTensor, outputs: usize) -> CubeTensor {
         let rows = self.rows(maps);
         let [places, columns] = rows.shape().dims();
@@ -146,7 +152,7 @@ impl Unfolding {
             CubeBackend::float_reshape(tensor, Shape::new([products, places / products, width]))
         };
         let gradients = CubeBackend::float_swap_dims(cut(upstream, outputs), 1, 2);
-        let products = CubeBackend::float_matmul(gradients, cut(rows, columns));
+        let products = widened::<CubeBackend>(CubeBackend::float_matmul(gradients, cut(rows, columns)));
         CubeBackend::float_reshape(CubeBackend::float_sum_dim(products, 0), Shape::new([outputs, columns]))
     }
 }

@@ -12,13 +12,14 @@ use cubek::std::InputBinding;
 
 use super::memory::empty;
 use crate::GemmOps;
+use crate::ops::gemm::plain_gemm;
 
 impl GemmOps for CubeBackend {
     fn gemm(a: FloatTensor<Self>, b: FloatTensor<Self>) -> FloatTensor<Self> {
-        let [rows, columns] = [a.shape()[0], b.shape()[1]];
+        let ([rows, k], [_, columns]) = (a.shape().dims(), b.shape().dims());
         let is_single = a.dtype == DType::F32 && b.dtype == DType::F32;
-        if !is_single || rows * columns * a.shape()[1] == 0 {
-            return Self::float_matmul(a, b);
+        if !is_single || [rows, k, columns].contains(&0) {
+            return plain_gemm::<Self>(a, b);
         }
         let out = empty(&a, [rows, columns], DType::F32);
         // Without matrix units. The second takes every shape; if it refused one after all, Burn's product would follow, with fewer digits.

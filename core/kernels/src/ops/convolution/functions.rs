@@ -4,6 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use super::{Affine, ConvNormSettings, ConvolutionOps, Moments, Optional, Windows};
+use crate::ops::shapes::{check, check_channels};
 
 /// The affine transform of the normalised channels of a convolution.
 #[derive(Debug, Clone)]
@@ -52,12 +53,53 @@ impl Epilogue {
     }
 }
 
+/// The shape of a convolution's result. Panics unless maps and weight fit each other.
+#[track_caller]
+fn checked_shape(operation: &str, maps: &Tensor<4>, weight: &Tensor<4>, windows: Windows) -> [usize; 4] {
+    let ([n, height, width, inputs], [outputs, channels, down, across]) = (maps.dims(), weight.dims());
+    let Windows { stride, padding } = windows;
+    let [padded_height, padded_width] = [height, width].map(|side| side + 2 * padding);
+    let fits = channels == inputs && stride > 0 && padded_height >= down && padded_width >= across;
+    check(operation, fits, || {
+        let (maps, weight) = (maps.dims(), weight.dims());
+        format!("Maps {maps:?} and a weight {weight:?} do not fit each other with {windows:?}.")
+    });
+    [n, (padded_height - down) / stride + 1, (padded_width - across) / stride + 1, outputs]
+}
+
+/// As [`checked_shape`]. Panics too unless gain and shift have one number a channel of the result, and an identity its shape.
+#[track_caller]
+fn check_normalised(
+    operation: &str,
+    maps: &Tensor<4>,
+    weight: &Tensor<4>,
+    windows: Windows,
+    norm: &Norm,
+    epilogue: &Epilogue,
+) {
+    let shape = checked_shape(operation, maps, weight, windows);
+    check_channels(operation, shape[3], [("gain", &norm.gain), ("shift", &norm.shift)]);
+    if let Some(identity) = &epilogue.added {
+        let given = identity.dims();
+        check(operation, given == shape, || {
+            format!("The identity must have the shape of the convolution: {shape:?}, not {given:?}.")
+        });
+    }
+}
+
 /// A convolution of maps `[n, h, w, in]` with a weight `[out, in, k, k]`, and `bias` `[out]` added:
 /// `[n, (h + 2 padding - k) / stride + 1, .., out]`.
 ///
 /// `2 k² in out` operations a position of the result; on the CPU a quarter of them if the kernel is 3×3 at stride 1
 /// with a padding of 1 and both numbers of channels are multiples of 16.
+///
+/// # Panics
+/// The weight has not the input channels of the maps or is larger than the padded maps, or the bias has not one number an output.
 pub fn convolve(maps: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, windows: Windows) -> Tensor<4> {
+    let [.., outputs] = checked_shape("convolve", &maps, &weight, windows);
+    if let Some(bias) = &bias {
+        check_channels("convolve", outputs, [("bias", bias)]);
+    }
     let (maps, weight) = (maps.into_dispatch(), weight.into_dispatch());
     let bias = Optional::of(bias.map(Tensor::into_dispatch));
     Tensor::from_dispatch(<Dispatch as ConvolutionOps>::convolve(maps, weight, bias, windows))
@@ -75,6 +117,9 @@ pub fn convolve(maps: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, win
 ///
 /// In addition to the convolution, the CPU takes one pass over its result (8 bytes a value), and two for the
 /// gradient; one more if an identity is added and its gradient is shared.
+///
+/// # Panics
+/// As [`convolve`]; gain or shift has not one number an output, or the identity has not the shape of the convolution.
 pub fn convolve_normalised(
     maps: Tensor<4>,
     weight: Tensor<4>,
@@ -82,6 +127,7 @@ pub fn convolve_normalised(
     norm: Norm,
     epilogue: Epilogue,
 ) -> (Tensor<4>, Statistics) {
+    check_normalised("convolve_normalised", &maps, &weight, windows, &norm, &epilogue);
     let Norm { gain, shift, epsilon } = norm;
     let Epilogue { added, rectified } = epilogue;
     let affine = Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() };
@@ -101,6 +147,9 @@ pub fn convolve_normalised(
 
 /// As [`convolve_normalised`] with given statistics, as in the evaluation of a network. Without gradients, the CPU
 /// takes one pass over the result.
+///
+/// # Panics
+/// As [`convolve_normalised`]; mean or variance has not one number an output.
 pub fn convolve_normalised_by(
     maps: Tensor<4>,
     weight: Tensor<4>,
@@ -109,6 +158,10 @@ pub fn convolve_normalised_by(
     statistics: Statistics,
     epilogue: Epilogue,
 ) -> Tensor<4> {
+    let operation = "convolve_normalised_by";
+    check_normalised(operation, &maps, &weight, windows, &norm, &epilogue);
+    let of_outputs = [("mean", &statistics.mean), ("variance", &statistics.variance)];
+    check_channels(operation, weight.dims()[0], of_outputs);
     let Norm { gain, shift, epsilon } = norm;
     let Epilogue { added, rectified } = epilogue;
     let Statistics { mean, variance } = statistics;
@@ -126,9 +179,15 @@ pub fn convolve_normalised_by(
 /// `avg_pool2(tanh(convolution(maps, weight) + bias))` of maps `[n, h, w, in]`, with a kernel of `k` × `k` at stride 1 and
 /// without padding: `[n, (h + 1 - k) / 2, .., out]`, a block of LeNet-5.
 ///
-/// `8 (k + 1)² in out` operations a position of the result on the CPU, where four kernels share a window, `8 k² in
-/// out` in Burn; the CPU stores 16 bytes a value of the result for the gradient.
+/// `8 k² in out` operations a pooled value, on the CPU and in Burn; the CPU also computes the last `k - 1` columns of each row, which
+/// are not read, and stores 16 bytes a value of the result for the gradient.
+///
+/// # Panics
+/// As [`convolve`].
 pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<4> {
+    let dense = Windows { stride: 1, padding: 0 };
+    let [.., outputs] = checked_shape("convolve_tanh_pool", &maps, &weight, dense);
+    check_channels("convolve_tanh_pool", outputs, [("bias", &bias)]);
     let (maps, weight, bias) = (maps.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
     let (pooled, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
     Tensor::from_dispatch(pooled)

@@ -102,14 +102,15 @@ pub struct SavedForBackward<B: Backend> {
     pub mean: FloatTensor<B>,
     /// Its biased variance.
     pub variance: FloatTensor<B>,
-    /// The output.
+    /// The output if an identity was added and the sum rectified: its values mask the gradient. Any other tensor otherwise, which is not
+    /// read.
     pub output: FloatTensor<B>,
     /// True if an identity was added. Without one, the input of the rectifier follows from the convolution.
     pub is_added: bool,
 }
 
 /// Convolutions and pools that backends implement. Maps are `[n, height, width, channels]`, weights `[out, in, k,
-/// k]`.
+/// k]`; bodies check no shapes.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),

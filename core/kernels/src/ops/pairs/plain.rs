@@ -7,7 +7,8 @@ use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
 use burn::tensor::{Shape, Slice, TensorData};
 
 use super::PairWeights;
-use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_stored};
+use crate::ops::gemm::GemmOps;
+use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
 
 /// The inputs of the gradients.
 pub(crate) struct GradientInputs<B: Backend> {
@@ -17,7 +18,7 @@ pub(crate) struct GradientInputs<B: Backend> {
 }
 
 /// [`PairOps::pair_sums`](super::PairOps::pair_sums).
-pub(crate) fn sums<B: Backend>(
+pub(crate) fn sums<B: GemmOps>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
@@ -39,12 +40,12 @@ pub(crate) fn sums<B: Backend>(
         sums.push(joined::<B>(comparison.terms.iter().map(sum_of_term).collect(), 1));
         tiles.push(similarities);
     }
-    let similarities = if are_stored(n, m) { joined::<B>(tiles, 0) } else { nothing::<B>(anchors) };
+    let similarities = if comparison.stores(n, m) { joined::<B>(tiles, 0) } else { nothing::<B>(anchors) };
     (joined::<B>(sums, 0), similarities)
 }
 
 /// [`PairOps::pair_sums_backward`](super::PairOps::pair_sums_backward).
-pub(crate) fn gradients<B: Backend>(
+pub(crate) fn gradients<B: GemmOps>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
@@ -54,7 +55,7 @@ pub(crate) fn gradients<B: Backend>(
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
     let (mut grad_anchors, mut grad_candidates) = (Vec::new(), None);
     for tile in comparison.tiles(n, m) {
-        let similarities = match are_stored(n, m) {
+        let similarities = match comparison.stores(n, m) {
             true => part::<B>(&inputs.similarities, &tile),
             false => similarities::<B>(anchors, candidates, &tile, comparison.scale),
         };
@@ -73,9 +74,9 @@ pub(crate) fn gradients<B: Backend>(
             grad_anchors.push(B::float_mul_scalar(own, 0.0.into()));
             continue;
         };
-        grad_anchors.push(B::float_matmul(grad_weights.clone(), candidates.clone()));
+        grad_anchors.push(B::gemm(grad_weights.clone(), candidates.clone()));
         if !comparison.constant_candidates {
-            let partial = B::float_matmul(B::float_transpose(grad_weights), own);
+            let partial = B::gemm(B::float_transpose(grad_weights), own);
             grad_candidates = Some(match grad_candidates {
                 Some(sum) => B::float_add(sum, partial),
                 None => partial,
@@ -93,7 +94,7 @@ pub(crate) fn gradients<B: Backend>(
 }
 
 /// [`PairOps::own_pair_sums_backward`](super::PairOps::own_pair_sums_backward).
-pub(crate) fn own_gradient<B: Backend>(
+pub(crate) fn own_gradient<B: GemmOps>(
     own: &FloatTensor<B>,
     weights: &PairWeights<B>,
     inputs: &GradientInputs<B>,
@@ -104,18 +105,18 @@ pub(crate) fn own_gradient<B: Backend>(
     B::float_add(grad_anchors, grad_candidates)
 }
 
-fn similarities<B: Backend>(
+fn similarities<B: GemmOps>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     tile: &Range<usize>,
     scale: f64,
 ) -> FloatTensor<B> {
     let scaled = B::float_mul_scalar(part::<B>(anchors, tile), scale.into());
-    B::float_matmul(scaled, B::float_transpose(candidates.clone()))
+    B::gemm(scaled, B::float_transpose(candidates.clone()))
 }
 
 /// `power * s_ij + log W_ij`; pairs without weight are [`EMPTY`].
-fn logits<B: Backend>(
+fn logits<B: GemmOps>(
     similarities: FloatTensor<B>,
     term: &LogSumExp,
     weights: &PairWeights<B>,
@@ -176,25 +177,38 @@ fn keys<B: Backend>(
 }
 
 /// The weights of a tile of anchors, `[tile, m]`, if there are any.
-fn entries<B: Backend>(weights: &PairWeights<B>, tile: &Range<usize>, m: usize) -> Option<FloatTensor<B>> {
+fn entries<B: GemmOps>(weights: &PairWeights<B>, tile: &Range<usize>, m: usize) -> Option<FloatTensor<B>> {
     let matrix = match weights {
         PairWeights::Ones | PairWeights::Groups(_) => return None,
         PairWeights::Pairs(matrix) => return Some(part::<B>(matrix, tile)),
-        PairWeights::Samples(matrix) => matrix.clone(),
+        PairWeights::Samples(matrix) => matrix,
         PairWeights::Factors { left, right, samples } => {
-            let views = (0..rows::<B>(left)).step_by(*samples).map(|start| {
-                let view = start..start + samples;
-                let right = B::float_transpose(part::<B>(right, &view));
-                B::float_matmul(part::<B>(left, &view), right)
+            let products = ranges_of_views(tile, rows::<B>(left), *samples).into_iter().map(|range| {
+                let first = range.start / samples * samples;
+                let right = B::float_transpose(part::<B>(right, &(first..first + samples)));
+                B::gemm(part::<B>(left, &range), right)
             });
-            joined::<B>(views.collect(), 0)
+            let products = joined::<B>(products.collect(), 0);
+            return Some(joined::<B>(vec![products; m / samples], 1));
         }
     };
     let [count, samples] = matrix.shape().dims();
     let at: Vec<i32> = tile.clone().map(|i| index(i % count)).collect();
     let at = B::int_from_data(TensorData::new(at, [tile.len()]), &matrix.device());
-    let selected = B::float_select(matrix, 0, at);
+    let selected = B::float_select(matrix.clone(), 0, at);
     Some(joined::<B>(vec![selected; m / samples], 1))
+}
+
+/// The rows of a tile modulo `count`, in ranges of which none goes beyond a view of `samples` rows.
+fn ranges_of_views(tile: &Range<usize>, count: usize, samples: usize) -> Vec<Range<usize>> {
+    let (mut ranges, mut at) = (Vec::new(), tile.start);
+    while at < tile.end {
+        let first = at % count;
+        let last = ((first / samples + 1) * samples).min(first + tile.end - at);
+        ranges.push(first..last);
+        at += last - first;
+    }
+    ranges
 }
 
 fn column<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>, at: usize) -> FloatTensor<B> {
@@ -239,4 +253,17 @@ fn bools<B: Backend>(of: &FloatTensor<B>) -> burn::tensor::BoolDType {
 
 fn index(i: usize) -> i32 {
     i32::try_from(i).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tile_has_ranges_of_single_views() {
+        assert_eq!(ranges_of_views(&(0..8), 8, 4), [0..4, 4..8]);
+        // More anchors than rows of factors: the rows repeat.
+        assert_eq!(ranges_of_views(&(2..11), 4, 4), [2..4, 0..4, 0..3]);
+        assert_eq!(ranges_of_views(&(5..9), 8, 4), [5..8, 0..1]);
+    }
 }

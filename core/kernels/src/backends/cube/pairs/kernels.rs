@@ -9,12 +9,12 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
-use super::super::memory::lanes;
+use super::super::memory::{lanes, one_each};
 use crate::cube::pairs::{
     AnchorTileLaunch, COLUMNS, PairRuleLaunch, ProductTileLaunch, ROWS, Rule, TermLaunch, UNITS, by_columns,
     by_rows, grad_weights, inner_products, log_sums,
 };
-use crate::pair_terms::{LogSumExp, Pairs, are_stored, stored_shape};
+use crate::pair_terms::{LogSumExp, Pairs};
 use crate::{Comparison, PairWeights};
 
 /// Number of logits computed at once if they are not stored.
@@ -23,6 +23,8 @@ const ROUND: usize = 1 << 22;
 const ROUND_ANCHORS: usize = 1 << 15;
 /// Most units in a column of a launch whose workgroups have four of them there: WebGPU allows 65,535 workgroups.
 const MOST_UNITS: usize = 4 * 65_535;
+/// Most entries of a matrix of weights that kernels read: their indices have 32 bits. The plain body takes larger ones by tiles.
+const MOST_ENTRIES: usize = u32::MAX as usize;
 
 /// Anchors, candidates and weights as arguments of the kernels.
 pub(super) struct PairKernels<'l> {
@@ -36,7 +38,7 @@ pub(super) struct PairKernels<'l> {
 }
 
 impl<'l> PairKernels<'l> {
-    /// `None` for types other than `f32`.
+    /// `None` for types other than `f32`, and for matrices of more than [`MOST_ENTRIES`].
     pub(super) fn of(
         [anchors, candidates]: [&CubeTensor; 2],
         weights: &PairWeights<CubeBackend>,
@@ -53,13 +55,19 @@ impl<'l> PairKernels<'l> {
                 kernels.keys = Some((keys, count));
             }
             PairWeights::Pairs(matrix) | PairWeights::Samples(matrix) => {
+                if matrix.shape().num_elements() > MOST_ENTRIES {
+                    return None;
+                }
                 kernels.matrix = Some((contiguous_f32(matrix)?, matrix.shape().dims()));
             }
             PairWeights::Factors { left, right, samples } => {
                 let (left, right) = (contiguous_f32(left)?, contiguous_f32(right)?);
                 let shape = [left.shape()[0], *samples];
+                if shape[0].saturating_mul(shape[1]) > MOST_ENTRIES {
+                    return None;
+                }
                 let out = kernels.empty(shape);
-                for first in (0..shape[0]).step_by((*samples).max(1)) {
+                for first in (0..shape[0]).step_by(*samples) {
                     let tile = ProductTileLaunch {
                         scale: 1.0,
                         a_first: first,
@@ -95,10 +103,11 @@ impl<'l> PairKernels<'l> {
     /// Number of anchors whose logits are stored at once.
     fn round(&self) -> usize {
         let [n, m, _] = self.shape();
-        match are_stored(n, m) {
-            true => n.max(1),
-            false => ((ROUND / m.max(1) / ROWS).max(1) * ROWS).min(ROUND_ANCHORS),
+        if self.comparison.stores(n, m) {
+            return n.max(1);
         }
+        let most = ((ROUND / m.max(1) / ROWS).max(1) * ROWS).min(ROUND_ANCHORS);
+        self.comparison.tile.map_or(most, |tile| tile.clamp(1, most))
     }
 
     /// The logits of some anchors.
@@ -145,9 +154,9 @@ impl<'l> PairKernels<'l> {
                     );
                 }
             }
-            all_logits = are_stored(n, m).then_some(logits);
+            all_logits = self.comparison.stores(n, m).then_some(logits);
         }
-        let all_logits = all_logits.unwrap_or_else(|| self.empty(stored_shape(n, m)));
+        let all_logits = all_logits.unwrap_or_else(|| self.empty(self.comparison.stored_shape(n, m)));
         (sums, all_logits)
     }
 
@@ -166,7 +175,7 @@ impl<'l> PairKernels<'l> {
         // The first round writes the gradient of candidates, and without anchors there is none.
         let allocate = if n == 0 { Self::zeros } else { Self::empty };
         let grad_candidates = with_candidates.then(|| allocate(self, [m, width]));
-        let all_logits = are_stored(n, m).then(|| into_contiguous(all_logits));
+        let all_logits = self.comparison.stores(n, m).then(|| into_contiguous(all_logits));
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
             let logits = all_logits.clone().unwrap_or_else(|| self.logits(first, rows));
@@ -190,6 +199,7 @@ impl<'l> PairKernels<'l> {
         let [_, m, _] = self.shape();
         let terms = self.comparison.terms.len();
         let out = self.empty([rows, m]);
+        let (cubes, units) = one_each(&out, rows * m);
         // A term without power has no gradient; if there is no other term, its factor of 0 makes the result 0.
         let has_power = |term: &LogSumExp| term.power != 0.0;
         let none = !self.comparison.terms.iter().any(has_power);
@@ -202,8 +212,8 @@ impl<'l> PairKernels<'l> {
             unsafe {
                 grad_weights::launch_unchecked(
                     &self.anchors.client,
-                    grid(m, rows),
-                    CubeDim::new_2d(16, 4),
+                    cubes.clone(),
+                    units,
                     logits.clone().into_tensor_arg(),
                     matrix.into_tensor_arg(),
                     keys.into_tensor_arg(),
