@@ -20,14 +20,14 @@ pub enum Error {
         /// Name of the missing input.
         input: String,
     },
-    /// Two inputs do not fit each other.
+    /// An input with the wrong shape, length or range of values.
     #[error("`{input}` has {found}, expected {expected}")]
     Shape {
         /// Name of the input.
         input: String,
-        /// The expected shape.
+        /// The expected shape, length or range.
         expected: String,
-        /// The given shape.
+        /// The given one.
         found: String,
     },
     /// A value that is not a finite number.
@@ -67,16 +67,6 @@ pub enum Error {
         name: String,
         /// The nearest names that would have been accepted, and at the end how many others there are, in words.
         known: Vec<String>,
-    },
-    /// A batch on which the objective is not defined.
-    #[error("anchor {anchor}: {reason}; {remedy}")]
-    Anchor {
-        /// Index of the anchor in the batch.
-        anchor: usize,
-        /// The missing or undefined quantity.
-        reason: String,
-        /// The suggested remedy.
-        remedy: String,
     },
     /// A batch that is too small, too uniform, or otherwise outside an estimator's domain.
     #[error("{reason}; {remedy}")]
@@ -121,7 +111,7 @@ impl Error {
         Self::Parameter { name: name.into(), value: shortened(value.to_string()), reason: reason.into() }
     }
 
-    /// Two inputs that do not fit each other.
+    /// An input with the wrong shape, length or range of values.
     pub fn shape(input: &str, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::Shape { input: input.into(), expected: expected.into(), found: found.into() }
     }

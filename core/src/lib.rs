@@ -15,7 +15,7 @@
 //! | [`nn`] | encoders, heads, layers, the model and its file format |
 //! | [`loss`] | the inputs of an objective, the equation that most objectives share, one file for each objective |
 //! | [`optim`] | optimisers and schedules |
-//! | [`algorithm`] | training that owns more than one network: queues, momentum encoders, adversaries |
+//! | [`algorithm`] | training methods: an objective with the state it needs (queue, second network, prototypes) |
 //! | [`peers`] | the processes that share a step |
 //! | [`step_stage`] | the stages of a step, for a profile |
 //! | [`train`] | the step, the order of samples, the state of a run |

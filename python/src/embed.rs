@@ -1,6 +1,7 @@
 //! A trained encoder: pictures in, vectors out.
 
 use std::fs;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -50,8 +51,9 @@ impl Encoder {
     /// The vectors of picture files, `[n, dimensions]` in `float32`, as bytes.
     ///
     /// # Errors
-    /// Names the first file that cannot be read or is no picture.
+    /// Names the first file that cannot be read or is no picture; or this process was forked from one that has computed.
     fn embed_files<'py>(&self, py: Python<'py>, paths: Vec<PathBuf>) -> PyResult<Bound<'py, PyByteArray>> {
+        refuse_forked()?;
         let read = |path: PathBuf| picture(&path).and_then(|picture| self.fitted(&picture));
         let vectors = py.detach(|| self.vectors(paths, &read))?;
         Ok(PyByteArray::new(py, &vectors))
@@ -60,12 +62,13 @@ impl Encoder {
     /// The vectors of pictures in memory: contiguous arrays `[height, width, channels]` of `uint8`, of any sizes.
     ///
     /// # Errors
-    /// An array has another form.
+    /// An array has another form, or this process was forked from one that has computed.
     fn embed_arrays<'py>(
         &self,
         py: Python<'py>,
         arrays: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyByteArray>> {
+        refuse_forked()?;
         let mut pictures = Vec::with_capacity(arrays.len());
         for array in &arrays {
             let buffer = PyBuffer::<u8>::get(array)?;
@@ -84,7 +87,9 @@ impl Encoder {
 
 impl Encoder {
     fn of(path: &Path) -> Result<Self, Fault> {
-        let unread = |error| Fault::File(format!("cannot read the model {}: {error}", path.display()));
+        let unread = |error: io::Error| {
+            Fault::File(error.kind(), format!("cannot read the model {}: {error}", path.display()))
+        };
         let bytes = fs::read(path).map_err(unread)?;
         let checkpoint = Checkpoint::from_bytes(&bytes, &Device::flex())
             .map_err(|error| Fault::Value(format!("{} cannot be used: {error}", path.display())))?;
@@ -130,7 +135,7 @@ impl Encoder {
 /// A picture file in its own size.
 fn picture(path: &Path) -> Result<Images, Fault> {
     let named = |reason: String| format!("cannot read the picture {}: {reason}", path.display());
-    let bytes = fs::read(path).map_err(|error| Fault::File(named(error.to_string())))?;
+    let bytes = fs::read(path).map_err(|error| Fault::File(error.kind(), named(error.to_string())))?;
     // A panic of a decoder is a fault of its own picture.
     match catch_unwind(AssertUnwindSafe(|| decode(&bytes))) {
         Ok(Ok(picture)) => Ok(picture),

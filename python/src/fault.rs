@@ -1,7 +1,9 @@
 //! Errors of the core as exceptions of Python.
 
+use std::io;
+
 use pyo3::PyErr;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 
 /// The reason why a function of the module failed.
 #[derive(Debug, thiserror::Error)]
@@ -12,8 +14,8 @@ pub(crate) enum Fault {
     Dataset(#[from] simile_core::data::DatasetError),
     #[error("{0}")]
     Value(String),
-    #[error("{0}")]
-    File(String),
+    #[error("{1}")]
+    File(io::ErrorKind, String),
     #[error(transparent)]
     Python(#[from] PyErr),
 }
@@ -22,7 +24,8 @@ impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Python(error) => error,
-            Fault::File(_) => PyOSError::new_err(fault.to_string()),
+            // `FileNotFoundError`, `PermissionError` or another `OSError`, by the kind.
+            Fault::File(kind, reason) => io::Error::new(kind, reason).into(),
             _ => PyValueError::new_err(fault.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! Objectives and encoders of Simile for Python: the module `simile._native`, which the Python files beside it wrap.
 //!
-//! Numbers cross as buffers. An array of Python is read where it lies, and a result is a `bytearray` that NumPy takes as it is.
+//! Numbers cross as buffers and not as text. An array of Python is copied, and a result is a `bytearray` that NumPy takes as it is.
 
 mod arrays;
 mod embed;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
+use simile_core::error::Error;
 use simile_core::loss;
 use simile_core::requests::LossRequest;
 
@@ -29,15 +30,22 @@ pub(crate) fn describe(objective: &str) -> Result<String, Fault> {
 }
 
 /// The inputs of an objective among the given names, each with the form of its numbers: `integers`, `rows` or `condition`.
+/// The other names are parameters.
 ///
 /// # Errors
-/// There is no such objective.
+/// There is no such objective, or it has neither an input nor a parameter of one of the names.
 #[pyfunction]
 pub(crate) fn input_forms(
     objective: &str,
     names: Vec<String>,
 ) -> Result<BTreeMap<String, &'static str>, Fault> {
     let spec = loss::spec(objective)?;
+    let is_known = |name: &str| spec.reads(name) || spec.parameter(name).is_some();
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        let inputs = spec.inputs.iter().map(|input| input.name);
+        let known = inputs.chain(spec.parameters.iter().map(|parameter| parameter.name));
+        return Err(Error::unknown("argument", unknown, known).into());
+    }
     let read = names.into_iter().filter(|name| spec.reads(name));
     Ok(read.map(|name| (name.clone(), Form::of(&name).name())).collect())
 }

@@ -10,9 +10,6 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::device::Device;
 
-/// Images in one forward pass: enough to be quick, and few enough to bound the memory.
-const CHUNK: usize = 64;
-
 /// A trained encoder on a device.
 #[wasm_bindgen]
 #[derive(Debug)]
@@ -74,7 +71,8 @@ impl Encoder {
         Ok((0..channels).flat_map(plane).map(|&value| f32::from(value) / 255.0).collect())
     }
 
-    /// The vectors of `count` images, `[count, channels, height, width]` with values in 0..1, row after row.
+    /// The vectors of `count` images, `[count, channels, height, width]` with values in 0..1, row after row, in one forward pass:
+    /// the caller bounds the memory by their number.
     ///
     /// # Errors
     /// The number of values does not fit, or the device failed.
@@ -88,17 +86,11 @@ impl Encoder {
                 count * size
             )));
         }
-        let mut vectors = Vec::with_capacity(count * self.embedding_size());
-        for chunk in images.chunks(CHUNK * size) {
-            let shape = [chunk.len() / size, channels, height, width];
-            let pixels =
-                Tensor::<4>::from_data(TensorData::new(chunk.to_vec(), shape), (&self.device, DType::F32));
-            let embedding = self.checkpoint.encoder.forward(self.normalisation.apply(pixels)?);
-            let data =
-                embedding.into_data_async().await.map_err(|error| JsError::new(&format!("{error:?}")))?;
-            vectors.extend(data.iter::<f32>());
-        }
-        Ok(vectors)
+        let pixels = TensorData::new(images, [count, channels, height, width]);
+        let pixels = Tensor::<4>::from_data(pixels, (&self.device, DType::F32));
+        let embedding = self.checkpoint.encoder.forward(self.normalisation.apply(pixels)?);
+        let data = embedding.into_data_async().await.map_err(|error| JsError::new(&format!("{error:?}")))?;
+        Ok(data.iter::<f32>().collect())
     }
 
     fn input_size(&self) -> [usize; 3] {

@@ -1,8 +1,8 @@
 //! The formula of an objective as MathML, for browsers.
 //!
-//! It reads the text that core has: `x_ij^2`, `sum_{j != i}`, `1/b` of the nearest factors, `a b / c` with spaces of whole
-//! terms, `|x|`, `<x, y>`, and the marks of [`MARKS`]. Parameters stand under their names and become symbols; other words
-//! become Greek letters, functions or text.
+//! It reads the text that core has: `x_ij^2`, `sum_{j != i}`, `1/b x` as (1/b) x, ` / ` with spaces, which divides everything to its
+//! left by everything to its right within a term, `|x|`, `<x, y>`, and the marks of [`MARKS`]. Parameters stand under their names and
+//! become symbols; other words become Greek letters, functions or text.
 
 use simile_core::loss::spec::MARKS;
 

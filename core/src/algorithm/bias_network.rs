@@ -13,7 +13,7 @@ use super::debiased_pair::{BiasedInput, biased_network};
 use super::passes;
 use super::settings::{AlgorithmContext, AlgorithmSettings, FIRST_STEPS, Meaning, check_stages};
 use super::state::TRAINED;
-use super::with_classifier::{check_weight, cross_entropy, to_classify};
+use super::with_classifier::{check_weight, cross_entropy, images_to_classify};
 use super::workload::{Network, StepContext, Workload, parameters};
 use super::{Algorithm, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::Result;
@@ -131,8 +131,8 @@ impl Algorithm for BiasNetwork {
         let TrainedNetworks { debiased, biased, reader } = &self.trained;
         let plain = views.plain.as_ref().unwrap_or(&views.a);
         if is_first {
-            let (images, classes) = match views.classified {
-                Some(_) => to_classify(views, &context, self.name())?,
+            let (images, classes) = match views.to_classify {
+                Some(_) => images_to_classify(views, &context, self.name())?,
                 None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
             };
             return cross_entropy(passes::output(biased, self.biased_input.downsample(images)), classes);
@@ -165,7 +165,7 @@ impl Algorithm for BiasNetwork {
         };
         let loss = loss::loss(self.objective.as_ref(), &batch)?;
         let Some(weight) = self.ce_weight else { return Ok(loss) };
-        let (images, classes) = to_classify(views, &batch, "bias-network")?;
+        let (images, classes) = images_to_classify(views, &batch, "bias-network")?;
         Ok(loss + cross_entropy(passes::output(debiased, images), classes)? * weight)
     }
 
@@ -250,7 +250,7 @@ impl AlgorithmSettings for BiasNetworkSettings {
         let AlgorithmContext { network, training, device, .. } = *context;
         let label_count = training.labels.iter().max().map_or(0, |last| last + 1);
         // Scores of both networks are compared class by class, also where the last class has no sample.
-        let main = class_scores(&context.objective.name, label_count, training.biases);
+        let main = class_scores(&context.objective.name, label_count, training.bias_count);
         let classes = main.map_or(label_count, |_| network.head.output);
         let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
         let biased = biased_network(network, Some(&self.encoder), scores);
@@ -269,20 +269,19 @@ impl AlgorithmSettings for BiasNetworkSettings {
             biased_network(step.network_config, Some(&self.encoder), step.network_config.head.clone());
         workload.fixed = parameters(&biased);
         workload.add_forward_work(step.samples, &Network::of(&biased));
-        let views = if needs_views(step.objective) { 2 } else { 1 };
-        workload.add_training_pass(views * step.samples, &step.network);
-        if self.takes_classified() {
-            workload.add_training_pass(step.classified, &step.network);
+        workload.add_training_pass(step.views(), &step.network);
+        if self.takes_images_to_classify() {
+            workload.add_training_pass(step.to_classify, &step.network);
         }
         workload
     }
 
-    fn takes_classified(&self) -> bool {
+    fn takes_images_to_classify(&self) -> bool {
         self.ce_weight.is_some()
     }
 
-    fn takes_plain(&self, objective: &str) -> bool {
-        needs_views(objective)
+    fn takes_plain(&self, objective: &Spec) -> bool {
+        objective.needs_views()
     }
 
     fn first_steps(&self) -> Option<u64> {
@@ -294,21 +293,14 @@ impl AlgorithmSettings for BiasNetworkSettings {
     }
 }
 
-/// True if an objective reads the embeddings of both views.
-fn needs_views(objective: &str) -> bool {
-    loss::spec(objective).is_ok_and(Spec::needs_views)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, network, refusal, rng, train, views};
+    use super::super::testing::{LABELS, falls, network, refusal, rng, train, views};
     use super::*;
     use crate::loss::{LearnedMixin, Rubi, SoftCon};
     use crate::nn::Architecture;
     use crate::nn::checkpoint::flattened;
-
-    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
     fn algorithm(objective: Box<dyn Objective>, first_steps: u64) -> BiasNetwork {
         let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
@@ -388,7 +380,7 @@ mod tests {
         assert_ne!(value(&mut algorithm, &seen), of_views);
 
         // With a classifier the embeddings are compared, and its cross-entropy is added.
-        let seen = seen.with_classified(views(2, 4).a.inner()).unwrap();
+        let seen = seen.with_images_to_classify(views(2, 4).a.inner()).unwrap();
         algorithm.ce_weight = Some(0.0);
         let contrast = value(&mut algorithm, &seen);
         algorithm.ce_weight = Some(1.0);

@@ -6,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::passes::{self, project_constant};
+use super::passes;
 use super::settings::{AlgorithmContext, AlgorithmSettings, Meaning, check_momentum};
 use super::state::TRAINED;
 use super::workload::{StepContext, Workload};
@@ -75,12 +75,12 @@ impl Algorithm for Byol {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let predictor = &self.trained.predictor;
-        let (a, b) = passes::project(&self.trained.model, views);
-        let (predicted_a, predicted_b) = match views.per_view_batch_norm {
-            true => (predictor.forward(a), predictor.forward(b)),
+        let [a, b] = passes::project(&self.trained.model, views);
+        let [predicted_a, predicted_b] = match views.per_view_batch_norm {
+            true => [a, b].map(|rows| predictor.forward(rows)),
             false => passes::halves(predictor.forward(Tensor::cat(vec![a, b], 0))),
         };
-        let (target_a, target_b) = project_constant(&self.target, views);
+        let [target_a, target_b] = passes::project(&self.target, views).map(Tensor::without_autodiff);
         let batch = context
             .with_tensor("view_a", predicted_a)
             .with_tensor("view_b", predicted_b)

@@ -175,10 +175,10 @@ impl AlgorithmConfig {
         self.settings().least_batch()
     }
 
-    /// Number of scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if
+    /// Number of scores that the network's head must give, for `classes` and a bias of `bias_count` values; `None` if
     /// the objective compares projections.
-    pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
-        self.settings().scores(objective, classes, biases)
+    pub fn scores(&self, objective: &str, classes: usize, bias_count: usize) -> Option<usize> {
+        self.settings().scores(objective, classes, bias_count)
     }
 
     /// True if the objective compares two views of the same image; false if it is unknown.
@@ -187,13 +187,13 @@ impl AlgorithmConfig {
     }
 
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
-    pub fn takes_classified(&self) -> bool {
-        self.settings().takes_classified()
+    pub fn takes_images_to_classify(&self) -> bool {
+        self.settings().takes_images_to_classify()
     }
 
-    /// True if the method has a network that needs the samples without augmentation.
+    /// True if the method has a network that needs the samples without augmentation; false if the objective is unknown.
     pub fn takes_plain(&self, objective: &str) -> bool {
-        self.settings().takes_plain(objective)
+        loss::spec(objective).is_ok_and(|spec| self.settings().takes_plain(spec))
     }
 }
 

@@ -1,10 +1,9 @@
 //! A generative adversarial network.
 
 use burn::module::Module;
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use rand::{Rng, RngExt as _};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use super::passes;
@@ -19,7 +18,6 @@ use crate::loss::batch::Batch;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::dcgan::{Generator, LATENTS};
 use crate::nn::{Encoder, EncoderConfig, Model};
-use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
 
 /// A generative adversarial network, discriminator and generator.
@@ -74,13 +72,6 @@ impl Dcgan {
         let (trained, seed) = (TrainedNetworks { model, generator }, rng.next_u64());
         Ok(Self { trained, seed, steps: 0 })
     }
-
-    fn numbers(&self, samples: usize, device: &Device) -> Tensor<2> {
-        let mut rng = stream(self.seed, Purpose::Objective, self.steps);
-        let values: Vec<f32> = (0..samples * LATENTS).map(|_| rng.sample(StandardNormal)).collect();
-        let device = device.clone().without_autodiff();
-        Tensor::<2>::from_data(TensorData::new(values, [samples, LATENTS]), (&device, DType::F32)).autodiff()
-    }
 }
 
 /// The cross-entropy of the scores `[n, 1]` of images that are all real, or all generated.
@@ -104,7 +95,8 @@ impl Algorithm for Dcgan {
 
     fn loss(&mut self, views: &Views, _context: Batch) -> Result<Tensor<1>> {
         let images = views.a.clone();
-        let numbers = self.numbers(views.samples(), &images.device());
+        let dims = [views.samples(), LATENTS];
+        let numbers = passes::normal_numbers((self.seed, self.steps), dims, &images.device());
         let TrainedNetworks { model, generator } = &self.trained;
         let generated = generator.forward(numbers);
         // The discriminator with fixed parameters: the generator's loss does not change it.
@@ -160,7 +152,7 @@ impl AlgorithmSettings for DcganSettings {
         workload
     }
 
-    fn scores(&self, _objective: &str, _classes: usize, _biases: usize) -> Option<usize> {
+    fn scores(&self, _objective: &str, _classes: usize, _bias_count: usize) -> Option<usize> {
         Some(1)
     }
 }
@@ -201,7 +193,8 @@ mod tests {
         let mut optimizer = Optimizer::new(OptimizerConfig::Adam(adam)).unwrap();
         let views = small(&views(6, 7));
         let generated_images = |algorithm: &Dcgan| {
-            let numbers = algorithm.numbers(6, &Device::flex()).inner();
+            let (step, dims) = ((algorithm.seed, algorithm.steps), [6, LATENTS]);
+            let numbers = passes::normal_numbers(step, dims, &Device::flex()).inner();
             algorithm.trained.generator.valid().forward(numbers)
         };
         let before = generated_images(&algorithm);

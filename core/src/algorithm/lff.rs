@@ -171,11 +171,9 @@ impl AlgorithmSettings for LffSettings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, network, refusal, rng, train};
+    use super::super::testing::{LABELS, falls, network, refusal, rng, train};
     use super::*;
     use crate::nn::checkpoint::Archive;
-
-    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
     fn context() -> Batch {
         Batch::default()

@@ -30,9 +30,9 @@ use crate::optim::Optimizer;
 ///
 /// Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`], in two steps for
 /// each batch, as in the released comparison of Hong and Yang. First the network descends [`loss::Lnl`], with the
-/// predictor fixed. Then the images go through the moved network once more, and the predictor descends its
-/// cross-entropy behind a reversed gradient, which the encoder ascends. The head has no gradient in the second step
-/// and stands still; the release has gradients of 0 there, with which Adam's momentum and the weight decay move it on.
+/// predictor fixed. Then the images pass through the updated network once more, and the predictor descends its
+/// cross-entropy behind a reversed gradient, which the encoder ascends. In the second step the head has no gradient and is
+/// not updated; in the released code its gradient is 0, and Adam's momentum and weight decay still change it.
 /// An optimiser that accumulates gradients takes the sum of both losses, on the same weights. The loss of a batch is
 /// that of the first step.
 ///
@@ -96,13 +96,13 @@ impl Algorithm for Lnl {
         let TrainedNetworks { model, predictor } = &self.trained;
         let embeddings = model.encoder.forward(views.a.clone());
         let bias_logits = MovingAverage::target(predictor).forward(embeddings.clone());
-        let [rows, biases] = bias_logits.dims();
+        let [rows, bias_count] = bias_logits.dims();
         let batch = context
             .clone()
             .with_tensor("logits", model.head.forward(embeddings))
             .with_tensor("bias_logits", bias_logits);
         // A bias that the second step cannot take is an error before the first one moves the network.
-        below("bias", &context.indices(LnlAdversary::default().name(), "bias", rows)?, biases)?;
+        below("bias", &context.indices(LnlAdversary::default().name(), "bias", rows)?, bias_count)?;
         let loss = loss::loss(&self.objective, &batch)?;
         self.pending = Some((views.a.clone(), context));
         Ok(loss)
@@ -189,7 +189,7 @@ impl AlgorithmSettings for LnlSettings {
 
     fn build(&self, context: &AlgorithmContext<'_>, rng: &mut ChaCha8Rng) -> Result<Box<dyn Algorithm>> {
         let AlgorithmContext { network, device, .. } = *context;
-        let predictor = bias_predictor(self.predictor.as_ref(), context.training.biases)?;
+        let predictor = bias_predictor(self.predictor.as_ref(), context.training.bias_count)?;
         Ok(Box::new(Lnl::new(network, &predictor, context.objective.parse()?, self.reversal, device, rng)?))
     }
 
@@ -202,20 +202,20 @@ impl AlgorithmSettings for LnlSettings {
     }
 }
 
-/// The network that predicts a bias of `biases` values: the given one, which must have a score for each value, or a linear
+/// The network that predicts a bias of `bias_count` values: the given one, which must have a score for each value, or a linear
 /// one.
-fn bias_predictor(predictor: Option<&HeadConfig>, biases: usize) -> Result<HeadConfig> {
+fn bias_predictor(predictor: Option<&HeadConfig>, bias_count: usize) -> Result<HeadConfig> {
     match predictor {
-        Some(predictor) if biases > 0 && predictor.output != biases => {
-            let reason = format!("expected {biases}, one score for each value of the bias");
+        Some(predictor) if bias_count > 0 && predictor.output != bias_count => {
+            let reason = format!("expected {bias_count}, one score for each value of the bias");
             Err(Error::parameter("method.predictor.output", predictor.output, &reason))
         }
         Some(predictor) => Ok(predictor.clone()),
-        None if biases == 0 => Err(Error::Degenerate {
+        None if bias_count == 0 => Err(Error::Degenerate {
             reason: "learning not to learn needs a bias to predict".into(),
             remedy: "set `objective.bias` to a categorical attribute of the data set".into(),
         }),
-        None => Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() }),
+        None => Ok(HeadConfig { kind: HeadKind::Linear, output: bias_count, ..HeadConfig::default() }),
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(parts(&algorithm), start);
             let loss = algorithm.loss(&views(6, 7), context()).unwrap();
             algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
-            assert_eq!((optimizer.steps(), optimizer.waiting()), expected);
+            assert_eq!((optimizer.steps(), optimizer.accumulated_gradients()), expected);
         }
         assert!(parts(&algorithm).iter().zip(&start).all(|(moved, start)| moved != start));
     }

@@ -29,7 +29,7 @@ use crate::optim::Optimizer;
 ///
 /// He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), algorithm 1, with the loss of
 /// [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here the average is
-/// taken after the previous step, which is equivalent from the second step on, because both networks start equal.
+/// taken after the previous step, which gives the same keys, because both networks start equal.
 /// The queue is read before the keys of the batch enter. Shuffling batch norm, which training on several devices
 /// needs, is not implemented.
 #[derive(Debug)]

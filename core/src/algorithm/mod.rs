@@ -82,7 +82,7 @@ pub use byol::{Byol, ByolSettings};
 pub use class_scores::class_scores;
 pub use config::AlgorithmConfig;
 pub use dcgan::{Dcgan, DcganSettings};
-pub use difficulty::{DifficultyEncoder, DifficultySettings, DifficultyWeighted};
+pub use difficulty::{DifficultySettings, DifficultyWeighted, EvaluatedNetwork};
 pub use grad_cache::{BatchStatistics, GradCache, GradCacheSettings};
 pub use jtt::{Jtt, JttSettings, JttStage};
 pub use key_queue::KeyQueue;
@@ -141,7 +141,7 @@ pub trait Algorithm: Debug {
     ///
     /// # Errors
     /// The algorithm computes on one device only: all except [`GradCache`].
-    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+    fn use_devices(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ pub trait Algorithm: Debug {
     ///
     /// # Errors
     /// The algorithm computes in one process only: all except [`GradCache`].
-    fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
+    fn use_peers(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
         if peers.count() == 1 {
             return Ok(());
         }
@@ -186,9 +186,8 @@ pub trait Algorithm: Debug {
         true
     }
 
-    /// Ends a stage before the last one. `scores` are the class scores of all training samples, by
-    /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it misclassifies. The caller
-    /// must reset the optimiser too.
+    /// Begins the next stage, such as that of just train twice's second network. `scores`, `[training samples, classes]`, are those
+    /// of [`model`](Self::model) in evaluation mode. Returns how many samples it misclassifies. The caller must reset the optimiser.
     ///
     /// # Errors
     /// There is no further stage, or the scores are not those of the training set.
@@ -294,7 +293,7 @@ mod testing {
         objective: &str,
         network: &ModelConfig,
     ) -> Result<Box<dyn Algorithm>> {
-        let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
+        let training = TrainingSet { labels: LABELS.to_vec(), bias_count: 2 };
         let objective = ObjectiveConfig::named(objective);
         config.init(network, &objective, (&training, 10), &Device::flex(), &mut rng(1))
     }
@@ -307,5 +306,10 @@ mod testing {
 
     pub(super) fn falls(losses: &[f32]) -> bool {
         losses.iter().all(|loss| loss.is_finite()) && losses.last() < losses.first()
+    }
+
+    pub(super) fn largest_difference(values: &[f32], expected: &[f32]) -> f32 {
+        assert_eq!(values.len(), expected.len());
+        values.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
     }
 }

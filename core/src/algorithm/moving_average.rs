@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, within};
 
@@ -16,18 +15,16 @@ use crate::error::{Result, within};
 ///
 /// at update `k`, from 0; with a constant momentum `m = momentum`. Parameters are averaged; running statistics of batch norm
 /// are not: the target keeps its own statistics, as in the released code of BYOL and MoCo.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MovingAverage {
     momentum: f64,
     steps: Option<u64>,
     /// Number of steps so far, with which the momentum rises.
-    #[serde(skip)]
     pub(super) steps_done: u64,
 }
 
 impl MovingAverage {
-    /// The same momentum at every step, from 0 to 1: 0.999 in MoCo, 0.99 in a common code of BYOL.
+    /// The same momentum at every step, from 0 to 1: 0.999 in MoCo, 0.99 in `byol-pytorch`, a widely used implementation of BYOL.
     ///
     /// # Errors
     /// The momentum is out of range.

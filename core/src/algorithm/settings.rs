@@ -94,10 +94,14 @@ pub(super) trait AlgorithmSettings: Debug {
         Vec::new()
     }
 
-    /// The scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if the objective compares
+    /// The scores that the network's head must give, for `classes` and a bias of `bias_count` values; `None` if the objective compares
     /// projections.
-    fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
-        if self.takes_classified() { Some(classes) } else { class_scores(objective, classes, biases) }
+    fn scores(&self, objective: &str, classes: usize, bias_count: usize) -> Option<usize> {
+        if self.takes_images_to_classify() {
+            Some(classes)
+        } else {
+            class_scores(objective, classes, bias_count)
+        }
     }
 
     /// True if the objective compares two views of the same image.
@@ -106,12 +110,12 @@ pub(super) trait AlgorithmSettings: Debug {
     }
 
     /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
-    fn takes_classified(&self) -> bool {
+    fn takes_images_to_classify(&self) -> bool {
         false
     }
 
-    /// True if it has a network that needs the samples without augmentation.
-    fn takes_plain(&self, _objective: &str) -> bool {
+    /// True if it has a network that needs the samples without augmentation, if it trains this objective.
+    fn takes_plain(&self, _objective: &Spec) -> bool {
         false
     }
 

@@ -122,7 +122,7 @@ impl Algorithm for Swav {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let (a, b) = passes::project(&self.trained.model, views);
+        let [a, b] = passes::project(&self.trained.model, views);
         let prototypes = self.trained.prototypes.val();
         let prototypes =
             if self.steps < self.frozen_steps { prototypes.without_autodiff() } else { prototypes };

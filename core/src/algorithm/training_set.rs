@@ -6,5 +6,5 @@ pub struct TrainingSet {
     /// The class of each sample.
     pub labels: Vec<usize>,
     /// Number of values that the bias takes; 0 if there is none.
-    pub biases: usize,
+    pub bias_count: usize,
 }

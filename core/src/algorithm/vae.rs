@@ -1,10 +1,9 @@
 //! A variational autoencoder.
 
 use burn::module::Module;
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use rand::{Rng, RngExt as _};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use super::passes;
@@ -19,7 +18,6 @@ use crate::loss::{Objective, Vae};
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::vae::VaeDecoder;
 use crate::nn::{Encoder, EncoderConfig, Model};
-use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
 
 /// A variational autoencoder, encoder and decoder.
@@ -78,11 +76,7 @@ impl Algorithm for VariationalAutoencoder {
             return Err(Error::parameter("encoder.name", "another", "expected `vae` for the method `vae`"));
         };
         let (mean, log_variance) = encoder.posterior(views.a.clone());
-        let mut rng = stream(self.seed, Purpose::Objective, self.steps);
-        let noise: Vec<f32> = (0..mean.shape().num_elements()).map(|_| rng.sample(StandardNormal)).collect();
-        let device = mean.device().without_autodiff();
-        let noise =
-            Tensor::<2>::from_data(TensorData::new(noise, mean.dims()), (&device, DType::F32)).autodiff();
+        let noise = passes::normal_numbers((self.seed, self.steps), mean.dims(), &mean.device());
         let codes = mean.clone() + (log_variance.clone() * 0.5).exp() * noise;
         let batch = context
             .with_tensor("images", views.a.clone().flatten(1, 3))

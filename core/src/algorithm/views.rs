@@ -5,20 +5,21 @@ use burn::tensor::{Device, Tensor};
 use crate::error::{Error, Result};
 use crate::loss::pairwise::rows_of;
 
-/// Two views of the same samples, and the further images of algorithms with a classifier.
+/// Two views of the same samples, and the further images of algorithms with a classifier. All pixels are normalised as the encoder
+/// expects, by [`Normalisation`](crate::augment::Normalisation).
 #[derive(Debug, Clone)]
 pub struct Views {
     /// `[b, channels, size, size]`.
     pub a: Tensor<4>,
     /// `[b, channels, size, size]`.
     pub b: Tensor<4>,
-    /// True if batch norm takes the statistics of each view separately, as CCLK released it; false for both
+    /// True if batch norm takes the statistics of each view separately, as in the released code of CCL-K; false for both
     /// together.
     pub per_view_batch_norm: bool,
     /// The same samples without augmentation, `[b, channels, size, size]`, for a network that does not take views.
     pub plain: Option<Tensor<4>>,
     /// A separate batch of images to classify, `[n, channels, size, size]`.
-    pub classified: Option<Tensor<4>>,
+    pub to_classify: Option<Tensor<4>>,
     /// Number of samples of the batch, of which other processes have some.
     pub(super) batch: usize,
 }
@@ -40,7 +41,7 @@ impl Views {
             b: b.autodiff(),
             per_view_batch_norm: false,
             plain: None,
-            classified: None,
+            to_classify: None,
             batch,
         })
     }
@@ -73,13 +74,13 @@ impl Views {
     ///
     /// # Errors
     /// [`Error::Shape`] if there is no image, or they do not have the size of the views.
-    pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
+    pub fn with_images_to_classify(self, images: Tensor<4>) -> Result<Self> {
         if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
             let (expected, shape) = (&self.a.dims()[1..], images.dims());
             let expected = format!("[n, ..{expected:?}], at least one image");
             return Err(Error::shape("classified", expected, format!("{shape:?}")));
         }
-        Ok(Self { classified: Some(images.autodiff()), ..self })
+        Ok(Self { to_classify: Some(images.autodiff()), ..self })
     }
 
     /// Number of samples.
@@ -95,20 +96,20 @@ impl Views {
             let rows = start..(start + size).min(self.samples());
             let of = |view: &Tensor<4>| rows_of(view, rows.clone());
             let plain = self.plain.as_ref().map(of);
-            Self { a: of(&self.a), b: of(&self.b), plain, classified: None, ..self.clone() }
+            Self { a: of(&self.a), b: of(&self.b), plain, to_classify: None, ..self.clone() }
         };
         (0..self.samples()).step_by(size).map(part).collect()
     }
 
     /// The same views with one change applied to all images.
     pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
-        let Self { a, b, per_view_batch_norm, plain, classified, batch } = self;
+        let Self { a, b, per_view_batch_norm, plain, to_classify, batch } = self;
         Self {
             a: of(a),
             b: of(b),
             per_view_batch_norm,
             plain: plain.map(&of),
-            classified: classified.map(&of),
+            to_classify: to_classify.map(&of),
             batch,
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn includes_cross_entropy(spec: &Spec) -> bool {
 /// This is the release of BiasCon (Hong and Yang, *Unbiased Classification through Bias-Contrastive and
 /// Bias-Balanced Learning*, 2021): there is no projection head, the objective compares embeddings, and the
 /// classifier is the network's head. The images to classify are a separate batch, drawn without weights and not
-/// augmented ([`Views::classified`], 128 beside 64 pairs), with their classes `ce_labels`; if absent they are view
+/// augmented ([`Views::to_classify`], 128 beside 64 pairs), with their classes `ce_labels`; if absent they are view
 /// a of the batch, with `labels`. `ce_weight` is 0.01. The objective `biascon-total` includes the cross-entropy and
 /// takes the scores as `logits`; for any other objective it is added here.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl Algorithm for WithClassifier {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let (scores, classes) = to_classify(views, &context, self.name())?;
-        let scores = passes::output(&self.model, scores);
+        let (images, classes) = images_to_classify(views, &context, self.name())?;
+        let scores = passes::output(&self.model, images);
         let [a, b] = passes::embed(&self.model, views).split();
         let batch = context.with_tensor("view_a", a).with_tensor("view_b", b);
         if includes_cross_entropy(self.objective.spec()) {
@@ -100,12 +100,12 @@ impl Algorithm for WithClassifier {
 }
 
 /// The images to classify, and their classes.
-pub(super) fn to_classify(
+pub(super) fn images_to_classify(
     views: &Views,
     context: &Batch,
     algorithm: &str,
 ) -> Result<(Tensor<4>, Vec<usize>)> {
-    let (images, name) = match &views.classified {
+    let (images, name) = match &views.to_classify {
         Some(images) => (images, "ce_labels"),
         None => (&views.a, "labels"),
     };
@@ -154,12 +154,12 @@ impl AlgorithmSettings for WithClassifierSettings {
     fn workload(&self, step: &StepContext<'_>) -> Workload {
         let pairs = step.pairs_of_embeddings(2 * step.samples, 2 * step.samples);
         let mut workload = Workload { pairs, ..step.base() };
-        workload.add_training_pass(step.classified, &step.network);
+        workload.add_training_pass(step.to_classify, &step.network);
         workload.add_training_pass(2 * step.samples, &step.network);
         workload
     }
 
-    fn takes_classified(&self) -> bool {
+    fn takes_images_to_classify(&self) -> bool {
         true
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         assert!((loss - value(&mut total, &views, context())).abs() < 1e-5);
 
         // A separate batch changes the cross-entropy and nothing else.
-        let views = views.with_classified(beside.inner()).unwrap();
+        let views = views.with_images_to_classify(beside.inner()).unwrap();
         let with = context().with_indices("ce_labels", vec![2, 2, 0, 1]);
         let other = value(&mut contrasted, &views, with.clone());
         assert!((other - value(&mut total, &views, with.clone())).abs() < 1e-5);
@@ -249,10 +249,10 @@ mod tests {
     fn images_of_another_size_and_missing_classes_are_named() {
         let views = views(6, 3);
         let small = Tensor::zeros([4, 3, 16, 16], &Device::flex());
-        assert!(views.clone().with_classified(small).unwrap_err().to_string().contains("classified"));
+        assert!(views.clone().with_images_to_classify(small).unwrap_err().to_string().contains("classified"));
         let beside = Tensor::zeros([4, 3, 32, 32], &Device::flex());
         assert!(views.clone().with_plain(beside.clone()).unwrap_err().to_string().contains("plain"));
-        let views = views.with_classified(beside).unwrap();
+        let views = views.with_images_to_classify(beside).unwrap();
         let error = algorithm(Box::new(BiasCon::default())).loss(&views, context()).unwrap_err().to_string();
         assert!(error.contains("ce_labels"), "{error}");
     }

@@ -10,8 +10,8 @@ use crate::nn::{Activations, Work};
 pub struct StepSize {
     /// The samples of which two views are compared.
     pub samples: usize,
-    /// The images that are classified, if they are a separate batch.
-    pub classified: Option<usize>,
+    /// The images to classify, if they are a separate batch.
+    pub to_classify: Option<usize>,
 }
 
 /// The workload of a step: the least count of numbers in memory, and the work of its passes.
@@ -85,8 +85,8 @@ pub(super) struct StepContext<'a> {
     pub(super) objective: &'a str,
     /// The samples of which two views are compared.
     pub(super) samples: u64,
-    /// The images that are classified, by an algorithm with a classifier beside its objective.
-    pub(super) classified: u64,
+    /// The images to classify, by an algorithm with a classifier beside its objective.
+    pub(super) to_classify: u64,
     /// The main network.
     pub(super) network: Network,
 }
@@ -97,7 +97,7 @@ impl<'a> StepContext<'a> {
             network_config,
             objective,
             samples: size.samples as u64,
-            classified: size.classified.unwrap_or(size.samples) as u64,
+            to_classify: size.to_classify.unwrap_or(size.samples) as u64,
             network: Network::of(network_config),
         }
     }

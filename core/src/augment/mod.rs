@@ -1,7 +1,7 @@
 //! Random views of a batch of images, on the device that holds them.
 //!
-//! The random parameters of each sample are drawn on the host from the run's own generator
-//! ([`Augmentation::draw`]); then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by
+//! The random parameters of each view are drawn on the host from the run's own generator
+//! ([`Augmentation::draw`]); then the whole batch is transformed at once ([`Augmentation::apply`]), each image by
 //! its own parameters, by [`simile_kernels::augment`]: a few numbers an image go to the device. The definitions are
 //! torchvision's; for given parameters the results agree within 2/255.
 //!
@@ -63,21 +63,21 @@ pub struct Augmentation {
     pub blur: Option<Blur>,
 }
 
-/// The parameters drawn for one sample. The default changes nothing.
+/// The parameters drawn for one view. The default changes nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sample {
+pub struct ViewParameters {
     /// The part of the image that is kept; `None` for all of it.
     pub window: Option<Window>,
     /// Counter-clockwise rotation in degrees.
-    pub angle: f64,
+    pub rotation: f64,
     /// True if left and right are exchanged.
     pub flip: bool,
     /// Change of colour.
     pub colour: Option<ColourChange>,
     /// True if the image becomes grey.
     pub grey: bool,
-    /// Standard deviation of the blur in pixels.
-    pub sigma: Option<f64>,
+    /// Standard deviation of the blur in pixels; `None` without a blur.
+    pub blur_sigma: Option<f64>,
 }
 
 impl Augmentation {
@@ -106,7 +106,13 @@ impl Augmentation {
     ///
     /// # Errors
     /// As [`Augmentation::validate`].
-    pub fn draw(&self, count: usize, height: usize, width: usize, rng: &mut impl Rng) -> Result<Vec<Sample>> {
+    pub fn draw(
+        &self,
+        count: usize,
+        height: usize,
+        width: usize,
+        rng: &mut impl Rng,
+    ) -> Result<Vec<ViewParameters>> {
         self.draw_stretched(&vec![1.0; count], (height, width), rng)
     }
 
@@ -121,7 +127,7 @@ impl Augmentation {
         stretches: &[f64],
         (height, width): (usize, usize),
         rng: &mut impl Rng,
-    ) -> Result<Vec<Sample>> {
+    ) -> Result<Vec<ViewParameters>> {
         self.validate()?;
         let shape = self.size.map_or(width as f64 / height as f64, |_| 1.0);
         let middle = |stretch: f64| Window::middle((height, width), shape / stretch);
@@ -132,15 +138,19 @@ impl Augmentation {
             (None, None) if stretch == 1.0 => None,
             (None, None) => Some(middle(stretch)),
         };
-        let sample = |&stretch: &f64| Sample {
+        let view = |&stretch: &f64| ViewParameters {
             window: window(stretch, rng),
-            angle: if self.rotation > 0.0 { rng.random_range(-self.rotation..=self.rotation) } else { 0.0 },
+            rotation: if self.rotation > 0.0 {
+                rng.random_range(-self.rotation..=self.rotation)
+            } else {
+                0.0
+            },
             flip: self.flip > 0.0 && rng.random_bool(self.flip),
             colour: self.jitter.as_ref().and_then(|jitter| jitter.draw(rng)),
             grey: self.grey > 0.0 && rng.random_bool(self.grey),
-            sigma: self.blur.as_ref().and_then(|blur| blur.draw(rng)),
+            blur_sigma: self.blur.as_ref().and_then(|blur| blur.draw(rng)),
         };
-        Ok(stretches.iter().map(sample).collect())
+        Ok(stretches.iter().map(view).collect())
     }
 
     /// The part of each side of the largest middle window that a centre crop has, if there is one; `side` is the image's shorter one.
@@ -168,18 +178,18 @@ impl Augmentation {
     /// `[n, channels, size, size]`, 0 to 1. Views are constants: no gradient reaches the images.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there is not one sample an image, if a window does not lie in the image, or if a step
+    /// [`Error::Shape`] if there are not parameters for each image, if a window does not lie in the image, or if a step
     /// that needs colour gets images without three channels; [`Error::Parameter`] for a blur wider than the view.
-    pub fn apply(&self, images: Tensor<4>, samples: &[Sample]) -> Result<Tensor<4>> {
+    pub fn apply(&self, images: Tensor<4>, parameters: &[ViewParameters]) -> Result<Tensor<4>> {
         let [n, channels, height, width] = images.dims();
-        if n != samples.len() {
+        if n != parameters.len() {
             return Err(Error::shape(
-                "samples",
+                "parameters",
                 format!("{n} entries"),
-                format!("{} entries", samples.len()),
+                format!("{} entries", parameters.len()),
             ));
         }
-        let needs_colour = samples.iter().any(|sample| sample.colour.is_some() || sample.grey);
+        let needs_colour = parameters.iter().any(|view| view.colour.is_some() || view.grey);
         if needs_colour && channels != 3 {
             return Err(Error::shape(
                 "images",
@@ -189,19 +199,19 @@ impl Augmentation {
         }
         let size = self.size.map_or([height, width], |side| [side, side]);
         // Without parameters there is no blur.
-        let blur = self.blur.as_ref().filter(|_| samples.iter().any(|sample| sample.sigma.is_some()));
+        let blur = self.blur.as_ref().filter(|_| parameters.iter().any(|view| view.blur_sigma.is_some()));
         let radius = blur.map_or(Ok(0), |blur| blur.radius(size))?;
-        let view = |sample: &Sample| {
+        let view = |drawn: &ViewParameters| {
             Ok(View {
-                window: sample.window.map(|window| window.within(height, width)).transpose()?,
-                angle: sample.angle,
-                flip: sample.flip,
-                colour: sample.colour.as_ref().map(ColourChange::steps),
-                grey: sample.grey,
-                sigma: sample.sigma.filter(|_| blur.is_some()),
+                window: drawn.window.map(|window| window.within(height, width)).transpose()?,
+                angle: drawn.rotation,
+                flip: drawn.flip,
+                colour: drawn.colour.as_ref().map(ColourChange::steps),
+                grey: drawn.grey,
+                sigma: drawn.blur_sigma.filter(|_| blur.is_some()),
             })
         };
-        let views = samples.iter().map(view).collect::<Result<_>>()?;
+        let views = parameters.iter().map(view).collect::<Result<_>>()?;
         let filter = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default().into();
         Ok(simile_kernels::augment(images, &Views { size, filter, radius, views }))
     }
@@ -243,12 +253,12 @@ impl Augmentation {
     ) -> Result<Tensor<4>> {
         let _span = StepStage::Views.enter();
         let [_, _, height, width] = images.dims();
-        let samples_drawn = match stretches {
+        let of_batch = match stretches {
             Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,
             None => self.draw(samples, height, width, rng)?,
         };
-        let own: Vec<Sample> =
-            rows.iter().filter_map(|rows| samples_drawn.get(rows.clone())).flatten().cloned().collect();
+        let own: Vec<ViewParameters> =
+            rows.iter().filter_map(|rows| of_batch.get(rows.clone())).flatten().cloned().collect();
         self.apply(images, &own)
     }
 }

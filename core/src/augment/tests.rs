@@ -5,7 +5,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
-use super::{Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, Sample, Window, preprocess};
+use super::{
+    Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, ViewParameters, Window, preprocess,
+};
 use crate::data::Images;
 use crate::data::resize::Interpolation;
 
@@ -39,11 +41,11 @@ impl Case {
         Augmentation { size: self.size, crop: Some(crop), blur: Some(blur), ..Augmentation::default() }
     }
 
-    fn sample(&self) -> Sample {
+    fn parameters(&self) -> ViewParameters {
         let window = self.window.map(|[top, left, height, width]| Window { top, left, height, width });
-        let (angle, flip, colour, grey, sigma) =
+        let (rotation, flip, colour, grey, blur_sigma) =
             (self.angle, self.flip, self.colour.clone(), self.grey, self.sigma);
-        Sample { window, angle, flip, colour, grey, sigma }
+        ViewParameters { window, rotation, flip, colour, grey, blur_sigma }
     }
 }
 
@@ -89,7 +91,7 @@ fn each_step_equals_torchvision() {
     for (at, case) in vectors.cases.iter().enumerate() {
         for dtype in WAYS {
             let image = vectors.batch_of(&[case.image], dtype);
-            let view = case.augmentation().apply(image, &[case.sample()]).unwrap();
+            let view = case.augmentation().apply(image, &[case.parameters()]).unwrap();
             assert_eq!(view.dtype(), dtype);
             let worst = largest_difference(&values(view), &case.expected);
             // 8-bit rounding after each of Pillow's two passes; colour and blur are float in torchvision too.
@@ -108,10 +110,11 @@ fn samples_of_a_batch_do_not_touch_each_other() {
     let cases: Vec<&Case> = vectors.cases.iter().filter(same).collect();
     assert!(cases.len() >= 9);
     let images: Vec<usize> = cases.iter().map(|case| case.image).chain([1]).collect();
-    let samples: Vec<Sample> = cases.iter().map(|case| case.sample()).chain([Sample::default()]).collect();
+    let parameters: Vec<ViewParameters> =
+        cases.iter().map(|case| case.parameters()).chain([ViewParameters::default()]).collect();
     for dtype in WAYS {
         let batch = vectors.batch_of(&images, dtype);
-        let views = values(cases[0].augmentation().apply(batch.clone(), &samples).unwrap());
+        let views = values(cases[0].augmentation().apply(batch.clone(), &parameters).unwrap());
         let size = 3 * vectors.height * vectors.width;
         for (view, case) in views.chunks_exact(size).zip(&cases) {
             assert!(largest_difference(view, &case.expected) < 2e-4);
@@ -146,14 +149,14 @@ fn windows_have_the_area_and_the_shape_that_were_asked_for() {
 #[test]
 fn a_flip_undoes_itself_and_a_whole_window_is_the_identity() {
     let images = random_batch(3, 8);
-    let flip = vec![Sample { flip: true, ..Sample::default() }; 3];
+    let flip = vec![ViewParameters { flip: true, ..ViewParameters::default() }; 3];
     let augmentation = Augmentation { flip: 1.0, ..Augmentation::default() };
     let once = augmentation.apply(images.clone(), &flip).unwrap();
     let twice = augmentation.apply(once.clone(), &flip).unwrap();
     assert_ne!(values(once.clone()), values(images.clone()));
     assert_eq!(values(twice), values(images.clone()));
     let whole = Window { top: 0, left: 0, height: 8, width: 8 };
-    let whole = vec![Sample { window: Some(whole), flip: true, ..Sample::default() }; 3];
+    let whole = vec![ViewParameters { window: Some(whole), flip: true, ..ViewParameters::default() }; 3];
     let crop = Augmentation { crop: Some(Crop::default()), ..Augmentation::default() };
     assert!(largest_difference(&values(crop.apply(images, &whole).unwrap()), &values(once)) < 1e-6);
 }
@@ -172,13 +175,13 @@ fn the_generator_decides_the_view() {
 #[test]
 fn probabilities_are_kept() {
     let augmentation = Augmentation::preset("difficulty-cifar").unwrap();
-    let samples = augmentation.draw(4000, 32, 32, &mut ChaCha8Rng::seed_from_u64(5)).unwrap();
-    let part = |of: fn(&Sample) -> bool| samples.iter().filter(|s| of(s)).count() as f64 / 4000.0;
-    assert!((part(|s| s.flip) - 0.5).abs() < 0.04);
-    assert!((part(|s| s.colour.is_some()) - 0.8).abs() < 0.04);
-    assert!((part(|s| s.grey) - 0.2).abs() < 0.04);
-    assert!((part(|s| s.sigma.is_some()) - 0.5).abs() < 0.04);
-    assert!(samples.iter().all(|s| s.window.is_some()));
+    let drawn = augmentation.draw(4000, 32, 32, &mut ChaCha8Rng::seed_from_u64(5)).unwrap();
+    let part = |of: fn(&ViewParameters) -> bool| drawn.iter().filter(|view| of(view)).count() as f64 / 4000.0;
+    assert!((part(|view| view.flip) - 0.5).abs() < 0.04);
+    assert!((part(|view| view.colour.is_some()) - 0.8).abs() < 0.04);
+    assert!((part(|view| view.grey) - 0.2).abs() < 0.04);
+    assert!((part(|view| view.blur_sigma.is_some()) - 0.5).abs() < 0.04);
+    assert!(drawn.iter().all(|view| view.window.is_some()));
 }
 
 #[test]
@@ -214,9 +217,9 @@ fn parameters_outside_their_range_are_named() {
         assert!(error.to_string().contains(name), "{error}");
     }
     let outside = Window { top: 2, left: 0, height: 3, width: 4 };
-    let samples = [Sample { window: Some(outside), ..Sample::default() }];
-    assert!(base().apply(random_batch(1, 4), &samples).unwrap_err().to_string().contains("window"));
-    assert!(base().apply(random_batch(2, 4), &samples).is_err());
+    let parameters = [ViewParameters { window: Some(outside), ..ViewParameters::default() }];
+    assert!(base().apply(random_batch(1, 4), &parameters).unwrap_err().to_string().contains("window"));
+    assert!(base().apply(random_batch(2, 4), &parameters).is_err());
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn a_centre_crop_is_the_middle_of_the_picture_as_it_is() {
     let window = |top, left, height, width| Some(Window { top, left, height, width });
     // 28 of 40 pixels; of pictures twice as wide as high, and half as wide.
     let drawn = centre.draw_stretched(&[1.0, 2.0, 0.5], (40, 40), &mut rng).unwrap();
-    let windows: Vec<_> = drawn.into_iter().map(|sample| sample.window).collect();
+    let windows: Vec<_> = drawn.into_iter().map(|view| view.window).collect();
     assert_eq!(windows, [window(6, 6, 28, 28), window(6, 13, 28, 14), window(13, 6, 14, 28)]);
 
     // Evaluation takes the same pixels, where a half is rounded up and where it is rounded down.
@@ -297,8 +300,8 @@ fn a_centre_crop_is_the_middle_of_the_picture_as_it_is() {
 fn without_a_crop_the_middle_of_a_squeezed_picture_is_seen() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let none = Augmentation { size: Some(8), ..Augmentation::default() };
-    let samples = none.draw_stretched(&[1.0, 2.0, 0.5], (40, 40), &mut rng).unwrap();
-    let windows: Vec<_> = samples.into_iter().map(|sample| sample.window).collect();
+    let drawn = none.draw_stretched(&[1.0, 2.0, 0.5], (40, 40), &mut rng).unwrap();
+    let windows: Vec<_> = drawn.into_iter().map(|view| view.window).collect();
     let wide = Window { top: 0, left: 10, height: 40, width: 20 };
     let high = Window { top: 10, left: 0, height: 20, width: 40 };
     assert_eq!(windows, [None, Some(wide), Some(high)]);

@@ -240,9 +240,10 @@ pub fn numbered<'a>(values: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, V
 }
 
 /// The cells of class × bias as one variable with the names `class, bias`, for accuracy by group.
-pub fn groups(labels: &[usize], classes: &[String], bias: &[usize], biases: &[String]) -> Condition {
-    let names = classes.iter().flat_map(|class| biases.iter().map(move |bias| format!("{class}, {bias}")));
-    let values = labels.iter().zip(bias).map(|(label, bias)| label * biases.len() + bias);
+pub fn groups(labels: &[usize], classes: &[String], bias: &[usize], bias_names: &[String]) -> Condition {
+    let names =
+        classes.iter().flat_map(|class| bias_names.iter().map(move |bias| format!("{class}, {bias}")));
+    let values = labels.iter().zip(bias).map(|(label, bias)| label * bias_names.len() + bias);
     Condition::Categorical { values: values.collect(), names: names.collect() }
 }
 

@@ -10,7 +10,7 @@
 //! | [`colour_mnist`](synthetic::colour_mnist) | digits on coloured backgrounds; the condition is the colour |
 //! | [`biased_mnist`](synthetic::biased_mnist) | digits whose background colour agrees with the class in a fraction ρ of cases |
 //! | [`digits`](synthetic::digits) | digits drawn from strokes, without a download |
-//! | [`attributes`](synthetic::attributes) | a table of binary attributes made from a variable |
+//! | [`attributes`](synthetic::attributes) | synthetic binary attributes, which encode the class or another attribute |
 //! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |
 //! | [`catalogue`] | metadata of picture files before they are opened |
 //! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |

@@ -70,15 +70,16 @@ pub(super) fn centre(matrix: &mut Matrix, mean: &[f64]) {
 }
 
 /// Number of rows of a table with `columns` columns that fit a block of about four megabytes.
-pub(super) fn block_rows(columns: usize) -> usize {
+fn block_rows(columns: usize) -> usize {
     (524_288 / columns.max(1)).clamp(1, 4096)
 }
 
 /// Calls `visit(i, distances)` with the squared Euclidean distances of row `i` to every row of `points`.
 ///
-/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where the result is less than
+/// Distances come from `|x|² + |y|² - 2 x.y` of the centred points, in blocks. Where the result is less than
 /// [`CANCELLED`] of its terms, the distance is summed directly: points that coincide have distance 0 exactly.
 pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
+    let points = &centred(points, &column_means(points));
     let n = points.rows();
     let squares: Vec<f64> = points.iter_rows().map(|row| dot(row, row)).collect();
     let step = block_rows(n);

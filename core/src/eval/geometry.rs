@@ -42,8 +42,7 @@ pub fn uniformity(rows: &Matrix, t: f64) -> Result<f64> {
     }
     let (mut most, mut total) = (f64::NEG_INFINITY, 0.0);
     let mut terms = Vec::with_capacity(rows.rows());
-    let centred = dense::centred(rows, &dense::column_means(rows));
-    dense::for_each_distance_row(&centred, |i, distances| {
+    dense::for_each_distance_row(rows, |i, distances| {
         terms.clear();
         terms.extend(distances[i + 1..].iter().map(|distance| -t * distance));
         let nearest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -103,8 +102,7 @@ pub fn silhouette(features: &Matrix, labels: &[usize]) -> Result<f64> {
         });
     }
     let mut total = 0.0;
-    let centred = dense::centred(features, &dense::column_means(features));
-    dense::for_each_distance_row(&centred, |i, distances| {
+    dense::for_each_distance_row(features, |i, distances| {
         let mut sums = vec![0.0; classes];
         distances.iter().zip(&labels).for_each(|(d, &label)| sums[label] += d.sqrt());
         let own = labels[i];

@@ -5,21 +5,18 @@
 //! *worst group* (WCL, group-DRO) their minimum. Released code takes the mean over non-empty cells in one place
 //! (`get_unbiased_acc`) and over all cells, with NaN, in others; this code always leaves empty cells out.
 
-use serde::{Deserialize, Serialize};
-
 use super::{check_labels, check_table, metrics};
 use crate::error::{Error, Result};
 
 /// Hits and samples in every cell of label × bias.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupAccuracy {
     hits: Vec<Vec<usize>>,
     counts: Vec<Vec<usize>>,
 }
 
 impl GroupAccuracy {
-    /// Counts where `predictions` equals `labels` (below `classes`) for every value of `bias` (below
-    /// `biases`).
+    /// Counts where `predictions` equals `labels` (below `classes`) for every value of `bias` (below `bias_count`).
     ///
     /// # Errors
     /// [`Error::Shape`] if lengths differ, there is no sample, or a value is out of range; [`Error::Parameter`] for
@@ -29,16 +26,16 @@ impl GroupAccuracy {
         labels: &[usize],
         bias: &[usize],
         classes: usize,
-        biases: usize,
+        bias_count: usize,
     ) -> Result<Self> {
         if labels.is_empty() {
             return Err(Error::shape("labels", "at least one entry", "none"));
         }
         check_labels("labels", labels, labels.len(), classes)?;
         check_labels("predictions", predictions, labels.len(), classes)?;
-        check_labels("bias", bias, labels.len(), biases)?;
-        check_table("biases", biases, classes)?;
-        let mut hits = vec![vec![0; biases]; classes];
+        check_labels("bias", bias, labels.len(), bias_count)?;
+        check_table("biases", bias_count, classes)?;
+        let mut hits = vec![vec![0; bias_count]; classes];
         let mut counts = hits.clone();
         for ((&prediction, &label), &value) in predictions.iter().zip(labels).zip(bias) {
             counts[label][value] += 1;

@@ -55,8 +55,7 @@ const PRODUCTS: usize = 1 << 18;
 const SINGLE: f64 = 1e-10;
 
 /// Settings of the linear probe.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinearProbeConfig {
     /// λ, the weight of the squared weights; 0 or more. Default: `1e-6` (CCL-K for Fair and HardNeg; 1e-5 for
     /// WeaklySup).

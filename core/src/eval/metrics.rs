@@ -3,8 +3,6 @@
 //! All accuracies are fractions in 0..=1. A class without samples has no accuracy (`None`): it is left out of
 //! means and minima, never counted as 0 or as NaN.
 
-use serde::{Deserialize, Serialize};
-
 use super::{check_labels, check_matrix, check_table};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
@@ -55,7 +53,7 @@ pub fn cross_entropy(scores: &Matrix, labels: &[usize]) -> Result<f64> {
 }
 
 /// Counts of true class against predicted class.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfusionMatrix {
     counts: Vec<Vec<usize>>,
 }

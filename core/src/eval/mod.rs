@@ -74,7 +74,6 @@ pub mod regression;
 pub mod ridge;
 mod sgd_batch;
 pub mod sgd_probe;
-mod softmax;
 pub mod standardise;
 mod triangle;
 pub mod tsne;

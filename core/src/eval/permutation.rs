@@ -7,7 +7,6 @@
 //! these tests are ours.
 
 use rand::{Rng, RngExt as _};
-use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -17,7 +16,7 @@ pub const ENUMERATED: u64 = 100_000;
 const ROUNDING: f64 = 1e-12;
 
 /// Outcome of a permutation test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PermutationTest {
     /// Mean of the first runs minus mean of the second.
     pub difference: f64,
@@ -31,7 +30,7 @@ pub struct PermutationTest {
 }
 
 /// Outcome of a bootstrap.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
     /// The statistic of the original runs.
     pub estimate: f64,

@@ -1,7 +1,6 @@
 //! Errors of numeric predictions: mean squared error, R², and the released colour error.
 
 use faer::{MatMut, MatRef};
-use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::{dot, squared_distance};
 
@@ -80,7 +79,7 @@ pub fn variance(targets: &Matrix) -> f64 {
 }
 
 /// The errors of predictions of numeric targets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RegressionReport {
     /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for
     /// colours.

@@ -2,10 +2,10 @@
 //! and a rate that falls in steps. Each parameter is updated as by PyTorch's `SGD`, the bias decays like the
 //! weights, and all of them start at 0.
 //!
-//! | | rate | momentum | epochs | batch | falls by | at |
+//! | | rate | momentum | epochs | batch | rate is multiplied by | at these fractions of the epochs |
 //! |---|---|---|---|---|---|---|
 //! | default; ConTeX | 0.2 | 0.9 | 100 | 512 | 0.2 | 0.6, 0.75, 0.9 |
-//! | Decoupled Uniformity | 0.1 | 0.9 | 300 | 512 | when the loss stops falling; here at given epochs | |
+//! | Decoupled Uniformity | 0.1 | 0.9 | 300 | 512 | | when the loss stops falling; here at given epochs |
 //!
 //! The first line is ConTeX's paper; its README has a rate of 5 at a batch of 512, its parser one of 0.1 at 256.
 //!

@@ -9,7 +9,7 @@
 //! data.
 //!
 //! The released CCL-K probe does not standardise. This one does, because a ridge penalty on features of different
-//! scales is a different penalty for each, and because L-BFGS can diverge without it.
+//! scales is a different penalty for each.
 
 use super::blocks::{Block, accumulate, check_any, check_columns, check_finite, fold};
 use super::moments;

@@ -102,8 +102,7 @@ impl TsneConfig {
 fn joint(features: &Matrix, perplexity: f64) -> Matrix {
     let count = features.rows();
     let mut rows: Vec<(usize, Vec<f64>)> = Vec::with_capacity(count);
-    let centred = dense::centred(features, &dense::column_means(features));
-    dense::for_each_distance_row(&centred, |i, distances| rows.push((i, distances.to_vec())));
+    dense::for_each_distance_row(features, |i, distances| rows.push((i, distances.to_vec())));
     let mut conditional = Matrix::zeros(count, count);
     for (i, row) in parallel::map(rows, |(i, squares)| (i, neighbourhood(&squares, i, perplexity))) {
         conditional.row_mut(i).copy_from_slice(&row);

@@ -51,9 +51,9 @@ impl Kernel {
         self.no_effect(z, ALIKE)
     }
 
-    /// The same for a loss of shares, which divides the weights of other samples by their sum, so that they count as long as they are
-    /// numbers above 0.
-    pub fn warning_of_shares(&self, z: &Matrix) -> Option<NoEffect> {
+    /// As [`warning`](Self::warning), for a loss that normalises the weights of the other samples: any kernel value above 0 has an effect
+    /// there.
+    pub fn warning_if_normalised(&self, z: &Matrix) -> Option<NoEffect> {
         self.no_effect(z, 0.0)
     }
 
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_kernel_under_which_no_two_samples_are_alike_warns_with_its_remedy() {
         let z = Matrix::from_fn(3, 2, |i, _| [10.0, 120.0, 250.0][i]);
-        let warning = |kernel: &Kernel| kernel.warning_of_shares(&z);
+        let warning = |kernel: &Kernel| kernel.warning_if_normalised(&z);
         let factor = |start: usize, kernel| Factor { start, end: start + 1, kernel };
         let product =
             |kernel| Kernel::Product { factors: vec![factor(0, Kernel::MedianRbf), factor(1, kernel)] };
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn numbers_of_one_sign_warn_under_the_cosine() {
         let warning = |kernel: &Kernel, z: [f64; 3], columns: usize| {
-            kernel.warning_of_shares(&Matrix::from_fn(3, columns, |i, j| z[i] + j as f64))
+            kernel.warning_if_normalised(&Matrix::from_fn(3, columns, |i, j| z[i] + j as f64))
         };
         for z in [[20.0, 40.0, 60.0], [-1.0, -2.0, -3.0]] {
             let warned = warning(&Kernel::Cosine, z, 1).unwrap();

@@ -5,7 +5,7 @@ use super::advice::Degeneracy;
 use super::median::{MEDIAN_ROWS, median_distance};
 use crate::numeric::matrix::Matrix;
 
-/// A kernel whose off-diagonal row sums are below this separates all samples.
+/// A kernel whose off-diagonal row sums are below this on average separates all samples.
 const FEWEST_ALIKE: f64 = 0.1;
 /// A kernel whose off-diagonal mean is above this separates none.
 const MOST_ALIKE: f64 = 0.95;
@@ -59,8 +59,8 @@ impl Kernel {
         let (sum, mean) = self.off_diagonal(z);
         if sum < FEWEST_ALIKE {
             let fact = format!(
-                "{} by `{condition}`: in K of the first {} images, the row of one sums up to {sum:.2e} over the others, so \
-                 that it weighs its nearest alone, if any",
+                "{} by `{condition}`: among the first {} images, the kernel values of an image with all others sum to \
+                 {sum:.2e} on average, so at most its nearest neighbour has any weight",
                 Self::ALL_APART,
                 z.rows()
             );
@@ -101,7 +101,7 @@ mod tests {
         let warning = |kernel: Kernel| kernel.warning_of_first_batch("colour", &z);
         let apart = warning(Kernel::ExactMatch).unwrap();
         let begin = format!(
-            "{} by `colour`: in K of the first 8 images, the row of one sums up to",
+            "{} by `colour`: among the first 8 images, the kernel values of an image with all others sum to",
             Kernel::ALL_APART
         );
         assert!(apart.fact.starts_with(&begin), "{apart:?}");

@@ -1,4 +1,5 @@
-//! Kernels of the conditioning variable, and their Gram matrices, on the host in `f64`.
+//! Kernels of the conditioning variable, and their Gram matrices: on the host in `f64`, or on the device of a `z` that lies there, in
+//! the float type of the embeddings.
 //!
 //! The four works write the same kernels with different bandwidths. Here every convention has its own name:
 //!
@@ -116,7 +117,8 @@ impl Kernel {
     }
 
     /// The kernel as a function of two rows. A bandwidth given as a rule is computed from the rows of `z`; if these
-    /// are all equal, any bandwidth gives the same result, and it is 1.
+    /// are all equal, any bandwidth gives the same result, and it is 1. [`fits`](Self::fits) checks that `z` has the columns of a
+    /// product; here a factor whose columns `z` lacks reads those that exist, if any.
     pub fn function(&self, z: &Matrix) -> KernelFunction {
         match self.clone() {
             Self::Rbf { scale } => Box::new(move |a, b| (-squared_distance(a, b) / scale).exp()),
@@ -160,7 +162,8 @@ impl Kernel {
         }
     }
 
-    /// The Gram matrix `K_ij = k(z_i, z_j)` of the rows of `z`, `[b, b]`.
+    /// The Gram matrix `K_ij = k(z_i, z_j)` of the rows of `z`, `[b, b]`, for a `z` with all columns of a product, as
+    /// [`fits`](Self::fits) checks.
     pub fn gram(&self, z: &Matrix) -> Matrix {
         let (b, kernel) = (z.rows(), self.function(z));
         let up_to = |i: usize| (0..=i).map(|j| kernel(z.row(i), z.row(j))).collect::<Vec<f64>>();

@@ -23,7 +23,8 @@ pub struct Batch {
     /// Host copies of some of the tensors.
     on_host: BTreeMap<String, Matrix>,
     integers: BTreeMap<String, Vec<i64>>,
-    conditions: BTreeMap<String, Matrix>,
+    /// Matrices that stay on the host, in `f64`.
+    host_matrices: BTreeMap<String, Matrix>,
     solution: Option<SolvedCondition>,
     unit: bool,
     detailed: bool,
@@ -46,7 +47,7 @@ impl Batch {
     }
 
     /// Adds a tensor input with its host copy: an objective that needs it on the host need not read it back, which
-    /// a page cannot do from WebGPU.
+    /// a page cannot do from WebGPU. [`with_condition`](Self::with_condition) adds a matrix that stays on the host.
     #[must_use]
     pub fn with_matrix(mut self, name: &str, matrix: Matrix, device: &Device, dtype: DType) -> Self {
         self.tensors.insert(name.into(), matrix.to_tensor(device, dtype));
@@ -54,24 +55,25 @@ impl Batch {
         self
     }
 
-    /// Adds an integer input, such as `labels` or `bias`, whose values are classes or places in a table.
+    /// Adds an integer input, such as `labels` or `bias`, whose values are class indices, or row indices of a table, from 0.
     #[must_use]
     pub fn with_indices(self, name: &str, indices: Vec<usize>) -> Self {
         let integer = |index| i64::try_from(index).unwrap_or(i64::MAX);
         self.with_integers(name, indices.into_iter().map(integer).collect())
     }
 
-    /// Adds an integer input whose values are names of groups; they can be negative.
+    /// Adds an integer input whose values are group ids: any integers, also negative ones.
     #[must_use]
     pub fn with_integers(mut self, name: &str, integers: Vec<i64>) -> Self {
         self.integers.insert(name.into(), integers);
         self
     }
 
-    /// Adds a host matrix, such as the conditioning variable `z`.
+    /// Adds a matrix that stays on the host and is read in `f64`: the conditioning variable `z`, and every other input of an objective
+    /// that is no tensor, such as `prior` or `weights`. [`with_matrix`](Self::with_matrix) adds a tensor with its host copy.
     #[must_use]
-    pub fn with_condition(mut self, name: &str, condition: Matrix) -> Self {
-        self.conditions.insert(name.into(), condition);
+    pub fn with_condition(mut self, name: &str, matrix: Matrix) -> Self {
+        self.host_matrices.insert(name.into(), matrix);
         self
     }
 
@@ -108,7 +110,8 @@ impl Batch {
         self.detailed
     }
 
-    /// Sets the number of anchors that are compared with all candidates at once; `None` chooses by size.
+    /// Sets how many anchors are compared with all candidates at once: more take more memory, the loss is the same up to rounding.
+    /// `None` chooses by the size of the batch.
     #[must_use]
     pub fn with_tile(mut self, tile: Option<usize>) -> Self {
         self.tile = tile;
@@ -192,7 +195,7 @@ impl Batch {
         Ok(if self.unit { UnitRows::from_unit(raw) } else { UnitRows::normalise(raw) })
     }
 
-    /// An integer input of `rows` entries, whose values are classes or places in a table, from 0.
+    /// An integer input of `rows` entries, whose values are class indices, or row indices of a table, from 0.
     ///
     /// # Errors
     /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs or an entry is negative.
@@ -204,7 +207,7 @@ impl Batch {
         self.groups(objective, name, rows)?.iter().enumerate().map(index).collect()
     }
 
-    /// An integer input of `rows` entries, whose values are names of groups.
+    /// An integer input of `rows` entries, whose values are group ids.
     ///
     /// # Errors
     /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs.
@@ -212,7 +215,7 @@ impl Batch {
         self.optional_groups(name, rows)?.ok_or_else(|| missing(objective, name))
     }
 
-    /// An integer input of `rows` entries, whose values are names of groups, if present.
+    /// An integer input of `rows` entries, whose values are group ids, if present.
     ///
     /// # Errors
     /// [`Error::Shape`] if the length differs.
@@ -223,36 +226,28 @@ impl Batch {
         }
     }
 
-    /// A host matrix of `rows` rows.
+    /// A matrix of [`with_condition`](Self::with_condition), of `rows` rows.
     ///
     /// # Errors
     /// As [`table`](Self::table), or [`Error::Shape`] if the number of rows differs.
     pub fn condition(&self, objective: &str, name: &str, rows: usize) -> Result<&Matrix> {
-        let condition = self.table(objective, name)?;
-        check_rows(name, rows, condition.rows())?;
-        Ok(condition)
+        let matrix = self.table(objective, name)?;
+        check_rows(name, rows, matrix.rows())?;
+        Ok(matrix)
     }
 
-    /// A host matrix of any number of rows, such as the `prior` of a training set.
+    /// A matrix of [`with_condition`](Self::with_condition), of any number of rows, such as the `prior` of a training set.
     ///
     /// # Errors
     /// [`Error::MissingInput`], [`Error::NotFinite`], or [`Error::TooLarge`] for a value above 1e100.
     pub fn table(&self, objective: &str, name: &str) -> Result<&Matrix> {
-        let table = self.conditions.get(name).ok_or_else(|| missing(objective, name))?;
-        check_values(name, table).map(|()| table)
+        let matrix = self.host_matrices.get(name).ok_or_else(|| missing(objective, name))?;
+        check_values(name, matrix).map(|()| matrix)
     }
 
-    /// True if there is a host matrix of that name.
+    /// True if [`with_condition`](Self::with_condition) added a matrix of that name.
     pub fn has_condition(&self, name: &str) -> bool {
-        self.conditions.contains_key(name)
-    }
-
-    /// Device and float type of the first tensor input.
-    pub fn place(&self) -> Option<(Device, DType)> {
-        self.tensors.values().next().map(|t| {
-            let t = t.clone().without_autodiff();
-            (t.device(), t.dtype())
-        })
+        self.host_matrices.contains_key(name)
     }
 }
 

@@ -20,10 +20,12 @@ pub trait ConditionedByKernel {
         GramDiagonal::OfKernel
     }
 
-    /// The ridge `r` of the weights `(K + r I)⁻¹ K` of `samples` samples.
+    /// The ridge `r` of the weights `(K + r I)⁻¹ K` of `samples` samples, as it is added to the diagonal of `K`: `lambda` of CCL-K,
+    /// and of [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity) `lambda * samples` as printed, `lambda` as released.
     ///
     /// # Errors
-    /// The parameters expect another one.
+    /// [`Error::Parameter`](crate::error::Error::Parameter) for `lambda_effective` of
+    /// [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity), if `lambda` and `samples` make another ridge.
     fn ridge(&self, samples: usize) -> Result<f64>;
 
     /// `W = (K + r I)⁻¹ K` of the rows of `z`, with the objective's approximation, before its form clips or divides.
@@ -39,10 +41,11 @@ pub trait ConditionedByKernel {
     /// As [`Objective::evaluate`](crate::loss::Objective::evaluate) for such a `z`.
     fn solve(&self, z: &Matrix, device: &Device) -> Result<SolvedCondition>;
 
-    /// The numbers that the weights of `samples` samples have on their device, before the condition is known: from the least to
-    /// the most.
+    /// The numbers that `W` of `samples` samples occupies on its device, the least and the most, because the values of the condition
+    /// are not known yet.
     fn stored_numbers(&self, samples: usize) -> RangeInclusive<u64>;
 
-    /// Whether the weights of `samples` samples, more than 1024, take a dense solve, if their condition has `columns` columns.
+    /// Whether more than 1024 samples need a dense solve, if `z` has `columns` columns: rarely, depending on the values of `z`, or
+    /// always.
     fn dense_solve(&self, samples: usize, columns: usize) -> DenseSolve;
 }

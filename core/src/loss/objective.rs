@@ -41,12 +41,12 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
         self.check_ranges()
     }
 
-    /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: these, unless the
-    /// network has several for each class.
+    /// Reduces the output of a network trained with this objective, `[n, scores]`, to one score for each class, `[n, classes]`. By
+    /// default the output is returned; domain-independent training has one block of scores for each domain and combines them.
     ///
     /// # Errors
-    /// They are not the scores of such a network.
-    fn by_class(&self, scores: Matrix) -> Result<Matrix> {
+    /// The number of columns is not that of such a network.
+    fn class_scores(&self, scores: Matrix) -> Result<Matrix> {
         Ok(scores)
     }
 
@@ -55,8 +55,8 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// True if it divides the weights of other samples by their sum, so that small ones count too.
-    fn counts_shares(&self) -> bool {
+    /// True if the weights of the other samples are normalised to sum 1, so that only their ratios matter, however small they are.
+    fn normalises_weights(&self) -> bool {
         false
     }
 

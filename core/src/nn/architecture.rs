@@ -176,9 +176,9 @@ networks! {
     /// [`ResNet`](super::resnet::ResNet) of 101 layers, 2048 features.
     ResNet101: super::resnet::ResNet = super::resnet::ResNet101Design,
     /// [`SimpleConv`](super::simple_conv::SimpleConv) with 7×7 kernels, 128 features.
-    SimpleConv: super::simple_conv::SimpleConv = super::simple_conv::SimpleConvDesign,
+    SimpleConv: super::simple_conv::SimpleConv = super::simple_conv::SimpleConvDesign<7>,
     /// [`SimpleConv`](super::simple_conv::SimpleConv) with 1×1 kernels, which sees colours alone.
-    SimpleConv1x1: super::simple_conv::SimpleConv = super::simple_conv::SimpleConv1x1Design,
+    SimpleConv1x1: super::simple_conv::SimpleConv = super::simple_conv::SimpleConvDesign<1>,
     /// [`Mlp`](super::mlp::Mlp), 100 features.
     Mlp: super::mlp::Mlp = super::mlp::MlpDesign,
     /// [`VaeEncoder`](super::vae::VaeEncoder), 128 features unless

@@ -75,28 +75,16 @@ struct Layer {
 }
 
 impl Layer {
-    /// `[outputs, inputs, 4, 4]`.
-    fn down(
-        inputs: usize,
-        outputs: usize,
-        normed: bool,
+    /// A weight of `planes` × 4 × 4, `[outputs, inputs]` of a convolution and `[inputs, outputs]` of a transposed one, with a batch
+    /// norm of so many channels, if there is one.
+    fn new(
+        planes: [usize; 2],
+        normed_channels: Option<usize>,
         device: &Device,
         initial: &mut impl InitialValues,
     ) -> Self {
-        let weight = normal(0.0, [outputs, inputs, KERNEL, KERNEL], device, initial);
-        Self { weight, bn: normed.then(|| batch_norm(outputs, device, initial)) }
-    }
-
-    /// `[inputs, outputs, 4, 4]`.
-    fn up(
-        inputs: usize,
-        outputs: usize,
-        normed: bool,
-        device: &Device,
-        initial: &mut impl InitialValues,
-    ) -> Self {
-        let weight = normal(0.0, [inputs, outputs, KERNEL, KERNEL], device, initial);
-        Self { weight, bn: normed.then(|| batch_norm(outputs, device, initial)) }
+        let weight = normal(0.0, [planes[0], planes[1], KERNEL, KERNEL], device, initial);
+        Self { weight, bn: normed_channels.map(|channels| batch_norm(channels, device, initial)) }
     }
 
     /// Maps `[n, h, w, channels]` at half the side.
@@ -112,10 +100,7 @@ impl Layer {
     /// Maps `[n, channels, h, w]`, enlarged by a transposed convolution.
     fn enlarged(&self, maps: Tensor<4>, stride: usize, padding: usize) -> Tensor<4> {
         let options = ConvTransposeOptions::new([stride; 2], [padding; 2], [0; 2], [1; 2], 1);
-        self.normed(conv_transpose2d(maps, self.weight.val(), None, options))
-    }
-
-    fn normed(&self, maps: Tensor<4>) -> Tensor<4> {
+        let maps = conv_transpose2d(maps, self.weight.val(), None, options);
         match &self.bn {
             Some(bn) => bn.forward(maps),
             None => maps,
@@ -137,7 +122,9 @@ impl Discriminator {
         let layers = inputs
             .zip(&widths)
             .enumerate()
-            .map(|(at, (inputs, &outputs))| Layer::down(inputs, outputs, at > 0, device, initial))
+            .map(|(at, (inputs, &outputs))| {
+                Layer::new([outputs, inputs], (at > 0).then_some(outputs), device, initial)
+            })
             .collect();
         Self { layers }
     }
@@ -165,7 +152,9 @@ impl Generator {
         let layers = inputs
             .zip(&outputs)
             .enumerate()
-            .map(|(at, (inputs, &outputs))| Layer::up(inputs, outputs, at < last, device, initial))
+            .map(|(at, (inputs, &outputs))| {
+                Layer::new([inputs, outputs], (at < last).then_some(outputs), device, initial)
+            })
             .collect();
         Self { layers }
     }
@@ -219,7 +208,7 @@ impl Design for DcganDesign {
         Discriminator::new(settings.channels, settings.side, device, initial)
     }
 
-    /// The last convolution has four thirds of all numbers.
+    /// The weights of the last convolution, about three quarters of all parameters.
     fn min_parameters(settings: &Settings) -> u64 {
         (embedding_size(settings.side) as u64).pow(2) / 32
     }
@@ -228,11 +217,13 @@ impl Design for DcganDesign {
         let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         let layers = widths(settings.side).into_iter().enumerate();
         let (_, activations) = layers.fold(start, |(side, activations), (at, width)| {
-            let (side, normed) = (side / 2, if at > 0 { 2 } else { 0 });
-            // Normalised, and activated.
-            (side, activations.and(normed + 1, width * side.pow(2)))
+            let (side, normed) = (side / 2, u64::from(at > 0));
+            let values = width * side.pow(2);
+            // Before the normalisation, and activated, the last as the embedding. The activation keeps signs alone: at least a quarter
+            // of a number each, a byte in `f32`.
+            (side, activations.and(normed + 1, values).and(1, values / 4))
         });
-        activations.and(1, embedding_size(settings.side))
+        activations
     }
 
     fn work(settings: &Settings) -> Work {
@@ -248,7 +239,7 @@ impl Design for DcganDesign {
 
     fn operations(settings: &Settings) -> Vec<Operation> {
         let layer = |at: usize| {
-            let norm = (at > 0).then(|| Operation::normalisation(format!("layers.{at}.bn")));
+            let norm = (at > 0).then(|| Operation::batch_norm(format!("layers.{at}.bn")));
             let convolution = Operation::convolution(format!("layers.{at}"), 2, 1);
             [convolution].into_iter().chain(norm).chain([Operation::LeakyRelu { slope: SLOPE }])
         };

@@ -15,8 +15,8 @@ use crate::step_stage::StepStage;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
-    /// As CCLK released it: linear without bias, batch norm, ReLU, linear without bias, batch norm without affine. The paper has
-    /// widths of 2048, 2048 and 128 with batch norm after each 2048, and on ColorMNIST a linear head of two layers.
+    /// As in the released code of CCL-K: linear without bias, batch norm, ReLU, linear without bias, batch norm without affine. The
+    /// paper has widths of 2048, 2048 and 128 with batch norm after each 2048, and on ColorMNIST a linear head of two layers.
     #[default]
     Released,
     /// Linear with bias, ReLU, linear with bias (SimCLR's paper; ConTeX). SimCLR's code has three layers.

@@ -1,4 +1,4 @@
-//! LeNet-5 as CCLK released it (Tsai et al. 2022, `networks/lenet`): 3→6 conv 5×5, tanh, average pool 2,
+//! LeNet-5 as in the released code of CCL-K (Tsai et al. 2022, `networks/lenet`): 3→6 conv 5×5, tanh, average pool 2,
 //! 6→16 conv 5×5, tanh, average pool 2, 16→120 conv 5×5, tanh, linear 120→84, no activation after the last layer
 //! and no classifier. 32×32 images in, 84 features out.
 
@@ -114,10 +114,10 @@ impl Design for LeNet5Design {
         vec![
             convolution("conv1"),
             Operation::Tanh,
-            Operation::Mean { side: 2 },
+            Operation::AvgPool { side: 2 },
             convolution("conv2"),
             Operation::Tanh,
-            Operation::Mean { side: 2 },
+            Operation::AvgPool { side: 2 },
             convolution("conv3"),
             Operation::Tanh,
             Operation::Flatten,

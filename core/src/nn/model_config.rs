@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Weights;
 use super::head::HeadConfig;
@@ -12,15 +11,13 @@ use super::{EncoderConfig, Model};
 use crate::error::{Error, Result};
 
 /// The settings of a network: encoder, head, initial weights.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelConfig {
     /// Images to embeddings.
     pub encoder: EncoderConfig,
     /// Embeddings to projections, or to class scores.
     pub head: HeadConfig,
     /// Initial weights of the encoder; random if absent.
-    #[serde(skip)]
     pub weights: Option<Arc<Weights>>,
 }
 

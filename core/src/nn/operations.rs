@@ -12,11 +12,11 @@ pub enum Operation {
         name: String,
         /// Stride: positions from one window to the next.
         stride: usize,
-        /// Lines of zeros at each side.
+        /// Rows and columns of zeros at each side.
         padding: usize,
     },
     /// Batch norm by running statistics: `name.running_mean`, `name.running_var`, `name.weight`, `name.bias`.
-    Normalisation {
+    BatchNorm {
         /// The layer.
         name: String,
     },
@@ -30,21 +30,21 @@ pub enum Operation {
     /// The hyperbolic tangent.
     Tanh,
     /// The largest value of each window.
-    Maximum {
+    MaxPool {
         /// Side of a window.
         side: usize,
         /// Stride: positions from one window to the next.
         stride: usize,
-        /// Lines at each side that no value stands in.
+        /// Rows and columns of padding at each side, which the maximum ignores.
         padding: usize,
     },
-    /// The mean of each window; windows do not overlap, and lines that are left over are dropped.
-    Mean {
+    /// The mean of each window; windows do not overlap, and rows and columns left over are dropped.
+    AvgPool {
         /// Side of a window.
         side: usize,
     },
-    /// The mean over all places: rows `[n, channels]`.
-    GlobalMean,
+    /// The mean over all positions: rows `[n, channels]`.
+    GlobalAvgPool,
     /// Maps in a row, channel by channel: `[n, channels height width]`.
     Flatten,
     /// `x Wᵀ + b` of rows, `W` of `[outputs, inputs]`.
@@ -61,7 +61,7 @@ pub enum Operation {
         positions: String,
     },
     /// Rows less their mean, by `√(variance + epsilon)`, times `name.weight`, plus `name.bias`.
-    LayerNormalisation {
+    LayerNorm {
         /// The layer.
         name: String,
         /// The constant that is added to the variance.
@@ -95,8 +95,8 @@ impl Operation {
     }
 
     /// Batch norm.
-    pub(super) fn normalisation(name: impl Into<String>) -> Self {
-        Self::Normalisation { name: name.into() }
+    pub(super) fn batch_norm(name: impl Into<String>) -> Self {
+        Self::BatchNorm { name: name.into() }
     }
 
     /// A linear layer.

@@ -96,41 +96,17 @@ impl SimpleConv {
     }
 }
 
-/// The activations of the network: each layer keeps maps of full resolution, before and after their normalisation.
-fn activations(settings: &Settings) -> Activations {
-    let image = Activations::from_image(settings.channels, settings.side);
-    WIDTHS.iter().fold(image, |activations, width| {
-        let maps = width * settings.side.pow(2);
-        activations.and(2, maps).and_between(maps)
-    })
-}
+/// The design of [`SimpleConv`] with kernels of `KERNEL` × `KERNEL`, 7 or 1.
+pub(crate) struct SimpleConvDesign<const KERNEL: usize>;
 
-/// The layers with kernels of a side.
-fn work(settings: &Settings, kernel: usize) -> Work {
-    let window = Window { kernel, stride: 1, padding: kernel / 2 };
-    let image = Layers::from_maps(settings.channels, settings.side);
-    WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
-}
-
-/// The layers in evaluation.
-fn operations(kernel: usize) -> Vec<Operation> {
-    let layer = |at: usize| {
-        [
-            Operation::convolution(format!("layers.{at}.conv"), 1, kernel / 2),
-            Operation::normalisation(format!("layers.{at}.bn")),
-            Operation::Relu,
-        ]
+impl<const KERNEL: usize> Design for SimpleConvDesign<KERNEL> {
+    type Network = SimpleConv;
+    const NAME: &'static str = if KERNEL == 1 { "simple-conv-1x1" } else { "simple-conv" };
+    const TITLE: &'static str = if KERNEL == 1 {
+        "four convolutions of 1×1, of BiasedMNIST: sees colours alone"
+    } else {
+        "four convolutions of 7×7, of BiasedMNIST"
     };
-    (0..WIDTHS.len()).flat_map(layer).chain([Operation::GlobalMean]).collect()
-}
-
-/// The design of [`SimpleConv`] with 7×7 kernels.
-pub(crate) struct SimpleConvDesign;
-
-impl Design for SimpleConvDesign {
-    type Network = SimpleConv;
-    const NAME: &'static str = "simple-conv";
-    const TITLE: &'static str = "four convolutions of 7×7, of BiasedMNIST";
     const PYTORCH: &'static str = include_str!("simple_conv.py");
     const SEGMENTS: Option<Segments<Self::Network>> = Some(SimpleConv::segments);
 
@@ -139,68 +115,51 @@ impl Design for SimpleConvDesign {
     }
 
     fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> SimpleConv {
-        SimpleConv::new(settings.channels, 7, device, initial)
+        SimpleConv::new(settings.channels, KERNEL, device, initial)
     }
 
+    /// The weights of the first convolution.
     fn min_parameters(settings: &Settings) -> u64 {
-        784 * settings.channels as u64
+        (WIDTHS[0] * KERNEL * KERNEL * settings.channels) as u64
     }
 
+    /// Each layer keeps maps of full resolution, before and after their normalisation.
     fn activations(settings: &Settings) -> Activations {
-        activations(settings)
+        let image = Activations::from_image(settings.channels, settings.side);
+        let pixels = settings.side.pow(2);
+        // After the last convolution only the mean of the normalised maps is taken, and no gradient reads them. After the last matrix
+        // product the gradient of the rectifier reads its input.
+        let kept = |at: usize| if KERNEL > 1 && at + 1 == WIDTHS.len() { 1 } else { 2 };
+        let normalised = WIDTHS.iter().enumerate().fold(image, |activations, (at, width)| {
+            activations.and(kept(at), width * pixels).and_between(width * pixels)
+        });
+        // Between matrix products the activated maps are tensors of their own, which the next layer keeps.
+        let activated = if KERNEL == 1 { WIDTHS.len() - 1 } else { 0 };
+        WIDTHS
+            .iter()
+            .take(activated)
+            .fold(normalised, |activations, width| activations.and(1, width * pixels))
     }
 
     fn work(settings: &Settings) -> Work {
-        work(settings, 7)
+        let window = Window { kernel: KERNEL, stride: 1, padding: KERNEL / 2 };
+        let image = Layers::from_maps(settings.channels, settings.side);
+        WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
     }
 
     fn operations(_settings: &Settings) -> Vec<Operation> {
-        operations(7)
+        let layer = |at: usize| {
+            [
+                Operation::convolution(format!("layers.{at}.conv"), 1, KERNEL / 2),
+                Operation::batch_norm(format!("layers.{at}.bn")),
+                Operation::Relu,
+            ]
+        };
+        (0..WIDTHS.len()).flat_map(layer).chain([Operation::GlobalAvgPool]).collect()
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {
-        matches!(shapes.get("layers.0.conv.weight"), Some([.., 7]))
-    }
-}
-
-/// The design of [`SimpleConv`] with 1×1 kernels.
-pub(crate) struct SimpleConv1x1Design;
-
-impl Design for SimpleConv1x1Design {
-    type Network = SimpleConv;
-    const NAME: &'static str = "simple-conv-1x1";
-    const TITLE: &'static str = "four convolutions of 1×1, of BiasedMNIST: sees colours alone";
-    const PYTORCH: &'static str = include_str!("simple_conv.py");
-    const SEGMENTS: Option<Segments<Self::Network>> = Some(SimpleConv::segments);
-
-    fn features(_settings: &Settings) -> usize {
-        EMBEDDING_SIZE
-    }
-
-    fn init(settings: &Settings, device: &Device, initial: &mut impl InitialValues) -> SimpleConv {
-        SimpleConv::new(settings.channels, 1, device, initial)
-    }
-
-    fn min_parameters(settings: &Settings) -> u64 {
-        16 * settings.channels as u64
-    }
-
-    fn activations(settings: &Settings) -> Activations {
-        // The activated maps are tensors of their own, which the next layer keeps.
-        let maps = |activations: Activations, width: &usize| activations.and(1, width * settings.side.pow(2));
-        WIDTHS[..WIDTHS.len() - 1].iter().fold(activations(settings), maps)
-    }
-
-    fn work(settings: &Settings) -> Work {
-        work(settings, 1)
-    }
-
-    fn operations(_settings: &Settings) -> Vec<Operation> {
-        operations(1)
-    }
-
-    fn recognises(shapes: &Shapes<'_>) -> bool {
-        matches!(shapes.get("layers.0.conv.weight"), Some([.., 1]))
+        matches!(shapes.get("layers.0.conv.weight"), Some([.., side]) if *side == KERNEL)
     }
 }
 

@@ -129,10 +129,12 @@ impl VaeDecoder {
 
     /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
-        let start = (last_side(side), Activations::default().and(2, flattened(side)));
+        // The input of the first rectifier; its result is only doubled.
+        let start = (last_side(side), Activations::default().and(1, flattened(side)));
         let (last, activations) = WIDTHS.windows(2).rev().fold(start, |(side, activations), pair| {
             let positions = (2 * side).pow(2);
-            (2 * side, activations.and(1, pair[1] * positions).and(2, pair[0] * positions))
+            // The doubled maps, and the convolution: nothing reads its normalised maps again once they are doubled.
+            (2 * side, activations.and(1, pair[1] * positions).and(1, pair[0] * positions))
         });
         activations.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
     }
@@ -205,8 +207,8 @@ impl Design for VaeDesign {
             let side = HALVING.after(side);
             (side, activations.and(2, width * side.pow(2)))
         });
-        // The last maps once more, in a row.
-        activations.and(1, flattened(settings.side)).and(2, Self::latents(settings))
+        // The last maps are kept in a row.
+        activations.and(2, Self::latents(settings))
     }
 
     fn work(settings: &Settings) -> Work {
@@ -221,7 +223,7 @@ impl Design for VaeDesign {
         let layer = |at: usize| {
             [
                 Operation::convolution(format!("layers.{at}.conv"), HALVING.stride, HALVING.padding),
-                Operation::normalisation(format!("layers.{at}.bn")),
+                Operation::batch_norm(format!("layers.{at}.bn")),
                 Operation::Relu,
             ]
         };
@@ -260,6 +262,14 @@ mod tests {
             let decoder = VaeDecoder::new(channels, side, 10, &device, &mut rng);
             assert_eq!(decoder.forward(mean).dims(), [2, channels, side, side]);
         }
+    }
+
+    #[test]
+    fn a_decoder_keeps_the_doubled_maps_and_the_convolutions() {
+        let doubled = 256 * 4 * 4 + 128 * 8 * 8 + 64 * 16 * 16 + 32 * 32 * 32;
+        let convolutions = 128 * 4 * 4 + 64 * 8 * 8 + 32 * 16 * 16 + 3 * 32 * 32;
+        // And the input of the rectifier of the linear layer.
+        assert_eq!(VaeDecoder::activations(3, 32).kept, 256 * 2 * 2 + doubled + convolutions);
     }
 
     #[test]

@@ -18,8 +18,8 @@ impl Optimizer {
         module: &M,
         gradients: GradientsParams,
     ) -> Option<GradientsParams> {
-        self.waiting += 1;
-        let is_due = self.waiting >= self.accumulate;
+        self.accumulated_gradients += 1;
+        let is_due = self.accumulated_gradients >= self.accumulate;
         let mut sum = Sum {
             path: TensorPath::default(),
             optimizer: self,
@@ -30,7 +30,7 @@ impl Optimizer {
         module.visit(&mut sum);
         let mean = sum.mean;
         if is_due {
-            self.waiting = 0;
+            self.accumulated_gradients = 0;
         }
         is_due.then_some(mean)
     }
@@ -65,7 +65,7 @@ impl ModuleVisitor for Sum<'_> {
             (None, None) => return,
         };
         if self.is_due {
-            let mean = sum / self.optimizer.waiting as f64;
+            let mean = sum / self.optimizer.accumulated_gradients as f64;
             self.mean.register(param.id, mean.reshape::<D, _>(param.val().shape()));
         } else {
             self.optimizer.slots.insert(key, sum);

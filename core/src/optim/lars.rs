@@ -40,7 +40,7 @@ pub enum LarsVariant {
 pub enum Excluded {
     /// None: every tensor is adapted and decays.
     None,
-    /// Tensors of one dimension.
+    /// Tensors of one dimension, and those whose name ends in `bias`.
     BiasAndNormalisation,
 }
 

@@ -16,4 +16,4 @@ mod tests;
 mod update;
 
 pub use config::OptimizerConfig;
-pub use optimizer::{Count, Optimizer};
+pub use optimizer::{Optimizer, StepCounts};

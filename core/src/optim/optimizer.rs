@@ -24,7 +24,7 @@ pub struct Optimizer {
     /// Number of gradients that are averaged for one step.
     pub(super) accumulate: u64,
     /// Number of gradients accumulated so far, in the slots `gradient`.
-    pub(super) waiting: u64,
+    pub(super) accumulated_gradients: u64,
     /// Momentum and further state, flattened, by `<tensor name>.<slot>`.
     pub(super) slots: BTreeMap<String, Tensor<1>>,
     /// Steps of Adam and AdamW by tensor name.
@@ -33,11 +33,11 @@ pub struct Optimizer {
 
 /// The counters of an optimiser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct StepCounts {
     /// Number of completed steps.
     pub steps: u64,
     /// Number of gradients accumulated for the next step.
-    pub waiting: u64,
+    pub accumulated_gradients: u64,
     /// Steps of each tensor by its name, if the rule counts them; `None` if all tensors were updated in each step.
     pub by_tensor: Option<BTreeMap<String, u64>>,
 }
@@ -50,7 +50,7 @@ impl Optimizer {
     pub fn new(config: OptimizerConfig) -> Result<Self> {
         config.validate()?;
         let (slots, counts) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { config, steps: 0, accumulate: 1, waiting: 0, slots, counts })
+        Ok(Self { config, steps: 0, accumulate: 1, accumulated_gradients: 0, slots, counts })
     }
 
     /// The same, but only each `count`-th call of [`step`](Self::step) updates the module, with the mean of the
@@ -76,8 +76,8 @@ impl Optimizer {
     }
 
     /// Number of gradients accumulated for the next step.
-    pub fn waiting(&self) -> u64 {
-        self.waiting
+    pub fn accumulated_gradients(&self) -> u64 {
+        self.accumulated_gradients
     }
 
     /// The state on the device, flattened, by `<tensor name>.<slot>`.
@@ -97,21 +97,21 @@ impl Optimizer {
     }
 
     /// Its counters.
-    pub fn count(&self) -> Count {
+    pub fn step_counts(&self) -> StepCounts {
         let by_tensor = (!self.counts.is_empty()).then(|| self.counts.clone());
-        Count { steps: self.steps, waiting: self.waiting, by_tensor }
+        StepCounts { steps: self.steps, accumulated_gradients: self.accumulated_gradients, by_tensor }
     }
 
     /// Continues from the state of another optimiser of the same settings.
-    pub fn resume(&mut self, count: Count, slots: BTreeMap<String, Tensor<1>>) {
-        let Count { steps, waiting, by_tensor } = count;
+    pub fn resume(&mut self, counts: StepCounts, slots: BTreeMap<String, Tensor<1>>) {
+        let StepCounts { steps, accumulated_gradients, by_tensor } = counts;
         // Without counts, every tensor was updated in each step.
         let same_for_all = || {
             let name = |slot: &String| slot.strip_suffix(".first").map(|tensor| (tensor.to_owned(), steps));
             slots.keys().filter_map(name).collect()
         };
         self.counts = by_tensor.unwrap_or_else(same_for_all);
-        (self.steps, self.waiting, self.slots) = (steps, waiting, slots);
+        (self.steps, self.accumulated_gradients, self.slots) = (steps, accumulated_gradients, slots);
     }
 
     /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient keep their values.

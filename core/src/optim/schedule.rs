@@ -16,7 +16,7 @@ pub enum Schedule {
         #[serde(default)]
         warm_up: f64,
     },
-    /// As CCLK released it, changing once an epoch: `min(½(1 + cos(π epoch / epochs)), (1 + epoch) / 10)`,
+    /// As in the released code of CCL-K, changing once an epoch: `min(½(1 + cos(π epoch / epochs)), (1 + epoch) / 10)`,
     /// a linear ramp over ten epochs under a cosine.
     Released {},
     /// The base rate throughout.

@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor};
 
 use super::lars::Lars;
 use super::rules::{Adam, Sgd};
-use super::{Count, Optimizer, OptimizerConfig};
+use super::{Optimizer, OptimizerConfig, StepCounts};
 
 #[derive(Module, Debug)]
 struct Layer {
@@ -191,10 +191,10 @@ fn a_tensor_that_joins_later_counts_its_own_steps_as_in_pytorch() {
         for t in 0..5 {
             if t == 4 {
                 // Another process resumes.
-                let (count, slots) = (optimizer.count(), optimizer.slots().clone());
-                assert_eq!(count.by_tensor.as_ref().unwrap()["bias"], 1);
+                let (counts, slots) = (optimizer.step_counts(), optimizer.slots().clone());
+                assert_eq!(counts.by_tensor.as_ref().unwrap()["bias"], 1);
                 optimizer = Optimizer::new(config.clone()).unwrap();
-                optimizer.resume(count, slots);
+                optimizer.resume(counts, slots);
             }
             layer = step_with(&mut optimizer, layer, t, t >= 3);
         }
@@ -209,8 +209,8 @@ fn a_state_without_counts_is_one_in_which_all_have_moved() {
     let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
     let moved = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
     let mut resumed = Optimizer::new(OptimizerConfig::default()).unwrap();
-    resumed.resume(Count { by_tensor: None, ..optimizer.count() }, optimizer.slots().clone());
-    assert_eq!(resumed.count(), optimizer.count());
+    resumed.resume(StepCounts { by_tensor: None, ..optimizer.step_counts() }, optimizer.slots().clone());
+    assert_eq!(resumed.step_counts(), optimizer.step_counts());
     let both = [&mut optimizer, &mut resumed].map(|one| values(&step(one, moved.clone(), 3)));
     assert_eq!(both[0], both[1]);
 }
@@ -226,7 +226,7 @@ fn a_resumed_optimizer_steps_as_if_it_had_never_stopped() {
         let mut optimizer = Optimizer::new(config.clone()).unwrap();
         let half = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
         let mut resumed = Optimizer::new(config).unwrap();
-        resumed.resume(optimizer.count(), optimizer.slots().clone());
+        resumed.resume(optimizer.step_counts(), optimizer.slots().clone());
         // Another process has different parameter identities.
         let other = Layer {
             weight: Param::initialized(ParamId::new(), half.weight.val()),
@@ -243,10 +243,10 @@ fn several_gradients_make_one_step_along_their_mean() {
     let start = layer();
     let two = (0..2).fold(start.clone(), |layer, t| step(&mut optimizer, layer, t));
     assert_eq!(values(&two), values(&start));
-    assert_eq!((optimizer.steps(), optimizer.waiting()), (0, 2));
+    assert_eq!((optimizer.steps(), optimizer.accumulated_gradients()), (0, 2));
     // Resumed in another process, where the parameters have different identities.
     let mut resumed = Optimizer::new(optimizer.config().clone()).unwrap().accumulating(3);
-    resumed.resume(optimizer.count(), optimizer.slots().clone());
+    resumed.resume(optimizer.step_counts(), optimizer.slots().clone());
     let other = Layer {
         weight: Param::initialized(ParamId::new(), two.weight.val()),
         bias: Param::initialized(ParamId::new(), two.bias.val()),
@@ -258,7 +258,7 @@ fn several_gradients_make_one_step_along_their_mean() {
     for ((moved, start), gradient) in moved.iter().zip(values(&start)).zip(gradients) {
         assert!((moved - (start - 0.1 * gradient)).abs() < 1e-12);
     }
-    assert_eq!((resumed.steps(), resumed.waiting(), resumed.slots().len()), (1, 0, 0));
+    assert_eq!((resumed.steps(), resumed.accumulated_gradients(), resumed.slots().len()), (1, 0, 0));
 }
 
 #[test]

@@ -39,21 +39,15 @@ pub(super) fn refused(objective: &str, result: &str, furthest: Option<Furthest>,
     }
 }
 
-/// The name of a gradient in messages.
-pub(super) fn gradient_name(name: &str) -> String {
-    format!("the gradient of `{name}`")
-}
-
 /// The part of an outcome that is not finite, if any.
-fn not_finite(outcome: &Outcome) -> Option<String> {
+pub(super) fn not_finite(outcome: &Outcome) -> Option<String> {
     if outcome.loss.is_some_and(|loss| !loss.is_finite()) {
         return Some("the loss".into());
     }
-    let is_finite = |rows: &Vec<Vec<f64>>| rows.iter().flatten().all(|value| value.is_finite());
-    let gradient = outcome.gradients.iter().find(|(_, rows)| !is_finite(rows));
+    let gradient = outcome.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
     // In JSON a number that is not finite is null.
     gradient
-        .map(|(name, _)| gradient_name(name))
+        .map(|(name, _)| format!("the gradient of `{name}`"))
         .or_else(|| null(&outcome.aux, "aux").map(|place| format!("`{place}`")))
 }
 

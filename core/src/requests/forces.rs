@@ -12,10 +12,10 @@
 //! change, and the gradient of row `i` in the coordinate of row `j` is `LENGTH F_ij`.
 
 use burn::tensor::{DType, Device};
+use serde_json::json;
 
 use super::Request;
 use super::input::parse_rows;
-use super::outcome::rows;
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::spec::Conditioning;
@@ -56,14 +56,15 @@ impl Request {
                         if j < width { view[(i, j)] } else { own(i, j) }
                     },
                 );
-            probe.inputs.insert(name.into(), rows(&extended));
+            probe.inputs.insert(name.into(), json!(extended));
         }
         probe.inputs.insert("inputs_normalised".into(), true.into());
         let outcome = probe.evaluate(device, dtype, None)?.read().await?;
         let mut gradient = Vec::with_capacity(n);
         for name in VIEWS {
             let missing = || self.not_of_pairs(format!("has no gradient of {name}"));
-            gradient.extend(outcome.gradients.get(name).ok_or_else(missing)?.iter().cloned());
+            let rows = outcome.gradients.get(name).ok_or_else(missing)?;
+            gradient.extend(rows.iter_rows().map(<[f64]>::to_vec));
         }
         let gradient = Matrix::try_from(gradient)?;
         let forces = Matrix::from_fn(n, n, |i, j| gradient[(i, width + j)] / LENGTH);
@@ -149,7 +150,7 @@ mod tests {
         for (name, length) in VIEWS.into_iter().zip([3.0, 0.5]) {
             let view = parse_rows(name, &alone.inputs[name]).unwrap();
             let longer = Matrix::from_fn(view.rows(), view.columns(), |i, j| length * view[(i, j)]);
-            alone.inputs.insert(name.into(), rows(&longer));
+            alone.inputs.insert(name.into(), json!(longer));
         }
         alone.inputs.remove("inputs_normalised");
         let mut weighted = alone.clone();

@@ -6,12 +6,10 @@ use burn::tensor::{DType, Device};
 use serde_json::Value;
 
 use super::Request;
-use super::finite::{compare, gradient_name, refused, visit};
+use super::finite::{compare, not_finite, refused, visit};
 use super::input_values::{InputValues, check_views};
-use super::outcome::read;
 use crate::error::{Error, Result};
 use crate::loss;
-use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
 use crate::loss::spec::Spec;
 use crate::numeric::matrix::Matrix;
@@ -76,10 +74,14 @@ impl LossRequest {
                 values.clone().add_to(batch, name, device, dtype)
             },
         )?;
-        let evaluation = objective.evaluate(&batch)?;
-        let differentiated = on_host(evaluation).await?;
-        match differentiated.not_finite() {
-            None => Ok(differentiated),
+        let mut evaluation = objective.evaluate(&batch)?;
+        // Intermediate results would be read from the device in every step of the program's loop.
+        evaluation.aux.clear();
+        let outcome = evaluation.read().await?;
+        match not_finite(&outcome) {
+            None => {
+                Ok(LossAndGradients { loss: outcome.loss.unwrap_or(f64::NAN), gradients: outcome.gradients })
+            }
             Some(result) => Err(self.refuse(&result, dtype)),
         }
     }
@@ -104,25 +106,6 @@ impl LossRequest {
         }
         Ok(())
     }
-}
-
-impl LossAndGradients {
-    /// The part that is not finite, if any.
-    fn not_finite(&self) -> Option<String> {
-        if !self.loss.is_finite() {
-            return Some("the loss".into());
-        }
-        let gradient = self.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
-        gradient.map(|(name, _)| gradient_name(name))
-    }
-}
-
-async fn on_host(evaluation: Evaluation) -> Result<LossAndGradients> {
-    let Evaluation { loss, gradients, .. } = evaluation;
-    let (names, gradients): (Vec<String>, Vec<_>) = gradients.into_iter().unzip();
-    let mut values = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
-    let loss = values.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
-    Ok(LossAndGradients { loss, gradients: names.into_iter().zip(values).collect() })
 }
 
 #[cfg(test)]
@@ -168,9 +151,7 @@ mod tests {
         let request = Request::parse(&document.to_string()).unwrap();
         let expected = pollster::block_on(request.run(&Device::flex(), DType::F64, None)).unwrap();
         assert_eq!(Some(result.loss), expected.loss);
-        let gradients: BTreeMap<String, Vec<Vec<f64>>> =
-            result.gradients.into_iter().map(|(name, rows)| (name, rows.into())).collect();
-        assert_eq!(gradients, expected.gradients);
+        assert_eq!(result.gradients, expected.gradients);
     }
 
     #[test]

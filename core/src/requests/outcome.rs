@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::loss::{Aux, Evaluation};
@@ -15,8 +15,8 @@ use crate::numeric::read::all_values;
 pub struct Outcome {
     /// The loss, if the request has one.
     pub loss: Option<f64>,
-    /// Gradients by the name of the input.
-    pub gradients: BTreeMap<String, Vec<Vec<f64>>>,
+    /// Gradients by the name of the input, in its shape.
+    pub gradients: BTreeMap<String, Matrix>,
     /// All other results, a JSON object.
     pub aux: Value,
 }
@@ -37,16 +37,16 @@ impl Evaluation {
         let loss = next()?[(0, 0)];
         let mut gradients = BTreeMap::new();
         for name in names {
-            gradients.insert(name, next()?.into());
+            gradients.insert(name, next()?);
         }
         let mut aux = Map::new();
         for (name, value) in self.aux {
             let value = match value {
                 Aux::Number(number) => number.into(),
-                Aux::Matrix(matrix) => rows(&matrix),
+                Aux::Matrix(matrix) => json!(matrix),
                 Aux::Scalar(_) => next()?[(0, 0)].into(),
                 Aux::Vector(_) => next()?.row(0).into(),
-                Aux::Tensor(_) => rows(&next()?),
+                Aux::Tensor(_) => json!(next()?),
             };
             aux.insert(name, value);
         }
@@ -79,8 +79,4 @@ fn failed(why: &str) -> Error {
         reason: format!("the device could not return a result ({why})"),
         remedy: "try a smaller batch or another device".into(),
     }
-}
-
-pub(super) fn rows(matrix: &Matrix) -> Value {
-    matrix.iter_rows().map(|row| Value::from(row.to_vec())).collect()
 }

@@ -101,11 +101,11 @@ impl Settings<'_> {
             None => self.params.get("kernel").and_then(|kernel| Kernel::deserialize(kernel).ok()),
         };
         let Some(kernel) = kernel else { return Vec::new() };
-        let has_shares = objective.is_some_and(|objective| objective.counts_shares());
+        let is_normalised = objective.is_some_and(|objective| objective.normalises_weights());
         let no_effect_of = |name: &'static str| {
             let z = condition(name)?;
             kernel.fits(&z).ok()?;
-            let no_effect = if has_shares { kernel.warning_of_shares(&z) } else { kernel.warning(&z) };
+            let no_effect = if is_normalised { kernel.warning_if_normalised(&z) } else { kernel.warning(&z) };
             no_effect.map(|no_effect| (name, no_effect))
         };
         ["z", "z_a", "z_b"].into_iter().filter_map(no_effect_of).collect()

@@ -77,7 +77,7 @@ fn the_formula_counts_the_numbers_that_are_moved() {
     let config = config(EncoderConfig::default(), head, 2);
     let work = |peers| {
         let mut trainer = Trainer::new(config.clone(), &TrainingSet::default(), &Device::flex()).unwrap();
-        trainer.join(peers).unwrap();
+        trainer.use_peers(peers).unwrap();
         let rows = trainer.shard().rows(SAMPLES).into_iter().map(|rows| rows.len()).sum::<usize>();
         let shape = [rows, 3, 32, 32];
         let values = (0..rows * 3072).map(|i| (i as f32 * 0.37).sin()).collect::<Vec<f32>>();
@@ -91,7 +91,7 @@ fn the_formula_counts_the_numbers_that_are_moved() {
     let (done, traffic) = together_counted(2, work);
     assert_eq!(done.len(), 2);
     let (parameters, tensors) = done[0];
-    let volume = config.communication_volume(StepSize { samples: SAMPLES, classified: None }, parameters, 2);
+    let volume = config.communication_volume(StepSize { samples: SAMPLES, to_classify: None }, parameters, 2);
     // Each of two processes sends half of the gathered numbers and, in two rounds, all of the summed numbers. One more number
     // for each tensor of parameters says whether it has a gradient.
     let sums = 4 * SAMPLES as u64;
@@ -109,7 +109,7 @@ fn the_table_of_figures_is_that_of_the_formula() {
     };
     let head = HeadConfig { kind: HeadKind::Mlp, hidden: Some(2048), output: 128 };
     let of = |samples, processes| {
-        let size = StepSize { samples, classified: None };
+        let size = StepSize { samples, to_classify: None };
         config(encoder.clone(), head.clone(), 64).communication_volume(size, 27_966_656, processes)
     };
     let megabytes = |volume: CommunicationVolume| {

@@ -40,7 +40,7 @@ pub struct TrainerConfig {
     pub steps: u64,
     /// Number of steps of one epoch, for schedules that change once an epoch.
     pub steps_per_epoch: u64,
-    /// True if batch norm takes the statistics of each view separately, as CCLK released it; false for both
+    /// True if batch norm takes the statistics of each view separately, as in the released code of CCL-K; false for both
     /// together.
     #[serde(default, rename = "views_apart")]
     pub per_view_batch_norm: bool,

@@ -8,7 +8,7 @@ use crate::algorithm::{PairCount, StepSize, Workload};
 
 /// Floating-point operations, two for each multiply-add, and bytes that are read and written in the device's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Effort {
+pub struct Cost {
     /// Floating-point operations.
     pub flops: u64,
     /// Bytes.
@@ -30,18 +30,18 @@ pub struct Effort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StepCost {
     /// All passes of all networks, forward and backward.
-    pub networks: Effort,
+    pub networks: Cost,
     /// The objective with its gradient.
-    pub loss: Effort,
+    pub loss: Cost,
     /// The optimiser.
-    pub update: Effort,
+    pub update: Cost,
 }
 
 impl StepCost {
     /// All together.
-    pub fn total(&self) -> Effort {
+    pub fn total(&self) -> Cost {
         let parts = [self.networks, self.loss, self.update];
-        parts.into_iter().fold(Effort::default(), |sum, part| Effort {
+        parts.into_iter().fold(Cost::default(), |sum, part| Cost {
             flops: sum.flops.saturating_add(part.flops),
             bytes: sum.bytes.saturating_add(part.bytes),
         })
@@ -56,15 +56,15 @@ impl TrainerConfig {
         let (compared, rows) = (anchors.saturating_mul(candidates), (anchors + candidates) * width);
         let average = if self.ema.is_some() { 3 } else { 0 };
         StepCost {
-            networks: Effort {
+            networks: Cost {
                 flops: multiply_adds.saturating_mul(2),
                 bytes: self.bytes_per_number().saturating_mul(traffic),
             },
-            loss: Effort {
+            loss: Cost {
                 flops: compared.saturating_mul(6 * width),
                 bytes: F32_BYTES.saturating_mul(compared.saturating_mul(4).saturating_add(3 * rows)),
             },
-            update: Effort {
+            update: Cost {
                 flops: 0,
                 bytes: F32_BYTES * trained * (3 + 2 * self.optimizer.slots() + average),
             },
@@ -86,7 +86,7 @@ mod tests {
         let head = HeadConfig { kind: HeadKind::Linear, output: 8, ..HeadConfig::default() };
         let objective = ObjectiveConfig::named(objective);
         let config = TrainerConfig { algorithm, objective, head, ..TrainerConfig::default() };
-        config.step_cost(StepSize { samples, classified: None })
+        config.step_cost(StepSize { samples, to_classify: None })
     }
 
     fn cached(chunk: usize, statistics: BatchStatistics) -> AlgorithmConfig {
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn a_loss_of_pairs_is_three_products_and_one_of_classes_is_none() {
         let loss = |algorithm, objective| cost(algorithm, objective, 6).loss;
-        let pairs = Effort { flops: 2 * 3 * 12 * 12 * 8, bytes: 4 * (4 * 144 + 3 * 24 * 8) };
+        let pairs = Cost { flops: 2 * 3 * 12 * 12 * 8, bytes: 4 * (4 * 144 + 3 * 24 * 8) };
         assert_eq!(loss(AlgorithmConfig::Single(SingleSettings {}), "nt-xent"), pairs);
-        assert_eq!(loss(AlgorithmConfig::Single(SingleSettings {}), "cross-entropy"), Effort::default());
+        assert_eq!(loss(AlgorithmConfig::Single(SingleSettings {}), "cross-entropy"), Cost::default());
         let moco = AlgorithmConfig::Moco(MocoSettings { queue: 100, ..MocoSettings::default() });
         assert_eq!(loss(moco, "moco").flops, 2 * 3 * 6 * 100 * 8);
     }
@@ -130,7 +130,7 @@ mod tests {
         let objective = ObjectiveConfig::named("nt-xent");
         let full = TrainerConfig { encoder, objective, ..TrainerConfig::default() };
         let half = TrainerConfig { precision: Precision::Bf16, ..full.clone() };
-        let size = StepSize { samples: 6, classified: None };
+        let size = StepSize { samples: 6, to_classify: None };
         let (full, half) = (full.step_cost(size), half.step_cost(size));
         assert_eq!(half.networks.bytes * 2, full.networks.bytes);
         assert_eq!(

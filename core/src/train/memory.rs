@@ -69,10 +69,10 @@ impl TrainerConfig {
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
         let bytes = self.bytes_per_number();
-        let classified = size.classified.unwrap_or(0) as u64;
-        let views = 2 * size.samples as u64 + classified + extra_images;
+        let to_classify = size.to_classify.unwrap_or(0) as u64;
+        let views = 2 * size.samples as u64 + to_classify + extra_images;
         let picture = (self.encoder.channels * stored.side.pow(2)) as u64;
-        let pictures = picture.saturating_mul(size.samples as u64 + classified);
+        let pictures = picture.saturating_mul(size.samples as u64 + to_classify);
         StepMemory {
             parameters: F32_BYTES * (trained * copies + fixed),
             activations: bytes.saturating_mul(activations),
@@ -147,7 +147,7 @@ mod tests {
     /// LeNet-5 sees three channels of 32 pixels.
     fn memory(objective: ObjectiveConfig, samples: usize, stored: StoredPictures) -> StepMemory {
         let config = TrainerConfig { objective, ..TrainerConfig::default() };
-        config.step_memory(StepSize { samples, classified: None }, stored, 1)
+        config.step_memory(StepSize { samples, to_classify: None }, stored, 1)
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_further_device_has_a_copy_of_the_network_and_its_chunks() {
         let cached = |statistics| AlgorithmConfig::GradCache(GradCacheSettings { chunk: 4, statistics });
-        let size = StepSize { samples: 64, classified: None };
+        let size = StepSize { samples: 64, to_classify: None };
         let single = TrainerConfig::default();
         assert_eq!(single.helper_memory(size, 2), None);
         let config = TrainerConfig { algorithm: cached(BatchStatistics::Chunk), ..single };

@@ -46,11 +46,11 @@ mod views;
 pub use cluster_batches::ClusterBatches;
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
-pub use cost::{Effort, StepCost};
+pub use cost::{Cost, StepCost};
 pub use embed::{embed, embed_each, score};
 pub use error::TrainError;
 pub use memory::{StepMemory, StoredPictures};
-pub use sampler::{CLASSIFIED_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
+pub use sampler::{Sampler, Sampling, TEST_SEED, TO_CLASSIFY_SEED, WeightedSampler, bias_weights};
 pub use trainer::Trainer;
 pub use views::{ViewMaker, ViewSource};
 

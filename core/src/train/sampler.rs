@@ -9,12 +9,11 @@ use rand::seq::SliceRandom;
 use crate::error::{Error, Result};
 use crate::numeric::random::{Purpose, stream};
 
-/// Turns the seed of a run into that of its test images, if these are drawn: no training image is among them.
+/// XORed with the seed of a run, the seed of its generated test images, so that they differ from the training images.
 pub const TEST_SEED: u64 = 1 << 63;
 
-/// Turns the seed of a run into that of the order of the separate images to classify, which differs from that of
-/// the views.
-pub const CLASSIFIED_SEED: u64 = 1 << 62;
+/// XORed with the seed of a run, the seed of the order of the images to classify, which are a separate batch.
+pub const TO_CLASSIFY_SEED: u64 = 1 << 62;
 
 /// Settings of a [`Sampler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,30 +135,30 @@ impl WeightedSampler {
     }
 }
 
-/// The sampling weights of BiasCon (Hong and Yang, 2021): `1 / p(bias | label)`, at most `most` times the smallest of these
-/// weights. Probabilities are fractions of the training set. As released `most` is 10 on BiasedMNIST and UTKFace, and on
-/// CelebA 30 for blond hair and 50 for make-up.
+/// The sampling weights of BiasCon (Hong and Yang, 2021): `1 / p(bias | label)`, at most `max_ratio` times the smallest of these
+/// weights. `labels` and `bias` are the class and the value of the bias of each training sample. Probabilities are fractions of the
+/// training set. As released `max_ratio` is 10 on BiasedMNIST and UTKFace, and on CelebA 30 for blond hair and 50 for make-up.
 ///
 /// # Errors
-/// The lists differ in length, or `most` is below 1.
-pub fn bias_weights(labels: &[usize], biases: &[usize], most: f64) -> Result<Vec<f64>> {
-    if labels.len() != biases.len() {
+/// The lists differ in length, or `max_ratio` is below 1.
+pub fn bias_weights(labels: &[usize], bias: &[usize], max_ratio: f64) -> Result<Vec<f64>> {
+    if labels.len() != bias.len() {
         let expected = format!("{} values, one a label", labels.len());
-        return Err(Error::shape("bias", expected, format!("{}", biases.len())));
+        return Err(Error::shape("bias", expected, format!("{}", bias.len())));
     }
-    if !(most >= 1.0 && most.is_finite()) {
-        return Err(Error::parameter("objective.oversample", most, "expected 1 or more"));
+    if !(max_ratio >= 1.0 && max_ratio.is_finite()) {
+        return Err(Error::parameter("objective.oversample", max_ratio, "expected 1 or more"));
     }
     let (mut label_counts, mut pair_counts) = (BTreeMap::new(), BTreeMap::new());
-    for (&label, &bias) in labels.iter().zip(biases) {
+    for (&label, &bias) in labels.iter().zip(bias) {
         *label_counts.entry(label).or_insert(0_u64) += 1;
         *pair_counts.entry((label, bias)).or_insert(0_u64) += 1;
     }
     let weight =
         |(&label, &bias): (&usize, &usize)| label_counts[&label] as f64 / pair_counts[&(label, bias)] as f64;
-    let weights: Vec<f64> = labels.iter().zip(biases).map(weight).collect();
+    let weights: Vec<f64> = labels.iter().zip(bias).map(weight).collect();
     let least = weights.iter().copied().fold(f64::INFINITY, f64::min);
-    Ok(weights.into_iter().map(|weight| weight.min(most * least)).collect())
+    Ok(weights.into_iter().map(|weight| weight.min(max_ratio * least)).collect())
 }
 
 #[cfg(test)]
@@ -234,9 +233,9 @@ mod tests {
     fn the_released_weights_are_by_label_and_at_most_ten_times_the_smallest() {
         // Label 0: 98 of bias 0, 2 of bias 1. Label 1: 60 of bias 1, 40 of bias 0.
         let labels: Vec<usize> = (0..200).map(|i| i / 100).collect();
-        let biases: Vec<usize> =
+        let bias: Vec<usize> =
             (0..200).map(|i| if i < 100 { usize::from(i >= 98) } else { usize::from(i < 160) }).collect();
-        let weights = bias_weights(&labels, &biases, 10.0).unwrap();
+        let weights = bias_weights(&labels, &bias, 10.0).unwrap();
         let expected = |i: usize| match i {
             0..98 => 100.0 / 98.0,
             98..100 => 10.0 * 100.0 / 98.0,
@@ -246,9 +245,9 @@ mod tests {
         for (i, weight) in weights.iter().enumerate() {
             assert!((weight - expected(i)).abs() < 1e-12, "{i}: {weight}");
         }
-        assert_eq!(bias_weights(&labels, &biases, 1e9).unwrap()[99], 50.0);
-        assert!(bias_weights(&labels, &biases[1..], 10.0).unwrap_err().to_string().contains("bias"));
-        assert!(bias_weights(&labels, &biases, 0.5).unwrap_err().to_string().contains("oversample"));
+        assert_eq!(bias_weights(&labels, &bias, 1e9).unwrap()[99], 50.0);
+        assert!(bias_weights(&labels, &bias[1..], 10.0).unwrap_err().to_string().contains("bias"));
+        assert!(bias_weights(&labels, &bias, 0.5).unwrap_err().to_string().contains("oversample"));
     }
 
     #[test]

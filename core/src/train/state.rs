@@ -11,7 +11,7 @@ use super::{TrainError, Trainer, TrainerConfig};
 use crate::algorithm::{StateReader, StateWriter, TrainingSet};
 use crate::nn::checkpoint::{Archive, CheckpointError, Flat, STATE_KEY, metadata};
 use crate::numeric::read;
-use crate::optim::Count;
+use crate::optim::StepCounts;
 
 /// The version that this program writes.
 const STATE_VERSION: u32 = 2;
@@ -48,13 +48,13 @@ impl Trainer {
         for Flat { name, shape, values } in tensors {
             archive.add(name, shape, values).await?;
         }
-        let Count { steps, waiting, by_tensor } = self.optimizer.count();
+        let StepCounts { steps, accumulated_gradients, by_tensor } = self.optimizer.step_counts();
         let state = State {
             version: STATE_VERSION,
             config: to_json(&self.config)?,
             step: self.step,
             optimizer_steps: steps,
-            waiting_gradients: waiting,
+            waiting_gradients: accumulated_gradients,
             tensor_steps: by_tensor,
             losses: self.loss.count,
             slots: self.optimizer.slots().keys().cloned().collect(),
@@ -133,8 +133,12 @@ impl Trainer {
             count => PendingLoss { sum: Some(take(&mut archive, LOSS.into(), 1, &device)?), count },
         };
         archive.finish()?;
-        let (steps, waiting) = (state.optimizer_steps, state.waiting_gradients);
-        self.optimizer.resume(Count { steps, waiting, by_tensor: state.tensor_steps }, slots);
+        let counts = StepCounts {
+            steps: state.optimizer_steps,
+            accumulated_gradients: state.waiting_gradients,
+            by_tensor: state.tensor_steps,
+        };
+        self.optimizer.resume(counts, slots);
         self.step = state.step;
         Ok(self)
     }

@@ -7,8 +7,8 @@ use rand::RngExt;
 
 use super::*;
 use crate::algorithm::{
-    Algorithm, AlgorithmConfig, JttSettings, ModelConfig, Single, StateReader, StateWriter, TrainingSet,
-    VaeSettings, Views,
+    Algorithm, AlgorithmConfig, DcganSettings, JttSettings, ModelConfig, Single, StateReader, StateWriter,
+    TrainingSet, VaeSettings, Views,
 };
 use crate::error::Error;
 use crate::loss::batch::Batch;
@@ -44,7 +44,7 @@ fn trainer(optimizer: OptimizerConfig) -> Trainer {
 }
 
 fn training_set() -> TrainingSet {
-    TrainingSet { labels: (0..SAMPLES).map(|i| i % 3).collect(), biases: 2 }
+    TrainingSet { labels: (0..SAMPLES).map(|i| i % 3).collect(), bias_count: 2 }
 }
 
 fn resume(config: TrainerConfig, state: &[u8]) -> Result<Trainer, TrainError> {
@@ -229,10 +229,17 @@ fn an_algorithm_of_ones_own_trains_and_resumes() {
 }
 
 #[test]
-fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
+fn resumed_generative_networks_equal_uninterrupted_ones() {
     let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
     let (algorithm, objective) = (AlgorithmConfig::Vae(VaeSettings {}), ObjectiveConfig::named("vae"));
     assert_resumes(&TrainerConfig { encoder, algorithm, objective, ..config(OptimizerConfig::default()) }, 2);
+
+    let encoder = EncoderConfig { name: Architecture::Dcgan, ..EncoderConfig::default() };
+    let head = HeadConfig { output: 1, ..HeadConfig::default() };
+    let algorithm = AlgorithmConfig::Dcgan(DcganSettings {});
+    let objective = ObjectiveConfig::named("cross-entropy");
+    let adam = config(OptimizerConfig::Adam(Adam::default()));
+    assert_resumes(&TrainerConfig { encoder, head, algorithm, objective, ..adam }, 2);
 }
 
 #[test]

@@ -77,19 +77,19 @@ impl Trainer {
     ///
     /// # Errors
     /// The algorithm computes on one device only, or one of them does not support the precision.
-    pub fn share(&mut self, helpers: &[Device]) -> Result<(), TrainError> {
+    pub fn use_devices(&mut self, helpers: &[Device]) -> Result<(), TrainError> {
         for device in helpers {
             self.config.precision.check(&self.config.encoder, device)?;
         }
-        Ok(self.algorithm.share(helpers)?)
+        Ok(self.algorithm.use_devices(helpers)?)
     }
 
-    /// Distributes the work of every step over further processes, which take the same steps; see [`Algorithm::join`].
+    /// Distributes the work of every step over further processes, which take the same steps; see [`Algorithm::use_peers`].
     ///
     /// # Errors
     /// The algorithm computes in one process only.
-    pub fn join(&mut self, peers: Arc<dyn Peers>) -> Result<(), TrainError> {
-        Ok(self.algorithm.join(peers)?)
+    pub fn use_peers(&mut self, peers: Arc<dyn Peers>) -> Result<(), TrainError> {
+        Ok(self.algorithm.use_peers(peers)?)
     }
 
     /// The rows of every batch whose views [`step_on`](Self::step_on) takes in this process.
@@ -132,15 +132,15 @@ impl Trainer {
         !self.is_finished() && self.step >= self.algorithm.training_stage(self.config.steps).end
     }
 
-    /// True if steps of the last stage of the algorithm are done: before, [`model`](Self::model) is not the network that the run is
-    /// for, or that has not taken a step.
+    /// True after the first step of the last stage. Before, [`model`](Self::model) is the network of an earlier stage (JTT's first
+    /// classifier), or the last one untrained.
     pub fn is_in_last_training_stage(&self) -> bool {
         let Range { start, end } = self.algorithm.training_stage(self.config.steps);
         end == self.config.steps && self.step > start
     }
 
-    /// Begins the next stage of the algorithm with a fresh optimiser. `scores` are the class scores of all training
-    /// samples, see [`score`](super::score). Returns the number of samples that the network misclassifies.
+    /// Begins the next stage of the algorithm with a fresh optimiser. `scores`, `[training samples, classes]`, are those of the
+    /// present network, see [`score`](super::score). Returns how many samples it misclassifies.
     ///
     /// # Errors
     /// The algorithm has no further stage, or the scores are not those of the training set.
@@ -232,8 +232,8 @@ impl Trainer {
     }
 
     fn check_images(&self, views: &Views) -> Result<(), Error> {
-        let Views { a, b, plain, classified, .. } = views;
-        let further = [("plain", plain), ("classified", classified)];
+        let Views { a, b, plain, to_classify, .. } = views;
+        let further = [("plain", plain), ("classified", to_classify)];
         let further = further.into_iter().filter_map(|(name, images)| Some((name, images.as_ref()?)));
         let mut all = [("view_a", a), ("view_b", b)].into_iter().chain(further);
         all.try_for_each(|(name, images)| self.config.encoder.check_images(name, images.dims()))

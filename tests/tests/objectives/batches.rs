@@ -227,6 +227,5 @@ pub(crate) struct Outcome {
 pub(crate) fn evaluate(objective: &dyn Objective, batch: &Batch) -> Result<Outcome, String> {
     let evaluation = objective.evaluate(batch).map_err(|e| e.to_string())?;
     let outcome = pollster::block_on(evaluation.read()).map_err(|e| e.to_string())?;
-    let gradients = outcome.gradients.into_iter().map(|(name, rows)| (name, Matrix::try_from(rows).unwrap()));
-    Ok(Outcome { loss: outcome.loss.unwrap(), gradients: gradients.collect(), aux: outcome.aux })
+    Ok(Outcome { loss: outcome.loss.unwrap(), gradients: outcome.gradients, aux: outcome.aux })
 }

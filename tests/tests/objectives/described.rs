@@ -9,7 +9,7 @@ use std::path::Path;
 use burn::tensor::DType;
 use serde_json::{Value, json};
 use simile_core::loss::batch::Batch;
-use simile_core::loss::spec::{Family, Input, Needed, Spec};
+use simile_core::loss::spec::{DefaultValue, Family, Input, Needed, Spec};
 use simile_core::loss::{build, specs};
 use simile_tests::repository::{assert_kept, root};
 use simile_tests::settings::least;
@@ -108,22 +108,17 @@ fn slug(family: Family) -> String {
 
 /// The objectives of each family, with their places in the book.
 fn by_family() -> String {
-    let mut page = "# Objectives\n\n`simile objectives` lists them by what each needs, `simile objectives NAME` prints one.\n\n| | |\n|---|---|\n"
+    let mut page = "# Objectives\n\n`simile objectives` lists them by what each needs, `simile objectives NAME` prints one.\n\n\
+                    | name | learns from |\n|---|---|\n"
         .to_owned();
     for family in Family::ALL {
         let at = slug(family);
-        let link = |spec: &Spec| format!("[`{0}`](objectives/{at}.md#{0})", spec.name);
-        let links: Vec<String> = specs().filter(|spec| spec.family == family).map(link).collect();
-        let _ = writeln!(page, "| {} | {} |", family.title(), links.join(", "));
+        let _ = writeln!(page, "| **[{}](objectives/{at}.md)** | |", family.title());
+        for spec in specs().filter(|spec| spec.family == family) {
+            let _ = writeln!(page, "| [`{0}`](objectives/{at}.md#{0}) | {1} |", spec.name, spec.summary);
+        }
     }
-    page + "\n| name | learns from |\n|---|---|\n"
-        + &by_page(|spec| format!("| `{}` | {} |", spec.name, spec.summary))
-}
-
-/// A line for every objective, in the order of the families.
-fn by_page(line: impl Fn(&Spec) -> String) -> String {
-    let all = Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family));
-    all.map(|spec| line(spec) + "\n").collect()
+    page
 }
 
 /// The inputs, parameters and forms of an objective.
@@ -140,10 +135,13 @@ fn settings(spec: &Spec) -> String {
         text += "\n| parameter | default | values | meaning |\n|---|---|---|---|\n";
     }
     for parameter in spec.parameters {
-        let default = parameter.default.to_value().to_string();
+        let default = match parameter.default {
+            DefaultValue::Required => "none".to_owned(),
+            default => format!("`{}`", default.to_value()),
+        };
         let (values, meaning) = (cell(&parameter.kind.to_string()), cell(parameter.meaning));
         let null = parameter.null.map(|null| format!("; `null`: {}", cell(null))).unwrap_or_default();
-        let _ = writeln!(text, "| `{}` | `{default}` | {values} | {meaning}{null} |", parameter.name);
+        let _ = writeln!(text, "| `{}` | {default} | {values} | {meaning}{null} |", parameter.name);
     }
     if !spec.variants.is_empty() {
         text += "\n| form, by the key `variant` | |\n|---|---|\n";
@@ -212,25 +210,37 @@ fn notes(file: &Path) -> String {
     with_registered_names(&without_targets(&text))
 }
 
+/// The address of a heading on its page, as mdBook makes it.
+fn anchor(title: &str) -> String {
+    let address = title.chars().filter_map(|letter| match letter {
+        ' ' => Some('-'),
+        '-' | '_' => Some(letter),
+        _ => letter.is_alphanumeric().then(|| letter.to_ascii_lowercase()),
+    });
+    address.collect()
+}
+
 /// The page of a family in the book.
 fn page_of(family: Family) -> String {
     let mut page = format!("# {}\n", family.title());
     let of_family: Vec<&Spec> = specs().filter(|spec| spec.family == family).collect();
     for (at, spec) in of_family.iter().enumerate() {
         page += &format!("\n{}", settings(spec));
+        let file = file(spec);
+        let of_file = of_family.iter().filter(|one| one.module == spec.module);
+        let names: Vec<&str> = of_file.map(|one| one.name).collect();
+        let title = format!("Formula of {} (`{}`)", names.join(", "), file.display());
         let is_last = of_family[at + 1..].iter().all(|later| later.module != spec.module);
         if is_last {
-            let file = file(spec);
-            let names: Vec<&str> =
-                of_family.iter().filter(|one| one.module == spec.module).map(|one| one.name).collect();
             let notes = notes(&root().join(&file));
             let formula = if notes.contains("```text") {
                 String::new()
             } else {
                 format!("```text\n{}\n```\n\n", spec.plain_formula())
             };
-            page +=
-                &format!("\n### Formula of {} (`{}`)\n\n{formula}{notes}", names.join(", "), file.display());
+            page += &format!("\n### {title}\n\n{formula}{notes}");
+        } else {
+            page += &format!("\nFormula: [below](#{}).\n", anchor(&title));
         }
     }
     page
@@ -238,12 +248,13 @@ fn page_of(family: Family) -> String {
 
 /// The learning signal of each objective, with its page in the documentation of the crate.
 fn by_module() -> String {
-    let line = |spec: &Spec| {
+    let mut table = "| name | learns from | page |\n|---|---|---|\n".to_owned();
+    for spec in Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family)) {
         let page = spec.module.strip_prefix("simile_core::loss::").unwrap();
         let title = page.rsplit("::").next().unwrap();
-        format!("| `{}` | {} | [`{title}`]({page}) |", spec.name, spec.summary)
-    };
-    "| name | learns from | page |\n|---|---|---|\n".to_owned() + &by_page(line)
+        let _ = writeln!(table, "| `{}` | {} | [`{title}`]({page}) |", spec.name, spec.summary);
+    }
+    table
 }
 
 /// The names in the `pub use` lines of a source.

@@ -444,7 +444,7 @@ mod tests {
             let mut cached =
                 GradCache::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
                     .unwrap();
-            cached.join(Arc::new(Noted(peers, log.clone()))).unwrap();
+            cached.use_peers(Arc::new(Noted(peers, log.clone()))).unwrap();
             let values: Vec<f32> = (0..4 * 3 * 64).map(|i| (i as f32 * 0.37).sin()).collect();
             let images =
                 Tensor::<4>::from_data(TensorData::new(values, [4, 3, 8, 8]), (&Device::flex(), DType::F32));

@@ -45,12 +45,12 @@ impl BySections {
 
     /// The inputs of the head.
     pub(super) fn embeddings(&self) -> ViewOutputs {
-        ViewOutputs::of(self.0.last().map(|head| rows(&head.inputs)).unwrap_or_default())
+        ViewOutputs(self.0.last().map(|head| rows(&head.inputs)).unwrap_or_default())
     }
 
     /// The outputs of the head for each view.
     pub(super) fn projections(&self) -> [Tensor<2>; 2] {
-        ViewOutputs::of(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
+        ViewOutputs(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
     }
 
     /// Computes the gradients of the parameters from those of the projections of each view, and hands them over section by section,
@@ -93,13 +93,13 @@ fn rows(maps: &[Tensor<4>]) -> Vec<Tensor<2>> {
 mod tests {
     use std::collections::HashMap;
 
-    use burn::module::{Module, ModuleVisitor, Param, list_param_ids};
+    use burn::module::list_param_ids;
     use burn::tensor::{DType, Device, TensorData};
 
+    use super::super::testing::{numbers, parameter_gradients, running_statistics};
     use super::*;
     use crate::algorithm::ModelConfig;
-    use crate::algorithm::testing::rng;
-    use crate::nn::checkpoint::flattened;
+    use crate::algorithm::testing::{largest_difference, rng};
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::nn::initial::{InitialValues, Zeros};
     use crate::nn::resnet::Stem;
@@ -120,22 +120,6 @@ mod tests {
         Tensor::from_data(TensorData::new(values, shape), (&Device::flex(), DType::F32))
     }
 
-    fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-        tensor.without_autodiff().into_data().iter::<f32>().collect()
-    }
-
-    /// The gradient of each parameter, in the order of the network.
-    struct ParameterGradients<'g>(&'g [GradientsParams], Vec<Vec<f32>>);
-
-    impl ModuleVisitor for ParameterGradients<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let of_param: Vec<_> =
-                self.0.iter().filter_map(|gradients| gradients.get::<D>(param.id)).collect();
-            assert!(of_param.len() < 2, "a parameter has the gradients of two sections");
-            self.1.extend(of_param.into_iter().map(numbers));
-        }
-    }
-
     /// Embeddings, projections, gradients and running statistics of a step.
     fn outcome(
         model: &Model,
@@ -144,12 +128,8 @@ mod tests {
         grads: &[GradientsParams],
     ) -> Vec<Vec<f32>> {
         let [of_a, of_b] = embeddings.split();
-        let mut gradients = ParameterGradients(grads, Vec::new());
-        model.visit(&mut gradients);
-        let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
-        let running = tensors.filter(|tensor| tensor.name.contains("running"));
         let outputs = [of_a, of_b, a, b].map(numbers).into_iter();
-        outputs.chain(gradients.1).chain(running.map(|tensor| numbers(tensor.values))).collect()
+        outputs.chain(parameter_gradients(model, grads)).chain(running_statistics(model)).collect()
     }
 
     /// The largest difference relative to the largest number of its tensor. Numbers that are 0 up to rounding are compared
@@ -157,9 +137,8 @@ mod tests {
     fn off(tensors: &[Vec<f32>], expected: &[Vec<f32>]) -> f32 {
         assert_eq!(tensors.len(), expected.len());
         let of_tensor = |(tensor, expected): (&Vec<f32>, &Vec<f32>)| {
-            assert_eq!(tensor.len(), expected.len());
             let largest = expected.iter().fold(1e-2_f32, |most, value| most.max(value.abs()));
-            tensor.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) / largest
+            largest_difference(tensor, expected) / largest
         };
         tensors.iter().zip(expected).map(of_tensor).fold(0.0, f32::max)
     }

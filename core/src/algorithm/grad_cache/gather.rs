@@ -159,7 +159,7 @@ mod tests {
 
     use super::super::{BatchStatistics, GradCache};
     use super::*;
-    use crate::algorithm::testing::rng;
+    use crate::algorithm::testing::{largest_difference, rng};
     use crate::algorithm::{Algorithm, ModelConfig, Views};
     use crate::loss::batch::Batch;
     use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
@@ -196,20 +196,14 @@ mod tests {
         parameters.flat_map(|tensor| numbers(tensor.values)).collect()
     }
 
-    /// The largest difference of two lists of numbers.
-    fn off(values: &[f32], expected: &[f32]) -> f32 {
-        assert_eq!(values.len(), expected.len());
-        values.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
-    }
-
     /// The losses of two steps, the parameters after them, and the largest change of a parameter.
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
         let Setup { network, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
         let cached = GradCache::new(network, objective(), *chunk, &device, &mut rng(1)).unwrap();
         let mut cached = cached.with_statistics(*statistics).unwrap();
-        cached.share(&vec![device.clone(); devices - 1]).unwrap();
-        cached.join(peers).unwrap();
+        cached.use_devices(&vec![device.clone(); devices - 1]).unwrap();
+        cached.use_peers(peers).unwrap();
         // Batch norm over few pictures enlarges rounding errors, so the learning rate is small. At 1e-4, two steps on one device and
         // on three of one process differ by 2e-6; those of one process and of two differ by 4e-6.
         let learning_rate = if network.encoder.name == Architecture::ResNet18 { 1e-5 } else { 0.1 };
@@ -231,7 +225,7 @@ mod tests {
             cached.descend(loss, &mut optimizer, learning_rate).unwrap();
         }
         let after = parameters(cached.model());
-        let moved = off(&after, &before);
+        let moved = largest_difference(&after, &before);
         (losses, after, moved)
     }
 
@@ -247,7 +241,8 @@ mod tests {
                 assert_eq!(bits(losses), bits(&all[0].0));
             }
             let (losses, parameters, _) = &all[0];
-            let (loss_error, parameter_error) = (off(losses, &expected_losses), off(parameters, &expected));
+            let loss_error = largest_difference(losses, &expected_losses);
+            let parameter_error = largest_difference(parameters, &expected);
             assert!(loss_error < 1e-5, "{count} processes: losses differ by {loss_error}");
             assert!(parameter_error < 1e-6, "{count} processes: parameters differ by {parameter_error}");
             // If a part of the gradient were lost or counted twice, a parameter would change by about as much as in a step.
@@ -328,7 +323,7 @@ mod tests {
             devices: 1,
         };
         let [one_pass, chunks] = [5, 2].map(|chunk| trained(&of(chunk), Arc::new(Alone)).1);
-        let off = chunks.iter().zip(&one_pass).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+        let off = largest_difference(&chunks, &one_pass);
         assert!(off < 2e-5, "{off}");
         agree(&of(2), &[2, 4]);
     }

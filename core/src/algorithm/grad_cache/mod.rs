@@ -2,6 +2,8 @@
 
 mod all_reduce;
 mod by_sections;
+mod chunk_outputs;
+mod chunks;
 mod gather;
 mod settings;
 mod whole_batch;
@@ -10,15 +12,14 @@ use std::iter;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use self::all_reduce::GradientReducer;
-use self::by_sections::BySections;
+use self::chunk_outputs::ChunkOutputs;
+use self::chunks::{ChunkOptions, Chunks};
 use self::gather::DeviceGroup;
-use self::whole_batch::{ChunkOutputs, WholeBatch};
-use super::passes::{self, ViewOutputs};
+use self::whole_batch::WholeBatch;
+use super::passes::no_network;
 use super::state::TRAINED;
 use super::{Algorithm, BatchShard, ModelConfig, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
@@ -71,32 +72,9 @@ pub struct GradCache {
 /// The forward passes of a step whose backward passes are still to come.
 #[derive(Debug)]
 enum Pending {
-    Chunks(Vec<Replica>),
+    Chunks(Chunks),
     /// The passes of the whole batch, with the gradients of the projections.
     WholeBatch(Box<(WholeBatch, [Option<Tensor<2>>; 2])>),
-}
-
-/// The copy of the network on one device in one step, with the chunks of this device.
-#[derive(Debug)]
-struct Replica {
-    model: Model,
-    chunks: Vec<Chunk>,
-}
-
-/// Some samples with the gradients of the loss with respect to their projections.
-#[derive(Debug)]
-struct Chunk {
-    views: Views,
-    pass: Option<Pass>,
-    gradients: [Option<Tensor<2>>; 2],
-}
-
-/// A pass of both views through a network, with its graph, or with those of its sections.
-#[derive(Debug)]
-struct Pass {
-    embeddings: ViewOutputs,
-    projections: [Tensor<2>; 2],
-    by_sections: Option<BySections>,
 }
 
 impl GradCache {
@@ -141,12 +119,12 @@ impl Algorithm for GradCache {
         &self.model
     }
 
-    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+    fn use_devices(&mut self, helpers: &[Device]) -> Result<()> {
         self.devices.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
         Ok(())
     }
 
-    fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
+    fn use_peers(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
         self.devices.peers = peers;
         Ok(())
     }
@@ -158,14 +136,19 @@ impl Algorithm for GradCache {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         match self.statistics {
             BatchStatistics::Chunk => {
-                let (replicas, outputs) = self.forward(views);
+                let options = ChunkOptions {
+                    size: self.chunk,
+                    needs_embeddings: self.objective.spec().conditioning() == Conditioning::Representation,
+                    last_by_sections: !self.devices.is_alone(),
+                };
+                let (models, chunks) = (self.models(), self.own_chunks(views));
+                let (chunks, outputs) = Chunks::forward(models, &self.devices.helpers, chunks, options);
                 let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
-                self.pending = Some(Pending::Chunks(self.with_gradients(replicas, &gradients)));
+                self.pending = Some(Pending::Chunks(chunks.with_gradients(&gradients)));
                 Ok(loss)
             }
             BatchStatistics::Batch => {
-                let models = self.replicas().into_iter().map(|replica| replica.model);
-                let copies = models.zip(self.devices.local()).collect();
+                let copies = self.models().into_iter().zip(self.devices.local()).collect();
                 let chunks = (self.own_chunks(views), views.per_view_batch_norm);
                 let (passes, outputs) = WholeBatch::forward(copies, chunks, self.devices.peers.clone())?;
                 let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
@@ -178,12 +161,11 @@ impl Algorithm for GradCache {
     fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
         let sum = match self.pending.take() {
             None => self.devices.sum(&self.model, Vec::new())?,
-            Some(Pending::Chunks(replicas)) if self.devices.is_alone() => {
-                let gradients = replicas.into_iter().map(Replica::gradients).collect::<Result<_>>()?;
-                self.devices.sum(&self.model, gradients)?
+            Some(Pending::Chunks(chunks)) if self.devices.is_alone() => {
+                self.devices.sum(&self.model, chunks.gradients()?)?
             }
-            Some(Pending::Chunks(replicas)) => {
-                self.devices.sum_during(&self.model, |reducer| add_gradients(reducer, replicas))?
+            Some(Pending::Chunks(chunks)) => {
+                self.devices.sum_during(&self.model, |reducer| chunks.add_to(reducer))?
             }
             Some(Pending::WholeBatch(pending)) => {
                 let (passes, gradients) = *pending;
@@ -209,41 +191,6 @@ impl GradCache {
     /// The chunks of this process.
     fn own_chunks(&self, views: &Views) -> Vec<Views> {
         if self.shard().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
-    }
-
-    /// The first pass of every chunk, and the outputs of all of them.
-    fn forward(&self, views: &Views) -> (Vec<Replica>, ChunkOutputs) {
-        let mut replicas = self.replicas();
-        let chunks = self.own_chunks(views);
-        let first_kept = chunks.len().saturating_sub(replicas.len());
-        // The chunk that this process differentiates last, section by section, if there are other processes.
-        let last = (!self.devices.is_alone()).then(|| chunks.len().min(replicas.len()).saturating_sub(1));
-        let mut projections = [Vec::new(), Vec::new()];
-        let mut embeddings = [Vec::new(), Vec::new()];
-        let needs_embeddings = self.objective.spec().conditioning() == Conditioning::Representation;
-        for (index, views) in chunks.into_iter().enumerate() {
-            let device = index % replicas.len();
-            let views = match device {
-                0 => views,
-                helper => views.to_device(&self.devices.helpers[helper - 1]),
-            };
-            let is_kept = index >= first_kept;
-            let pass = match is_kept && last == Some(index) {
-                true => Pass::by_sections(&replicas[device].model, &views),
-                false => Pass::of(&replicas[device].model, &views),
-            };
-            for (view_parts, projections) in projections.iter_mut().zip(&pass.projections) {
-                view_parts.push(projections.clone().without_autodiff());
-            }
-            if needs_embeddings {
-                for (view_parts, embeddings) in embeddings.iter_mut().zip(pass.embeddings.split()) {
-                    view_parts.push(embeddings.without_autodiff());
-                }
-            }
-            let pass = is_kept.then_some(pass);
-            replicas[device].chunks.push(Chunk { views, pass, gradients: [None, None] });
-        }
-        (replicas, ChunkOutputs { embeddings, projections })
     }
 
     /// The loss of a batch, and its gradients with respect to the projections of each view of the samples of this process.
@@ -273,10 +220,7 @@ impl GradCache {
         };
         let grad_views = [grad_a, gradients.remove("view_b")];
         if grad_views.iter().all(Option::is_none) {
-            return Err(Error::Degenerate {
-                reason: "the loss depends on no network".into(),
-                remedy: "train with another objective, or with the method that it belongs to".into(),
-            });
+            return Err(no_network());
         }
         Ok((
             loss,
@@ -285,94 +229,62 @@ impl GradCache {
         ))
     }
 
-    /// Hands every chunk the gradients of its projections, from those of the samples of this process.
-    fn with_gradients(
-        &self,
-        mut replicas: Vec<Replica>,
-        grad_views: &[Option<Tensor<2>>; 2],
-    ) -> Vec<Replica> {
-        let count = replicas.len();
-        for (device, Replica { chunks, .. }) in replicas.iter_mut().enumerate() {
-            for (round, chunk) in chunks.iter_mut().enumerate() {
-                let start = (round * count + device) * self.chunk;
-                let rows = start..start + chunk.views.samples();
-                let to = chunk.views.a.device();
-                let rows_of_chunk = |grad_view: Tensor<2>| grad_view.slice([rows.clone()]).to_device(&to);
-                chunk.gradients = grad_views.clone().map(|grad_view| grad_view.map(rows_of_chunk));
-            }
-        }
-        replicas
-    }
-
     /// The current network on every device, the first device first.
-    fn replicas(&self) -> Vec<Replica> {
+    fn models(&self) -> Vec<Model> {
         // A clone shares its running averages with the model and would move them to the other device.
         let copy = |device| self.model.valid().train().fork(device);
         let copies = self.devices.helpers.iter().map(copy);
-        let models = iter::once(self.model.clone()).chain(copies);
-        models.map(|model| Replica { model, chunks: Vec::new() }).collect()
+        iter::once(self.model.clone()).chain(copies).collect()
     }
 }
 
-/// Adds the gradients of the parameters from all chunks of this process to the sums over processes. The last chunk adds those of
-/// one section after another, so that a section is summed while those before it are differentiated.
-fn add_gradients(reducer: &mut GradientReducer, mut replicas: Vec<Replica>) -> Result<()> {
-    let last = replicas.iter_mut().rev().find(|replica| !replica.chunks.is_empty());
-    let last = last.map(|replica| (replica.model.clone(), replica.chunks.remove(0)));
-    for replica in replicas {
-        reducer.add(replica.gradients()?);
-    }
-    last.map_or(Ok(()), |(model, chunk)| chunk.add_sections(reducer, &model))
-}
+/// The numbers of a step that tests compare with those of another way to take it.
+#[cfg(test)]
+mod testing {
+    use burn::module::{ModuleVisitor, Param};
+    use burn::optim::GradientsParams;
+    use burn::tensor::Element;
 
-impl Replica {
-    /// The gradients of the parameters from all chunks of this device.
-    fn gradients(self) -> Result<GradientsParams> {
-        let mut accumulator = GradientsAccumulator::new();
-        // The chunk with a graph first, so that its memory is freed for the others.
-        for chunk in self.chunks.into_iter().rev() {
-            accumulator.accumulate(&self.model, chunk.gradients(&self.model)?);
+    use super::*;
+    use crate::nn::checkpoint::flattened;
+
+    pub(super) fn numbers<E: Element, const D: usize>(tensor: Tensor<D>) -> Vec<E> {
+        tensor.without_autodiff().into_data().iter::<E>().collect()
+    }
+
+    /// The gradient of each parameter, in the order of the network, out of those of its parts.
+    pub(super) fn parameter_gradients<E: Element>(model: &Model, parts: &[GradientsParams]) -> Vec<Vec<E>> {
+        let mut gradients = ParameterGradients { parts, in_order: Vec::new() };
+        model.visit(&mut gradients);
+        gradients.in_order
+    }
+
+    /// The running statistics of each batch norm.
+    pub(super) fn running_statistics<E: Element>(model: &Model) -> Vec<Vec<E>> {
+        let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
+        let running = tensors.filter(|tensor| tensor.name.contains("running"));
+        running.map(|tensor| numbers(tensor.values)).collect()
+    }
+
+    struct ParameterGradients<'g, E> {
+        parts: &'g [GradientsParams],
+        in_order: Vec<Vec<E>>,
+    }
+
+    impl<E: Element> ModuleVisitor for ParameterGradients<'_, E> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let of_param: Vec<_> = self.parts.iter().filter_map(|part| part.get::<D>(param.id)).collect();
+            assert!(of_param.len() < 2, "a parameter has the gradients of two parts");
+            self.in_order.extend(of_param.into_iter().map(numbers::<E, D>));
         }
-        Ok(accumulator.grads())
-    }
-}
-
-impl Chunk {
-    /// The gradients of the parameters, from those of the chunk's projections.
-    fn gradients(self, model: &Model) -> Result<GradientsParams> {
-        let Pass { projections, .. } = self.pass.unwrap_or_else(|| Pass::of(model, &self.views));
-        match passes::surrogate_loss(projections.into_iter().zip(self.gradients)) {
-            Some(sum) => passes::gradients(model, sum),
-            None => Ok(GradientsParams::new()),
-        }
-    }
-
-    /// Adds the gradients of the parameters to the sums over processes, section by section.
-    fn add_sections(self, reducer: &mut GradientReducer, model: &Model) -> Result<()> {
-        let by_sections = self.pass.and_then(|pass| pass.by_sections);
-        let pass = by_sections.unwrap_or_else(|| BySections::forward(model, &self.views));
-        pass.backward(model, self.gradients, |grad_section| reducer.add_section(grad_section))
-    }
-}
-
-impl Pass {
-    fn of(model: &Model, views: &Views) -> Self {
-        let embeddings = passes::embed(model, views);
-        let projections = embeddings.project(model).split();
-        Self { embeddings, projections, by_sections: None }
-    }
-
-    fn by_sections(model: &Model, views: &Views) -> Self {
-        let pass = BySections::forward(model, views);
-        Self { embeddings: pass.embeddings(), projections: pass.projections(), by_sections: Some(pass) }
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{network, rng, train, views};
-    use super::super::{Single, StateWriter};
+    use super::super::Single;
+    use super::super::testing::{largest_difference, network, rng, views};
     use super::*;
     use crate::loss::{CrossEntropy, NtXent};
     use crate::nn::head::HeadConfig;
@@ -405,7 +317,7 @@ mod tests {
                 let cached = GradCache::new(&network(3), objective(), chunk, &device, &mut rng(1));
                 let (cached_loss, features) = descended(&mut cached.unwrap());
                 assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
-                let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                let off = largest_difference(&features, &expected);
                 assert!(off < 1e-4, "chunks of {chunk}: {off}");
             }
         }
@@ -431,9 +343,9 @@ mod tests {
         let off = |chunk: usize, helpers: usize, statistics: BatchStatistics| {
             let cached = GradCache::new(&network, objective(), chunk, &device, &mut rng(1)).unwrap();
             let mut cached = cached.with_statistics(statistics).unwrap();
-            cached.share(&vec![device.clone(); helpers]).unwrap();
+            cached.use_devices(&vec![device.clone(); helpers]).unwrap();
             let (loss, features) = descended(&mut cached);
-            let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+            let off = largest_difference(&features, &expected);
             ((loss - expected_loss).abs(), off / largest)
         };
         let (loss, features) = off(2, 1, BatchStatistics::Batch);
@@ -452,20 +364,11 @@ mod tests {
             let mut cached =
                 GradCache::new(&network(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
                     .unwrap();
-            cached.share(&vec![device.clone(); helpers]).unwrap();
+            cached.use_devices(&vec![device.clone(); helpers]).unwrap();
             let (cached_loss, features) = descended(&mut cached);
             assert!((cached_loss - loss).abs() < 1e-5, "{cached_loss} {loss}");
-            let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+            let off = largest_difference(&features, &expected);
             assert!(off < 1e-4, "chunks of {chunk} on {} devices: {off}", helpers + 1);
         }
-    }
-
-    #[test]
-    fn a_loss_falls() {
-        let mut algorithm =
-            GradCache::new(&network(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1))
-                .unwrap();
-        assert!(super::super::testing::falls(&train(&mut algorithm, &Batch::default(), 4)));
-        assert!(algorithm.save(&mut StateWriter::default()).is_ok());
     }
 }

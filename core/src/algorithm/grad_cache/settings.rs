@@ -1,4 +1,4 @@
-//! The settings of [`GradCache`], and what its chunks cost.
+//! The settings of [`GradCache`], and the memory and work of its chunks.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
-//! A table of binary attributes generated from a variable, as a stand-in for attributes of pictures.
+//! Synthetic binary attributes, which encode the class or another attribute, as a stand-in for attributes of pictures.
 //!
 //! Each value of the variable has a code of `count` bits that are drawn with even odds; an image has the code of its value, in
-//! which each bit is wrong with probability `noise`. A few attributes group images coarsely and reliably; many
-//! attributes give groups of one image. Clusters of equal attributes then lose the similarity of images, a kernel
-//! on the attributes keeps it.
+//! which each bit is flipped with probability `noise`. With few attributes, images with equal attributes form large groups; with
+//! many, almost every group is a single image. Grouping by equality then has no positives, a kernel on the attributes still does.
 
 use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,22 +12,21 @@ use crate::numeric::matrix::Matrix;
 
 /// The generation of attributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MadeAttributes {
+pub struct SyntheticAttributes {
     /// Bits of a code.
     pub count: usize,
-    /// Probability that a bit of an image is wrong, 0 to 0.5.
+    /// Probability that a bit of an image is flipped, 0 to 0.5.
     pub noise: f64,
     /// Seed of the codes: the same for every split of a data set.
-    pub codes: u64,
+    pub code_seed: u64,
 }
 
-impl MadeAttributes {
-    /// The attributes of images with these values of a variable, `[n, count]` of 0 and 1. `seed` draws the wrong
-    /// bits.
+impl SyntheticAttributes {
+    /// The attributes of `n` images with these values of a variable, `[n, count]` of 0 and 1. `seed` draws the flipped bits.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if there are no bits or the noise is out of its range.
-    pub fn of(&self, values: &[usize], seed: u64) -> Result<Matrix> {
+    pub fn generate(&self, values: &[usize], seed: u64) -> Result<Matrix> {
         if self.count == 0 {
             return Err(DatasetError::parameter("attributes", 0, "expected at least 1"));
         }
@@ -36,12 +34,12 @@ impl MadeAttributes {
             return Err(DatasetError::parameter("noise", self.noise, "expected 0 to 0.5"));
         }
         let kinds = values.iter().max().map_or(0, |value| value + 1);
-        let mut rng = ChaCha8Rng::seed_from_u64(self.codes);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.code_seed);
         let codes: Vec<bool> = (0..kinds * self.count).map(|_| rng.random()).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut bit = |value: usize, at: usize| {
-            let wrong = rng.random::<f64>() < self.noise;
-            f64::from(u8::from(codes.get(value * self.count + at).is_some_and(|&bit| bit != wrong)))
+            let is_flipped = rng.random::<f64>() < self.noise;
+            f64::from(u8::from(codes.get(value * self.count + at).is_some_and(|&bit| bit != is_flipped)))
         };
         Ok(Matrix::from_fn(values.len(), self.count, |i, at| {
             bit(values.get(i).copied().unwrap_or_default(), at)
@@ -55,26 +53,26 @@ mod tests {
     use super::*;
     use crate::eval::cluster::attribute::attribute_clusters;
 
-    const MADE: MadeAttributes = MadeAttributes { count: 24, noise: 0.1, codes: 3 };
+    const SYNTHETIC: SyntheticAttributes = SyntheticAttributes { count: 24, noise: 0.1, code_seed: 3 };
 
     fn values() -> Vec<usize> {
         (0..4000).map(|i| i * 7 % 10).collect()
     }
 
     #[test]
-    fn a_tenth_of_the_bits_is_wrong_and_splits_share_their_codes() {
-        let exact = MadeAttributes { noise: 0.0, ..MADE }.of(&values(), 1).unwrap();
+    fn a_tenth_of_the_bits_is_flipped_and_splits_share_their_codes() {
+        let exact = SyntheticAttributes { noise: 0.0, ..SYNTHETIC }.generate(&values(), 1).unwrap();
         for seed in [1, 2] {
-            let attributes = MADE.of(&values(), seed).unwrap();
-            let wrong = attributes.data().iter().zip(exact.data()).filter(|(a, b)| a != b).count();
-            let share = wrong as f64 / attributes.data().len() as f64;
+            let attributes = SYNTHETIC.generate(&values(), seed).unwrap();
+            let flipped = attributes.data().iter().zip(exact.data()).filter(|(a, b)| a != b).count();
+            let share = flipped as f64 / attributes.data().len() as f64;
             assert!((share - 0.1).abs() < 0.005, "{share}");
         }
     }
 
     #[test]
     fn more_attributes_make_smaller_clusters() {
-        let table = MADE.of(&values(), 1).unwrap();
+        let table = SYNTHETIC.generate(&values(), 1).unwrap();
         let sizes: Vec<usize> =
             [3, 6, 12, 24].map(|k| 4000 / attribute_clusters(&table, k).unwrap().count).to_vec();
         assert!(sizes.is_sorted_by(|a, b| a > b) && sizes[0] >= 500 && sizes[3] <= 2, "{sizes:?}");
@@ -82,8 +80,8 @@ mod tests {
 
     #[test]
     fn what_makes_no_table_is_an_error() {
-        assert!(MadeAttributes { count: 0, ..MADE }.of(&[0], 0).is_err());
-        assert!(MadeAttributes { noise: 0.6, ..MADE }.of(&[0], 0).is_err());
-        assert_eq!(MADE.of(&[], 0).unwrap().rows(), 0);
+        assert!(SyntheticAttributes { count: 0, ..SYNTHETIC }.generate(&[0], 0).is_err());
+        assert!(SyntheticAttributes { noise: 0.6, ..SYNTHETIC }.generate(&[0], 0).is_err());
+        assert_eq!(SYNTHETIC.generate(&[], 0).unwrap().rows(), 0);
     }
 }

@@ -14,7 +14,6 @@
 //! defaults here are scikit-learn's.
 
 use rand::{Rng, RngExt as _};
-use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::vectors::squared_distance;
 
 use super::rename_by_occurrence;
@@ -22,25 +21,14 @@ use crate::error::{Error, Result};
 use crate::numeric::matrix::{Matrix, check_values};
 
 /// Settings of k-means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct KMeansConfig {
     /// Number of clusters, from 1 to the number of points.
     pub k: usize,
     /// Number of runs from new centres, 1 or more; the best is kept. Default: `10`.
-    #[serde(default = "default_restarts")]
     pub restarts: usize,
     /// Maximum number of iterations of a run, 1 or more. Default: `300`.
-    #[serde(default = "default_iterations")]
     pub iterations: usize,
-}
-
-fn default_restarts() -> usize {
-    10
-}
-
-fn default_iterations() -> usize {
-    300
 }
 
 /// A partition into `k` clusters.
@@ -82,7 +70,7 @@ impl KMeans {
 impl KMeansConfig {
     /// `k` clusters with the default restarts and iterations.
     pub fn new(k: usize) -> Self {
-        Self { k, restarts: default_restarts(), iterations: default_iterations() }
+        Self { k, restarts: 10, iterations: 300 }
     }
 
     /// Clusters `points` (`[n, d]`).

@@ -2,7 +2,7 @@
 //! HCL code.
 //!
 //! ```text
-//! score(q, c) = Σ over the k rows b of the bank with the largest q.b and label c of exp(q.b / temperature)
+//! score(q, c) = Σ exp(q.b / temperature) over those of the k rows b of the bank with the largest q.b that have label c
 //! ```
 //!
 //! Rows are compared by their scalar product as given: pass unit rows ([`Unit`](super::unit::Unit)) for the cosine. Where
@@ -33,7 +33,6 @@
 
 mod candidates;
 
-use serde::{Deserialize, Serialize};
 use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
 use simile_kernels::cpu::parallel;
 use simile_kernels::cpu::vectors::dot;
@@ -58,8 +57,7 @@ const CACHED_VALUES: usize = 1 << 18;
 const DOUBLE_ERROR: f64 = 1e-11;
 
 /// Settings of the classifier.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct KnnConfig {
     /// Number of voting neighbours, from 1 to the rows of the bank. Default: `200`.
     pub k: usize,

@@ -1,15 +1,15 @@
 //! `W` from features `Z` of the kernel, `K = Z Z^T`, in place of the samples' own system.
 //!
-//! With at least as many features as samples, that system is the smaller one. Values that nobody scaled nevertheless take the features:
-//! they make `K` so large beside the ridge that `f64` has no digits of `K + ridge I`, and features have the root of its size. Then, for
-//! `Z = U S V^T`, `U` is square, and
+//! With at least as many features as samples, that system is the smaller one. Large unscaled values take the features nevertheless: with
+//! entries of `K` many orders of magnitude above the ridge, `f64` loses the ridge in `K + ridge I`; the features are of the size of
+//! `sqrt(K)` only. Then, for `Z = U S V^T`, `U` is square, and
 //!
 //! ```text
 //! W = I - U ridge (S^2 + ridge I)^-1 U^T
 //! ```
 //!
-//! As `W` is nearly the identity, `U S^2 (S^2 + ridge I)^-1 U^T` would have no digits of the weights of other samples, of which a loss of
-//! shares makes all there is.
+//! As `W` is nearly the identity, `U S^2 (S^2 + ridge I)^-1 U^T` would leave nothing but rounding in the off-diagonal weights, and a loss
+//! that normalises the weights of the other samples uses only these.
 //!
 //! Rounding can move a singular value of 0 above the root of the ridge, so that it counts. Equal samples, which cause such values, are
 //! decomposed as one, and samples without features are left out. If others are lost in rounding, the system is refused as singular.

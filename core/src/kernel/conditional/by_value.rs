@@ -6,8 +6,8 @@
 //! W_ij = (Z_g (Z_g^T Z_g + ridge I)^-1 Z_g^T)_ij if i and j are both in group g, else 0
 //! ```
 //!
-//! Values that nobody scaled make `K` so large beside the ridge that `f64` has no digits of `K + ridge I`: a cubic kernel of colours
-//! from 0 to 255 reaches 1e15. Their features reach the root of that, of which it has them.
+//! Large unscaled values make `K` so large that `f64` loses the ridge in `K + ridge I`: a cubic kernel of colours from 0 to 255 reaches
+//! 1e15. Their features reach only its square root, beside which `f64` keeps the ridge.
 
 use simile_kernels::cpu::parallel;
 
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Rounding of the singular vectors gives a black sample weights of 1e-16, of which a loss of shares would make all there is.
+    /// Rounding of the singular vectors gives a black sample weights of 1e-16, which a loss that normalises them would raise to 1.
     #[test]
     fn a_black_colour_has_no_weights() {
         let mut z = colours(60, 252.0, |_| 0);

@@ -16,15 +16,16 @@
 //!
 //! [`WeakSupCclk`](crate::loss::WeakSupCclk) keeps the diagonal in the normalised scheme, and divides by the sum with it.
 //!
-//! The first of these that holds, the first three for batches of any size and a ridge above 0, the others for more than 1024 samples.
-//! Their error `|W - W_exact|_2` is known ([`ConditionWeights::approximation_error`]). Smaller batches are solved densely.
+//! `W` is computed by the first row whose condition holds. The first three rows apply to batches of any size with a ridge above 0, the
+//! others to more than 1024 samples; smaller batches for which none of the three holds are solved densely. The error `|W - W_exact|_2`
+//! is known ([`ConditionWeights::approximation_error`]).
 //!
 //! | if | `W` | error |
 //! |---|---|---|
 //! | the kernel is `exact-match` | `1 / (n + ridge)` between the `n` samples of one value | rounding |
 //! | `K` has fewer features than samples, or at most 512 and `tr K >= 1e8 ridge` | from the features, `b r^2` work | rounding in `f64` |
 //! | the kernel is a product of `exact-match` and one kernel with fewer features than samples, or at most 512 | from the features of the samples of each value | rounding in `f64`; if `W` is large and not of low rank, the largest of the values', and `2^-24 sqrt(n)` |
-//! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
+//! | at most half of the rows of `z` are distinct | one system of the distinct rows | rounding in `f64` |
 //! | the kernel is a product with `exact-match`, no value of which has more than half of the samples | the systems of its values | the largest of theirs, and `2^-24 sqrt(n)` |
 //! | `tr(K - L L^T) <= 1e-6 ridge` for a Cholesky factor `L` of 128 columns with pivoting | `(L L^T + ridge I)^-1 L L^T` | `<= 1e-6` |
 //! | otherwise | `A = K + ridge I` is eliminated: the 128 pivots in `f64`, `S = A_RR - A_RP A_PP^-1 A_PR` of the others in `f32` | ten times an estimate from eight random products, at most 0.05 |

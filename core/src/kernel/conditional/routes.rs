@@ -16,15 +16,11 @@ use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
 impl ConditionWeights {
-    /// `(K + ridge I)^-1 K` for the rows of `z`. Kernels with `r` features `Z`, fewer than samples (linear,
-    /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
-    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. Up to 512 features of
-    /// such badly scaled values are decomposed even if there are fewer samples; equal samples are then one. A product of exact
-    /// matches and one such kernel takes the features of the samples of one value after the other. The others take a Cholesky
-    /// factorisation of `K + ridge I`; that of 1025 samples or more is of one value of an exact match after the other, in mixed
-    /// precision, or of low rank, if its [error](Self::approximation_error) is small.
+    /// `W = (K + ridge I)^-1 K` for the `b` rows of `z`, by the method in the table of the [module](super); if the diagonal of `K` is
+    /// set to 1 and was not 1 before, by features or densely.
     ///
-    /// If the diagonal of `K` is set to 1 and was not 1 before, the features are the only other way than a dense solve.
+    /// # Cost
+    /// `b r^2` multiply-adds with `r` features of the kernel, else up to about `b^3`.
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::error::Error::Parameter) if the ridge is negative or the kernel reads columns that do not exist,

@@ -8,7 +8,7 @@ use super::dense::solve_dense;
 use super::system::{SMALL, to_faer};
 use super::testing::weights_of;
 use super::weights::{DENSE_ROWS, Storage};
-use super::{ConditionWeights, DeviceWeights, GramDiagonal, WeightScheme};
+use super::{ConditionWeights, DeviceWeights, GramDiagonal, WeightProduct, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::numeric::matrix::Matrix;
 
@@ -56,6 +56,17 @@ fn the_weights_solve_their_equation() {
             let transposed = Matrix::from_fn(20, 20, |i, j| w[(j, i)]);
             assert!(largest_difference(&w, &transposed) < 1e-9, "{kernel:?} is not symmetric");
         }
+    }
+}
+
+#[test]
+fn a_product_with_another_number_of_rows_is_an_error() {
+    let like = Tensor::<2>::ones([20, 2], (&Device::flex(), DType::F64));
+    for kernel in [Kernel::rbf(0.8), Kernel::Cosine] {
+        let product = WeightProduct::new(&kernel, &values(20, 1.0), 0.1, &like).unwrap();
+        let fewer = like.clone().slice([0..19, 0..2]);
+        let error = product.apply(fewer).map(drop).unwrap_err().to_string();
+        assert_eq!(error, "`c` has 19 rows, expected 20 rows", "{kernel:?}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
 use crate::numeric::read::in_memory;
 
-/// `W = (K + ridge I)^-1 K` as a map of rows, before it is on their device.
+/// The operator `C -> W C` with `W = (K + ridge I)^-1 K`, before it is bound to the device of `C`.
 ///
 /// Systems are solved on the host. If the rows are on the host too, and there are at most 1024, a Cholesky factor in `f64`
 /// solves for them. A GPU, and a larger batch, gets the entries of `W` instead, so that nothing is read back and no step waits
@@ -76,9 +76,10 @@ impl HostWeightProduct {
     }
 }
 
-/// `W = (K + ridge I)^-1 K` as a map of rows.
+/// The operator `C -> W C` with `W = (K + ridge I)^-1 K`, for rows `C`, `[b, d]`.
 pub struct WeightProduct {
     on_device: OnDevice,
+    rows: usize,
     accuracy: Accuracy,
 }
 
@@ -97,13 +98,13 @@ impl WeightProduct {
         Ok(Self::of(&HostWeightProduct::new(kernel, z, ridge, &like.device())?, like))
     }
 
-    /// One of the host for tensors with the device and type of `like`.
+    /// That of the host, for tensors with the device and float type of `like`.
     pub fn of(host: &HostWeightProduct, like: &Tensor<2>) -> Self {
         let on_device = match &host.0 {
             Host::Entries(weights) => OnDevice::Entries(weights.on_device(&like.device(), like.dtype())),
             Host::Cholesky(factor) => OnDevice::Cholesky(Arc::clone(factor)),
         };
-        Self { on_device, accuracy: host.accuracy() }
+        Self { on_device, rows: host.rows(), accuracy: host.accuracy() }
     }
 
     /// The accuracy of `W`.
@@ -111,11 +112,16 @@ impl WeightProduct {
         self.accuracy
     }
 
-    /// `W C`. `W` is symmetric, so that the backward pass takes the same product.
+    /// `W C`, `[b, d]`, for `c`, `[b, d]`, with a row for each of the `b` rows of `z`. `W` is symmetric, so that the backward pass
+    /// takes the same product.
     ///
     /// # Errors
-    /// The rows are not in the memory that it was made for.
+    /// [`Error::Shape`] if `c` has another number of rows, [`Error::Degenerate`] if they are not in the memory that it was made for.
     pub fn apply(&self, c: Tensor<2>) -> Result<Tensor<2>> {
+        let [rows, _] = c.dims();
+        if rows != self.rows {
+            return Err(Error::shape("c", format!("{} rows", self.rows), format!("{rows} rows")));
+        }
         let Cholesky { factor, ridge } = match &self.on_device {
             OnDevice::Entries(weights) => return Ok(weights.apply(c)),
             OnDevice::Cholesky(factor) => factor.as_ref(),

@@ -1,5 +1,6 @@
 def median_rows(n):
-    """All rows, or one of each of a thousand equal parts, at places that the golden ratio spreads evenly."""
+    """Indices of at most a thousand rows: all, or one from each of a thousand blocks, at a position that differs from block to
+    block."""
     if n <= 1000:
         return list(range(n))
     starts = [part * n // 1000 for part in range(1001)]

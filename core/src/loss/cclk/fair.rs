@@ -6,7 +6,7 @@
 //! normalised  L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if W_ij >= clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = W_ij if W_ij > clip_threshold, else 0; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)
 //! ```
 //!
@@ -22,12 +22,12 @@
 //!
 //! With `b = 1`, and for an anchor whose negatives are all clipped, loss and gradient are 0. As printed, negative weights can bring the
 //! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
-//! that term. The anchor's loss is then about 16 lower, so that `aux.anchors_clamped` counts such anchors, if [details are
-//! requested](Batch::with_details).
+//! that term. The logarithm of such a denominator is that of the largest term plus `log 1e-7`, about -16; `aux.anchors_clamped`
+//! counts these anchors, if [details are requested](Batch::with_details).
 //!
-//! As released, the denominator is clamped into `[1e-7, 1e20]`, where it has no gradient: the anchor is then only attracted by its
-//! own pair. The upper bound is reached at temperatures of about 0.022, the lower one at 0.062, and below. The other forms do not
-//! have them.
+//! As released, the denominator is clamped into `[1e-7, 1e20]`. Outside it has no gradient: the anchor is then only attracted by its
+//! own pair. A cosine of 1 reaches the upper bound at temperatures up to about 0.022, a denominator of cosines of -1 the lower bound
+//! at temperatures up to about 0.062. `paper` and `normalised` have no such bounds.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) s
     normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
     W = (K + lambda I)^-1 K\n\
     paper       w_ij = W_ij\n\
-    released    w_ij = W_ij if W_ij >= clip_threshold, else 0\n\
+    released    w_ij = W_ij if W_ij > clip_threshold, else 0\n\
     normalised  w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0)";
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
@@ -101,13 +101,13 @@ impl Objective for FairCclk {
         Some(&self.0)
     }
 
-    fn counts_shares(&self) -> bool {
+    fn normalises_weights(&self) -> bool {
         self.0.variant == WeightScheme::Normalised
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let weights = self.0.weights_of_shares(batch, self.name(), &views)?;
+        let weights = self.0.weights_to_normalise(batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, batch, &weights)
     }
 }
@@ -146,14 +146,14 @@ impl Objective for HardNegCclk {
         Some(&self.0)
     }
 
-    fn counts_shares(&self) -> bool {
+    fn normalises_weights(&self) -> bool {
         self.0.variant == WeightScheme::Normalised
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
-            let weights = self.0.weights_of_shares(batch, self.name(), &views)?;
+            let weights = self.0.weights_to_normalise(batch, self.name(), &views)?;
             return conditional_negatives(&self.0, &views, batch, &weights);
         }
         let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
@@ -175,7 +175,7 @@ impl Objective for HardNegCclk {
         check_values(a, &z_a)?;
         check_values(b, &z_b)?;
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
-        let weights = self.0.weights_of_shares(&batch, self.name(), &views)?;
+        let weights = self.0.weights_to_normalise(&batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, &batch, &weights)
     }
 }
@@ -214,15 +214,15 @@ fn without_signs(
             let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
             pairs.evaluate(|reductions| {
                 let own = reductions.mean(own);
-                released_clamp(denominator(own.clone(), reductions.sum(negatives), others)) - own
+                released_clamp(denominator(own.clone(), reductions.log_sum_exp(negatives), others)) - own
             })?
         }
         _ => {
             let negatives = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
             let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
             pairs.evaluate(|reductions| {
-                let negatives =
-                    TotalWeight::of(reductions.sum(total_weight)).normalise(reductions.sum(negatives));
+                let negatives = TotalWeight::of(reductions.log_sum_exp(total_weight))
+                    .normalise(reductions.log_sum_exp(negatives));
                 let own = reductions.mean(own);
                 denominator(own.clone(), negatives, others / 2.0) - own
             })?

@@ -10,7 +10,7 @@ use crate::kernel::conditional::DeviceWeights;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation};
 use crate::loss::pairwise::{
-    EMPTY, LogSumExp, Mean, PairwiseLoss, Positives, Reductions, Sum, Weight, itself,
+    EMPTY, LogSumExp, LogSumExpHandle, MeanHandle, PairwiseLoss, Positives, Reductions, Weight, itself,
 };
 use crate::loss::views::{Direction, TwoViews};
 
@@ -20,9 +20,9 @@ pub(super) const FLOOR: f64 = 1e-7;
 /// The reductions of [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
 #[derive(Clone, Copy)]
 pub(super) struct SignedTerms {
-    own: Mean,
-    above: Sum,
-    below: Sum,
+    own: MeanHandle,
+    above: LogSumExpHandle,
+    below: LogSumExpHandle,
 }
 
 /// The comparison for [`SignedEstimate`].
@@ -60,8 +60,8 @@ impl SignedEstimate {
             own: (own_similarity.clone() + log_or_empty(own_weight.clone().abs())).clamp_min(EMPTY),
             own_similarity,
             own_sign: own_weight.sign(),
-            above: reductions.sum(terms.above),
-            below: reductions.sum(terms.below),
+            above: reductions.log_sum_exp(terms.above),
+            below: reductions.log_sum_exp(terms.below),
         }
     }
 

@@ -25,7 +25,7 @@
 //! encoder separates positives from negatives of the same `z`: descent in `sigma` finds easy negatives and ascent finds hard ones,
 //! so a trainer that learns a condition to be removed ascends.
 //!
-//! It allocates `b x b` matrices on the device and takes `b^3` work on the host. A singular `K + lambda I` is an error.
+//! It allocates matrices of `2b x 2b` on the device and takes `b^3` work on the host. A singular `K + lambda I` is an error.
 
 use std::ops::RangeInclusive;
 
@@ -81,8 +81,9 @@ impl Default for TrainableFairCclk {
 }
 
 impl TrainableFairCclk {
-    /// `W` and its derivative with respect to `log sigma`, each row without the own one and divided by the largest of the
-    /// others: that changes no share, and the backward step of the division into shares squares a sum that may be below the least float.
+    /// `W` and its derivative with respect to `log sigma`, both with diagonal 0 and with each row divided by the largest entry of that
+    /// row of `W` off the diagonal, or by 1 if none is positive. The divisor cancels in the normalisation, whose gradient divides by a
+    /// squared sum that would underflow without it.
     fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
         let (n, sigma) = (z.rows(), log_sigma.exp());
         if !BANDWIDTHS.contains(&sigma) {

@@ -7,7 +7,7 @@
 //! normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
 //! W = (K + lambda I)^-1 K,   s_ij = cos(x_i, x_j) / temperature
 //! paper       w_ij = W_ij
-//! released    w_ij = W_ij if j != i and W_ij >= clip_threshold, else 0; the diagonal of K is set to 1
+//! released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0; the diagonal of K is set to 1
 //! normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)
 //! ```
 //!
@@ -75,7 +75,7 @@ impl Described for WeakSupCclk {
             normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2\n\
             W = (K + lambda I)^-1 K\n\
             paper       w_ij = W_ij\n\
-            released    w_ij = W_ij if j != i and W_ij >= clip_threshold, else 0\n\
+            released    w_ij = W_ij if j != i and W_ij > clip_threshold, else 0\n\
             normalised  w_ij = max(W_ij, 0) / sum_k max(W_ik, 0)",
         symbols: "s_ij the cosine over the temperature, i' and j' the other views, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
@@ -128,7 +128,7 @@ fn as_printed(
         let others = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
         pairs.evaluate(|reductions| {
             let estimate = SignedEstimate::of(reductions, terms, &diagonal);
-            let negatives = reductions.sum(others);
+            let negatives = reductions.log_sum_exp(others);
             let positive = printed_positive(&estimate, &negatives);
             log_add(positive.clone(), negatives) - positive
         })
@@ -163,10 +163,10 @@ fn as_released(
     let mut pairs = pairs.with_weights(weights.stacked());
     let positives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
     let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
-    let log_positive = |reductions: &Reductions| released_clamp(reductions.sum(positives));
+    let log_positive = |reductions: &Reductions| released_clamp(reductions.log_sum_exp(positives));
     let result = pairs.evaluate(|reductions| {
         let positive = log_positive(reductions);
-        released_clamp(log_add(positive.clone(), reductions.sum(others))) - positive
+        released_clamp(log_add(positive.clone(), reductions.log_sum_exp(others))) - positive
     })?;
     let positive = log_positive(&result.reductions);
     Ok(views.mean_over_anchors(result).with_parts(batch, || positive.mean().neg()))
@@ -189,15 +189,15 @@ fn normalised(
     let positive = |reductions: &Reductions| {
         // Weights are fractions of their sum including the sample's own; a sample without neighbours keeps all of
         // it.
-        let total_weight = TotalWeight::of(reductions.sum(total_weight));
+        let total_weight = TotalWeight::of(reductions.log_sum_exp(total_weight));
         let own = log_or_empty(own_weights.clone().mask_fill(total_weight.is_empty(), 1.0));
         let total = log_add(total_weight.0, own.clone());
-        let neighbours = reductions.sum(neighbours) - total.clone() - std::f64::consts::LN_2;
+        let neighbours = reductions.log_sum_exp(neighbours) - total.clone() - std::f64::consts::LN_2;
         log_add(reductions.mean(own_pair) + own - total, neighbours)
     };
     let result = pairs.evaluate(|reductions| {
         let positive = positive(reductions);
-        log_add(positive.clone(), reductions.sum(others)) - positive
+        log_add(positive.clone(), reductions.log_sum_exp(others)) - positive
     })?;
     let part = batch.is_detailed().then(|| positive(&result.reductions).mean().neg());
     let evaluation = views.mean_over_anchors(result);

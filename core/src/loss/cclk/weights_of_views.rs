@@ -58,9 +58,9 @@ impl CclkSettings {
         Ok(self.weights_on_host(batch, objective, views.size)?.on_device(&views.a.rows()))
     }
 
-    /// The same for a loss in which, of normalised weights, only the shares of a row count. A row of very small weights is
+    /// The same for a loss that normalises each row of weights itself, in the normalised form. A row of very small weights is
     /// rescaled, so that neither they nor their products with exponentials leave `f32`.
-    pub(super) fn weights_of_shares(
+    pub(super) fn weights_to_normalise(
         &self,
         batch: &Batch,
         objective: &str,

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use crate::loss::objective::Variant;
-use crate::loss::pairwise::{Mean, Reductions, Sum, log_add};
+use crate::loss::pairwise::{LogSumExpHandle, MeanHandle, Reductions, log_add};
 use crate::loss::views::TwoViews;
 
 /// Constant that the released code adds inside the logarithm.
@@ -11,9 +11,9 @@ const RELEASED_EPSILON: f64 = 1e-9;
 
 /// The reductions of the stacked rows that the loss has.
 pub(super) struct Attraction<'v> {
-    pub(super) positives: Mean,
+    pub(super) positives: MeanHandle,
     /// All rows but the anchor.
-    pub(super) others: Sum,
+    pub(super) others: LogSumExpHandle,
     pub(super) views: &'v TwoViews,
     pub(super) temperature: f64,
 }
@@ -21,7 +21,7 @@ pub(super) struct Attraction<'v> {
 impl Attraction<'_> {
     /// The negated mean log-probability of the positives of each anchor.
     pub(super) fn loss(&self, reductions: &Reductions, variant: Variant) -> Tensor<1> {
-        let others = reductions.sum(self.others);
+        let others = reductions.log_sum_exp(self.others);
         let denominator = match variant {
             Variant::Paper => others,
             Variant::Released => {

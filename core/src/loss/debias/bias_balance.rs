@@ -108,21 +108,21 @@ impl Objective for BiasBalance {
     }
 }
 
-/// The table `p(y | b)` of a training set, `[biases, classes]`; the row of a bias without samples is uniform.
+/// The table `p(y | b)` of a training set, `[bias_count, classes]`; the row of a bias without samples is uniform.
 ///
 /// # Errors
-/// The lists differ in length, or contain an integer that is not below `classes` or `biases`.
-pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, biases: usize) -> Result<Matrix> {
+/// The lists differ in length, or contain an integer that is not below `classes` or `bias_count`.
+pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, bias_count: usize) -> Result<Matrix> {
     if labels.len() != bias.len() {
         return Err(Error::shape("bias", format!("{} entries", labels.len()), format!("{}", bias.len())));
     }
     below("labels", labels, classes)?;
-    below("bias", bias, biases)?;
-    let mut table = Matrix::zeros(biases, classes);
+    below("bias", bias, bias_count)?;
+    let mut table = Matrix::zeros(bias_count, classes);
     for (&label, &bias) in labels.iter().zip(bias) {
         table[(bias, label)] += 1.0;
     }
-    for bias in 0..biases {
+    for bias in 0..bias_count {
         let count: f64 = table.row(bias).iter().sum();
         table
             .row_mut(bias)

@@ -91,7 +91,7 @@ impl Described for BiasCon {
         inputs: &[VIEW_A, VIEW_B, CLASSES, BIAS],
         algorithms: &["single", "cached", "with-classifier"],
         variants: &[
-            Form::new("paper", "as above"),
+            Form::new("paper", "as printed"),
             Form::new("released", "1e-9 is added inside the logarithm"),
         ],
         parameters: &[Parameter::temperature(0.07)],

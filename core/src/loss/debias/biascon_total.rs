@@ -1,4 +1,4 @@
-//! The sum of BiasCon and the cross-entropy of its training.
+//! BiasCon plus `ce_weight` times the cross-entropy of a classifier.
 //!
 //! ```text
 //! L = ce_weight 1/n sum_i CE( z_i + [bias_balanced] log( p(. | b_i) + 1e-9 ), y_i ) + BiasCon

@@ -108,10 +108,9 @@ impl Described for DomainIndependent {
         ],
         head: Head::ClassScoresByBias,
         algorithms: &["single", "cached"],
-        parameters: &[Parameter::integer(
+        parameters: &[Parameter::required_integer(
             "domains",
-            [0, u64::MAX],
-            0,
+            [1, u64::MAX],
             "number of values of the bias; has to be given",
         )],
         module: module_path!(),
@@ -127,7 +126,7 @@ impl Objective for DomainIndependent {
         Ok(())
     }
 
-    fn by_class(&self, scores: Matrix) -> Result<Matrix> {
+    fn class_scores(&self, scores: Matrix) -> Result<Matrix> {
         self.infer(&scores, Inference::default())
     }
 

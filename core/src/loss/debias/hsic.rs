@@ -79,18 +79,13 @@ impl Objective for RebiasHsic {
         if n != rows {
             return Err(Error::shape("view_b", format!("{n} rows"), format!("{rows} rows")));
         }
-        if n < 4 {
-            return Err(Error::Degenerate {
-                reason: format!("unbiased HSIC is not defined for {n} samples"),
-                remedy: "give at least 4".into(),
-            });
-        }
+        check_samples(n)?;
         let kernels = |a, b| (squared_exponential(a, self.sigma_x), squared_exponential(b, self.sigma_y));
         let (k, l) = kernels(a.clone(), b.clone());
         let biased = biased_hsic(k, l);
         let evaluation = grad_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
             let (k, l) = kernels(a, b);
-            unbiased_hsic(k, l)
+            unbiased_estimate(k, l)
         });
         let minus = evaluation.loss.clone().neg();
         Ok(evaluation.with_aux("minus", Aux::Scalar(minus)).with_aux("biased_estimator", Aux::Scalar(biased)))
@@ -102,8 +97,33 @@ fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
     (squared_distances(rows) * (-2.0 * sigma * sigma).recip()).exp()
 }
 
-/// The unbiased estimate from two Gram matrices `[n, n]` of at least four samples; their diagonals are not used.
-pub fn unbiased_hsic(k: Tensor<2>, l: Tensor<2>) -> Tensor<1> {
+/// The unbiased estimate, `[1]`, from two Gram matrices `k` and `l`, `[n, n]`; their diagonals are not used.
+///
+/// # Errors
+/// [`Error::Degenerate`] for fewer than four samples, [`Error::Shape`] if a matrix has another shape.
+pub fn unbiased_hsic(k: Tensor<2>, l: Tensor<2>) -> Result<Tensor<1>> {
+    let [n, _] = k.dims();
+    for (name, [rows, columns]) in [("k", k.dims()), ("l", l.dims())] {
+        if [rows, columns] != [n, n] {
+            return Err(Error::shape(name, format!("{n}x{n}"), format!("{rows}x{columns}")));
+        }
+    }
+    check_samples(n)?;
+    Ok(unbiased_estimate(k, l))
+}
+
+fn check_samples(n: usize) -> Result<()> {
+    if n >= 4 {
+        return Ok(());
+    }
+    Err(Error::Degenerate {
+        reason: format!("unbiased HSIC is not defined for {n} samples"),
+        remedy: "give at least 4".into(),
+    })
+}
+
+/// The estimate of [`unbiased_hsic`], for at least four samples.
+fn unbiased_estimate(k: Tensor<2>, l: Tensor<2>) -> Tensor<1> {
     let [n, _] = k.dims();
     let others = Tensor::<2>::eye(n, &k.device()).cast(k.dtype()).neg() + 1.0;
     let (k, l) = (k * others.clone(), l * others);
@@ -149,7 +169,19 @@ mod tests {
 
     #[test]
     fn three_samples_are_an_error() {
-        let error = RebiasHsic::default().evaluate(&batch(3)).unwrap_err().to_string();
-        assert!(error.contains("at least 4"), "{error}");
+        let of_loss = RebiasHsic::default().evaluate(&batch(3)).map(drop);
+        let of_matrices = unbiased_hsic(random(3, 3, 1), random(3, 3, 2)).map(drop);
+        for result in [of_loss, of_matrices] {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains("at least 4"), "{error}");
+        }
+    }
+
+    #[test]
+    fn matrices_of_different_sizes_are_an_error() {
+        for (columns, rows, name) in [(5, 4, "`k`"), (4, 5, "`l`"), (4, 3, "`l`")] {
+            let error = unbiased_hsic(random(4, columns, 1), random(rows, rows, 2)).unwrap_err().to_string();
+            assert!(error.starts_with(name), "{error}");
+        }
     }
 }

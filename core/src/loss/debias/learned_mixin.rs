@@ -14,7 +14,7 @@
 //! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as
 //! released, differ by a constant of each row and give the same value and gradient. Released code multiplies the
 //! bias scores in place and never passes the factor to an optimiser, so it keeps its random initial value;
-//! here it has a gradient. The value is the same.
+//! here it has a gradient. The loss is that of the released code.
 //!
 //! It is defined on every batch of at least one sample.
 

@@ -11,10 +11,10 @@
 //! *Learning from Failure: Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!
-//! Released code does not use the two cross-entropies of this batch but their moving averages by training sample,
-//! each divided by the largest average of its class: [`lff-weights`](crate::algorithm::LossAverages), whose output is the input
-//! `weights`. Without that input the weights are those of the equation. The paper has no `eps`; the release has 1e-8. `variant` is
-//! that of the generalised cross-entropy.
+//! Released code does not use the two cross-entropies of this batch but their moving averages, which are kept for each training
+//! sample and divided by the largest average of its class: [`lff-weights`](crate::algorithm::LossAverages), whose output is the
+//! input `weights`. Without that input the weights are those of the equation. The paper has no `eps`; the release has 1e-8.
+//! `variant` is that of the generalised cross-entropy.
 //!
 //! Use it if the bias is not labelled but is easier to learn than the class. A sample on which both networks are
 //! certain has weight 1/2 in the limit of the printed equation; with `eps` = 1e-8 this holds down to losses of that size,

@@ -19,7 +19,7 @@
 //!    feature extractor ascends it, with factor `mu`.
 //!
 //! `entropy_weight` (`lambda`) is 0.01 as published; the comparison of Hong and Yang uses 1 and `mu` = 0.1. The
-//! value is the same in both.
+//! formula is the same in both.
 //!
 //! Both are defined on every batch of at least one row.
 
@@ -131,7 +131,7 @@ impl Objective for LnlAdversary {
 }
 
 /// The features unchanged, with their gradient multiplied by `-strength`: layers behind it descend a loss, layers
-/// before it ascend it.
+/// before it ascend it if `strength` is above 0. With 0 that gradient is 0; below 0 it is not reversed.
 pub fn reverse_gradient<const D: usize>(features: Tensor<D>, strength: f64) -> Tensor<D> {
     features.clone().detach() * (1.0 + strength) - features * strength
 }

@@ -12,7 +12,7 @@
 //!
 //! `question_loss_weight` is 1 by default, as published. In the released trainer the head is never given to an
 //! optimiser and keeps its random initial weights, so the second term has no effect there; here the head has a
-//! gradient, and its owner decides. The value is the same.
+//! gradient, so the caller can train it. The loss is that of the released code.
 //!
 //! It is defined on every batch of at least one sample.
 

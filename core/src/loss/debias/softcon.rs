@@ -90,7 +90,7 @@ impl Described for SoftCon {
         networks: InputNetworks::Biased,
         algorithms: &["bias-network"],
         variants: &[
-            Form::new("paper", "as above"),
+            Form::new("paper", "as printed"),
             Form::new("released", "1e-9 is added inside the logarithm"),
         ],
         parameters: &[Parameter::temperature(0.07)],

@@ -32,7 +32,7 @@ pub(super) fn against_bank(
     let negatives = pairs.add_log_sum_exp(LogSumExp::all());
     let result = pairs.evaluate(|reductions| {
         let own = reductions.mean(own);
-        log_add(own.clone(), reductions.sum(negatives)) - own
+        log_add(own.clone(), reductions.log_sum_exp(negatives)) - own
     })?;
     let grad_own = result.grad_mean(own);
     Ok(AgainstBank { per_anchor: result.per_anchor, grad_anchors: result.grad_anchors, grad_own })

@@ -35,7 +35,8 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
 use crate::loss::pairwise::{
-    LogSumExp, Mean, PairwiseLoss, Positives, Sum, itself, log_add, other_view, where_present,
+    LogSumExp, LogSumExpHandle, MeanHandle, PairwiseLoss, Positives, itself, log_add, other_view,
+    where_present,
 };
 use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -111,7 +112,7 @@ impl Objective for Dc {
         let b = views.size;
         let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
         let result = pairs.evaluate(|reductions| {
-            let (own, negatives) = (reductions.mean(terms.own), reductions.sum(terms.negatives));
+            let (own, negatives) = (reductions.mean(terms.own), reductions.log_sum_exp(terms.negatives));
             match terms.self_similarity {
                 None => where_present(negatives.clone() - own, &negatives),
                 Some(self_similarity) => {
@@ -171,7 +172,7 @@ impl Objective for Dclw {
         let b = views.size;
         let (pairs, terms) = compared(&views, self.temperature, self.variant, batch)?;
         let negatives = pairs.evaluate(|reductions| {
-            let negatives = reductions.sum(terms.negatives);
+            let negatives = reductions.log_sum_exp(terms.negatives);
             match terms.self_similarity {
                 None => where_present(negatives.clone(), &negatives),
                 Some(self_similarity) => {
@@ -207,11 +208,11 @@ impl Objective for Dclw {
 #[derive(Clone, Copy)]
 struct Terms {
     /// The similarity of the other view.
-    own: Mean,
+    own: MeanHandle,
     /// The rows of other samples.
-    negatives: Sum,
+    negatives: LogSumExpHandle,
     /// The similarity of the row to itself, as released.
-    self_similarity: Option<Mean>,
+    self_similarity: Option<MeanHandle>,
 }
 
 /// The comparison of the stacked rows.

@@ -75,9 +75,9 @@ impl Objective for Dcl {
         let mut pairs = views.compare_stacked(batch, self.temperature)?;
         let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
         let negatives = pairs.add_log_sum_exp(LogSumExp::other_samples(views.size));
-        let result =
-            pairs.evaluate(|reductions| debias.loss(reductions.mean(own), reductions.sum(negatives)))?;
-        let at_floor = debias.at_floor(result.reductions.mean(own), result.reductions.sum(negatives));
+        let result = pairs
+            .evaluate(|reductions| debias.loss(reductions.mean(own), reductions.log_sum_exp(negatives)))?;
+        let at_floor = debias.at_floor(result.reductions.mean(own), result.reductions.log_sum_exp(negatives));
         let evaluation =
             views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))

@@ -1,5 +1,5 @@
 def negatives(s, variant):
-    """The log-sum-exp over the rows of other samples; as released the others are masked, not left out."""
+    """The log-sum-exp over the rows of other samples; `released` keeps the anchor and its other view, times 1e-45."""
     others = other_samples(s)
     if variant == "released":
         others = others.where(others > -math.inf, s + math.log(1e-45))

@@ -86,8 +86,9 @@ impl Objective for Hcl {
         let own = pairs.add_mean(Positives::Partner(other_view(b)));
         let raised = pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(1.0 + self.beta));
         let weights = pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta));
-        let negatives =
-            |reductions: &Reductions| reweighted(reductions.sum(raised), reductions.sum(weights), b);
+        let negatives = |reductions: &Reductions| {
+            reweighted(reductions.log_sum_exp(raised), reductions.log_sum_exp(weights), b)
+        };
         let result = pairs.evaluate(|reductions| debias.loss(reductions.mean(own), negatives(reductions)))?;
         let at_floor = debias.at_floor(result.reductions.mean(own), negatives(&result.reductions));
         let evaluation =

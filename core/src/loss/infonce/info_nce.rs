@@ -92,7 +92,7 @@ impl Objective for InfoNce {
             let mut pairs = views.compare_across(batch, self.temperature, direction)?;
             let own = pairs.add_mean(Positives::Partner(itself(views.size)));
             let all = pairs.add_log_sum_exp(LogSumExp::all());
-            pairs.evaluate(|reductions| reductions.sum(all) - reductions.mean(own))
+            pairs.evaluate(|reductions| reductions.log_sum_exp(all) - reductions.mean(own))
         })?;
         Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }
@@ -149,7 +149,7 @@ impl Objective for FairInfoNce {
             let mut pairs = pairs.with_weights(cluster.pair_weights());
             let own = pairs.add_mean(Positives::Partner(itself(views.size)));
             let same_cluster = pairs.add_log_sum_exp(LogSumExp::same_label());
-            pairs.evaluate(|reductions| reductions.sum(same_cluster) - reductions.mean(own))
+            pairs.evaluate(|reductions| reductions.log_sum_exp(same_cluster) - reductions.mean(own))
         })?;
         Ok(evaluation.with_parts(batch, || views.own_pairs(self.temperature)))
     }

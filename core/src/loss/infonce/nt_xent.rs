@@ -8,8 +8,8 @@
 //! over `2 b` anchors, both views (`view_a`, `view_b`, `[b, d]`) of every sample; `i'` is the other view of `i`.
 //! Chen et al., *A Simple Framework for Contrastive Learning of Visual Representations* (2020), eq. 1.
 //!
-//! Released code agrees up to a factor: CCL-K's critic is the same, Google's adds the means of the two views (twice
-//! the value), SupContrast without labels multiplies by `temperature / 0.07`.
+//! Released code agrees up to a factor: the loss of CCL-K's repository is the same, Google's adds the means of the two views
+//! (twice the value), SupContrast without labels multiplies by `temperature / 0.07`.
 //!
 //! With `b = 1` there is no negative: the loss is 0 with gradient 0.
 
@@ -61,7 +61,7 @@ impl Objective for NtXent {
         let mut pairs = views.compare_stacked(batch, self.temperature)?;
         let own = pairs.add_mean(Positives::Partner(other_view(views.size)));
         let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
-        let result = pairs.evaluate(|reductions| reductions.sum(others) - reductions.mean(own))?;
+        let result = pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(own))?;
         Ok(views.mean_over_anchors(result).with_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

@@ -9,7 +9,7 @@ use burn::tensor::{Int, Tensor};
 use simile_kernels::{gemm, tile_rows};
 
 use super::means::{MeanInputs, WeightedSums};
-use super::reductions::Sum;
+use super::reductions::LogSumExpHandle;
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
@@ -27,7 +27,7 @@ pub(super) struct RowsByGroup {
     /// The anchors over the temperature.
     scaled: Tensor<2>,
     candidates: Tensor<2>,
-    /// Label of each row in the partition into groups, and in that into excluded rows, `[n, 1]`.
+    /// The group of each row, and its subgroup, `[n, 1]`; rows of one subgroup are no positives of each other.
     group: Tensor<2, Int>,
     excluded: Tensor<2, Int>,
     /// The log-sum-exp of each row, `[n, 1]`.
@@ -46,7 +46,7 @@ impl RowsByGroup {
         inputs: &MeanInputs<'_>,
         group: &LabelGroups,
         excluded: &LabelGroups,
-        than: Sum,
+        than: LogSumExpHandle,
     ) -> Self {
         let (device, dtype) = (inputs.candidates.device(), inputs.candidates.dtype());
         let order = group.by_group();
@@ -63,7 +63,7 @@ impl RowsByGroup {
             candidates: sorted(inputs.candidates),
             group: labels(group),
             excluded: labels(excluded),
-            limit: inputs.sums[than.0].clone().select(0, order.clone()).unsqueeze_dim(1),
+            limit: inputs.log_sum_exps[than.0].clone().select(0, order.clone()).unsqueeze_dim(1),
             share,
             blocks,
             tile: inputs.tile,

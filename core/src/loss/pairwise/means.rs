@@ -8,7 +8,7 @@ pub(super) struct MeanInputs<'p> {
     pub(super) scaled: &'p Tensor<2>,
     pub(super) candidates: &'p Tensor<2>,
     /// The log-sum-exps of all anchors.
-    pub(super) sums: &'p [Tensor<1>],
+    pub(super) log_sum_exps: &'p [Tensor<1>],
     pub(super) tile: Option<usize>,
 }
 

@@ -7,10 +7,10 @@
 //! log-sum-exp m_i = log sum_j W_ij exp(power * s_ij)   d m_i / d s_ij = power * W_ij exp(power * s_ij) / exp(m_i)
 //! ```
 //!
-//! with constant weights `P` and `W >= 0`. An objective adds its reductions, keeps the name of each, a [`Mean`] or a [`Sum`], and
-//! computes the losses of the anchors from them in one closure, for example `m - p` for InfoNCE. The log-sum-exps and their
-//! gradients are operations of [`simile_kernels`], which avoid a `b x b` matrix; most means need none ([`Positives`]). The closure itself
-//! is differentiated by Burn's autodiff on vectors.
+//! with constant weights `P` and `W >= 0`. An objective adds its reductions, keeps the handle of each, a [`MeanHandle`] or a
+//! [`LogSumExpHandle`], and computes the losses of the anchors from them in one closure, for example `m - p` for InfoNCE. The
+//! log-sum-exps and their gradients are operations of [`simile_kernels`], which avoid a `b x b` matrix; most means need none
+//! ([`Positives`]). The closure itself is differentiated by Burn's autodiff on vectors.
 //!
 //! A row without any pair of positive weight has no log-sum-exp; its value is the finite stand-in [`EMPTY`], its
 //! gradient is 0, and the closure determines the anchor's loss.
@@ -37,7 +37,7 @@ use among_peers::{LogSumExps, PairProblem};
 use means::{MeanInputs, WeightedSums};
 pub use positives::{Positives, SampleWeights};
 use reductions::ReductionGradients;
-pub use reductions::{Mean, Reductions, Sum};
+pub use reductions::{LogSumExpHandle, MeanHandle, Reductions};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
 pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
@@ -47,7 +47,7 @@ pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
 
 /// Value and gradient of the sum of all anchors' losses.
 pub struct PairwiseResult {
-    /// Loss of each anchor.
+    /// The losses that the closure returned.
     pub per_anchor: Tensor<1>,
     /// The reductions.
     pub reductions: Reductions,
@@ -63,7 +63,7 @@ impl PairwiseResult {
     ///
     /// # Panics
     /// The mean is that of another comparison, which has more of them.
-    pub fn grad_mean(&self, of: Mean) -> Tensor<1> {
+    pub fn grad_mean(&self, of: MeanHandle) -> Tensor<1> {
         self.grad_means[of.0].clone()
     }
 }
@@ -79,7 +79,7 @@ pub struct PairwiseLoss<'a> {
     within: bool,
     weights: PairWeights,
     means: Vec<Positives<'a>>,
-    sums: Vec<LogSumExp>,
+    log_sum_exps: Vec<LogSumExp>,
     peers: Option<Arc<dyn Peers>>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> PairwiseLoss<'a> {
         if n == 0 {
             return Err(Error::shape("view_a", "at least one row", "none"));
         }
-        let (means, sums, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
+        let (means, log_sum_exps, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
         let (constant_candidates, within) = (false, false);
         let peers = None;
         Ok(Self {
@@ -116,7 +116,7 @@ impl<'a> PairwiseLoss<'a> {
             within,
             weights,
             means,
-            sums,
+            log_sum_exps,
             peers,
         })
     }
@@ -151,40 +151,46 @@ impl<'a> PairwiseLoss<'a> {
         self
     }
 
-    /// Adds a mean of similarities, to be read from the [`Reductions`] of this comparison.
-    pub fn add_mean(&mut self, positives: Positives<'a>) -> Mean {
+    /// Adds a mean of similarities. [`Reductions::mean`] returns it for the handle, in the closure of [`evaluate`](Self::evaluate) and
+    /// in its result.
+    pub fn add_mean(&mut self, positives: Positives<'a>) -> MeanHandle {
         self.means.push(positives);
-        Mean(self.means.len() - 1)
+        MeanHandle(self.means.len() - 1)
     }
 
-    /// Adds a log-sum-exp, to be read from the [`Reductions`] of this comparison.
-    pub fn add_log_sum_exp(&mut self, term: LogSumExp) -> Sum {
-        self.sums.push(term);
-        Sum(self.sums.len() - 1)
+    /// Adds a log-sum-exp. [`Reductions::log_sum_exp`] returns it for the handle, in the closure of [`evaluate`](Self::evaluate) and in
+    /// its result.
+    pub fn add_log_sum_exp(&mut self, term: LogSumExp) -> LogSumExpHandle {
+        self.log_sum_exps.push(term);
+        LogSumExpHandle(self.log_sum_exps.len() - 1)
     }
 
-    /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
-    /// depend on the reductions of others.
+    /// Evaluates `loss`, which maps the reductions to the losses of the anchors, `[anchors]`, or to one loss of all, `[1]`, and the
+    /// gradient of the sum of the losses. The loss of an anchor may depend on the reductions of others.
     ///
     /// # Errors
     /// [`Error::Shape`] if positives do not fit the anchors and candidates; or a process with which the anchors are shared cannot
     /// be reached.
     pub fn evaluate(self, loss: impl FnOnce(&Reductions) -> Tensor<1>) -> Result<PairwiseResult> {
         let sizes = (self.anchors.dims(), self.candidates.dims()[0]);
-        self.means.iter().try_for_each(|positives| positives.check(sizes, self.sums.len()))?;
+        self.means.iter().try_for_each(|positives| positives.check(sizes, self.log_sum_exps.len()))?;
         let scaled = self.anchors.clone() / self.temperature;
-        let sums = self.pair_sums()?;
-        let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
-        let inputs =
-            MeanInputs { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
+        let log_sum_exps = self.compute_log_sum_exps()?;
+        let values = log_sum_exps.as_ref().map(|all| columns(&all.values())).unwrap_or_default();
+        let inputs = MeanInputs {
+            scaled: &scaled,
+            candidates: &self.candidates,
+            log_sum_exps: &values,
+            tile: self.tile,
+        };
         let weighted_sums: Vec<WeightedSums> =
             self.means.iter().map(|positives| positives.weighted_sums(&inputs)).collect();
         let reductions = Reductions::tracked(&weighted_sums, &inputs);
         let losses = loss(&reductions);
-        let ReductionGradients { means: grad_means, sums: grad_sums } = reductions.gradients(&losses);
-        let log_sum_exps = sums.zip(grad_sums);
+        let ReductionGradients { means: grad_means, log_sum_exps: grad_log_sum_exps } =
+            reductions.gradients(&losses);
         let (grad_anchors, grad_candidates) =
-            self.pull_back(log_sum_exps, &weighted_sums, &grad_means, &inputs)?;
+            self.pull_back(log_sum_exps.zip(grad_log_sum_exps), &weighted_sums, &grad_means, &inputs)?;
         Ok(PairwiseResult {
             per_anchor: losses.without_autodiff(),
             reductions: reductions.constant(),
@@ -203,8 +209,8 @@ impl<'a> PairwiseLoss<'a> {
         inputs: &MeanInputs<'_>,
     ) -> Result<(Tensor<2>, Tensor<2>)> {
         let (mut grad_anchors, mut grad_candidates) = (None, None);
-        if let Some((sums, grad_sums)) = log_sum_exps {
-            let (grad_anchors_term, grad_candidates_term) = sums.pull_back(matrix(grad_sums))?;
+        if let Some((log_sum_exps, gradients)) = log_sum_exps {
+            let (grad_anchors_term, grad_candidates_term) = log_sum_exps.pull_back(matrix(gradients))?;
             (grad_anchors, grad_candidates) = (Some(grad_anchors_term), grad_candidates_term);
         }
         for ((positives, sums), grad_mean) in self.means.iter().zip(weighted_sums).zip(grad_means) {
@@ -225,8 +231,8 @@ impl<'a> PairwiseLoss<'a> {
     }
 
     /// The log-sum-exps, if there are any.
-    fn pair_sums(&self) -> Result<Option<LogSumExps>> {
-        if self.sums.is_empty() {
+    fn compute_log_sum_exps(&self) -> Result<Option<LogSumExps>> {
+        if self.log_sum_exps.is_empty() {
             return Ok(None);
         }
         let problem = PairProblem {
@@ -237,7 +243,7 @@ impl<'a> PairwiseLoss<'a> {
             comparison: Comparison {
                 tile: self.tile,
                 constant_candidates: self.constant_candidates,
-                ..Comparison::new(self.sums.clone(), self.temperature.recip())
+                ..Comparison::new(self.log_sum_exps.clone(), self.temperature.recip())
             },
         };
         LogSumExps::of(problem, self.peers.clone()).map(Some)
@@ -271,14 +277,14 @@ fn columns(matrix: &Tensor<2>) -> Vec<Tensor<1>> {
     }
 }
 
-/// `log(exp x + exp y)` for vectors.
+/// `log(exp x + exp y)` of vectors `[n]`, `[n]`.
 pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
     let shift = x.clone().max_pair(y.clone()).detach();
     ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
 }
 
-/// `values`, but 0 with gradient 0 for anchors whose log-sum-exp has no pair.
-pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
-    let empty = sum.clone().detach().lower_elem(EMPTY / 2.0);
+/// `values`, `[anchors]`, but 0 with gradient 0 for anchors whose log-sum-exp, `[anchors]`, has no pair and is therefore [`EMPTY`].
+pub fn where_present(values: Tensor<1>, log_sum_exp: &Tensor<1>) -> Tensor<1> {
+    let empty = log_sum_exp.clone().detach().lower_elem(EMPTY / 2.0);
     values.mask_fill(empty, 0.0)
 }

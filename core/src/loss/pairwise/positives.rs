@@ -10,7 +10,7 @@ use simile_kernels::{gemm, tile_rows};
 
 use super::farther::RowsByGroup;
 use super::means::{MeanInputs, WeightedSums};
-use super::reductions::Sum;
+use super::reductions::LogSumExpHandle;
 use super::rows::rows_of;
 use crate::error::{Error, Result};
 use crate::numeric::label_groups::LabelGroups;
@@ -45,21 +45,21 @@ pub enum Positives<'a> {
         weights: SampleWeights<'a>,
     },
     /// The candidates of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps (their scaled cosine
-    /// is below it), each with its weight
-    /// in the mean over the whole group. The weights depend on the rows, but are taken as constants.
+    /// is below it), each with its weight in the mean over the whole group. The weights depend on the rows, but are taken as
+    /// constants.
     Farther {
         /// Groups of equal label.
         group: LabelGroups,
         /// The rows of the group that are no positives of each other, as a finer partition.
         excluded: LabelGroups,
         /// The log-sum-exp.
-        than: Sum,
+        than: LogSumExpHandle,
     },
 }
 
 impl Positives<'_> {
     /// Checks that they are those of anchors `[n, width]` among `m` candidates, beside a number of log-sum-exps.
-    pub(super) fn check(&self, ([n, width], m): ([usize; 2], usize), sums: usize) -> Result<()> {
+    pub(super) fn check(&self, ([n, width], m): ([usize; 2], usize), log_sum_exps: usize) -> Result<()> {
         let (found, expected) = match self {
             Self::Partner(partner) if partner.len() != n => {
                 (format!("{} partners", partner.len()), format!("one for each of {n} anchors"))
@@ -86,8 +86,8 @@ impl Positives<'_> {
                     "the same rows in all of them".into(),
                 )
             }
-            Self::Farther { than, .. } if than.0 >= sums => {
-                (format!("the log-sum-exp {}", than.0), format!("the index of one of {sums}"))
+            Self::Farther { than, .. } if than.0 >= log_sum_exps => {
+                (format!("the log-sum-exp {}", than.0), format!("the index of one of {log_sum_exps}"))
             }
             Self::Group { .. } | Self::Farther { .. } => return Ok(()),
         };
@@ -209,7 +209,7 @@ mod tests {
         let mut pairs = PairwiseLoss::new(rows(4, 2), rows(candidates, 2), 0.5, None).unwrap();
         let mean = pairs.add_mean(positives);
         let all = pairs.add_log_sum_exp(LogSumExp::all());
-        let loss = pairs.evaluate(|reductions| reductions.sum(all) - reductions.mean(mean));
+        let loss = pairs.evaluate(|reductions| reductions.log_sum_exp(all) - reductions.mean(mean));
         loss.err().map(|error| error.to_string())
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     fn farther(count: usize, than: usize) -> Positives<'static> {
         let [group, excluded] = partitions(count);
-        Positives::Farther { group, excluded, than: Sum(than) }
+        Positives::Farther { group, excluded, than: LogSumExpHandle(than) }
     }
 
     #[test]

@@ -1,16 +1,17 @@
-//! The row reductions of a comparison, by name, and the gradients with respect to them.
+//! The row reductions of a comparison, by handle, and the gradients with respect to them.
 
 use burn::tensor::Tensor;
 
 use super::means::{MeanInputs, WeightedSums};
 
-/// The name of a mean of a comparison, from [`PairwiseLoss::add_mean`](super::PairwiseLoss::add_mean).
+/// The handle of a mean, from [`PairwiseLoss::add_mean`](super::PairwiseLoss::add_mean); valid in that comparison alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mean(pub(super) usize);
+pub struct MeanHandle(pub(super) usize);
 
-/// The name of a log-sum-exp of a comparison, from [`PairwiseLoss::add_log_sum_exp`](super::PairwiseLoss::add_log_sum_exp).
+/// The handle of a log-sum-exp, from [`PairwiseLoss::add_log_sum_exp`](super::PairwiseLoss::add_log_sum_exp); valid in that comparison
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sum(pub(super) usize);
+pub struct LogSumExpHandle(pub(super) usize);
 
 /// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
 pub struct Reductions {
@@ -19,7 +20,7 @@ pub struct Reductions {
     /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives; none where each is 1.
     masses: Vec<Option<Tensor<1>>>,
     /// One vector for each [`LogSumExp`](super::LogSumExp).
-    sums: Vec<Tensor<1>>,
+    log_sum_exps: Vec<Tensor<1>>,
 }
 
 impl Reductions {
@@ -28,28 +29,28 @@ impl Reductions {
         Self {
             means: weighted_sums.iter().map(|sums| leaf(sums.mean(inputs.scaled))).collect(),
             masses: weighted_sums.iter().map(|sums| sums.mass.clone()).collect(),
-            sums: inputs.sums.iter().cloned().map(leaf).collect(),
+            log_sum_exps: inputs.log_sum_exps.iter().cloned().map(leaf).collect(),
         }
     }
 
-    /// A mean of the anchors.
+    /// A mean, `[anchors]`.
     ///
     /// # Panics
     /// The mean is that of another comparison, which has more of them.
-    pub fn mean(&self, of: Mean) -> Tensor<1> {
+    pub fn mean(&self, of: MeanHandle) -> Tensor<1> {
         self.means[of.0].clone()
     }
 
-    /// A log-sum-exp of the anchors.
+    /// A log-sum-exp, `[anchors]`; [`EMPTY`](super::EMPTY) for an anchor without a pair of positive weight.
     ///
     /// # Panics
     /// The log-sum-exp is that of another comparison, which has more of them.
-    pub fn sum(&self, of: Sum) -> Tensor<1> {
-        self.sums[of.0].clone()
+    pub fn log_sum_exp(&self, of: LogSumExpHandle) -> Tensor<1> {
+        self.log_sum_exps[of.0].clone()
     }
 
-    /// `values` times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
-    pub fn with_positives(&self, of: Mean, values: Tensor<1>) -> Tensor<1> {
+    /// `values`, `[anchors]`, times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
+    pub fn with_positives(&self, of: MeanHandle, values: Tensor<1>) -> Tensor<1> {
         match self.masses.get(of.0) {
             Some(Some(mass)) => mass.clone() * values,
             _ => values,
@@ -58,22 +59,24 @@ impl Reductions {
 
     /// The gradients of the sum of `losses`, computed from these reductions.
     pub(super) fn gradients(&self, losses: &Tensor<1>) -> ReductionGradients {
-        let zeros = || losses.clone().without_autodiff().zeros_like();
+        let zeros = |of: &Tensor<1>| of.clone().without_autodiff().zeros_like();
         // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
         let mut gradients = losses.is_tracked().then(|| losses.backward());
         let mut gradient = |x: &Tensor<1>| gradients.as_mut().and_then(|all| x.grad_remove(all));
-        let means = self.means.iter().map(|mean| gradient(mean).unwrap_or_else(zeros)).collect();
-        let sums: Vec<Option<Tensor<1>>> = self.sums.iter().map(gradient).collect();
-        let is_any = sums.iter().any(Option::is_some);
-        let sums = is_any.then(|| sums.into_iter().map(|gradient| gradient.unwrap_or_else(zeros)).collect());
-        ReductionGradients { means, sums }
+        let means = self.means.iter().map(|mean| gradient(mean).unwrap_or_else(|| zeros(mean))).collect();
+        let present: Vec<Option<Tensor<1>>> = self.log_sum_exps.iter().map(gradient).collect();
+        let is_any = present.iter().any(Option::is_some);
+        let all = present.into_iter().zip(&self.log_sum_exps);
+        let log_sum_exps =
+            is_any.then(|| all.map(|(gradient, of)| gradient.unwrap_or_else(|| zeros(of))).collect());
+        ReductionGradients { means, log_sum_exps }
     }
 
     /// The same numbers as constants.
     pub(super) fn constant(self) -> Self {
         let constant =
             |vectors: Vec<Tensor<1>>| vectors.into_iter().map(Tensor::without_autodiff).collect::<Vec<_>>();
-        Self { means: constant(self.means), masses: self.masses, sums: constant(self.sums) }
+        Self { means: constant(self.means), masses: self.masses, log_sum_exps: constant(self.log_sum_exps) }
     }
 }
 
@@ -81,7 +84,7 @@ impl Reductions {
 pub(super) struct ReductionGradients {
     pub(super) means: Vec<Tensor<1>>,
     /// None if no loss depends on a log-sum-exp.
-    pub(super) sums: Option<Vec<Tensor<1>>>,
+    pub(super) log_sum_exps: Option<Vec<Tensor<1>>>,
 }
 
 /// A vector that autodiff tracks from here on.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::spec::{Conditioning, Spec};
 use crate::numeric::matrix::Matrix;
 
@@ -35,6 +36,26 @@ fn evaluate(name: &str, parameters: &Value, dtype: DType) -> Vec<f64> {
     let mut loss_and_gradients = vec![evaluation.loss.into_data().iter::<f64>().next().unwrap()];
     evaluation.gradients.into_values().for_each(|g| loss_and_gradients.extend(g.into_data().iter::<f64>()));
     loss_and_gradients
+}
+
+/// The gradient of one loss of all anchors that leaves a log-sum-exp unused.
+#[test]
+fn an_unused_reduction_adds_nothing_to_the_gradient_of_one_loss() {
+    let data = TensorData::new(values(24, 0.37), [6, 4]);
+    let rows = Tensor::<2>::from_data(data, (&Device::flex(), DType::F64));
+    let gradient = |is_extended: bool| {
+        let mut pairs = PairwiseLoss::within(rows.clone(), 0.5, None).unwrap();
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(6));
+        if is_extended {
+            pairs.add_log_sum_exp(LogSumExp::other_samples(3));
+            pairs.add_mean(Positives::Partner(other_view(3)));
+        }
+        let result = pairs.evaluate(|reductions| reductions.log_sum_exp(others).sum()).unwrap();
+        (result.grad_anchors + result.grad_candidates).into_data().iter::<f64>().collect::<Vec<_>>()
+    };
+    for (extended, expected) in gradient(true).into_iter().zip(gradient(false)) {
+        assert!((extended - expected).abs() < 1e-12, "{extended} {expected}");
+    }
 }
 
 #[test]

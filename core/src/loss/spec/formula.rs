@@ -7,7 +7,8 @@
 //!
 //! A line that begins with the name of a form belongs to that form only; a line without a name belongs to all forms. `attract{...}`
 //! and `repel{...}` mark the terms that pull rows together and that push them apart; [`Spec::plain_formula`] drops the marks.
-//! Parameters are written by their names. `1/b` binds the nearest factors, `a b / c d` with spaces divides the whole terms.
+//! Parameters are written by their names. `1/b x` is (1/b) x; ` / ` with spaces divides everything to its left by everything to its
+//! right, within a term.
 
 use serde::Serializer;
 

@@ -87,14 +87,14 @@ pub struct Spec {
     #[serde(skip)]
     pub part_of: &'static [&'static str],
     /// Its forms, the default one first, which are the values of the setting `variant`. Empty if the form of the paper and that of
-    /// the released code are the same; one if no code of that name computes the printed one.
+    /// the released code are the same; a single entry if the other form is missing or has another name.
     pub variants: &'static [Form],
     /// True if only the first views are anchors, so that the loss changes if the views are swapped. A parameter
     /// `symmetric` averages both directions.
     pub directed: bool,
     /// True if it has weights that depend on its inputs and are constants in its gradient.
     pub detached: bool,
-    /// True if samples of like conditioning values are its positives, so that an embedding keeps the variable; if they are its
+    /// True if samples of similar conditioning values are its positives, so that an embedding keeps the variable; if they are its
     /// negatives, an embedding hides it.
     #[serde(skip)]
     pub keeps_condition: bool,
@@ -104,7 +104,6 @@ pub struct Spec {
     /// takes the required inputs in their order, the parameters by name (`lambda` as `lambda_`), and `variant` if there are several
     /// forms. It leaves out `approximation`, which changes how `W` is solved, `lambda_effective`, which is only checked, and
     /// `similarity`, which has one value.
-    #[serde(skip)]
     pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
     #[serde(skip)]
@@ -172,11 +171,11 @@ pub enum Head {
 }
 
 impl Head {
-    /// The number of scores that the head of a network gives, for `classes` and a bias of `biases` values; `None` without scores.
-    pub fn scores(self, classes: usize, biases: usize) -> Option<usize> {
+    /// The number of scores that the head of a network gives, for `classes` and a bias of `bias_count` values; `None` without scores.
+    pub fn scores(self, classes: usize, bias_count: usize) -> Option<usize> {
         match self {
             Self::ClassScores => Some(classes),
-            Self::ClassScoresByBias => Some(classes * biases.max(1)),
+            Self::ClassScoresByBias => Some(classes * bias_count.max(1)),
             Self::Projection | Self::Other => None,
         }
     }

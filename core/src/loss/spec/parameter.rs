@@ -25,7 +25,7 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// The only form that reads it; all do if there is none.
     pub form: Option<&'static str>,
-    /// True if the value with which it is compared follows from the number of samples of a batch.
+    /// True if it is only checked against a value that follows from the batch size, as `lambda_effective` is.
     pub follows_batch: bool,
     /// The number at which a slider starts: the default, or a common value where that is `null`.
     start: Option<f64>,
@@ -100,6 +100,8 @@ pub enum Range {
 /// The value of a parameter if none is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DefaultValue {
+    /// None: it has to be given.
+    Required,
     /// `null`, with the meaning that the parameter states.
     Null,
     /// A number.
@@ -115,10 +117,10 @@ pub enum DefaultValue {
 }
 
 impl DefaultValue {
-    /// As JSON.
+    /// As JSON; `null` if there is none.
     pub fn to_value(self) -> Value {
         match self {
-            Self::Null => Value::Null,
+            Self::Required | Self::Null => Value::Null,
             Self::Number(value) => value.into(),
             Self::Integer(value) => value.into(),
             Self::Flag(value) => value.into(),
@@ -231,6 +233,12 @@ impl Parameter {
     pub const fn integer(name: &'static str, range: [u64; 2], default: u64, meaning: &'static str) -> Self {
         let [low, high] = range;
         Self::new(name, Kind::Integer { low, high }, DefaultValue::Integer(default), meaning)
+    }
+
+    /// An integer that has to be given.
+    pub const fn required_integer(name: &'static str, range: [u64; 2], meaning: &'static str) -> Self {
+        let [low, high] = range;
+        Self::new(name, Kind::Integer { low, high }, DefaultValue::Required, meaning)
     }
 
     /// Yes or no.

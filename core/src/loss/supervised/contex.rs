@@ -192,6 +192,6 @@ impl Objective for ConTeX {
 
 /// `L_b` as printed.
 fn unbounded_own_term(terms: Terms, reductions: &Reductions) -> Tensor<1> {
-    let negatives = reductions.sum(terms.other_samples);
+    let negatives = reductions.log_sum_exp(terms.other_samples);
     where_present(negatives.clone() - log_add(negatives.clone(), reductions.mean(terms.own)), &negatives)
 }

@@ -15,8 +15,8 @@
 //! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
 //!
 //! Use it if the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
-//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0, as
-//! released, with gradient 0, which differs from released code: there the gradient is NaN. `aux.anchors_without_positive` and
+//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 as in the released
+//! code, and gradient 0, where the released code gives NaN. `aux.anchors_without_positive` and
 //! `aux.anchors_without_negative` count them, if [details are requested](Batch::with_details).
 
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation};
-use crate::loss::pairwise::{Mean, Reductions, Sum, log_add, where_present};
+use crate::loss::pairwise::{LogSumExpHandle, MeanHandle, Reductions, log_add, where_present};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
@@ -44,19 +44,19 @@ impl Labels {
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
     /// The positives of `L_a`.
-    pub(super) positives: Mean,
+    pub(super) positives: MeanHandle,
     /// The rows of another label.
-    pub(super) other_classes: Sum,
+    pub(super) other_classes: LogSumExpHandle,
     /// The other view.
-    pub(super) own: Mean,
+    pub(super) own: MeanHandle,
     /// The rows of other samples.
-    pub(super) other_samples: Sum,
+    pub(super) other_samples: LogSumExpHandle,
 }
 
 impl Terms {
     /// `L_a`.
     pub(super) fn class_term(self, reductions: &Reductions) -> Tensor<1> {
-        let negatives = reductions.sum(self.other_classes);
+        let negatives = reductions.log_sum_exp(self.other_classes);
         let loss =
             reductions.with_positives(self.positives, negatives.clone()) - reductions.mean(self.positives);
         where_present(loss, &negatives)
@@ -65,6 +65,6 @@ impl Terms {
     /// `L_b` as released, that of NT-Xent.
     pub(super) fn nt_xent_own_term(self, reductions: &Reductions) -> Tensor<1> {
         let own = reductions.mean(self.own);
-        log_add(reductions.sum(self.other_samples), own.clone()) - own
+        log_add(reductions.log_sum_exp(self.other_samples), own.clone()) - own
     }
 }

@@ -1,5 +1,5 @@
 def margins(s, labels, bias):
-    """The margins of an anchor's positives to the rows of other classes together, and which rows are positives."""
+    """For each pair, s_ij less the log-sum-exp over the anchor's rows of other classes; and the mask of the positives."""
     label = labels.repeat(2)
     same = label[:, None] == label
     group = bias.repeat(2) if bias is not None else torch.arange(len(s), device=s.device)

@@ -111,7 +111,7 @@ impl Described for MaxMargin {
                 "annealing",
                 Range::Factor,
                 0.0,
-                "share of the plain score of the target class against one share of the margin's",
+                "weight of the score without margin; the score with the margin has the weight 1",
             ),
         ],
         module: module_path!(),

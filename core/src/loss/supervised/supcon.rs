@@ -70,7 +70,8 @@ impl SupCon {
         let (group, excluded) = (views.groups(labels.iter()), views.each_row());
         let positives = pairs.add_mean(Positives::Group { group, excluded });
         let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
-        let result = pairs.evaluate(|reductions| reductions.sum(others) - reductions.mean(positives))?;
+        let result =
+            pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(positives))?;
         let positives = result.reductions.mean(positives);
         let evaluation = self.scale().evaluation(&views, result);
         Ok(evaluation.with_parts(batch, || self.scale().positive_part(positives)))

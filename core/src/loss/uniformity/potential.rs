@@ -1,7 +1,7 @@
 //! The uniformity of a set of rows, one log-sum-exp over all pairs:
 //!
 //! ```text
-//! U = log 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
+//! U = log( 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 ) )
 //! ```
 //!
 //! Wang and Isola, *Understanding Contrastive Representation Learning through Alignment and Uniformity on the
@@ -73,7 +73,7 @@ fn by_anchors(
     let mut compared = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?.with_peers(Some(peers));
     let others = compared.add_log_sum_exp(LogSumExp::other_rows(n));
     let result = compared.evaluate(|reductions| {
-        let sums = reductions.sum(others);
+        let sums = reductions.log_sum_exp(others);
         let largest = sums.clone().detach().max();
         (sums - largest.clone()).exp().sum().log() + largest - pairs
     })?;

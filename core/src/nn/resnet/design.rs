@@ -45,7 +45,8 @@ impl ResNetConfig {
                     .and(2, outputs * after.pow(2)),
             };
             if stride > 1 || inputs != outputs {
-                activations = activations.and(2, outputs * after.pow(2));
+                // The normalised shortcut is added, and no gradient needs it.
+                activations = activations.and(1, outputs * after.pow(2));
             }
             activations = activations.and_between(inputs * side.pow(2));
             (side, inputs) = (after, outputs);
@@ -91,7 +92,7 @@ impl ResNetConfig {
         operations.push(Operation::Relu);
         if self.stem == Stem::Imagenet {
             let Window { kernel: side, stride, padding } = HALVING;
-            operations.push(Operation::Maximum { side, stride, padding });
+            operations.push(Operation::MaxPool { side, stride, padding });
         }
         let mut inputs = self.width;
         for (stage, width) in self.widths().into_iter().enumerate() {
@@ -109,7 +110,7 @@ impl ResNetConfig {
                 inputs = outputs;
             }
         }
-        operations.push(Operation::GlobalMean);
+        operations.push(Operation::GlobalAvgPool);
         operations.extend(self.output.map(|_| Operation::linear("fc")));
         operations
     }
@@ -134,7 +135,7 @@ impl Depth {
 }
 
 fn convolved(convolution: &str, norm: &str, stride: usize, padding: usize) -> Vec<Operation> {
-    vec![Operation::convolution(convolution, stride, padding), Operation::normalisation(norm)]
+    vec![Operation::convolution(convolution, stride, padding), Operation::batch_norm(norm)]
 }
 
 macro_rules! designs {

@@ -81,7 +81,7 @@ impl VitConfig {
 
     pub(super) fn operations(&self) -> Vec<Operation> {
         let tokens = self.tokens();
-        let norm = |name: String| Operation::LayerNormalisation { name, epsilon: EPSILON };
+        let norm = |name: String| Operation::LayerNorm { name, epsilon: EPSILON };
         let block = |at: usize| {
             let name = format!("blocks.{at}");
             let (attention, heads) = (format!("{name}.attn"), self.heads);

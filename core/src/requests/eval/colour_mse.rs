@@ -3,13 +3,14 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, parameters};
+use super::input;
 use crate::error::Result;
 use crate::eval::regression::{affine, batched_mean_squared_error, mean_squared_error};
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "colour-mse";
+pub(in crate::requests) const NAME: &str = "colour-mse";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +29,7 @@ fn released_batch() -> usize {
 /// # Errors
 /// As [`batched_mean_squared_error`], and for missing inputs and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     let features: Matrix = input(NAME, inputs, "features")?;
     let colours: Matrix = input(NAME, inputs, "colours")?;
     let weight: Matrix = input(NAME, inputs, "weight")?;

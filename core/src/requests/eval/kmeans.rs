@@ -5,13 +5,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, parameters};
+use super::input;
 use crate::error::Result;
 use crate::eval::cluster::kmeans::KMeansConfig;
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "kmeans";
+pub(in crate::requests) const NAME: &str = "kmeans";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +42,7 @@ fn restarts_for(points: &Matrix, k: usize) -> usize {
 /// # Errors
 /// As [`KMeansConfig::fit`], and for missing inputs and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     let points: Matrix = input(NAME, inputs, "points")?;
     let restarts = params.restarts.unwrap_or_else(|| restarts_for(&points, params.k));
     let config = KMeansConfig { restarts, ..KMeansConfig::new(params.k) };

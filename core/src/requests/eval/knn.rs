@@ -3,15 +3,16 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, optional_input, parameters, two_largest};
+use super::{input, optional_input, two_largest};
 use crate::error::Result;
 use crate::eval::knn::KnnConfig;
 use crate::eval::metrics::top_k_accuracy;
 use crate::eval::unit::unit_rows;
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "knn";
+pub(in crate::requests) const NAME: &str = "knn";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +39,7 @@ fn released_temperature() -> f64 {
 /// # Errors
 /// As [`KnnConfig::vote`], and for missing inputs and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     let mut bank: Matrix = input(NAME, inputs, "bank")?;
     let mut queries: Matrix = input(NAME, inputs, "queries")?;
     let labels: Vec<usize> = input(NAME, inputs, "bank_labels")?;

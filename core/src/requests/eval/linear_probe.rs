@@ -3,15 +3,16 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, optional_input, parameters, two_largest};
+use super::{input, optional_input, two_largest};
 use crate::error::{Error, Result};
 use crate::eval::check_table;
 use crate::eval::linear_probe::{LinearProbe, LinearProbeConfig, Target};
 use crate::eval::metrics::{predictions, top_k_accuracy};
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "linear-probe";
+pub(in crate::requests) const NAME: &str = "linear-probe";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +42,7 @@ fn released_steps() -> usize {
 /// # Errors
 /// As [`LinearProbeConfig::fit_from`], and for missing inputs and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     let features: Matrix = input(NAME, inputs, "features")?;
     check_table("classes", params.classes, features.columns())?;
     let weight = optional_input(inputs, "init_weight")?

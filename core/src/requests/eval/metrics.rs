@@ -3,14 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, number_or_nan, parameters};
+use super::{input, number_or_nan};
 use crate::error::{Error, Result};
 use crate::eval::group_accuracy::GroupAccuracy;
 use crate::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "metrics";
+pub(in crate::requests) const NAME: &str = "metrics";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +26,7 @@ struct Params {
 /// # Errors
 /// [`Error::Shape`] if inputs do not match, and for missing inputs and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     let logits: Matrix = input(NAME, inputs, "logits")?;
     let labels: Vec<usize> = input(NAME, inputs, "labels")?;
     let bias: Vec<usize> = input(NAME, inputs, "bias")?;

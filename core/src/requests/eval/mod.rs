@@ -12,12 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result, without_types};
-use crate::requests::input::parse_part;
-
-/// Reads the parameters of a request; `null` or an absent field is an empty set.
-fn parameters<T: DeserializeOwned>(params: &Value) -> Result<T> {
-    parse_part("params", params)
-}
 
 /// Reads a required input.
 fn input<T: DeserializeOwned>(objective: &str, inputs: &Value, name: &str) -> Result<T> {

@@ -3,12 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, parameters};
+use super::input;
 use crate::error::{Error, Result};
 use crate::eval::ranking::roc_auc;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "roc-auc";
+pub(in crate::requests) const NAME: &str = "roc-auc";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,7 +20,7 @@ struct Params {}
 /// # Errors
 /// As [`roc_auc`], and for missing inputs, other labels and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let Params {} = parameters(params)?;
+    let Params {} = parse_part("params", params)?;
     let scores: Vec<f64> = input(NAME, inputs, "scores")?;
     let labels: Vec<usize> = input(NAME, inputs, "labels")?;
     if let Some(row) = labels.iter().position(|&label| label > 1) {

@@ -1,4 +1,4 @@
-//! Every reference vector of this folder, within the tolerances of its README.
+//! Reference vectors whose results a comparison of numbers alone does not prove, and the errors of these requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burn::tensor::{DType, Device};
@@ -60,56 +60,13 @@ fn assert_within(value: &Value, expected: &Value, tolerance: f64, place: &str) {
     }
 }
 
-fn assert_aux(case: &Value, outcome: &Outcome) {
-    for (key, expected) in case["aux"].as_object().unwrap() {
-        assert_close(&outcome.aux[key], expected, key);
-    }
-}
-
-fn assert_loss(case: &Value, outcome: &Outcome) {
-    match case["loss"].as_f64() {
-        Some(loss) => assert_close(&json!(outcome.loss), &json!(loss), "loss"),
-        None => assert_eq!(outcome.loss, None),
-    }
-}
-
-#[test]
-fn colour_mse_agrees() {
-    for_each("colour-mse", |case, outcome| {
-        assert_loss(case, outcome);
-        assert_aux(case, outcome);
-    });
-}
-
-#[test]
-fn knn_agrees() {
-    for_each("knn", |case, outcome| {
-        assert_loss(case, outcome);
-        assert_aux(case, outcome);
-    });
-}
-
+/// With the accuracies that do not exist, `"nan"`, which the comparison of all vectors passes over.
 #[test]
 fn metrics_agree() {
     for_each("metrics", |case, outcome| {
-        assert_loss(case, outcome);
-        assert_aux(case, outcome);
-    });
-}
-
-#[test]
-fn roc_auc_agrees() {
-    for_each("roc-auc", |case, outcome| {
-        assert_loss(case, outcome);
-        assert_aux(case, outcome);
-    });
-}
-
-#[test]
-fn worst_group_agrees() {
-    for_each("worst-group", |case, outcome| {
-        assert_loss(case, outcome);
-        assert_aux(case, outcome);
+        for (key, expected) in case["aux"].as_object().unwrap() {
+            assert_close(&outcome.aux[key], expected, key);
+        }
     });
 }
 

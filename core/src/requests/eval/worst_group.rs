@@ -3,14 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{input, number_or_nan, parameters};
+use super::{input, number_or_nan};
 use crate::error::{Error, Result};
 use crate::eval::group_accuracy::GroupAccuracy;
 use crate::eval::metrics::{cross_entropy, predictions, top_k_accuracy};
 use crate::numeric::matrix::Matrix;
+use crate::requests::input::parse_part;
 use crate::requests::outcome::Outcome;
 
-const NAME: &str = "worst-group";
+pub(in crate::requests) const NAME: &str = "worst-group";
 const GROUP: &str = "2*label + sensitive";
 
 #[derive(Deserialize)]
@@ -30,7 +31,7 @@ struct Params {
 /// # Errors
 /// [`Error::Shape`] if inputs do not match, and for missing inputs, another rule and unknown parameters.
 pub(crate) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
-    let params: Params = parameters(params)?;
+    let params: Params = parse_part("params", params)?;
     if let Some(group) = params.group.filter(|group| group != GROUP) {
         return Err(Error::parameter("group", group, &format!("only `{GROUP}` is defined")));
     }

@@ -65,7 +65,7 @@ impl Network {
 
     /// The distances of a network; the largest is computed in tiles.
     fn distances(rows: Tensor<2>, distance: Distance, tile: Option<usize>) -> Self {
-        // Distances stay, and those of rows that are all nearly alike are no longer differences of numbers near 2.
+        // Centring changes no distance, and avoids cancellation if all rows are nearly equal.
         let rows = rows.clone() - rows.mean_dim(0);
         let [n, _] = rows.dims();
         let tile = tile_rows(tile, n, n);
@@ -97,9 +97,9 @@ impl Network {
     }
 }
 
-/// Squared distances below this many units of rounding of the squares that they are differences of are 0.
+/// A squared distance `|x|^2 + |y|^2 - 2 <x, y>` below this many machine epsilons of `|x|^2 + |y|^2` counts as 0.
 const ROUNDING_UNITS: f64 = 8.0;
-/// Distances below this many units of rounding are those of unit rows that differ by rounding alone.
+/// Distances of unit rows below this many machine epsilons count as 0, because rounding alone makes them.
 const UNIT_ROUNDING: f64 = 16.0;
 
 /// Distances of a tile of anchors to all rows; 0 for the anchor itself and its other view.

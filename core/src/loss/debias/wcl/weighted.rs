@@ -133,8 +133,8 @@ macro_rules! weights_formula {
 /// The meaning of their symbols, from the negatives on.
 macro_rules! negatives_symbols {
     () => {
-        "rows of other samples, w_ij their difficulty, of D_ij, B_ij the distances in this and the biased network over the \
-         largest, or q_ij, p_ij their exp s_ij over the length of its row"
+        "rows of other samples, w_ij their difficulty; D_ij, B_ij the distances in this and in the biased network, each divided \
+         by the largest; q_ij, p_ij the exp s_ij of both networks, each row divided by its Euclidean norm"
     };
 }
 
@@ -193,7 +193,7 @@ impl Described for WclWeightedInfoNce {
         symbols: concat!(
             "i' the other view of i, j the ",
             negatives_symbols!(),
-            "; without `correction`, which changes the sum as in dcl or hcl",
+            "; `correction` = dcl or hcl corrects the sum as these objectives do",
         ),
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: InputNetworks::Biased,
@@ -264,10 +264,10 @@ impl WclWeightedInfoNce {
             .then(|| pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta)));
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
         let result = pairs.evaluate(|reductions| {
-            let (own, negatives) = (reductions.mean(own), reductions.sum(negatives));
+            let (own, negatives) = (reductions.mean(own), reductions.log_sum_exp(negatives));
             let negatives = match reweighting {
                 None => negatives,
-                Some(reweighting) => reweighted(negatives, reductions.sum(reweighting), b),
+                Some(reweighting) => reweighted(negatives, reductions.log_sum_exp(reweighting), b),
             };
             match self.correction {
                 Correction::None => log_add(own.clone(), negatives) - own,
