@@ -69,7 +69,7 @@ pub(crate) fn labelled<R>(label: impl Display, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `work` without its lines, which the work that it prepares writes again.
+/// Runs `work`, which a later run repeats, without printing its lines.
 pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
     let before = IS_QUIET.replace(true);
     let result = work();
@@ -103,11 +103,11 @@ impl Console {
     }
 }
 
-/// A table with a head, as wide as the terminal, or of a fixed width where the output is none.
-pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
+/// A table with a header, as wide as the terminal, or of a fixed width where the output is none.
+pub(crate) fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(head.into_iter().collect::<Vec<_>>());
+    table.set_header(header.into_iter().collect::<Vec<_>>());
     let terminal = terminal_size::terminal_size_of(io::stdout());
     table
         .set_width(terminal.map_or(PLAIN_WIDTH, |(terminal_size::Width(columns), _)| columns.max(NARROWEST)));
@@ -115,36 +115,37 @@ pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
 }
 
 /// Such a table, whose first column has names and whose others have numbers.
-pub(crate) fn table_of_numbers<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
-    let mut table = table(head);
+pub(crate) fn table_of_numbers<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = table(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }
 
-/// Lines about work that does not end soon: one every ten seconds until this is dropped.
-pub(crate) struct Meanwhile {
+/// A line about work that does not end soon, written every ten seconds until this is dropped.
+pub(crate) struct PeriodicLine {
     _ends: Sender<()>,
 }
 
-impl Meanwhile {
-    /// Begins to wait for the first line, under the label of this thread. Without a thread nothing is said.
-    pub(crate) fn say(text: impl Fn() -> String + Send + 'static) -> Self {
+impl PeriodicLine {
+    /// Begins to wait for the first line, under the label of this thread. If the system gives no thread, nothing is written.
+    pub(crate) fn start(text: impl Fn() -> String + Send + 'static) -> Self {
         let (ends, ended) = channel::<()>();
         let label = LABEL.with_borrow(Clone::clone);
-        let speak = move || {
+        let write = move || {
             LABEL.set(label);
-            while ended.recv_timeout(MEANWHILE) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 line(text());
             }
         };
-        drop(thread::Builder::new().name("meanwhile".into()).spawn(speak));
+        drop(thread::Builder::new().name("periodic line".into()).spawn(write));
         Self { _ends: ends }
     }
 }
 
-const MEANWHILE: Duration = Duration::from_secs(10);
+/// Time between two periodic lines.
+const PERIOD: Duration = Duration::from_secs(10);
 
 /// Letters in a line that is not written to a terminal.
 const PLAIN_WIDTH: u16 = 110;
@@ -157,20 +158,20 @@ pub(crate) struct Progress {
     plain: Option<Plain>,
 }
 
-/// Lines that appear at every tenth of the work, at least twice a minute, and the first within ten seconds if a step is done
-/// by then.
+/// A line for each tenth of the work, and otherwise for the first step that ends [`MAX_SILENCE`] or more after the last line; for the
+/// first line that time is [`MAX_SILENCE_AT_START`].
 struct Plain {
     title: String,
     started: Instant,
     first: u64,
     last_line: Instant,
     last_tenth: u64,
-    /// The longest time before the next line.
-    patience: Duration,
+    /// Time after the last line from which on the end of any step writes a line.
+    max_silence: Duration,
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
-const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+const MAX_SILENCE: Duration = Duration::from_secs(30);
+const MAX_SILENCE_AT_START: Duration = Duration::from_secs(5);
 
 impl Progress {
     /// Starts at `done` of `total` steps.
@@ -195,7 +196,7 @@ impl Progress {
             first: done,
             last_line: now,
             last_tenth: tenth(done, total),
-            patience: FIRST_PATIENCE,
+            max_silence: MAX_SILENCE_AT_START,
         });
         Self { bar, plain }
     }
@@ -220,10 +221,10 @@ impl Plain {
     fn at(&mut self, done: u64, total: u64, note: &impl Display) {
         let now = Instant::now();
         let tenth = tenth(done, total);
-        if tenth == self.last_tenth && now.duration_since(self.last_line) < self.patience {
+        if tenth == self.last_tenth && now.duration_since(self.last_line) < self.max_silence {
             return;
         }
-        (self.last_tenth, self.last_line, self.patience) = (tenth, now, PATIENCE);
+        (self.last_tenth, self.last_line, self.max_silence) = (tenth, now, MAX_SILENCE);
         let rate = (done - self.first) as f64 / now.duration_since(self.started).as_secs_f64().max(1e-9);
         let remaining = Duration::from_secs_f64(((total - done) as f64 / rate.max(1e-9)).min(1e9));
         line(format_args!(

@@ -17,6 +17,13 @@ pub(crate) struct Usage(pub(crate) String);
 #[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
 
+impl Interrupted {
+    /// The interruption of a command that continues if it is given again.
+    pub(crate) fn to_continue() -> Self {
+        Self("the same command continues from here".into())
+    }
+}
+
 /// Another process of the run has failed, or ended early, and prints the reason; holds the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("another process of this run says why it ended")]

@@ -154,7 +154,7 @@ pub(crate) fn is_requested() -> bool {
 ///
 /// # Errors
 /// [`Error::Stopped`].
-pub(crate) fn go_on() -> Result<(), Error> {
+pub(crate) fn check_interrupted() -> Result<(), Error> {
     if is_requested() { Err(Error::Stopped) } else { Ok(()) }
 }
 

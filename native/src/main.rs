@@ -12,6 +12,7 @@ mod draft;
 mod exit;
 mod experiment;
 mod export;
+mod extremes;
 #[cfg(test)]
 mod fuzz;
 mod import;

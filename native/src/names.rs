@@ -29,8 +29,8 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     ))
 }
 
-/// A name for a file: lower case, with a hyphen for each character that is not a letter, digit or point. Empty if no
-/// letter or digit is left.
+/// A name for a file: lower case, with one hyphen for any number of characters in a row that are no ASCII letter, digit or point, and
+/// none at its ends. Empty if no ASCII letter or digit is left.
 pub(crate) fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let whole = name.chars().map(plain).collect::<String>();

@@ -56,7 +56,7 @@ pub(crate) struct Keys {
   simile recipes show fair-digits > mine.toml"
 )]
 pub(crate) struct Recipes {
-    /// Folder of data sets, as `simile data fetch --data DIR` fills it, to look for theirs in
+    /// Folder of data sets, such as `simile data fetch --data DIR` fills; says which recipes' data are there
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(subcommand)]

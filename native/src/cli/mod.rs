@@ -46,8 +46,8 @@ const STYLES: Styles = Styles::styled()
   simile report runs/fair-digits
   simile embed runs/fair-digits photo.png --out photo.npy
 
-Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted (after a checkpoint;
-143 by SIGTERM, 129 by SIGHUP)."
+Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted (143 by SIGTERM,
+129 by SIGHUP); training writes a checkpoint first."
 )]
 pub(crate) struct Cli {
     /// Print the answer as one JSON document

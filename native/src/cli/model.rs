@@ -25,8 +25,8 @@ use crate::data::keys::values::Broken;
 
 Vectors may be of any program. A row of the table belongs to each, in the same order: its class,
 attributes to look for, and `train` or `test` in a column `split`; without that a fifth of the rows
-is held out. Nothing can check the order of .npy, which has no names: in a wrong one nothing leaks.
-Parquet that `simile embed RUN` writes holds class and attributes itself.")]
+is held out. A .npy file has no names, so its order cannot be checked; rows in a wrong order look
+as if nothing leaked. Parquet that `simile embed RUN` writes holds class and attributes itself.")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL", required_unless_present = "vectors")]
@@ -51,7 +51,7 @@ pub(crate) struct Evaluate {
     /// The attribute whose leak is measured [default: the recipe's, or the data set's first]
     #[arg(long, value_name = "NAME")]
     pub(crate) condition: Option<String>,
-    /// How the class is read off the representation
+    /// Classifier that predicts the class from the representation
     #[arg(long, value_enum, default_value_t = Probe::Linear)]
     pub(crate) probe: Probe,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub(crate) struct Import {
     /// How a resnet begins: imagenet, cifar, cifar-padded
     #[arg(long, value_name = "STEM", value_parser = by_name::<Stem>)]
     pub(crate) stem: Option<Stem>,
-    /// Channels of the first stage of a resnet, 64 unless the network is wider or narrower
+    /// Channels of the first stage of a resnet [default: 64]
     #[arg(long, value_name = "N")]
     pub(crate) width: Option<usize>,
     /// Width of a linear layer at the end that belongs to the encoder
@@ -223,8 +223,8 @@ fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
 
 Prints {\"loss\": x, \"grads\": {\"view_a\": [[...]], ...}, \"aux\": {...}}. Gradients are with respect to the \
 inputs as given. Of several files, each answer is one line that names its file as \"case\". An objective or a \
-parameter that is not known, or a value out of range, is an error, exit code 2. A result that is not a finite number is \
-one too, exit code 1, which names the input furthest from 1.",
+parameter that is not known, or a value out of range, is an error, exit code 2. If a result is not finite, the command \
+fails with exit code 1 and names the number in the request that is furthest from 1.",
     after_help = "Examples:
   simile loss request.json
   simile loss requests/*.json                  one line each
@@ -253,6 +253,7 @@ pub(crate) struct Loss {
 pub(crate) enum Precision {
     /// Single precision, as in training
     F32,
-    /// Double precision, on the CPU alone. A kernel weighs more than 1024 samples partly in single precision
+    /// Double precision, on the CPU alone. With more than 1024 samples the weights of a kernel are solved partly in single
+    /// precision
     F64,
 }

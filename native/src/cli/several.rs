@@ -20,8 +20,8 @@ pub(crate) struct Runs {
     /// without --task then collects the results, names the missing runs, and starts none
     #[arg(long, value_name = "INDEX", conflicts_with = "jobs")]
     pub(crate) task: Option<usize>,
-    /// Runs at a time [default: one per device]. One run uses all cores of a CPU as far as it can; more help where it
-    /// leaves some idle
+    /// Runs at a time [default: one per device]. One run can use all CPU cores; more at a time help only where it leaves
+    /// some idle
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// Where to compute; `vulkan:1` is the second of its kind (`simile devices` lists what is there), and several, as
@@ -89,10 +89,11 @@ pub(crate) struct Reproduce {
 Each run has a folder of its own; a finished run is not repeated, and an interrupted one
 resumes. A run that another process works on is left to it. After --task the command without it
 starts no run: it collects those that have finished, names the missing ones, and fails if there
-are any (--jobs N runs them here). Points are compared on held-out training images alone. Those
-on the Pareto front of accuracy and leak are marked, and so are those that differ from one of
-them by no more than chance. The answer is written as sweep.md, sweep.csv, sweep.json and
-sweep.html, which plots a line over one key and heat maps over pairs of several.")]
+are any (--jobs N runs them here). Points are compared on images held out of training, or on the
+data set's validation split, never on test images. Those on the Pareto front of accuracy and leak
+are marked, and so are those that differ from one of them by no more than chance. The answer is
+written as sweep.md, sweep.csv, sweep.json and sweep.html, which plots a line over one key and heat
+maps over pairs of several.")]
 pub(crate) struct Sweep {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`)
     pub(crate) recipe: String,
@@ -108,7 +109,7 @@ pub(crate) struct Sweep {
     /// Take the lowest value of that metric, as for a leak
     #[arg(long)]
     pub(crate) lowest: bool,
-    /// Choose among the points whose leak is at most this: the share of images whose attribute is named, or R²
+    /// Choose among the points whose leak is at most this: the accuracy of the attribute's linear probe, 0 to 1, or its R²
     #[arg(long, value_name = "X", value_parser = leak)]
     pub(crate) leak_at_most: Option<f64>,
     /// Change a key of the recipe in every run (repeatable)

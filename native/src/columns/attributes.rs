@@ -24,7 +24,7 @@ impl Attributes {
             .iter()
             .filter_map(|column| column.left_out(rows))
             .chain(incomplete.iter().map(lacks))
-            .chain(whole.iter().filter_map(Column::doubt))
+            .chain(whole.iter().filter_map(Column::numeric_code_warning))
             .collect();
         Self { columns: whole, notes }
     }

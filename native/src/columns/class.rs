@@ -20,13 +20,19 @@ pub(crate) fn check<S: AsRef<str>>(column: &str, cells: &[S], origin: &str) -> R
     )))
 }
 
-/// A note if most rows are alone in their class. A class is a column with these numbers of rows, each of which is a `thing`.
-pub(crate) fn lonely(label: &str, classes: &[(String, usize)], thing: &str) -> Option<String> {
+/// A note if most rows are the only one of their class. `classes` are those of the column `label`, each with its number of rows; a row
+/// is a `thing`.
+pub(crate) fn mostly_single_row_classes(
+    label: &str,
+    classes: &[(String, usize)],
+    thing: &str,
+) -> Option<String> {
     let rows: usize = classes.iter().map(|(_, count)| count).sum();
     let alone = classes.iter().filter(|(_, count)| *count == 1).count();
     (classes.len() > 2 && 2 * alone > rows).then(|| {
         format!(
-            "most of the {} classes have one {thing}: does `{label}` hold numbers? a class column holds names",
+            "most of the {} classes of `{label}` have one {thing}; if `{label}` is not the class, name the column of the class with \
+             --label",
             classes.len()
         )
     })
@@ -39,9 +45,9 @@ mod tests {
 
     #[test]
     fn classes_of_one_row_each_are_said() {
-        let of = |cells: &[&str]| lonely("label", &counted(cells.iter().copied()), "picture");
-        let note =
-            "most of the 4 classes have one picture: does `label` hold numbers? a class column holds names";
+        let of =
+            |cells: &[&str]| mostly_single_row_classes("age", &counted(cells.iter().copied()), "picture");
+        let note = "most of the 4 classes of `age` have one picture; if `age` is not the class, name the column of the class with --label";
         assert_eq!(of(&["61", "62", "63.5", "70", "70"]).as_deref(), Some(note));
         assert_eq!(of(&["cat", "dog", "cat", "dog", "eel", "eel", "owl"]), None);
     }

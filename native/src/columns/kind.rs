@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::words::some;
 use crate::data::is_unusable;
+use crate::extremes::extremes;
 
 /// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
@@ -102,7 +103,7 @@ impl Column {
     }
 
     /// A sentence on numbers that may name categories: a probe of an order that they do not have finds little of them.
-    pub(crate) fn doubt(&self) -> Option<String> {
+    pub(crate) fn numeric_code_warning(&self) -> Option<String> {
         let ColumnKind::Numbers { codes: Some(codes), .. } = self.kind else { return None };
         Some(format!(
             "`{name}` is read as a quantity: it has {codes} different whole numbers, more than {MOST_CODES}; if they name categories, write \
@@ -141,8 +142,7 @@ fn numeric_kind(numbers: &[f64]) -> ColumnKind {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
     let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
-    let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = extremes(numbers.iter().copied());
     // The mean of equal numbers may differ from them by its rounding.
     let deviation = if low < high { variance.sqrt() } else { 0.0 };
     let distinct: BTreeSet<u64> = numbers.iter().map(|number| number.to_bits()).collect();
@@ -209,17 +209,18 @@ mod tests {
         let cells = |distinct: usize, rows: usize| {
             (0..rows).map(|row| (row % distinct).to_string()).collect::<Vec<_>>()
         };
-        let doubt = |cells: &[String]| Column::of("site", cells.iter().map(String::as_str)).doubt();
-        let said = doubt(&cells(12, 60)).unwrap();
+        let warning =
+            |cells: &[String]| Column::of("site", cells.iter().map(String::as_str)).numeric_code_warning();
+        let said = warning(&cells(12, 60)).unwrap();
         assert!(
             said.starts_with("`site` is read as a quantity: it has 12 different whole numbers"),
             "{said}"
         );
         assert!(said.ends_with("write words, such as site-1"), "{said}");
-        assert_eq!(doubt(&cells(12, 59)), None, "few rows share a number");
-        assert_eq!(doubt(&cells(10, 60)), None, "they are read as categories");
+        assert_eq!(warning(&cells(12, 59)), None, "few rows share a number");
+        assert_eq!(warning(&cells(10, 60)), None, "they are read as categories");
         let halves: Vec<String> = (0..60).map(|row| format!("{}.5", row % 12)).collect();
-        assert_eq!(doubt(&halves), None);
+        assert_eq!(warning(&halves), None);
     }
 
     /// The mean of thirty times 0.1 is not 0.1 to the last digit.

@@ -3,8 +3,8 @@
 use csv::StringRecord;
 use simile_core::data::Split;
 
+use crate::data::csv_file::row_line;
 use crate::data::keys::values::JudgedBy;
-use crate::data::sheet::row_line;
 
 /// Usual names of the column.
 const NAMES: [&str; 5] = ["split", "part", "subset", "set", "fold"];
@@ -86,8 +86,8 @@ fn judged_by(
             None => "write one of them".into(),
         };
         return Err(format!(
-            "line {line}: column `{column}` is `{cell}`, expected `train`, `validation` or `test`; {remedy}, or give the column \
-             another name if it says no parts"
+            "line {line}: column `{column}` is `{cell}`, expected `train`, `validation` or `test`; {remedy}, or rename the \
+             column if it holds no splits"
         ));
     }
     let has = |split: Split| splits.contains(&split);
@@ -110,7 +110,7 @@ fn judged_by(
 /// The fault of a row without a split.
 pub(crate) fn empty(column: &str, row: &StringRecord) -> String {
     format!(
-        "line {}: column `{column}` is empty; say the part of every row, or give the column another name",
+        "line {}: column `{column}` is empty; write the split of every row, or rename the column",
         row_line(row)
     )
 }
@@ -169,6 +169,9 @@ mod tests {
         assert!(fault(&["train", "test", "left"]).contains("is `left`"));
         assert!(fault(&["test", "val"]).contains("no row of column `split` is `train`"));
         let blank = fault(&["train", "", "train"]);
-        assert!(blank.starts_with("line 3: column `split` is empty; say the part of every row"), "{blank}");
+        assert!(
+            blank.starts_with("line 3: column `split` is empty; write the split of every row"),
+            "{blank}"
+        );
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn named(header: &[String]) -> Option<&String> {
 /// A note on a column of subjects with empty cells.
 pub(crate) fn with_gaps(column: &str) -> String {
     format!(
-        "column `{column}` has empty cells, so the rows of one {column} may be in both parts; fill them to hold out whole ones"
+        "column `{column}` has empty cells, so rows of one {column} may be in both splits; fill them to keep each {column} in one split"
     )
 }
 

@@ -9,7 +9,7 @@ use csv::StringRecord;
 use super::names::{LABELS, named};
 use super::split::{self, SplitColumn};
 use super::subject::SubjectColumn;
-use crate::data::sheet::Sheet;
+use crate::data::csv_file::CsvFile;
 use crate::exit::usage;
 
 /// A CSV file of a user.
@@ -26,12 +26,12 @@ impl UserTable {
     /// A usage error if the header is of no use; a failure if the file cannot be read.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let reading = || format!("cannot read {}", path.display());
-        let sheet = Sheet::read(path).with_context(reading)?;
-        let header: Vec<String> = sheet.header().with_context(reading)?.iter().map(String::from).collect();
+        let file = CsvFile::read(path).with_context(reading)?;
+        let header: Vec<String> = file.header().with_context(reading)?.iter().map(String::from).collect();
         if let Some(fault) = header_fault(&header) {
             return Err(usage(format_args!("{} {fault}", path.display())));
         }
-        Ok(Self { path: path.into(), header, rows: sheet.rows().with_context(reading)?.records })
+        Ok(Self { path: path.into(), header, rows: file.rows().with_context(reading)?.records })
     }
 
     /// The column of a name.

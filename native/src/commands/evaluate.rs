@@ -24,7 +24,7 @@ use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{
     LabelledFeatures, ProbeResults, base_rates, in_words, measure, neighbours,
 };
-use crate::experiment::preflight::{Words, check_classes, class_warning, leak_warnings};
+use crate::experiment::preflight::{WarningTerms, check_classes, class_warning, leak_warnings};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
@@ -40,7 +40,7 @@ use crate::vectors::{ProbeVectors, Sources};
 #[derive(Serialize)]
 struct Answer {
     model: String,
-    probe: &'static str,
+    probe: Probe,
     /// The protocol of the metrics, in words.
     protocol: String,
     metrics: Metrics,
@@ -83,7 +83,7 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     let sets = [&train.dataset, &test.dataset];
     described.check(sets)?;
     // Images say it when they are read.
-    class_warning(sets, described.words())
+    class_warning(sets, described.warning_terms())
         .iter()
         .for_each(|warning| line(format_args!("warning: {warning}")));
     described.answer(parts.join(", "), train.labelled(), test.labelled())
@@ -99,15 +99,19 @@ struct DescribedProbe<'a> {
 }
 
 impl DescribedProbe<'_> {
-    fn words(&self) -> Words<'_> {
-        Words { things: self.things, evaluation_split: self.evaluation_split, key: Some("--condition") }
+    fn warning_terms(&self) -> WarningTerms<'_> {
+        WarningTerms {
+            things: self.things,
+            evaluation_split: self.evaluation_split,
+            key: Some("--condition"),
+        }
     }
 
     /// Refuses training rows of one class, and warns of leaks that cannot be measured on these training and test rows, or that look
     /// smaller than they are.
     fn check(&self, sets: [&Dataset; 2]) -> Result<()> {
         check_classes(sets[0], self.things)?;
-        let warnings = leak_warnings(self.section, sets, self.words());
+        let warnings = leak_warnings(self.section, sets, self.warning_terms());
         warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
         Ok(())
     }
@@ -132,33 +136,25 @@ impl DescribedProbe<'_> {
             evaluation_split.in_protocol()
         );
         let ProbeResults { metrics, probes, .. } = measure(section, probe, train, test)?;
-        let (probe, condition) = (name(probe), section.condition.clone());
+        let condition = section.condition.clone();
         Ok(Answer { model, probe, protocol, metrics, probes, base_rates, condition })
     }
 
-    /// A note where more neighbours vote than the smallest class has members, so that others always vote too.
+    /// A note where more neighbours vote than the smallest class has members, so that some of other classes always vote too.
     fn many_neighbours(&self, train: &Dataset) -> Option<String> {
-        let (votes, rows, things) = (neighbours(train.len()), train.len(), self.things);
+        let (votes, things) = (neighbours(train.len()), self.things);
         let counts = || train.class_counts().into_iter().filter(|&count| count > 0);
         let (smallest, largest) = (counts().min()?, counts().max()?);
         let effect = match smallest < largest {
-            true => "the guess leans towards the most frequent class",
-            false => "others always vote too",
+            true => "predictions favour frequent classes".to_owned(),
+            false => format!("{things} of other classes always vote too"),
         };
         (self.probe == Probe::Knn && votes > smallest).then(|| {
             format!(
-                "note: {votes} neighbours of {rows} training {things} vote, and the smallest class has {smallest}, so {effect}; \
-                 `--probe linear` has no such number"
+                "note: {votes} nearest neighbours vote, more than the {smallest} training {things} of the smallest class, so {effect}; \
+                 `--probe linear` does not depend on that"
             )
         })
-    }
-}
-
-/// The name of a probe in answers.
-fn name(probe: Probe) -> &'static str {
-    match probe {
-        Probe::Linear => "linear",
-        Probe::Knn => "knn",
     }
 }
 
@@ -210,8 +206,7 @@ fn variables_for(condition: Option<&str>, train: &Dataset) -> Result<()> {
     if train.conditions.is_empty() {
         return Err(usage(format_args!("--condition {name}: these data have no attributes; leave it out")));
     }
-    let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
-    let hint = suggestion(name, &known);
+    let hint = suggestion(name, train.conditions.keys().map(String::as_str));
     Err(usage(format_args!("--condition {name}: these data have no such attribute{hint}")))
 }
 
@@ -245,7 +240,7 @@ fn evaluation_inputs(
             refuse_folder_of_drawn(&data, folder)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
-            let splits = prior::add(Splits::load(&data, folder, 0, &encoder)?, data.prior.as_ref(), device)?;
+            let splits = prior::add(Splits::load(&data, folder, &encoder)?, data.prior.as_ref(), device)?;
             let is_chosen = probe.is_some();
             (splits, probe.unwrap_or_default(), is_chosen, data.evaluation_split(), augmentation)
         }

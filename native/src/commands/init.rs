@@ -9,7 +9,7 @@ use super::shared::own_pictures::csv_in_folder;
 use crate::cli::{Init, OwnPictures};
 use crate::console::{Console, line};
 use crate::devices::DeviceSet;
-use crate::draft::{Draft, Wishes};
+use crate::draft::{Draft, OwnPictureOptions};
 use crate::exit::usage;
 use crate::run_folder::folder;
 use crate::shell::quoted;
@@ -50,8 +50,8 @@ pub(super) fn run(arguments: &Init, console: Console) -> Result<()> {
 pub(super) fn draft(folder: &Path, own: &OwnPictures, devices: &DeviceSet) -> Result<Draft> {
     let OwnPictures { hide, keep, label, csv } = own;
     let csv = csv.as_deref().map(|csv| csv_in_folder(folder, csv));
-    let wishes = Wishes { hide, keep, label: label.as_deref(), csv: csv.as_deref() };
-    let mut draft = Draft::new(folder, wishes, devices.has_gpu())?;
+    let options = OwnPictureOptions { hide, keep, label: label.as_deref(), csv: csv.as_deref() };
+    let mut draft = Draft::new(folder, options, devices.has_gpu())?;
     draft.measure(devices)?;
     Ok(draft)
 }

@@ -1,5 +1,7 @@
 //! `simile keys`: the keys of recipes, or their JSON schema.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use crate::cli::Keys;
 use crate::config::explain::nearest;
 use crate::config::key_path::is_in;
 use crate::config::keys::{Key, keys};
-use crate::config::meanings::sections;
+use crate::config::meanings::{Meanings, sections};
 use crate::config::schema::schema;
 use crate::console::{Console, table};
 use crate::exit::usage;
@@ -16,6 +18,8 @@ use crate::exit::usage;
 const NAMED: usize = 16;
 /// Most values of a key that are listed.
 const SHOWN: usize = 4;
+/// A section with the keys of `augment`, whose row stands for them in a longer list.
+const LIKE_AUGMENT: &str = "classified.augment";
 
 pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
     let keys = keys()?;
@@ -34,17 +38,39 @@ pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
             .map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"));
         return Err(usage(format_args!("no key begins with `{section}`{hint} `simile keys` lists all")));
     }
+    let rows = rows(&listed, arguments.section.as_deref().unwrap_or_default())?;
     console.answer(&listed, || {
-        // Two lines for each key, so that its meaning has room beside it.
-        let mut rows = table(["Key\nType", "Meaning\nValues, or some in recipes"]);
-        for key in &listed {
-            let beside = format!("{}\n{}", key.meaning, values(key));
-            rows.add_row([format!("{}\n{}", key.key, key.kind), beside.trim_end().to_owned()]);
+        let mut shown = table(["Key\nType", "Meaning\nValues, or some in recipes"]);
+        for row in rows {
+            shown.add_row(row);
         }
         format!(
-            "{rows}\n`--set KEY=VALUE` changes one; `simile keys --schema` writes a JSON schema for editors."
+            "{shown}\n`--set KEY=VALUE` changes one; `simile keys --schema` writes a JSON schema for editors."
         )
     })
+}
+
+/// The keys, and before the first key of each section within the one that was asked for, the section. A cell has two lines, so that a
+/// meaning has room beside its key.
+fn rows(listed: &[&Key], asked: &str) -> Result<Vec<[String; 2]>> {
+    let meanings = Meanings::read()?;
+    let mut named: BTreeSet<&str> = listed.iter().map(|key| key.key.as_str()).collect();
+    let is_asked = |name: &str| asked.is_empty() || is_in(name, asked);
+    let is_repeated =
+        |name: &str| name != LIKE_AUGMENT && is_in(name, LIKE_AUGMENT) && !is_in(asked, LIKE_AUGMENT);
+    let mut rows = Vec::new();
+    for key in listed {
+        for section in sections(std::iter::once(key.key.as_str())) {
+            if is_asked(section) && !is_repeated(section) && named.insert(section) {
+                rows.push([format!("[{section}]\ntable"), meanings.of(section)?]);
+            }
+        }
+        if !is_repeated(&key.key) {
+            let beside = format!("{}\n{}", key.meaning, values(key));
+            rows.push([format!("{}\n{}", key.key, key.kind), beside.trim_end().to_owned()]);
+        }
+    }
+    Ok(rows)
 }
 
 /// The values of a key in words: all names that it takes, or some in recipes that ship; nothing of one that is true or false.
@@ -60,4 +86,28 @@ fn values(key: &Key) -> String {
         examples.push("...".into());
     }
     format!("such as {}", examples.join(", "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_stands_before_its_keys() {
+        let keys = keys().unwrap();
+        let names = |asked: &str| -> Vec<String> {
+            let listed: Vec<&Key> =
+                keys.iter().filter(|key| asked.is_empty() || is_in(&key.key, asked)).collect();
+            let rows = rows(&listed, asked).unwrap();
+            rows.iter().map(|[key, _]| key.split('\n').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(names("data.attributes")[..2], ["[data.attributes]", "data.attributes.count"]);
+        assert_eq!(names("data.attributes.count"), ["data.attributes.count"]);
+        assert_eq!(names("augment")[..3], ["[augment]", "[augment.blur]", "augment.blur.kernel"]);
+        // A key that is a table or a name has one row.
+        assert!(!names("data").contains(&"[data.normalise]".to_owned()));
+        assert_eq!(names("classified"), ["[classified]", "[classified.augment]", "classified.batch"]);
+        assert!(names("classified.augment").contains(&"classified.augment.blur.kernel".to_owned()));
+    }
 }

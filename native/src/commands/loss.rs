@@ -10,6 +10,7 @@ use burn::tensor::DType;
 use serde::Serialize;
 use serde_json::Value;
 use simile_core::error::Error;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::requests::{Outcome, Request};
 
 use super::objectives::page;
@@ -22,7 +23,7 @@ use crate::utf8;
 #[derive(Serialize)]
 struct Answer {
     loss: Option<f64>,
-    grads: BTreeMap<String, Vec<Vec<f64>>>,
+    grads: BTreeMap<String, Matrix>,
     aux: Value,
 }
 

@@ -84,8 +84,9 @@ enum Presence {
     /// The images are generated, so that no files are needed.
     NoneNeeded,
     Present,
-    /// Not as many pictures as the authors state.
-    APart,
+    /// Another number of pictures than the authors state.
+    #[serde(rename = "a-part")]
+    OtherCount,
     Absent,
     /// `--data` was not given.
     NotLookedFor,
@@ -201,7 +202,7 @@ impl Search<'_> {
         let data = match missing {
             _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
             _ if self.folder.is_none() => Presence::NotLookedFor,
-            None if is_part => Presence::APart,
+            None if is_part => Presence::OtherCount,
             None => Presence::Present,
             Some(_) => Presence::Absent,
         };
@@ -233,7 +234,7 @@ impl Presence {
         match self {
             Self::NoneNeeded => format!("{dataset}: drawn"),
             Self::Present => format!("{dataset}: present"),
-            Self::APart => format!("{dataset}: a part"),
+            Self::OtherCount => format!("{dataset}: another number of pictures"),
             Self::Absent => format!("{dataset}: absent"),
             Self::NotLookedFor => dataset.to_owned(),
         }
@@ -269,8 +270,8 @@ fn show(name: &str, console: Console) -> Result<()> {
     let Some(shipped) = shipped else {
         refuse_other_kind(name, &[ShippedKind::Recipe, ShippedKind::Table])?;
         let recipes = SHIPPED.iter().map(|recipe| recipe.name);
-        let known: Vec<&str> = recipes.chain(TABLES.iter().map(|table| table.name)).collect();
-        return Err(usage(format_args!("nothing is named `{name}`{}", suggestion(name, &known))));
+        let known = recipes.chain(TABLES.iter().map(|table| table.name));
+        return Err(usage(format_args!("nothing is named `{name}`{}", suggestion(name, known))));
     };
     console.answer(&shipped, || shipped.toml.to_owned())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum as _;
 
 use super::shared::runs::{listed_or_run, refuse_run};
 use super::shared::shipped::{ShippedKind, refuse_other_kind};
@@ -50,7 +51,6 @@ fn train(
     out: &Path,
     console: Console,
 ) -> Result<()> {
-    let scale = word(arguments.scale);
     // The runs and their indices do not depend on the data that are on this machine.
     let whole = table.clone();
     let asked = rows(&whole, &arguments.rows)?;
@@ -75,7 +75,7 @@ fn train(
     let rows = rows(&table, &arguments.rows)?;
     let is_asked = |task: &&Task| rows.iter().any(|row| row.name == task.group);
     if !several.tasks.iter().filter(is_asked).any(Task::has_ended) {
-        something_runs(shipped, &table, &rows, scale)?;
+        something_runs(arguments, (&whole, &asked), (&table, &rows))?;
     }
     let outcomes = several.all()?;
     let (absent, count) = (several.missing(&outcomes), several.tasks.len());
@@ -93,7 +93,7 @@ fn train(
         seeds: arguments.seeds,
         device: devices_of(&outcomes, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
-        command: command(arguments, &table),
+        command: command(arguments, &table, arguments.data.path()),
         metrics: &table.metric,
         figure: table.figure.as_ref(),
         rows: compare(&table, arguments.scale, &results(&rows, &tasks, &outcomes))?,
@@ -131,7 +131,7 @@ fn draw(
     console: Console,
 ) -> Result<()> {
     let rows = rows(table, &arguments.rows)?;
-    something_runs(shipped, table, &rows, word(arguments.scale))?;
+    something_runs(arguments, (table, &rows), (table, &rows))?;
     if arguments.runs.list || arguments.runs.task.is_some() {
         return Err(usage(format_args!("{} trains nothing, so it has no runs", shipped.name)));
     }
@@ -142,7 +142,7 @@ fn draw(
         paper: &table.paper,
         notes: &table.notes,
         version: env!("CARGO_PKG_VERSION"),
-        command: command(arguments, table),
+        command: command(arguments, table, arguments.data.path()),
         panels,
     };
     let files = [("md", drawn.markdown().into_bytes()), ("json", serde_json::to_vec_pretty(&drawn)?)];
@@ -190,15 +190,33 @@ fn name_missing_inputs(table: &mut Table, asked: &[&Row], arguments: &Reproduce,
     Ok(())
 }
 
-/// Fails if nothing can be run, with the missing parts and the command that would run it at the scale that was asked for.
-fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row], scale: &str) -> Result<()> {
-    if rows.iter().any(|row| table.missing(row).is_none()) {
-        return Ok(());
+/// Fails if no row can be run, with the reasons. Those that the table's file states (`stated`) have no remedy. The others, which
+/// [`name_missing_inputs`] has added to `table`, are missing data or models; the message has the command to run once they are there.
+fn something_runs(
+    arguments: &Reproduce,
+    (stated, stated_rows): (&Table, &[&Row]),
+    (table, rows): (&Table, &[&Row]),
+) -> Result<()> {
+    let (mut without_remedy, mut absent) = (BTreeSet::new(), BTreeSet::new());
+    for (stated_row, row) in stated_rows.iter().zip(rows) {
+        let Some(reason) = table.missing(row) else { return Ok(()) };
+        match stated.missing(stated_row) {
+            Some(_) => without_remedy.insert(reason),
+            None => absent.insert(reason),
+        };
     }
-    let reasons = rows.iter().filter_map(|row| table.missing(row)).collect::<BTreeSet<_>>();
-    let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-    let command = format!("simile reproduce {} --scale {scale} --data DIR", shipped.name);
-    Err(usage(format_args!("{} cannot be run: {reasons}. With that, `{command}` would", shipped.name)))
+    let listed = |reasons: &BTreeSet<&str>| reasons.iter().copied().collect::<Vec<_>>().join("; ");
+    let name = format!("{}{}", arguments.table, row_options(arguments));
+    let command = command(arguments, table, Some(arguments.data.path().unwrap_or_else(|| Path::new("DIR"))));
+    Err(usage(match (absent.is_empty(), without_remedy.is_empty()) {
+        (true, _) => format!("{name} cannot be run: {}", listed(&without_remedy)),
+        (false, true) => format!("{name} cannot be run: {}; then run `{command}`", listed(&absent)),
+        (false, false) => format!(
+            "{name} cannot be run: {}; then run `{command}`. Its other rows cannot be run with any data: {}",
+            listed(&absent),
+            listed(&without_remedy)
+        ),
+    }))
 }
 
 /// The requested rows; all rows if none is named.
@@ -234,23 +252,26 @@ fn write(
     write_all(out, files.into_iter().map(|(ending, bytes)| (format!("{name}.{ending}"), bytes)))
 }
 
-/// The command that computes this again. A figure for which nothing is trained is the same at every scale and number of seeds.
-fn command(arguments: &Reproduce, table: &Table) -> String {
+/// The command that computes this again on the data of a folder. A figure for which nothing is trained is the same at every scale and
+/// number of seeds.
+fn command(arguments: &Reproduce, table: &Table, data: Option<&Path>) -> String {
     let Reproduce { table: name, scale, seeds, .. } = arguments;
-    let rows: String = arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect();
-    let data = arguments.data.path().map(|data| format!(" --data {}", quoted(&data.display().to_string())));
+    let rows = row_options(arguments);
+    let data = data.map(|data| format!(" --data {}", quoted(&data.display().to_string())));
     let data = data.unwrap_or_default();
     let budget =
         if table.is_trained() { format!(" --scale {} --seeds {seeds}", word(*scale)) } else { String::new() };
     format!("simile reproduce {name}{data}{budget}{rows}")
 }
 
-fn word(scale: Scale) -> &'static str {
-    match scale {
-        Scale::Smoke => "smoke",
-        Scale::Cpu => "cpu",
-        Scale::Full => "full",
-    }
+/// The rows that are asked for, as options of the command line.
+fn row_options(arguments: &Reproduce) -> String {
+    arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect()
+}
+
+/// The name of a scale on the command line.
+fn word(scale: Scale) -> String {
+    scale.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! The rules of a recipe that concern several keys.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use simile_core::error::Error;
 use simile_core::loss;
 
+use super::fault::Fault;
+use super::key_path::VARIANTS;
+use super::numbers;
 use super::objective::ObjectiveSection;
+use super::recipe::Recipe;
 use super::selection::SelectionSection;
-use super::variant::RecipeVariant;
-use super::{Fault, Recipe, VARIANTS, numbers};
+use super::variant::{RecipeVariant, VariantSection};
 use crate::data::keys::values::{CentreCrop, Fit, JudgedBy};
 use crate::names::{self, slug};
 
@@ -63,23 +66,7 @@ impl Recipe {
         for variant in &self.written_variants {
             names::check(&variant.name).map_err(|reason| Fault::new(VARIANTS, "", reason))?;
         }
-        let files: BTreeSet<String> =
-            self.written_variants.iter().map(|variant| slug(&variant.name)).collect();
-        if files.len() < self.written_variants.len() || files.contains("") {
-            let reason =
-                "two variants have the same name, or differ in no letter or digit; files are named by them";
-            return Err(Fault::new(VARIANTS, "", reason));
-        }
-        // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
-        let last =
-            |name: &String| name == "last" || name.strip_suffix("-last").is_some_and(|of| files.contains(of));
-        if let Some(name) = files.iter().find(|name| last(name)) {
-            let reason = format!(
-                "`{name}` names the file of the last encoder of a run or of another variant; name the variant in another way"
-            );
-            return Err(Fault::new(VARIANTS, "", reason));
-        }
-        Ok(())
+        check_file_names(&self.written_variants).map_err(|reason| Fault::new(VARIANTS, "", reason))
     }
 
     /// Checks objective and method of a variant.
@@ -171,7 +158,7 @@ impl Recipe {
     fn check_classified(&self) -> Result<(), Fault> {
         let Some(classified) = &self.classified else { return Ok(()) };
         let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
-        if !self.variants().iter().any(|variant| variant.algorithm.takes_classified()) {
+        if !self.variants().iter().any(|variant| variant.algorithm.takes_images_to_classify()) {
             let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
                           `bias-network` with `ce_weight`";
             return fault("", reason.into());
@@ -192,14 +179,54 @@ impl Recipe {
     /// Checks that the images by which the encoder is selected are not those of the final judgement.
     fn check_selection(&self, selection: &SelectionSection) -> Result<(), Fault> {
         selection.check()?;
-        let is_left = self.data.dataset.has_pictures() && self.data.judged_by == JudgedBy::Test;
-        if selection.official && !is_left {
-            let reason = "`selection.official` needs a data set of pictures with a validation part that is not \
-                          judged by in the end, `data.judged_by`";
-            return Err(Fault::new("selection", "official", reason));
+        let dataset = self.data.dataset;
+        if !selection.official {
+            return Ok(());
         }
-        Ok(())
+        let need = if !dataset.has_pictures() {
+            format!("a data set of pictures with a validation split, which `{}` is not", dataset.name())
+        } else if self.data.judged_by == JudgedBy::Validation {
+            "`data.judged_by = \"test\"`: the validation split cannot both choose the encoder and judge it"
+                .into()
+        } else {
+            return Ok(());
+        };
+        let reason = format!("`selection.official` needs {need}; use `selection.held_out` in its place");
+        Err(Fault::new("selection", "official", reason))
     }
+}
+
+/// Checks that each variant has files of its own: they are named by the [`slug`] of its name.
+fn check_file_names(variants: &[VariantSection]) -> Result<(), String> {
+    let mut names_by_file: BTreeMap<String, &str> = BTreeMap::new();
+    for VariantSection { name, .. } in variants {
+        let file = slug(name);
+        if file.is_empty() {
+            return Err(format!(
+                "files of a variant are named by the letters a to z and the digits of its name, and `{name}` has none; rename it"
+            ));
+        }
+        if let Some(other) = names_by_file.get(&file) {
+            return Err(format!(
+                "variants `{other}` and `{name}` would have the same file name, model-{file}.safetensors; rename one (of a \
+                 name only the letters a to z, digits and points count)"
+            ));
+        }
+        names_by_file.insert(file, name);
+    }
+    // `model-last.safetensors` is the last encoder of a run, `model-x-last.safetensors` that of its variant `x`.
+    for (file, name) in &names_by_file {
+        let other = file.strip_suffix("-last").and_then(|other| names_by_file.get(other));
+        let owner = match other {
+            Some(other) => format!("variant `{other}`"),
+            None if file == "last" => "the run".into(),
+            None => continue,
+        };
+        return Err(format!(
+            "`model-{file}.safetensors` is the file of the last encoder of {owner}, so no variant can be called `{name}`; rename it"
+        ));
+    }
+    Ok(())
 }
 
 /// Why a parameter of an objective has no effect: another of its forms reads it.
@@ -207,10 +234,10 @@ fn unread_parameter(objective: &ObjectiveSection) -> Option<String> {
     let ObjectiveSection { name, form, parameters, .. } = objective;
     let mut ignored = loss::spec(name).into_iter().flat_map(|spec| spec.without_effect(form.as_deref()));
     let parameter = ignored.find(|parameter| parameters.contains_key(parameter.name))?;
+    let form = parameter.form.unwrap_or_default();
     Some(format!(
-        "`objective.{}` has no effect: the form `{}` of {name} alone reads it; leave it out, or set `objective.variant`",
-        parameter.name,
-        parameter.form.unwrap_or_default(),
+        "`objective.{}` has no effect: only the form `{form}` of {name} reads it; leave it out, or set `objective.variant = {form:?}`",
+        parameter.name
     ))
 }
 

@@ -10,8 +10,8 @@ use std::cmp::Reverse;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use super::Recipe;
 use super::explain::line;
+use super::recipe::Recipe;
 
 /// A step into a document.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::Recipe;
 use super::key_path::join;
+use super::recipe::Recipe;
 
 /// A key whose values differ.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use simile_core::error::{KEYS_WITH_VALUES, without_types};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{FORMER_VARIANTS, VARIANTS};
+use super::key_path::{FORMER_VARIANTS, VARIANTS};
 
 /// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
@@ -25,7 +25,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// `did you mean ...?` and the list of known words.
-pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
+pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
     let mut text = String::new();
     if let Some(near) = nearest(word, known.iter().copied()) {
         let _ = write!(text, "; did you mean `{near}`?");
@@ -40,9 +41,8 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
 pub(crate) fn reword(message: &str) -> String {
     for (start, kind) in [(UNKNOWN_KEY, "key"), ("unknown variant `", "value")] {
         let Some((word, rest)) = quoted(message, start) else { continue };
-        let known = rest.split('`').skip(1).step_by(2);
-        let known: Vec<&str> = known.filter(|name| *name != FORMER_VARIANTS).collect();
-        return format!("unknown {kind} `{word}`{}", suggestion(word, &known));
+        let known = rest.split('`').skip(1).step_by(2).filter(|name| *name != FORMER_VARIANTS);
+        return format!("unknown {kind} `{word}`{}", suggestion(word, known));
     }
     let text = without_types(&message.replace("missing field", "missing key"));
     text.replace(KEYS_WITH_VALUES, EXPECTED_SECTION).trim_end().to_owned()
@@ -115,7 +115,7 @@ mod tests {
     fn upper_and_lower_case_are_alike() {
         let known = ["du-table3", "cclk-table3"];
         assert_eq!(
-            suggestion("CCLK-Table3", &known),
+            suggestion("CCLK-Table3", known),
             "; did you mean `cclk-table3`? known: du-table3, cclk-table3"
         );
         assert_eq!(nearest("top1", ["MSE", "Top1"]), Some("Top1"));

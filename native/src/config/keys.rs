@@ -11,19 +11,20 @@ use simile_core::kernel::KERNELS;
 use simile_core::loss;
 use simile_core::loss::spec::Kind;
 
-use super::key_path::join;
+use super::key_path::{VARIANTS, join};
+use super::load::Changes;
 use super::meanings::Meanings;
 use super::objective::ObjectiveSection;
+use super::recipe::Recipe;
 use super::shipped::SHIPPED;
-use super::{Changes, Recipe, VARIANTS};
 
 /// The objectives that are evaluated on the frozen network.
 pub(super) const MEASURED: &str = "probe.objectives";
 /// The keys of an entry beside those of `[objective]`.
 pub(super) const MEASURED_KEYS: [&str; 2] = ["probe.objectives.of", "probe.objectives.batch"];
-/// The type of a key whose values are of several.
+/// The type of a key with values of several types.
 const ANY: &str = "any";
-/// That of one with a number in place of true.
+/// The type of a key that is true, false or an integer.
 pub(super) const SWITCH_OR_COUNT: &str = "boolean or integer";
 
 /// A key of recipes.
@@ -181,6 +182,8 @@ mod tests {
 
     use super::*;
     use crate::config::meanings::{described_meaning, sections};
+    use crate::data::keys::of_dataset::OptionType;
+    use crate::data::sets;
 
     #[test]
     fn every_key_has_a_meaning_and_every_meaning_a_key() {
@@ -189,9 +192,16 @@ mod tests {
         let names = || keys.iter().map(|key| key.key.as_str()).chain(MEASURED_KEYS);
         let known: BTreeSet<&str> = names().chain(sections(names())).collect();
         let meanings = Meanings::read().unwrap();
-        let unknown: Vec<&str> = meanings.keys().filter(|key| !known.contains(key)).collect();
+        let of_option = |option: OptionType| {
+            let name =
+                move |path: &str| format!("data.{}.{path}", option.key).trim_end_matches('.').to_owned();
+            option.meanings.iter().map(move |(path, _)| name(path))
+        };
+        let of_sets: Vec<String> = sets::options().flat_map(of_option).collect();
+        let described = meanings.keys().chain(of_sets.iter().map(String::as_str));
+        let unknown: Vec<&str> = described.filter(|key| !known.contains(key)).collect();
         assert!(unknown.is_empty(), "no key or section is called so: {unknown:?}");
         let twice: Vec<&str> = meanings.keys().filter(|key| described_meaning(key).is_some()).collect();
-        assert!(twice.is_empty(), "methods and objectives describe their settings: {twice:?}");
+        assert!(twice.is_empty(), "data sets, methods and objectives describe their own keys: {twice:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use toml::{Table, Value};
 
-use super::Recipe;
+use super::recipe::Recipe;
 
 /// A name that no key and no kind of a section has.
 const NONE: &str = "no-such-name";

@@ -1,5 +1,5 @@
-//! The meanings of keys, which `simile keys`, its schema and the book show: the lines of `keys.toml`, and what methods and objectives
-//! say of their settings.
+//! The meanings of keys, which `simile keys`, its schema and the book show: the lines of `keys.toml`, and the meanings that data sets,
+//! methods and objectives give their own keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,8 @@ use serde_json::Value;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::loss;
 use simile_core::loss::spec::{Kind, Parameter};
+
+use crate::data::sets;
 
 /// A sentence for each key and each section, by its dotted path.
 pub(crate) struct Meanings(BTreeMap<String, String>);
@@ -27,8 +29,9 @@ impl Meanings {
         // The same reader takes both sections.
         let shared = key.strip_prefix("classified.").filter(|rest| rest.starts_with("augment."));
         let line = self.0.get(key).or_else(|| self.0.get(shared?)).cloned();
-        line.or_else(|| described_meaning(key))
-            .with_context(|| format!("`{key}` has no meaning in config/keys.toml"))
+        line.or_else(|| described_meaning(key)).with_context(|| {
+            format!("`{key}` has no meaning in config/keys.toml or in the file of its data set")
+        })
     }
 
     /// Checks that each of the keys, and each section with one of them, has a meaning.
@@ -38,7 +41,11 @@ impl Meanings {
     pub(crate) fn check<'a>(&self, keys: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
         let missing: Vec<&str> =
             keys.clone().chain(sections(keys)).filter(|key| self.of(key).is_err()).collect();
-        ensure!(missing.is_empty(), "no meaning in config/keys.toml: {}", missing.join(", "));
+        let missing_keys = missing.join(", ");
+        ensure!(
+            missing.is_empty(),
+            "no meaning in config/keys.toml, or in the file of a data set: {missing_keys}"
+        );
         Ok(())
     }
 
@@ -55,9 +62,10 @@ pub(crate) fn sections<'a>(keys: impl Iterator<Item = &'a str>) -> impl Iterator
     keys.flat_map(of_key).collect::<BTreeSet<_>>().into_iter()
 }
 
-/// The meaning of a key by the methods or the objectives that read it, which describe it themselves.
+/// The meaning of a key by the data sets, methods or objectives that read it, which describe it themselves.
 pub(crate) fn described_meaning(key: &str) -> Option<String> {
     match key.split_once('.')? {
+        ("data", key) => sets::meaning(key).map(str::to_owned),
         ("method", name) => setting_meaning(name),
         ("objective", name) => parameter_meaning(name),
         _ => None,
@@ -135,10 +143,18 @@ fn default(parameter: &Parameter) -> Option<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::keys::of_dataset::OptionType;
 
     #[test]
     fn meanings_are_short_sentences() {
-        for (key, meaning) in Meanings::read().unwrap().0 {
+        let of_option = |option: OptionType| {
+            let meanings = option.meanings.iter();
+            meanings
+                .map(move |(path, meaning)| (format!("data.{}.{path}", option.key), (*meaning).to_owned()))
+        };
+        for (key, meaning) in
+            Meanings::read().unwrap().0.into_iter().chain(sets::options().flat_map(of_option))
+        {
             let is_sentence = meaning.starts_with(|first: char| first.is_uppercase() || first == '`')
                 && meaning.ends_with('.')
                 && !meaning.contains('\n');

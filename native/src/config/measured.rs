@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use simile_core::loss;
 
-use super::Fault;
 use super::explain::{reword, suggestion};
+use super::fault::Fault;
 use super::objective::ObjectiveSection;
 
 /// The objectives that compare two views in one network.
@@ -58,8 +58,8 @@ impl MeasuredObjective {
         let name = self.objective.name.as_str();
         let known = measured();
         if !known.contains(&name) {
-            let hint = suggestion(name, &known);
-            return Err(format!("`{name}` is not measured on a frozen network{hint}"));
+            let hint = suggestion(name, known);
+            return Err(format!("`probe.objectives` cannot evaluate `{name}` on a frozen network{hint}"));
         }
         if self.batch < 2 {
             return Err("`probe.objectives.batch` must be at least 2".into());
@@ -74,7 +74,10 @@ pub(super) fn check(all: &[MeasuredObjective]) -> Result<(), Fault> {
     for (at, one) in all.iter().enumerate() {
         one.check().map_err(fault)?;
         if all[..at].iter().any(|before| before.objective.name == one.objective.name) {
-            return Err(fault(format!("`{}` is there twice in probe.objectives", one.objective.name)));
+            return Err(fault(format!(
+                "`probe.objectives` names `{}` twice, and their metrics would have the same names; remove one",
+                one.objective.name
+            )));
         }
     }
     Ok(())

@@ -3,7 +3,9 @@
 
 use toml::{Table, Value};
 
-use super::{Fault, Recipe, VARIANTS};
+use super::fault::Fault;
+use super::key_path::VARIANTS;
+use super::recipe::Recipe;
 
 /// An upper bound of iterations, images and widths.
 const MOST: i64 = 1_000_000_000_000;

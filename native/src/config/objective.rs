@@ -102,9 +102,9 @@ impl ObjectiveSection {
         match (written.next(), written.next()) {
             (None, _) => Ok(BatchRule::Shuffled),
             (Some((_, rule)), None) => Ok(rule),
-            (Some((one, _)), Some((other, _))) => {
-                Err(format!("`{one}` and `{other}` both say which images a batch has; leave one out"))
-            }
+            (Some((one, _)), Some((other, _))) => Err(format!(
+                "`objective.{one}` and `objective.{other}` both choose the images of a batch; leave one out"
+            )),
         }
     }
 

@@ -1,9 +1,7 @@
 //! Where a key of a recipe was written, for errors that its data alone show.
 
 use super::explain::line_of;
-use super::key_path::is_in;
-use super::set::key_of;
-use super::{FORMER_VARIANTS, VARIANTS};
+use super::key_path::{FORMER_VARIANTS, VARIANTS, is_in, key_of};
 
 /// The text of a recipe, and the settings of the command line.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use simile_core::eval::sgd_probe::SgdProbeConfig;
 
-use super::Fault;
+use super::fault::Fault;
 use super::measured::{self, MeasuredObjective};
 use super::objective::default_condition;
 use super::penalty::Penalty;
@@ -42,7 +42,8 @@ pub(crate) enum Solver {
     Sgd,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Probe {
     /// A ridge-penalised linear classifier, fitted by L-BFGS
     Linear,

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use simile_core::loss;
 use simile_core::nn::Architecture;
 
-use super::key_path::join;
+use super::key_path::{VARIANTS, join};
 use super::keys::{Key, MEASURED, MEASURED_KEYS, SWITCH_OR_COUNT};
+use super::load::Changes;
 use super::meanings::{Meanings, sections};
+use super::recipe::Recipe;
 use super::shipped::SHIPPED;
-use super::{Changes, Recipe, VARIANTS};
 use crate::data::sets;
 
 /// A JSON schema of recipes, for editors: it knows names and types, and refuses unknown keys where a run does.

@@ -5,7 +5,7 @@ use simile_core::augment::Augmentation;
 use simile_core::nn::head::{HeadConfig, HeadKind};
 use simile_core::train::{Precision, Sampling};
 
-use super::Fault;
+use super::fault::Fault;
 
 /// `[classified]`: the images whose classes are learned beside a contrastive objective, by a method with a classifier.
 /// Without the section they are the batch's own first views.
@@ -69,6 +69,14 @@ pub(crate) struct HeadSection {
     /// Width of the projections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<usize>,
+}
+
+/// `[smoke]`: the size of the run that a smoke test stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SmokeSection {
+    pub(crate) iterations: usize,
+    pub(crate) batch: usize,
 }
 
 fn default_accumulate() -> usize {

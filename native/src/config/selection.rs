@@ -1,11 +1,11 @@
 //! `[selection]`: the choice of the encoder of a run. Training images are held out, or the data set has a validation
-//! part; the encoder is evaluated on them during training, and the best one is then evaluated on the test images.
+//! split; the encoder is evaluated on them during training, and the best one is then evaluated on the test images.
 //! Without the section it is the last encoder.
 
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
 use super::explain::suggestion;
+use super::fault::Fault;
 use super::probe::Probe;
 use crate::metrics::catalogue::choosable;
 use crate::metrics::names::TOP1;
@@ -41,7 +41,7 @@ pub(crate) struct SelectionSection {
     /// Number of training images held out for the selection. They are never used for training.
     #[serde(default)]
     pub(crate) held_out: usize,
-    /// True if the official validation part of the data set is used instead.
+    /// True if the official validation split of the data set is used instead.
     #[serde(default)]
     pub(crate) official: bool,
     /// Iterations between two evaluations; those of an epoch if absent.
@@ -64,8 +64,8 @@ fn default_metric() -> String {
 impl SelectionSection {
     pub(super) fn check(&self) -> Result<(), Fault> {
         if self.official == (self.held_out > 0) {
-            let reason = "`selection.held_out` says how many training images to choose by, or `selection.official = true` \
-                          that the data set's validation part is; one of the two";
+            let reason = "set either `selection.held_out`, the number of training images to hold out for choosing the encoder, \
+                          or `selection.official = true`, to choose it on the official validation split";
             return Err(Fault::new("selection", "held_out", reason));
         }
         let counts = [("every", self.every.unwrap_or(1)), ("patience", self.patience.unwrap_or(1))];
@@ -76,8 +76,12 @@ impl SelectionSection {
         if known.contains(&self.metric.as_str()) {
             return Ok(());
         }
-        let hint = suggestion(&self.metric, &known);
-        Err(Fault::new("selection", "metric", format!("no encoder is chosen by `{}`{hint}", self.metric)))
+        let hint = suggestion(&self.metric, known);
+        Err(Fault::new(
+            "selection",
+            "metric",
+            format!("`selection.metric` is `{}`, by which no encoder can be chosen{hint}", self.metric),
+        ))
     }
 
     /// In words, for a protocol.
@@ -87,7 +91,7 @@ impl SelectionSection {
             Readout::Knn => "of the nearest neighbours",
             Readout::Classifier => "of its own class scores",
         };
-        let part = if self.official { "images of the validation part" } else { "held-out training images" };
+        let part = if self.official { "images of the validation split" } else { "held-out training images" };
         format!("{} {readout} on {images} {part}", self.metric)
     }
 }

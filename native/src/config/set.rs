@@ -4,7 +4,8 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::explain::{EXPECTED_SECTION, unknown_key};
-use super::{FORMER_VARIANTS, Recipe, VARIANTS};
+use super::key_path::{FORMER_VARIANTS, VARIANTS, dotted, path_of};
+use super::recipe::Recipe;
 use crate::exit::usage;
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
@@ -158,41 +159,10 @@ fn within(table: &Table, key: &str) -> Option<String> {
         .then(|| format!("`{key}` stands in a section; did you mean {}?", full_keys.join(" or ")))
 }
 
-/// The key of a setting `KEY=VALUE`.
-pub(crate) fn key_of(setting: &str) -> &str {
-    setting.split('=').next().unwrap_or_default().trim()
-}
-
 /// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
     Ok((path_of(key), text))
-}
-
-/// The path of a key: its sections, and its name.
-pub(crate) fn path_of(key: &str) -> Vec<&str> {
-    let mut path = dotted(key.trim());
-    if let Some(first) = path.first_mut().filter(|first| **first == FORMER_VARIANTS) {
-        *first = VARIANTS;
-    }
-    path
-}
-
-/// The parts of a dotted key. One in quotes, as in TOML, may have points, and the quotes are no part of it.
-fn dotted(key: &str) -> Vec<&str> {
-    let (mut parts, mut rest) = (Vec::new(), key);
-    loop {
-        let in_quotes = ['"', '\''].into_iter().find_map(|quote| {
-            let (part, after) = rest.strip_prefix(quote)?.split_once(quote)?;
-            (after.is_empty() || after.starts_with('.')).then_some((part, after))
-        });
-        let (part, after) = in_quotes.unwrap_or_else(|| rest.split_at(rest.find('.').unwrap_or(rest.len())));
-        parts.push(part);
-        match after.strip_prefix('.') {
-            Some(next) => rest = next,
-            None => return parts,
-        }
-    }
 }
 
 /// Sets the value at the path of a setting, in its first reading.

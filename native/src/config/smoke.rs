@@ -1,17 +1,9 @@
-//! `[smoke]`: the mark of a smoke test, a run of a few short steps, with the size of the run that it stands for.
+//! A smoke test: a run of a few short steps, whose recipe has `[smoke]`, the size of the run that it stands for.
 
-use serde::{Deserialize, Serialize};
 use simile_core::loss;
 
-use super::Recipe;
-
-/// The size of the run that a smoke test stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SmokeSection {
-    pub(crate) iterations: usize,
-    pub(crate) batch: usize,
-}
+use super::recipe::Recipe;
+use super::sections::SmokeSection;
 
 impl Recipe {
     /// Reduces every part of the run to a few steps, and marks it as a smoke test.
@@ -34,7 +26,7 @@ impl Recipe {
         let variant_objectives = self.written_variants.iter_mut().map(|variant| &mut variant.objective);
         let measured = self.probe.objectives.iter_mut().map(|measured| &mut measured.objective);
         for objective in variant_objectives.chain(&mut self.objective).chain(measured) {
-            // The whole batch makes the value that is expected, and a smaller one another.
+            // Such a parameter states the value that the whole batch gives; that of a smoke test gives another, which would be refused.
             let parameters = loss::spec(&objective.name).into_iter().flat_map(|spec| spec.parameters);
             for parameter in parameters.filter(|parameter| parameter.follows_batch) {
                 objective.parameters.remove(parameter.name);

@@ -38,16 +38,16 @@ impl VariantSection {
 impl RecipeVariant {
     /// The number of scores of its network, for given numbers of classes and values of the bias; none if it gives
     /// projections.
-    pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
-        self.algorithm.scores(&self.objective.name, classes, biases)
+    pub(crate) fn scores(&self, classes: usize, bias_count: usize) -> Option<usize> {
+        self.algorithm.scores(&self.objective.name, classes, bias_count)
     }
 
     /// Reduces the scores of its network to one for each class.
     ///
     /// # Errors
-    /// As [`by_class`](simile_core::loss::ObjectiveConfig::by_class) of the objective.
-    pub(crate) fn by_class(&self, scores: Matrix) -> Result<Matrix, String> {
-        self.objective.config()?.by_class(scores).map_err(|error| error.to_string())
+    /// As [`class_scores`](simile_core::loss::ObjectiveConfig::class_scores) of the objective.
+    pub(crate) fn class_scores(&self, scores: Matrix) -> Result<Matrix, String> {
+        self.objective.config()?.class_scores(scores).map_err(|error| error.to_string())
     }
 
     /// Checks that the method can train the objective over a run of `steps`.
@@ -59,8 +59,8 @@ impl RecipeVariant {
         let objective = self.objective.config().map_err(|reason| ("objective", reason))?;
         self.algorithm.check(&objective, steps).map_err(|error| match error {
             Error::Unknown { kind, name, known } => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                ("objective", format!("unknown {kind} `{name}`{}", suggestion(&name, &known)))
+                let hint = suggestion(&name, known.iter().map(String::as_str));
+                ("objective", format!("unknown {kind} `{name}`{hint}"))
             }
             Error::Parameter { ref name, .. } if name.starts_with("method.") => {
                 ("method", reword(&error.to_string()))

@@ -20,8 +20,8 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         None => Table::new(),
         Some(Value::String(name)) => {
             let preset = Augmentation::preset(&name).map_err(|_| {
-                let known = PRESETS.map(|(name, _)| name);
-                D::Error::custom(format!("no preset is named `{name}`{}", suggestion(&name, &known)))
+                let hint = suggestion(&name, PRESETS.map(|(name, _)| name));
+                D::Error::custom(format!("no preset is named `{name}`{hint}"))
             })?;
             Table::try_from(preset).map_err(D::Error::custom)?
         }
@@ -45,15 +45,22 @@ pub(crate) fn normalisation(written: Option<&Normalise>, channels: usize) -> Res
             let named = sets::constants();
             let Some(Constants { mean, std, .. }) = named.iter().find(|constants| constants.name == name)
             else {
-                let known: Vec<&str> = named.iter().map(|constants| constants.name).collect();
-                return Err(format!("no normalisation is named `{name}`{}", suggestion(name, &known)));
+                let hint = suggestion(name, named.iter().map(|constants| constants.name));
+                return Err(format!("no normalisation is named `{name}`{hint}"));
             };
             Normalisation { mean: mean.to_vec(), std: std.to_vec() }
         }
     };
-    let lengths = [constants.mean.len(), constants.std.len()];
-    if lengths != [channels; 2] {
-        return Err(format!("`data.normalise` needs {channels} means and deviations, one a channel"));
+    let [means, deviations] = [constants.mean.len(), constants.std.len()];
+    if [means, deviations] != [channels; 2] {
+        let counted =
+            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        return Err(format!(
+            "`data.normalise` has {} and {}, and `encoder.channels` is {channels}; write `mean` and `std` with one number for \
+             every channel",
+            counted(means, "mean"),
+            counted(deviations, "standard deviation")
+        ));
     }
     match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {
         Some(std) => Err(format!("`data.normalise` has a deviation of {std}, expected above 0")),

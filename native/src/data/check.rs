@@ -153,7 +153,8 @@ mod tests {
         let text = report.to_string();
         assert!(text.contains("corrupt  ") && text.contains("train-images-idx3-ubyte: 3 bytes"), "{text}");
         assert!(
-            text.contains("missing  t10k-labels-idx1-ubyte") && text.contains("cannot be used"),
+            text.contains("missing  t10k-labels-idx1-ubyte")
+                && text.contains("is not the complete official data set"),
             "{text}"
         );
         let json = serde_json::to_value(&report).unwrap();

@@ -20,10 +20,12 @@ pub(crate) struct CheckReport {
     /// The pictures that annotations name, for data sets with annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pictures: Option<PicturesReport>,
-    /// A problem although every file is readable: splits that do not fit together.
+    /// A problem of all files together: annotations that cannot be read, splits that do not fit together, or another number of pictures
+    /// than the authors state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
-    /// True if the data set can be used: nothing missing, nothing corrupt.
+    /// True if no file is missing or corrupt, no picture is broken, and there is no `problem`. A run may use other data too: see
+    /// [`is_part`](super::presence::is_part).
     pub(crate) sound: bool,
 }
 
@@ -108,7 +110,11 @@ impl fmt::Display for CheckReport {
         if let Some(problem) = &self.problem {
             writeln!(f, "wrong    {problem}")?;
         }
-        let verdict = if self.sound { "is sound" } else { "cannot be used as it is" };
+        let verdict = if self.sound {
+            "is sound"
+        } else {
+            "is not the complete official data set: see the lines marked missing, corrupt, broken or wrong"
+        };
         write!(f, "{} in {} {verdict}", self.name, self.folder.display())
     }
 }

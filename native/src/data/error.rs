@@ -54,8 +54,6 @@ pub(crate) enum DataError {
     #[error("cannot read the picture {}: {source}", path.display())]
     Image { path: PathBuf, source: image::ImageError },
     #[error("cannot read the picture {}: {reason}", path.display())]
-    LargePicture { path: PathBuf, reason: String },
-    #[error("cannot read the picture {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
     #[error(
         "cannot read the picture {}: {reason}{}; repair it, or leave such out with data.broken=skip",

@@ -48,7 +48,7 @@ pub(crate) fn check_whole(
     Err(unread(section, DataError::Incomplete { folder: folder.into(), missing: absent }))
 }
 
-/// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
+/// True if a folder holds another number of pictures than the authors state, which `simile data check` reports as `wrong`.
 pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
     let Medium::Pictures(set) = section.dataset.medium() else { return false };
     let stated = section.dataset.about().pictures.filter(|_| set.is_whole(&section.options()));

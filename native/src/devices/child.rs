@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::console::Meanwhile;
+use crate::console::PeriodicLine;
 use crate::peers::is_from_launcher;
 
 /// The first argument of a process that tests a device.
@@ -32,7 +32,7 @@ pub(crate) fn check(name: String) -> Result<(), String> {
 
 fn test(device: &str) -> Result<(), String> {
     let words = format!("testing {device} before it is used");
-    let _meanwhile = Meanwhile::say(move || words.clone());
+    let _periodic_line = PeriodicLine::start(move || words.clone());
     let program = env::current_exe().map_err(|error| format!("could not be started: {error}"))?;
     let mut command = Command::new(program);
     command.args([COMMAND, device]);

@@ -6,6 +6,7 @@ use simile_core::data::catalogue::train_count;
 
 use super::folder::{Contents, Layout};
 use crate::config::Recipe;
+use crate::config::usual::{BATCH, LEARNING_RATE};
 use crate::console::quietly;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::training_seconds;
@@ -23,16 +24,16 @@ const FEWEST: usize = FEWEST_HELD_OUT + 2;
 const EPOCHS: f64 = 100.0;
 const STEPS: [f64; 2] = [300.0, 1000.0];
 const STEPS_OF_GPU: [f64; 2] = [1000.0, 20_000.0];
-/// Images of a batch, or all images if there are fewer.
-const BATCH: usize = 256;
-/// Seconds of training after which a first run on a CPU should have ended.
-const PATIENCE: f64 = 480.0;
+/// The learning rate of a network for a GPU.
+const LEARNING_RATE_OF_GPU: f64 = 0.001;
+/// Most seconds of training in a first run on a CPU.
+const MAX_FIRST_RUN_SECONDS: f64 = 480.0;
 
 /// The network and the length of a run.
 #[derive(Debug)]
 pub(super) struct Budget {
     pub(super) encoder: Encoder,
-    pub(super) learning_rate: &'static str,
+    pub(super) learning_rate: f64,
     pub(super) batch: usize,
     pub(super) iterations: usize,
     /// Pictures that are held out to test on.
@@ -89,10 +90,10 @@ impl Budget {
         let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
         let steps = (EPOCHS * train as f64 / batch as f64).clamp(fewest, most);
         let (encoder, learning_rate) = match (on_gpu, contents.sizes.shorter) {
-            (false, _) => (CPU_ENCODER, "4e-3"),
-            (true, ..=48) => (GPU_ENCODER, "1e-3"),
-            (true, ..=96) => (Encoder { side: 64, ..GPU_ENCODER }, "1e-3"),
-            (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..GPU_ENCODER }, "1e-3"),
+            (false, _) => (CPU_ENCODER, LEARNING_RATE),
+            (true, ..=48) => (GPU_ENCODER, LEARNING_RATE_OF_GPU),
+            (true, ..=96) => (Encoder { side: 64, ..GPU_ENCODER }, LEARNING_RATE_OF_GPU),
+            (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..GPU_ENCODER }, LEARNING_RATE_OF_GPU),
         };
         let iterations = hundreds(steps);
         Self {
@@ -112,8 +113,9 @@ impl Budget {
     pub(super) fn measure(&mut self, smoke: &Recipe, folder: &Path, devices: &DeviceSet) {
         let Ok(splits) = quietly(|| Splits::of(smoke, Some(folder))) else { return };
         let Some(mut seconds) = training_seconds(smoke, &splits.train, devices, None) else { return };
-        if seconds > PATIENCE && !devices.has_gpu() {
-            let fewer = hundreds(self.iterations as f64 * PATIENCE / seconds - 50.0).min(self.iterations);
+        if seconds > MAX_FIRST_RUN_SECONDS && !devices.has_gpu() {
+            let fewer = self.iterations as f64 * MAX_FIRST_RUN_SECONDS / seconds - 50.0;
+            let fewer = hundreds(fewer).min(self.iterations);
             seconds *= fewer as f64 / self.iterations as f64;
             self.shortened_from = (fewer < self.iterations).then_some(self.iterations);
             self.iterations = fewer;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use csv::StringRecord;
 use simile_core::data::{Catalogue, Split};
 
-use super::Wishes;
+use super::OwnPictureOptions;
 use super::sizes::Sizes;
 use crate::columns::class;
 use crate::columns::kind::{Column, ColumnKind, no_number};
@@ -77,7 +77,7 @@ impl Table {
         [
             (Some(self.file.as_str()), "the file of a picture"),
             (Some(self.label.as_str()), "the class"),
-            (split, "the part, of training or test"),
+            (split, "the split"),
         ]
         .into_iter()
         .find_map(|(name, role)| (name == Some(column)).then_some(role))
@@ -89,13 +89,13 @@ impl Contents {
     ///
     /// # Errors
     /// A usage error if it holds no pictures, or a column cannot be told; a failure if a file cannot be read.
-    pub(super) fn of(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
+    pub(super) fn of(folder: &Path, options: OwnPictureOptions<'_>) -> Result<Self> {
         let tables = [".csv", ".tsv"].map(|ending| tables(folder, ending));
         let tables = tables.into_iter().find(|tables| !tables.is_empty()).unwrap_or_default();
-        match (wishes.csv, tables.as_slice()) {
-            (Some(csv), _) => Self::from_table(folder, csv.to_owned(), wishes),
-            (None, [one]) => Self::from_table(folder, one.into(), wishes),
-            (None, []) => Self::from_folders(folder, wishes),
+        match (options.csv, tables.as_slice()) {
+            (Some(csv), _) => Self::from_table(folder, csv.to_owned(), options),
+            (None, [one]) => Self::from_table(folder, one.into(), options),
+            (None, []) => Self::from_folders(folder, options),
             (None, several) => Err(usage(format_args!(
                 "{} holds several tables; name the one of the pictures with --csv: {}",
                 folder.display(),
@@ -104,7 +104,7 @@ impl Contents {
         }
     }
 
-    fn from_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
+    fn from_table(folder: &Path, csv: PathBuf, options: OwnPictureOptions<'_>) -> Result<Self> {
         let table = UserTable::read(&folder.join(&csv))?;
         let known = table.header.join(", ");
         let wrong =
@@ -113,14 +113,14 @@ impl Contents {
         let holds_files = |name: &&String| !is_empty && table.cells(name).take(3).all(is_picture);
         let file = named(&table.header, &FILES)
             .or_else(|| table.header.iter().find(holds_files))
-            .ok_or_else(|| wrong(without_files(wishes.csv)))?;
-        let label = match wishes.label {
+            .ok_or_else(|| wrong(without_files(options.csv)))?;
+        let label = match options.label {
             Some(label) if label == file => return Err(wrong(no_class(label))),
             Some(label) => table.column(label).ok_or_else(|| wrong(format!("it has no column `{label}`")))?,
             None => table.class()?,
         };
         let split = table.split(label, line)?;
-        let is_asked = |name: &str| wishes.hide.iter().chain(wishes.keep).any(|asked| asked == name);
+        let is_asked = |name: &str| options.hide.iter().chain(options.keep).any(|asked| asked == name);
         let subject = table.subject(label, is_asked);
         subject.iter().filter_map(|subject| subject.note(split.is_some(), "picture")).for_each(line);
         let subject = subject.and_then(SubjectColumn::subject);
@@ -136,7 +136,7 @@ impl Contents {
         let gaps = |name: &String| table.cells(name).filter(|cell| cell.is_empty()).count();
         let missing = roles.into_iter().flatten().map(gaps).sum();
         let classes = counted(table.cells(label).filter(|cell| !cell.is_empty()));
-        class::lonely(label, &classes, "picture").iter().for_each(line);
+        class::mostly_single_row_classes(label, &classes, "picture").iter().for_each(line);
         let asked = table.header.iter().filter(|name| is_asked(name));
         let used: Vec<usize> =
             roles.into_iter().flatten().chain(asked).filter_map(|name| table.place(name)).collect();
@@ -149,15 +149,15 @@ impl Contents {
         Ok(Self { pictures, usable, classes, sizes, layout: Layout::Table(table) })
     }
 
-    fn from_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
-        if let Some(column) = wishes.hide.first().or(wishes.keep.first()) {
+    fn from_folders(folder: &Path, options: OwnPictureOptions<'_>) -> Result<Self> {
+        if let Some(column) = options.hide.first().or(options.keep.first()) {
             return Err(usage(format_args!(
                 "{} has no CSV file, so nothing says the `{column}` of a picture; put one beside the pictures with \
                  the columns file,label,{column}",
                 folder.display()
             )));
         }
-        if let Some(label) = wishes.label {
+        if let Some(label) = options.label {
             return Err(usage(format_args!(
                 "{} has no CSV file, so there is no column `{label}`; without --label a folder is a class",
                 folder.display()
@@ -188,14 +188,20 @@ impl Contents {
             if let Some(column) = table.attributes.iter().find(has_name) {
                 return Ok(column.clone());
             }
-            if let Some(Column { kind, .. }) = table.others.iter().find(has_name) {
+            if let Some(Column { kind, missing, .. }) = table.others.iter().find(has_name) {
+                let only = |value: &str| {
+                    let rows = if *missing > 0 { "all rows that have a value" } else { "all rows" };
+                    format!("is `{value}` in {rows}, so there is nothing to hide or to keep")
+                };
                 let is = match kind {
                     ColumnKind::Names { word, .. } => format!(
                         "has {kind}: its values are shared by few rows, so it can be neither hidden nor kept{}",
                         word.as_deref().map(no_number).unwrap_or_default()
                     ),
-                    ColumnKind::Categories { values, .. } if values.is_empty() => "is empty".into(),
-                    _ => format!("has {kind}: it has one value: there is nothing to hide or to keep"),
+                    ColumnKind::Categories { values, .. } => {
+                        values.first().map_or_else(|| "is empty".into(), |(value, _)| only(value))
+                    }
+                    ColumnKind::Numbers { low, .. } => only(&low.to_string()),
                 };
                 return Err(usage(format_args!("{}: column `{name}` {is}", path.display())));
             }
@@ -205,11 +211,11 @@ impl Contents {
                     path.display()
                 )));
             }
-            let known: Vec<&str> = table.attributes.iter().map(|column| column.name.as_str()).collect();
+            let known = table.attributes.iter().map(|column| column.name.as_str());
             Err(usage(format_args!(
                 "{} has no attribute `{name}`{}",
                 path.display(),
-                suggestion(name, &known)
+                suggestion(name, known)
             )))
         };
         names.iter().map(find).collect()

@@ -22,9 +22,9 @@ impl Lines {
         self.0 += "\n";
     }
 
-    /// The head of a section, such as `[data]`, with a comment beside it unless that is empty.
-    pub(super) fn section(&mut self, head: &str, why: &str) {
-        self.beside(head, why);
+    /// The header of a section, such as `[data]`, with a comment beside it unless that is empty.
+    pub(super) fn section(&mut self, header: &str, why: &str) {
+        self.beside(header, why);
     }
 
     /// A key with a value as TOML writes it, and a comment beside it unless that is empty.

@@ -20,14 +20,14 @@ use crate::draft::folder::{Contents, Layout, Table};
 use crate::exit::usage;
 use crate::names::{as_file_name, cut};
 use crate::run_folder::folder::RECIPE;
-use crate::shell::resume_command;
+use crate::shell::{quoted, resume_command};
 
 /// Most bytes of the name of a recipe.
 const LONGEST: usize = 80;
 
-/// The wishes of the user for a recipe.
+/// The options of the user for a recipe for pictures of their own.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct OwnPictureOptions<'a> {
     /// Columns that the embedding is to hide.
     pub(crate) hide: &'a [String],
     /// Columns that the embedding should keep.
@@ -36,6 +36,21 @@ pub(crate) struct Wishes<'a> {
     pub(crate) label: Option<&'a str>,
     /// The CSV file in the folder, where there are several.
     pub(crate) csv: Option<&'a Path>,
+}
+
+impl OwnPictureOptions<'_> {
+    /// The options as arguments of the command line, each after a space.
+    fn to_arguments(self) -> String {
+        let Self { hide, keep, label, csv } = self;
+        let of = |flag: &str, value: &str| format!(" --{flag} {}", quoted(value));
+        let csv = csv.map(|csv| of("csv", &csv.display().to_string()));
+        hide.iter()
+            .map(|name| of("hide", name))
+            .chain(keep.iter().map(|name| of("keep", name)))
+            .chain(label.map(|name| of("label", name)))
+            .chain(csv)
+            .collect()
+    }
 }
 
 /// A recipe for a folder of pictures.
@@ -50,8 +65,8 @@ pub(crate) struct Draft {
     hide: Vec<Column>,
     keep: Vec<Column>,
     budget: Budget,
-    /// The wishes as they are written on the command line.
-    wished: String,
+    /// The options as they are written on the command line.
+    arguments: String,
 }
 
 impl Draft {
@@ -60,7 +75,7 @@ impl Draft {
     /// # Errors
     /// A usage error if the folder holds no pictures, or a column is not there or cannot be told; a failure if a file cannot
     /// be read.
-    pub(crate) fn new(folder: &Path, wishes: Wishes<'_>, on_gpu: bool) -> Result<Self> {
+    pub(crate) fn new(folder: &Path, options: OwnPictureOptions<'_>, on_gpu: bool) -> Result<Self> {
         if folder.join(RECIPE).is_file() {
             return Err(usage(format_args!(
                 "{} is the folder of a run; `{}` resumes it; name a folder of pictures",
@@ -74,27 +89,27 @@ impl Draft {
                 folder.display()
             )));
         }
-        let contents = Contents::of(folder, wishes)?;
-        let hide = contents.columns(folder, wishes.hide)?;
-        let keep = contents.columns(folder, wishes.keep)?;
+        let contents = Contents::of(folder, options)?;
+        let hide = contents.columns(folder, options.hide)?;
+        let keep = contents.columns(folder, options.keep)?;
         if let Some(both) = hide.iter().find(|column| keep.iter().any(|other| other.name == column.name)) {
             return Err(usage(format_args!("`{}` is both hidden and kept; choose one", both.name)));
         }
         let budget = Budget::new(&contents, on_gpu);
-        let wished = wished(wishes);
-        Ok(Self { folder: folder.to_owned(), name: name_of(folder), contents, hide, keep, budget, wished })
+        let arguments = options.to_arguments();
+        Ok(Self { folder: folder.to_owned(), name: name_of(folder), contents, hide, keep, budget, arguments })
     }
 
     /// The recipe for the pictures in `folder` with all of their attributes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(crate) fn with_all(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
-        let mut draft = Self::new(folder, wishes, false)?;
+    pub(crate) fn with_all(folder: &Path, options: OwnPictureOptions<'_>) -> Result<Self> {
+        let mut draft = Self::new(folder, options, false)?;
         let Layout::Table(table) = &draft.contents.layout else { return Ok(draft) };
         let all: Vec<String> = table.attributes.iter().map(|column| column.name.clone()).collect();
         draft.keep = draft.contents.columns(folder, &all)?;
-        draft.wished = wished(Wishes { keep: &all, ..wishes });
+        draft.arguments = OwnPictureOptions { keep: &all, ..options }.to_arguments();
         Ok(draft)
     }
 
@@ -138,7 +153,7 @@ impl Draft {
         lines.extend(self.budget.too_few.clone());
         if let Layout::Table(table) = layout {
             lines.extend(table.attributes.iter().map(|column| format!("{}: {}", column.name, column.kind)));
-            lines.extend(self.used(table).into_iter().filter_map(Column::doubt));
+            lines.extend(self.used(table).into_iter().filter_map(Column::numeric_code_warning));
         }
         lines
     }
@@ -156,19 +171,6 @@ fn name_of(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = as_file_name(cut(&whole.file_name().unwrap_or_default().to_string_lossy(), LONGEST));
     if name.is_empty() { "pictures".into() } else { name }
-}
-
-/// The wishes as arguments.
-fn wished(wishes: Wishes<'_>) -> String {
-    let Wishes { hide, keep, label, csv } = wishes;
-    let of = |flag: &str, value: &str| format!(" --{flag} {}", crate::shell::quoted(value));
-    let csv = csv.map(|csv| of("csv", &csv.display().to_string()));
-    hide.iter()
-        .map(|name| of("hide", name))
-        .chain(keep.iter().map(|name| of("keep", name)))
-        .chain(label.map(|name| of("label", name)))
-        .chain(csv)
-        .collect()
 }
 
 #[cfg(test)]
@@ -207,8 +209,8 @@ mod tests {
     fn drafted(folder: &Path, hide: &[&str], keep: &[&str]) -> (String, Recipe) {
         let [hide, keep] =
             [hide, keep].map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let wishes = Wishes { hide: &hide, keep: &keep, ..Wishes::default() };
-        let draft = Draft::new(folder, wishes, false).unwrap();
+        let options = OwnPictureOptions { hide: &hide, keep: &keep, ..OwnPictureOptions::default() };
+        let draft = Draft::new(folder, options, false).unwrap();
         let recipe = draft.load(&Changes::default()).unwrap();
         recipe.data.catalogue(folder).unwrap();
         (draft.text("recipe.toml"), recipe)
@@ -315,21 +317,19 @@ mod tests {
         assert_eq!(recipe.data.judged_by, JudgedBy::Test);
         assert!(text.contains("split = \"split\"") && text.contains("missing = \"skip\""), "{text}");
         let folder = scans("split,site", ["Train,a", "Test,b", "Train,b", "Test,a"]);
-        let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+        let error = Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
         assert!(error.contains("images.csv: line 2: column `split` is `Train`"), "{error}");
     }
 
     #[test]
     fn the_role_of_a_column_that_is_no_attribute_is_said() {
         let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
-        for (column, role) in [
-            ("label", "the class"),
-            ("file", "the file of a picture"),
-            ("split", "the part, of training or test"),
-        ] {
+        for (column, role) in
+            [("label", "the class"), ("file", "the file of a picture"), ("split", "the split")]
+        {
             let hide = [column.to_owned()];
-            let wishes = Wishes { hide: &hide, ..Wishes::default() };
-            let error = Draft::new(folder.path(), wishes, false).unwrap_err().to_string();
+            let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+            let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
             assert!(
                 error.contains(&format!("column `{column}` says {role}, so it can be neither")),
                 "{error}"
@@ -338,10 +338,30 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_one_value_names_it() {
+        for (rows, is) in [
+            (["a,0.5", "a,0.5", "a,0.5", "a,0.5"], ["`a` in all rows,", "`0.5` in all rows,"]),
+            (
+                ["a,", "a,0.5", ",0.5", "a,0.5"],
+                ["`a` in all rows that have a value", "`0.5` in all rows that have a value"],
+            ),
+        ] {
+            let folder = scans("site,dose", rows);
+            for (column, is) in ["site", "dose"].into_iter().zip(is) {
+                let hide = [column.to_owned()];
+                let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+                let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
+                assert!(error.contains(&format!("column `{column}` is {is}")), "{error}");
+                assert!(error.ends_with("so there is nothing to hide or to keep"), "{error}");
+            }
+        }
+    }
+
+    #[test]
     fn the_file_of_a_picture_is_no_class() {
         let folder = scans("split,site", ["train,a", "train,b", "test,b", "test,a"]);
-        let wishes = Wishes { label: Some("file"), ..Wishes::default() };
-        let error = Draft::new(folder.path(), wishes, false).unwrap_err().to_string();
+        let options = OwnPictureOptions { label: Some("file"), ..OwnPictureOptions::default() };
+        let error = Draft::new(folder.path(), options, false).unwrap_err().to_string();
         assert!(error.contains("`file` is the file of a picture, which can be no class"), "{error}");
     }
 
@@ -357,7 +377,12 @@ mod tests {
     fn the_variant_of_a_column_with_an_equals_sign_can_be_set() {
         let folder = scans("BMI>=30", ["yes", "no", "no", "yes"]);
         let hide = ["BMI>=30".to_owned()];
-        let draft = Draft::new(folder.path(), Wishes { hide: &hide, ..Wishes::default() }, false).unwrap();
+        let draft = Draft::new(
+            folder.path(),
+            OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() },
+            false,
+        )
+        .unwrap();
         let variant = draft.load(&Changes::default()).unwrap().variants().pop().unwrap().name;
         let set = [format!("variant.{variant}.objective.lambda=0.001")];
         let changed = draft.load(&Changes { set: &set, ..Changes::default() });
@@ -369,7 +394,7 @@ mod tests {
         let folder = scans(",,site", ["0,a,x", "1,b,y", "2,a,x", "3,b,y"]);
         let (text, _) = drafted(folder.path(), &["site"], &[]);
         assert!(text.contains("\"site\" = [\"site\"]") && !text.contains("\"\" = "), "{text}");
-        let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
+        let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
         let data = all.load(&Changes::default()).unwrap().data;
         assert_eq!(data.catalogue(folder.path()).unwrap().conditions.len(), 1);
     }
@@ -378,7 +403,7 @@ mod tests {
     fn columns_may_have_several_lines_and_quotes() {
         let folder = scans("\"age\n(years)\",\"a\"\"b'c\"", ["61.5,x", "47,y", "50,x", "38,y"]);
         let (text, recipe) = drafted(folder.path(), &["age\n(years)"], &["a\"b'c"]);
-        assert!(text.contains("independent of age (years)"), "{text}");
+        assert!(text.contains("should reflect a\"b'c and not depend on age (years)."), "{text}");
         assert_eq!(recipe.probe.condition, "age\n(years)");
         assert_eq!(recipe.probe.also, ["a\"b'c"]);
         let names: Vec<String> = recipe.variants().into_iter().map(|variant| variant.name).collect();
@@ -416,7 +441,12 @@ mod tests {
         assert_eq!(drafted(folder.path(), &["site"], &[]).1.data.test, Some(2));
         assert_eq!(drafted(folder.path(), &[], &[]).1.data.test, Some(4));
         let hide = ["site".to_owned()];
-        let draft = Draft::new(folder.path(), Wishes { hide: &hide, ..Wishes::default() }, false).unwrap();
+        let draft = Draft::new(
+            folder.path(),
+            OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() },
+            false,
+        )
+        .unwrap();
         let left_out = "10 of 20 rows are left out: a cell that is needed is empty";
         assert!(draft.notes().iter().any(|note| note == left_out), "{:?}", draft.notes());
     }
@@ -426,7 +456,8 @@ mod tests {
         let folder = scans("site", ["a", "b", "b", "a"]);
         let place = folder.path();
         assert_eq!(drafted(place, &["site"], &[]).1.data.test, Some(2));
-        let said = |place: &Path| Draft::new(place, Wishes::default(), false).unwrap().notes().join("\n");
+        let said =
+            |place: &Path| Draft::new(place, OwnPictureOptions::default(), false).unwrap().notes().join("\n");
         assert!(!said(place).contains("too few"), "{}", said(place));
         fs::write(place.join("images.csv"), "file,label\n0.png,ill\n1.png,well\n2.png,ill\n").unwrap();
         assert!(said(place).contains("3 pictures are too few: a run needs 2 to test on"), "{}", said(place));
@@ -448,8 +479,8 @@ mod tests {
         fs::write(folder.path().join("images.csv"), table).unwrap();
         let doubted = |hide: &[&str]| {
             let hide: Vec<String> = hide.iter().map(ToString::to_string).collect();
-            let wishes = Wishes { hide: &hide, ..Wishes::default() };
-            let notes = Draft::new(folder.path(), wishes, false).unwrap().notes().join("\n");
+            let options = OwnPictureOptions { hide: &hide, ..OwnPictureOptions::default() };
+            let notes = Draft::new(folder.path(), options, false).unwrap().notes().join("\n");
             ["site", "patient"].map(|name| notes.contains(&format!("`{name}` is read as a quantity")))
         };
         assert_eq!(doubted(&["site"]), [true, false], "subjects are no attribute");
@@ -485,7 +516,12 @@ mod tests {
         fs::write(folder.path().join("images.csv"), table).unwrap();
         let (text, _) = drafted(folder.path(), &["site"], &[]);
         let line = text.lines().find(|line| line.starts_with("subject = \"patient\"")).unwrap();
-        assert!(line.ends_with("# p counts these; the split says in which parts they are"), "{line}");
+        assert!(
+            line.ends_with(
+                "# p-values count subjects, not pictures; the split column says which are held out"
+            ),
+            "{line}"
+        );
     }
 
     #[cfg(target_os = "linux")]
@@ -496,12 +532,13 @@ mod tests {
             [("0", "0.png"), ("0.PNG", "0.png"), ("./sub\\1.jpg", "sub/1.JPG"), ("Sub/1", "sub/1.JPG")]
         {
             fs::write(folder.path().join("images.csv"), format!("file,label\n{cell},a\n")).unwrap();
-            let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+            let error =
+                Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
             let hint = format!("; {found} is there: name the pictures as their files are named");
             assert!(error.contains(&format!("`file` is {cell}, and")) && error.ends_with(&hint), "{error}");
         }
         fs::write(folder.path().join("images.csv"), "file,label\n2.png,a\n").unwrap();
-        let error = Draft::new(folder.path(), Wishes::default(), false).unwrap_err().to_string();
+        let error = Draft::new(folder.path(), OwnPictureOptions::default(), false).unwrap_err().to_string();
         assert!(error.ends_with(&format!("paths count from {}", folder.path().display())), "{error}");
     }
 
@@ -518,7 +555,7 @@ mod tests {
             let folder = scans("site,age", rows);
             let (text, recipe) = drafted(folder.path(), &["age"], &[]);
             assert!(text.contains("missing = \"skip\""), "{text}");
-            let all = Draft::with_all(folder.path(), Wishes::default()).unwrap();
+            let all = Draft::with_all(folder.path(), OwnPictureOptions::default()).unwrap();
             let all = all.load(&Changes::default()).unwrap();
             for data in [recipe.data, all.data] {
                 assert_eq!(data.catalogue(folder.path()).unwrap().len(), 3, "{rows:?}");

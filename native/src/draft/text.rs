@@ -7,12 +7,9 @@ use super::sizes::Stored;
 use super::variants::{self, PLAIN};
 use crate::columns::kind::{Column, ColumnKind};
 use crate::columns::words::some;
+use crate::config::usual::{LAMBDA, TEMPERATURE};
 use crate::data::keys::values::JudgedBy;
 use crate::shell::quoted;
-
-/// The parameters that worked on coloured digits and on tinted pictures.
-const TEMPERATURE: &str = "0.5";
-const LAMBDA: &str = "0.01";
 
 /// The recipe of a draft; `file` is its path, for the commands in its comment.
 pub(super) fn text(draft: &Draft, file: &str) -> String {
@@ -33,21 +30,22 @@ fn head(lines: &mut Lines, draft: &Draft, file: &str) {
     let names =
         |columns: &[Column]| columns.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
     let aim = match (draft.hide.as_slice(), draft.keep.as_slice()) {
-        ([], []) => "which pictures are alike".to_owned(),
-        (hide, []) => format!("which pictures are alike, independent of {}", names(hide)),
-        ([], keep) => format!("which pictures are alike, {} included", names(keep)),
+        ([], []) => String::new(),
+        (hide, []) => format!(" whose vectors should not depend on {}", names(hide)),
+        ([], keep) => format!(" whose vectors should reflect {}", names(keep)),
         (hide, keep) => {
-            format!("which pictures are alike, {} included, independent of {}", names(keep), names(hide))
+            format!(" whose vectors should reflect {} and not depend on {}", names(keep), names(hide))
         }
     };
     let time = match (&draft.budget.time, draft.budget.shortened_from) {
         (Some(time), Some(whole)) => format!("{time}; with {whole} iterations it would be better"),
         (Some(time), None) => time.clone(),
-        (None, _) => "`--smoke` says it".into(),
+        (None, _) => "unknown; `--smoke` estimates it".into(),
     };
-    lines.comment(&format!("{}: {}. Every line may be changed.", draft.name, on_one_line(&aim)));
+    let aim = on_one_line(&aim);
+    lines.comment(&format!("{}: trains an encoder of pictures{aim}. Every line may be changed.", draft.name));
     lines.comment("");
-    lines.comment(&format!("Written by  simile init {folder}{}", on_one_line(&draft.wished)));
+    lines.comment(&format!("Written by  simile init {folder}{}", on_one_line(&draft.arguments)));
     lines.comment(&format!("Look        simile data check {file} --data {folder}"));
     lines.comment(&format!("Try         simile train {file} --data {folder} --smoke"));
     lines.comment(&format!("Train       simile train {file} --data {folder}"));
@@ -78,7 +76,7 @@ fn data(lines: &mut Lines, draft: &Draft, stored: &Stored) {
                     lines.set("test", draft.budget.held_out, &why);
                 }
                 Some(split) if split.judged_by == JudgedBy::Validation => {
-                    lines.set_text("judged_by", "validation", "no row is of the part `test`");
+                    lines.set_text("judged_by", "validation", "no row has the split `test`");
                 }
                 Some(_) => {}
             }
@@ -117,14 +115,14 @@ fn columns(lines: &mut Lines, draft: &Draft, table: &Table) {
     }
     if let Some(subject) = &table.subject {
         let why = match table.split {
-            None => "held-out pictures have other ones than the rest",
-            Some(_) => "p counts these; the split says in which parts they are",
+            None => "no subject is both trained on and held out",
+            Some(_) => "p-values count subjects, not pictures; the split column says which are held out",
         };
         lines.set_text("subject", subject, why);
     }
     let used = draft.used(table);
     if table.missing > 0 || used.iter().any(|column| column.missing > 0) {
-        lines.set_text("missing", "skip", "rows without a value are left out, and said");
+        lines.set_text("missing", "skip", "rows with an empty cell are left out and counted");
     }
     let are_codes = |column: &&&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });
     let mut codes = used.iter().filter(are_codes).map(|column| column.name.as_str()).peekable();
@@ -181,7 +179,7 @@ fn network(lines: &mut Lines, draft: &Draft, stored: &Stored) {
         ""
     };
     lines.set("crop", format_args!("{{ scale = {:?} }}", stored.scale), why);
-    let why = "0.0 where a mirrored picture is another thing: digits, text, left and right";
+    let why = "probability of a mirror image; 0.0 where left and right differ in meaning, as in text";
     lines.set("flip", "0.5", why);
     lines.blank();
 }
@@ -190,7 +188,7 @@ fn training(lines: &mut Lines, draft: &Draft) {
     let budget = &draft.budget;
     lines.section("[optimizer]", "");
     lines.set_text("name", "adam", "");
-    lines.set("learning_rate", budget.learning_rate, "");
+    lines.set("learning_rate", format_args!("{:e}", budget.learning_rate), "");
     lines.blank();
     lines.section("[schedule]", "");
     lines.set_text("name", "cosine", "");
@@ -214,7 +212,7 @@ fn probe(lines: &mut Lines, draft: &Draft) {
     lines.set_text("condition", &first.name, why);
     if asked.len() > 1 {
         let others = asked[1..].iter().map(|column| column.name.as_str());
-        lines.set_texts("also", others, "further attributes to read off");
+        lines.set_texts("also", others, "further attributes whose leak is measured");
     }
     lines.blank();
 }
@@ -239,7 +237,9 @@ fn variant_sections(lines: &mut Lines, draft: &Draft) {
         && let Some(column) = table.attributes.iter().find(|column| table.offers(column))
     {
         lines.blank();
-        lines.comment("Without the marks, a variant that hides an attribute:");
+        lines.comment(
+            "Remove the leading `# ` of the lines below to train a variant that hides an attribute:",
+        );
         let mut section = Lines::default();
         hiding(&mut section, column, &variants::names(std::slice::from_ref(column), &[]).concat());
         lines.commented_out(&section);

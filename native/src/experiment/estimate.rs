@@ -255,7 +255,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::config::smoke::SmokeSection;
+    use crate::config::sections::SmokeSection;
     use crate::config::testing::with_iterations;
 
     /// The time was that of a batch of `train.batch` images, however few there were.

@@ -48,7 +48,7 @@ fn follow_leader(processes: &ProcessGroup, devices: &[DeviceChoice], data: Optio
     let (recipe, leader_data, leader_images) = match processes.receive()?.0 {
         Message::Begin { recipe, data, images } => (recipe, data, images),
         Message::End { code } => return outcome_of(code),
-        Message::Variant { .. } => bail!("the process of rank 0 began with a variant"),
+        message => return Err(unexpected(&message)),
     };
     let follower = Follower::open(processes, &recipe, devices, data.or(leader_data));
     let follower = follower.and_then(|follower| follower.with_same_images(leader_images));
@@ -69,7 +69,7 @@ fn follow_leader(processes: &ProcessGroup, devices: &[DeviceChoice], data: Optio
         match processes.receive()? {
             (Message::Variant { at }, state) => follower.train_variant(at, &state)?,
             (Message::End { code }, _) => return outcome_of(code),
-            (Message::Begin { .. }, _) => bail!("the process of rank 0 began twice"),
+            (message, _) => return Err(unexpected(&message)),
         }
     }
 }
@@ -78,8 +78,18 @@ fn follow_leader(processes: &ProcessGroup, devices: &[DeviceChoice], data: Optio
 fn receive_end(processes: &ProcessGroup) -> Result<()> {
     match processes.receive()?.0 {
         Message::End { code } => outcome_of(code),
-        _ => bail!("the process of rank 0 went on"),
+        message => Err(unexpected(&message)),
     }
+}
+
+/// The error of a message that no leader of the same version sends now.
+fn unexpected(message: &Message) -> anyhow::Error {
+    let kind = match message {
+        Message::Begin { .. } => "begin",
+        Message::Variant { .. } => "variant",
+        Message::End { .. } => "end",
+    };
+    anyhow!("unexpected message of rank 0 ({kind}); start all processes with the same version of simile")
 }
 
 /// The outcome of this process when the leader ends the run with an exit code.
@@ -112,8 +122,8 @@ impl Follower {
     fn with_same_images(self, leader_images: Option<Digest>) -> Result<Self> {
         if self.splits.data_digests(&self.recipe.data).whole() != leader_images {
             bail!(
-                "the images of this process have other file names, classes or attributes than those of rank 0; give all \
-                 processes equal folders"
+                "the images of this process have other file names, file sizes, classes or attributes than those of rank 0; give \
+                 every process a copy of the same folder"
             );
         }
         Ok(self)

@@ -8,7 +8,7 @@ use simile_core::nn::checkpoint::Checkpoint;
 
 use crate::config::Recipe;
 use crate::config::probe::Probe;
-use crate::config::smoke::SmokeSection;
+use crate::config::sections::SmokeSection;
 use crate::config::variant::RecipeVariant;
 use crate::experiment::evaluate::probe::in_words;
 use crate::experiment::prepare::splits::Splits;

@@ -37,8 +37,8 @@ pub(crate) struct Session {
     pub(super) folder: RunFolder,
     pub(super) recipe: Recipe,
     pub(super) devices: DeviceSet,
-    /// The devices of all processes, in words.
-    pub(super) place: String,
+    /// The devices of all processes, as the end of a sentence.
+    pub(super) devices_text: String,
     pub(super) splits: Splits,
     /// The initial weights of encoders; random if absent.
     pub(super) weights: Option<Arc<Weights>>,
@@ -69,7 +69,7 @@ impl Session {
         weights: Option<Arc<Weights>>,
         mut state: RunState,
     ) -> Result<Self> {
-        let place = begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
+        let devices_text = begin_together(&devices, &recipe, state.data.as_deref(), &splits)?;
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.change_device(devices.to_string());
         let (started, seconds_before) = (Instant::now(), state.seconds);
@@ -78,7 +78,7 @@ impl Session {
             folder,
             recipe,
             devices,
-            place,
+            devices_text,
             splits,
             weights,
             state,
@@ -210,7 +210,7 @@ impl Session {
     ///
     /// # Errors
     /// The interruption, with the command that resumes.
-    pub(super) fn go_on(&self) -> Result<()> {
+    pub(super) fn check_interrupted(&self) -> Result<()> {
         if interrupt::is_requested() { Err(self.interrupted()) } else { Ok(()) }
     }
 
@@ -245,13 +245,13 @@ fn begin_together(
     processes.broadcast(&message, &[])?;
     match processes.agree(Status::Ready)? {
         Decision::Fail(rank) => bail!("process {rank} cannot take part in the run"),
-        _ if processes.all_have(devices.helpers().len())? => place_of_all(devices),
+        _ if processes.all_have(devices.helpers().len())? => devices_of_all_processes(devices),
         _ => Err(usage("the processes have different numbers of devices; give each of them as many")),
     }
 }
 
 /// The devices of several processes in words: those of this one, and the processes that have another number of GPUs.
-fn place_of_all(devices: &DeviceSet) -> Result<String> {
+fn devices_of_all_processes(devices: &DeviceSet) -> Result<String> {
     let (own, all) = (devices.gpus(), devices.processes.gather(devices.gpus())?);
     let others = all.iter().enumerate().filter(|(_, gpus)| **gpus != own);
     let in_words = |(rank, gpus): (usize, &usize)| match gpus {
@@ -277,13 +277,15 @@ mod tests {
     #[test]
     fn a_process_with_other_devices_is_named() {
         // The numbers of these statuses stand for numbers of GPUs: 0, 1 and 2.
-        let place = |others: &[Status]| {
+        let text = |others: &[Status]| {
             let processes = ProcessGroup::of(Arc::new(Others(others.to_vec())), 0);
-            place_of_all(&DeviceSet::open_in(&processes, &[DeviceChoice::from(DeviceName::Cpu)]).unwrap())
-                .unwrap()
+            devices_of_all_processes(
+                &DeviceSet::open_in(&processes, &[DeviceChoice::from(DeviceName::Cpu)]).unwrap(),
+            )
+            .unwrap()
         };
-        assert_eq!(place(&[Status::Ready]), "in 2 processes, each on cpu (CPU)");
-        let mixed = place(&[Status::Ready, Status::HasCheckpoint, Status::Ended]);
+        assert_eq!(text(&[Status::Ready]), "in 2 processes, each on cpu (CPU)");
+        let mixed = text(&[Status::Ready, Status::HasCheckpoint, Status::Ended]);
         let words = "on cpu (CPU), but process 2 with a GPU, process 3 with 2 GPUs";
         assert_eq!(mixed, format!("in 4 processes, {words}"));
     }

@@ -42,8 +42,8 @@ impl Format {
     pub(crate) fn begin(self, path: &Path, shape: [usize; 2]) -> Result<Vectors> {
         let place = AtomicFile::begin(path)?;
         Ok(match self {
-            Self::Npy => Vectors::Npy(headed(place, &npy_header(shape))?),
-            Self::Csv => Vectors::Csv(headed(place, &csv_header(shape[1])?)?),
+            Self::Npy => Vectors::Npy(with_header(place, &npy_header(shape))?),
+            Self::Csv => Vectors::Csv(with_header(place, &csv_header(shape[1])?)?),
             Self::Parquet => {
                 let columns = [("path", CellKind::Text), (VECTOR, CellKind::List(shape[1]))];
                 Vectors::Parquet(Writer::begin(place, &columns)?)
@@ -52,10 +52,10 @@ impl Format {
     }
 }
 
-/// A file that begins with a head.
-fn headed(place: AtomicFile, head: &[u8]) -> Result<BufWriter<AtomicFile>> {
+/// A file that begins with a header.
+fn with_header(place: AtomicFile, header: &[u8]) -> Result<BufWriter<AtomicFile>> {
     let mut file = BufWriter::new(place);
-    file.write_all(head)?;
+    file.write_all(header)?;
     Ok(file)
 }
 
@@ -101,7 +101,7 @@ impl Vectors {
     }
 }
 
-/// Rows as CSV with a head.
+/// Rows as CSV with a header.
 ///
 /// # Errors
 /// If a row cannot be written.
@@ -126,7 +126,7 @@ fn csv_rows(names: &[String], rows: &Matrix) -> Result<Vec<u8>> {
     Ok(writer.into_inner()?)
 }
 
-/// The head of a NumPy array of `float32`, format 1.0: magic, length of the header, header; values follow in row order.
+/// The start of a NumPy file of `float32`, format 1.0: magic, length of the header, header; values follow in row order.
 /// The header ends on a multiple of 64 bytes (numpy.lib.format).
 fn npy_header([rows, columns]: [usize; 2]) -> Vec<u8> {
     const PREFIX: usize = 10;

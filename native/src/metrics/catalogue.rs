@@ -2,8 +2,8 @@
 //! that `experiment/evaluate/probe` measures.
 
 use super::names::{
-    AREA, CLASS_MEAN, CLASS_WORST, CONDITION, EFFECTIVE_RANK, MSE, NAMED, R2, ROC_AUC, SILHOUETTE, TOP1,
-    TOP5, UNBIASED, UNIFORMITY, WORST_GROUP, WORST_GROUP_BY,
+    CLASS_MEAN, CLASS_WORST, CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, EFFECTIVE_RANK, MSE, R2, ROC_AUC,
+    SILHOUETTE, TOP1, TOP5, UNBIASED, UNIFORMITY, WORST_GROUP, WORST_GROUP_BY,
 };
 
 /// The unit and the digits in which values are written.
@@ -112,8 +112,8 @@ impl VariableMetric {
 pub(super) static VARIABLE: [VariableMetric; 5] = [
     VariableMetric::new(R2, ["Leak of ", ", R²"], plain(3), Quantity::RSquared).shown(),
     VariableMetric::new(MSE, ["MSE of ", ""], plain(1), Quantity::Error).shown(),
-    VariableMetric::new(NAMED, ["Leak of ", " %"], PERCENT, Quantity::Share).shown(),
-    VariableMetric::new(AREA, ["Leak of ", ", ROC-AUC %"], PERCENT, Quantity::Area),
+    VariableMetric::new(CONDITION_TOP1, ["Leak of ", " %"], PERCENT, Quantity::Share).shown(),
+    VariableMetric::new(CONDITION_ROC_AUC, ["Leak of ", ", ROC-AUC %"], PERCENT, Quantity::Area),
     VariableMetric::new(WORST_GROUP_BY, ["Worst group by ", " %"], PERCENT, Quantity::OfClass),
 ];
 
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn the_accuracy_comes_first() {
-        let mut metrics = [CLASS_MEAN, NAMED, UNBIASED, UNIFORMITY, R2, TOP1];
+        let mut metrics = [CLASS_MEAN, CONDITION_TOP1, UNBIASED, UNIFORMITY, R2, TOP1];
         metrics.sort_by(|one, other| order(one).cmp(&order(other)));
-        assert_eq!(metrics, [TOP1, UNBIASED, R2, NAMED, CLASS_MEAN, UNIFORMITY]);
+        assert_eq!(metrics, [TOP1, UNBIASED, R2, CONDITION_TOP1, CLASS_MEAN, UNIFORMITY]);
     }
 
     #[test]

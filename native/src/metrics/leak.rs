@@ -1,10 +1,10 @@
 //! The metrics of a leak: how much of a variable a probe finds in a representation.
 
 use super::catalogue::{Quantity, VARIABLE, ending};
-use super::names::{AREA, CLASSIFIER, NAMED, NONLINEAR, R2, prefix_of, with_prefix};
+use super::names::{CLASSIFIER, CONDITION_ROC_AUC, CONDITION_TOP1, NONLINEAR, R2, prefix_of, with_prefix};
 
 /// The metrics of a linear probe of the condition: of a category, and of numbers.
-pub(crate) const LINEAR: [&str; 2] = [NAMED, R2];
+pub(crate) const LINEAR: [&str; 2] = [CONDITION_TOP1, R2];
 
 /// The name that a metric of the condition has for `variable`, in a run whose condition is `probed`.
 pub(crate) fn name_for_variable(metric: &str, variable: &str, probed: &str) -> String {
@@ -47,12 +47,14 @@ pub(crate) fn is_error(metric: &str) -> bool {
 
 /// The share of named images beside an area under the ROC curve.
 pub(crate) fn share_of(area: &str) -> Option<String> {
-    linear(area).strip_suffix(ending(AREA)).map(|start| format!("{start}{}", ending(NAMED)))
+    linear(area)
+        .strip_suffix(ending(CONDITION_ROC_AUC))
+        .map(|start| format!("{start}{}", ending(CONDITION_TOP1)))
 }
 
 /// The area under the ROC curve beside a share of named images.
 pub(crate) fn area_of(share: &str) -> Option<String> {
-    share.strip_suffix(ending(NAMED)).map(|start| format!("{start}{}", ending(AREA)))
+    share.strip_suffix(ending(CONDITION_TOP1)).map(|start| format!("{start}{}", ending(CONDITION_ROC_AUC)))
 }
 
 /// The amount that a value of a metric stands for. A probe with an R² below 0, which the mean alone has, finds as little as one with
@@ -67,17 +69,25 @@ mod tests {
 
     #[test]
     fn every_leak_is_told_from_the_accuracy_of_the_class() {
-        for leak in [NAMED, R2, AREA, "age_r2", "condition_mse", "age_top1", "condition_roc_auc_nonlinear"] {
+        for leak in [
+            CONDITION_TOP1,
+            R2,
+            CONDITION_ROC_AUC,
+            "age_r2",
+            "condition_mse",
+            "age_top1",
+            "condition_roc_auc_nonlinear",
+        ] {
             assert!(is_leak(leak), "{leak}");
         }
         for other in ["top1", "roc_auc", "classifier_top1", "age_worst_group", "unbiased", "nt_xent_test"] {
             assert!(!is_leak(other), "{other}");
         }
-        assert!(is_share("age_top1_nonlinear") && !is_share(AREA) && !is_share("top1"));
+        assert!(is_share("age_top1_nonlinear") && !is_share(CONDITION_ROC_AUC) && !is_share("top1"));
         assert_eq!(share_of("age_roc_auc_nonlinear").as_deref(), Some("age_top1"));
         assert_eq!(
-            (area_of(NAMED).as_deref(), area_of("top1"), share_of("roc_auc")),
-            (Some(AREA), None, None)
+            (area_of(CONDITION_TOP1).as_deref(), area_of("top1"), share_of("roc_auc")),
+            (Some(CONDITION_ROC_AUC), None, None)
         );
     }
 

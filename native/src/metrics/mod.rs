@@ -13,5 +13,5 @@ use std::collections::BTreeMap;
 /// Metrics by name.
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
-/// For each test image, whether a probe names its value; by the name of the metric.
+/// For each evaluation image, whether a probe predicts its value correctly; by the name of the metric.
 pub(crate) type Hits = BTreeMap<String, Vec<bool>>;

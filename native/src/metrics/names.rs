@@ -1,6 +1,6 @@
 //! Names of metrics in files of results. Their titles and the tables in which they stand are in [`catalogue`](super::catalogue).
 
-/// Accuracy of the linear probe on the test images, 0..1.
+/// Accuracy of the linear probe on the evaluation images, 0..1.
 pub(crate) const TOP1: &str = "top1";
 /// The share of the images whose class is among the first five of the probe.
 pub(crate) const TOP5: &str = "top5";
@@ -31,9 +31,9 @@ pub(crate) const R2: &str = "condition_r2";
 /// Squared error of the same regression, mean over its columns, in its own units squared.
 pub(crate) const MSE: &str = "condition_mse";
 /// Accuracy of the linear probe of a categorical condition, 0..1.
-pub(crate) const NAMED: &str = "condition_top1";
+pub(crate) const CONDITION_TOP1: &str = "condition_top1";
 /// The area under the ROC curve of a condition of two values.
-pub(crate) const AREA: &str = "condition_roc_auc";
+pub(crate) const CONDITION_ROC_AUC: &str = "condition_roc_auc";
 /// [`WORST_GROUP`], by the values of a variable instead of the condition.
 pub(crate) const WORST_GROUP_BY: &str = "condition_worst_group";
 

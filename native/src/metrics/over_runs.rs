@@ -27,7 +27,7 @@ pub(crate) fn over_runs<'a>(measured: impl Iterator<Item = &'a str>) -> Vec<&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::names::{NAMED, TOP1};
+    use crate::metrics::names::{CONDITION_TOP1, TOP1};
 
     #[test]
     fn every_leak_is_followed_by_that_of_the_nonlinear_probe() {
@@ -55,12 +55,12 @@ mod tests {
             "half_top1",
             "half_roc_auc",
             "age_mse",
-            NAMED,
+            CONDITION_TOP1,
             "half_top1",
             "uniformity",
             TOP1,
         ];
-        let shown = [TOP1, NAMED, "age_r2", "half_top1", "half_top1_nonlinear"];
+        let shown = [TOP1, CONDITION_TOP1, "age_r2", "half_top1", "half_top1_nonlinear"];
         assert_eq!(over_runs(measured.into_iter()), shown);
         let is_linear = shown.map(is_linear_leak);
         assert_eq!(is_linear, [false, true, true, true, false]);

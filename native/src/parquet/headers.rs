@@ -25,14 +25,15 @@ pub(super) struct Headers {
     length: u64,
 }
 
-/// The place of a structure.
+/// A structure of Thrift, as far as the types of its fields are checked.
 #[derive(Clone, Copy)]
-enum Place {
+enum ThriftStruct {
     /// The header of a page.
-    Page,
-    /// This field of the header of a page.
-    OfPage(i16),
-    Elsewhere,
+    PageHeader,
+    /// The structure in this field of the header of a page.
+    InPageHeader(i16),
+    /// Any other.
+    Other,
 }
 
 impl Headers {
@@ -54,7 +55,7 @@ impl Headers {
         self.walk(end)?.bytes.read_exact(&mut tail)?;
         let [a, b, c, d, mark @ ..] = tail;
         match end.checked_sub(u32::from_le_bytes([a, b, c, d]).into()) {
-            Some(start) if mark == MARK => self.walk(start)?.structure(DEEPEST, Place::Elsewhere),
+            Some(start) if mark == MARK => self.walk(start)?.structure(DEEPEST, ThriftStruct::Other),
             _ => Ok(()),
         }
     }
@@ -67,7 +68,7 @@ impl Headers {
         let (mut at, end) = (start, start.saturating_add(bytes));
         while at < end {
             let mut walk = self.walk(at)?;
-            walk.structure(DEEPEST, Place::Page)?;
+            walk.structure(DEEPEST, ThriftStruct::PageHeader)?;
             let size = walk.page.context(DAMAGED)?;
             at = at.saturating_add(walk.read).saturating_add(size);
         }
@@ -94,11 +95,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn structure(&mut self, depth: u8, place: Place) -> Result<()> {
+    fn structure(&mut self, depth: u8, of: ThriftStruct) -> Result<()> {
         let mut field = 0_i16;
         loop {
-            let head = self.byte()?;
-            let (step, kind) = (head >> 4, head & 0xf);
+            let header = self.byte()?;
+            let (step, kind) = (header >> 4, header & 0xf);
             if kind == STOP {
                 return Ok(());
             }
@@ -107,10 +108,12 @@ impl Walk<'_> {
                 _ => field.checked_add(step.into()),
             }
             .context(DAMAGED)?;
-            anyhow::ensure!(expected_type(place, field).is_none_or(|expected| expected == kind), DAMAGED);
-            match (place, field) {
-                (Place::Page, 3) => self.page = Some(self.size()?),
-                (Place::Page, 5..=8) => self.structure(depth - 1, Place::OfPage(field))?,
+            anyhow::ensure!(expected_type(of, field).is_none_or(|expected| expected == kind), DAMAGED);
+            match (of, field) {
+                (ThriftStruct::PageHeader, 3) => self.page = Some(self.size()?),
+                (ThriftStruct::PageHeader, 5..=8) => {
+                    self.structure(depth - 1, ThriftStruct::InPageHeader(field))?;
+                }
                 _ => self.value(kind, depth - 1)?,
             }
         }
@@ -130,20 +133,20 @@ impl Walk<'_> {
                 self.skip(length)
             }
             9 | 10 => self.list(depth),
-            STRUCT => self.structure(depth, Place::Elsewhere),
+            STRUCT => self.structure(depth, ThriftStruct::Other),
             13 => self.skip(16),
             _ => anyhow::bail!(DAMAGED),
         }
     }
 
     fn list(&mut self, depth: u8) -> Result<()> {
-        let head = self.byte()?;
-        let count = match head >> 4 {
+        let header = self.byte()?;
+        let count = match header >> 4 {
             15 => self.number()?,
             count => count.into(),
         };
         self.spend(count)?;
-        (0..count).try_for_each(|_| self.value(head & 0xf, depth - 1))
+        (0..count).try_for_each(|_| self.value(header & 0xf, depth - 1))
     }
 
     fn spend(&mut self, count: u64) -> Result<()> {
@@ -196,12 +199,12 @@ impl Walk<'_> {
 const DAMAGED: &str = "a header in the file is damaged; get the file again";
 
 /// The type that the library takes a field of a page's header for without a look at the type in the file.
-fn expected_type(place: Place, field: i16) -> Option<u8> {
-    match (place, field) {
-        (Place::Page, 5..=8) => Some(STRUCT),
-        (Place::Page | Place::OfPage(5), 1..=4) | (Place::OfPage(7), 1..=2) | (Place::OfPage(8), 1..=6) => {
-            Some(I32)
-        }
+fn expected_type(of: ThriftStruct, field: i16) -> Option<u8> {
+    match (of, field) {
+        (ThriftStruct::PageHeader, 5..=8) => Some(STRUCT),
+        (ThriftStruct::PageHeader | ThriftStruct::InPageHeader(5), 1..=4)
+        | (ThriftStruct::InPageHeader(7), 1..=2)
+        | (ThriftStruct::InPageHeader(8), 1..=6) => Some(I32),
         _ => None,
     }
 }

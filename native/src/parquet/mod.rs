@@ -14,7 +14,7 @@ mod headers;
 mod read;
 mod write;
 
-pub(crate) use self::read::{Unread, Why, each_group};
+pub(crate) use self::read::{Unread, UnreadReason, each_group};
 pub(crate) use self::write::Writer;
 
 /// The type of a column.

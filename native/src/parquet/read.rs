@@ -32,12 +32,12 @@ struct Column {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unread {
     pub(crate) name: String,
-    pub(crate) why: Why,
+    pub(crate) reason: UnreadReason,
 }
 
 /// The reason why a column is left out.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Why {
+pub(crate) enum UnreadReason {
     /// It has this type in Parquet, which cannot hold vectors or attributes.
     Type(String),
     /// So many of its cells have no value.
@@ -91,7 +91,7 @@ fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) 
     known.retain(|column| {
         let empty = empty.next().unwrap_or_default();
         if empty > 0 {
-            unread.push(Unread { name: column.name.clone(), why: Why::Empty(empty) });
+            unread.push(Unread { name: column.name.clone(), reason: UnreadReason::Empty(empty) });
         }
         empty == 0
     });
@@ -127,7 +127,7 @@ fn columns(schema: &SchemaDescriptor) -> (Vec<Column>, Vec<Unread>) {
         match kind_of(column).filter(is_plain) {
             Some(kind) => known.push(Column { leaf, name, kind }),
             None if unread.iter().any(|other| other.name == name) => {}
-            None => unread.push(Unread { name, why: Why::Type(type_name(column)) }),
+            None => unread.push(Unread { name, reason: UnreadReason::Type(type_name(column)) }),
         }
     }
     (known, unread)

@@ -91,10 +91,10 @@ fn a_column_of_booleans_is_a_category() {
 }
 
 /// The name of a column that is left out, and its type.
-fn name_and_type(Unread { name, why }: &Unread) -> String {
-    match why {
-        Why::Type(kind) => format!("{name} {kind}"),
-        Why::Empty(cells) => format!("{name} with {cells} empty cells"),
+fn name_and_type(Unread { name, reason }: &Unread) -> String {
+    match reason {
+        UnreadReason::Type(kind) => format!("{name} {kind}"),
+        UnreadReason::Empty(cells) => format!("{name} with {cells} empty cells"),
     }
 }
 
@@ -249,7 +249,7 @@ fn with_gaps(of_list: &str, strings: [i16; 2], lists: [i16; 2]) -> Result<(Colum
 #[test]
 fn a_column_with_empty_cells_is_left_out_of_all_groups_and_counted() {
     let names = |read: &Columns| read.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let gap = |name: &str, cells: usize| Unread { name: name.into(), why: Why::Empty(cells) };
+    let gap = |name: &str, cells: usize| Unread { name: name.into(), reason: UnreadReason::Empty(cells) };
     let (read, unread) = with_gaps(VECTOR, [0, 1], [2, 2]).unwrap();
     assert_eq!(names(&read), [VECTOR, VECTOR]);
     assert_eq!(unread, [gap("notes", 1)]);

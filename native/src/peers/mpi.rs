@@ -18,11 +18,11 @@ use super::ProcessGroup;
 /// Numbers that one call of MPI moves: it counts in 32 bits, and some libraries count bytes.
 const AT_ONCE: usize = 1 << 28;
 /// Time between two checks whether the other processes have arrived, which may evaluate or read for minutes.
-const PATIENCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The same while all processes are in one step.
-const ASIDE: Duration = Duration::from_micros(200);
+const POLL_INTERVAL_IN_STEP: Duration = Duration::from_micros(200);
 /// Time for which a process that has nothing else to do checks without a pause, because the others come at once in most steps.
-const AT_FIRST: Duration = Duration::from_millis(1);
+const SPIN_TIME: Duration = Duration::from_millis(1);
 
 /// The initialised library. Dropping it finalises MPI, once all processes have come to that point.
 pub(super) struct Running {
@@ -70,15 +70,16 @@ fn check(threading: Threading) -> Result<()> {
 }
 
 impl World {
-    /// Waits until all processes have arrived. It sleeps between checks, so that waiting takes no processor time, except `at_first`.
-    fn all_come(communicator: &SimpleCommunicator, at_first: Duration, look_after: Duration) {
+    /// Waits until all processes have arrived. It sleeps between checks, so that waiting takes no processor time, except for the
+    /// `spin_time` at the start.
+    fn all_come(communicator: &SimpleCommunicator, spin_time: Duration, poll_interval: Duration) {
         let begun = Instant::now();
         let mut arrival = communicator.immediate_barrier();
         while let Err(waiting) = arrival.test() {
             arrival = waiting;
-            match begun.elapsed() < at_first {
+            match begun.elapsed() < spin_time {
                 true => thread::yield_now(),
-                false => thread::sleep(look_after),
+                false => thread::sleep(poll_interval),
             }
         }
     }
@@ -103,7 +104,7 @@ impl Peers for World {
     }
 
     fn wait_for_all(&self) -> CoreResult<()> {
-        Self::all_come(&SimpleCommunicator::world(), AT_FIRST, ASIDE);
+        Self::all_come(&SimpleCommunicator::world(), SPIN_TIME, POLL_INTERVAL_IN_STEP);
         Ok(())
     }
 
@@ -135,13 +136,13 @@ impl Peers for World {
     }
 
     fn sum_in_background(&self, values: &mut [f32]) -> CoreResult<()> {
-        Self::all_come(&SimpleCommunicator::world(), Duration::ZERO, ASIDE);
+        Self::all_come(&SimpleCommunicator::world(), Duration::ZERO, POLL_INTERVAL_IN_STEP);
         self.sum(values)
     }
 
     fn broadcast(&self, bytes: &mut Vec<u8>) -> CoreResult<()> {
         let world = SimpleCommunicator::world();
-        Self::all_come(&world, Duration::ZERO, PATIENCE);
+        Self::all_come(&world, Duration::ZERO, POLL_INTERVAL);
         let leader = world.process_at_rank(0);
         let mut length = bytes.len() as u64;
         leader.broadcast_into(&mut length);

@@ -12,15 +12,15 @@ const CLASSES: usize = 24;
 /// Number of listed entries, if there are more classes.
 const LISTED: usize = 12;
 
-/// The section of a run; `place` is that of the run where the page has several.
-pub(super) fn section(figures: &[ConfusionFigure], place: Option<&str>) -> Markup {
+/// The section of a run; `run` is its folder where the page has several.
+pub(super) fn section(figures: &[ConfusionFigure], run: Option<&str>) -> Markup {
     html! {
         (bars(figures))
         @for figure in figures {
             h3 { (figure.variant) }
             div.pair {
-                @if figure.names.len() <= CLASSES { (matrix(figure, place)) } @else { (mistakes(figure)) }
-                @if let Some(groups) = &figure.groups { (cells(figure, groups, place)) }
+                @if figure.names.len() <= CLASSES { (matrix(figure, run)) } @else { (mistakes(figure)) }
+                @if let Some(groups) = &figure.groups { (cells(figure, groups, run)) }
             }
         }
     }
@@ -44,7 +44,7 @@ fn bars(figures: &[ConfusionFigure]) -> Markup {
                 } }
             } } } }
             figcaption {
-                b { "Accuracy by class" } ", of the linear probe on test images"
+                b { "Accuracy by class" } ", of the linear probe on evaluation images"
                 @if classes.len() < last.names.len() { ": the " (classes.len()) " worst of " (last.names.len()) } "."
             }
         }
@@ -65,22 +65,22 @@ fn accuracy(figure: &ConfusionFigure, class: usize) -> Option<f64> {
 }
 
 /// The name of a table of a variant, which no other variant and no other run of the page has.
-fn table_name(table: &str, figure: &ConfusionFigure, place: Option<&str>) -> String {
-    let run = place.map_or_else(String::new, |place| format!(", {place}"));
+fn table_name(table: &str, figure: &ConfusionFigure, run: Option<&str>) -> String {
+    let run = run.map_or_else(String::new, |run| format!(", {run}"));
     format!("{table} of {}{run}", figure.variant)
 }
 
-fn matrix(figure: &ConfusionFigure, place: Option<&str>) -> Markup {
+fn matrix(figure: &ConfusionFigure, run: Option<&str>) -> Markup {
     html! {
         figure {
-            (wide(&table_name("Confusion matrix", figure, place), &html! { table.cells {
+            (wide(&table_name("Confusion matrix", figure, run), &html! { table.cells {
                 thead { tr { th { "class" } @for name in &figure.names { th scope="col" { (name) } } } }
                 tbody { @for (class, row) in figure.counts.iter().enumerate() { tr {
                     th scope="row" { (figure.names.get(class).map_or("", String::as_str)) }
                     @for (guess, &count) in row.iter().enumerate() { (cell(count, row.iter().sum(), guess == class)) }
                 } } }
             } }))
-            figcaption { b { "Confusion matrix" } ": test images by their class and by the linear probe's prediction." }
+            figcaption { b { "Confusion matrix" } ": evaluation images by their class and by the linear probe's prediction." }
         }
     }
 }
@@ -113,12 +113,12 @@ fn mistakes(figure: &ConfusionFigure) -> Markup {
 }
 
 /// Accuracy in the cells of class × attribute.
-fn cells(figure: &ConfusionFigure, groups: &GroupsFigure, place: Option<&str>) -> Markup {
+fn cells(figure: &ConfusionFigure, groups: &GroupsFigure, run: Option<&str>) -> Markup {
     let all = || groups.accuracy.iter().flatten().flatten().copied();
     let worst = all().fold(f64::INFINITY, f64::min);
     html! {
         figure {
-            (wide(&table_name("Accuracy by group", figure, place), &html! { table.cells {
+            (wide(&table_name("Accuracy by group", figure, run), &html! { table.cells {
                 thead { tr { td {} @for name in &groups.names { th scope="col" { (name) } } } }
                 tbody { @for (class, row) in groups.accuracy.iter().enumerate() { tr {
                     th scope="row" { (figure.names.get(class).map_or("", String::as_str)) }

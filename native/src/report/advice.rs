@@ -5,35 +5,29 @@ use simile_core::optim::OptimizerConfig;
 use super::chance::Samples;
 use crate::config::Recipe;
 use crate::config::objective::BatchRule;
+use crate::config::usual::{BATCH, LAMBDA, LEARNING_RATE, TEMPERATURE};
 use crate::config::variant::RecipeVariant;
 use crate::shell::quoted;
 
-/// The settings that worked on coloured digits and on tinted pictures.
-const TEMPERATURE: f64 = 0.5;
-const LAMBDA: f64 = 0.01;
-const LEARNING_RATE: f64 = 0.004;
-/// Images of a batch in which most anchors have others of their kind.
-const BATCH: usize = 256;
-
-/// The kind of a leak that did not fall.
+/// The reason why a variant does not count as one that hides its attribute.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Leak {
-    /// Neither the variant nor the first one reveals more than hardly anything of the attribute.
-    Little,
-    /// The variants reveal more than that, which may be chance on so few test images.
-    Doubtful { on: Samples },
+pub(super) enum LeakOutcome {
+    /// The first variant leaks hardly anything of the attribute, and so does this one.
+    NothingToHide,
+    /// On so few images the leak cannot be told from chance.
+    Uncertain { on: Samples },
     /// The first variant reveals neither the class nor the attribute, which the untrained network reveals.
-    Unlearnt,
+    FirstLearntNothing,
     /// The variant reveals as much as the first one.
-    Unmoved,
+    Unchanged,
     /// The variant reveals more than the first one.
-    Rose { by: f64, unit: Unit },
+    Increased { by: f64, unit: Unit },
 }
 
 /// The unit of a leak.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Unit {
-    /// The share of the images whose value is named.
+    /// The share of the images whose value is predicted correctly.
     Images,
     /// The area under the ROC curve.
     Area,
@@ -56,9 +50,9 @@ impl Unit {
 /// The outcome of a variant that should hide an attribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HidingOutcome {
-    pub(super) leak: Leak,
+    pub(super) leak: LeakOutcome,
     /// True if its kernel was too narrow for the condition.
-    pub(super) tells_all_apart: bool,
+    pub(super) kernel_too_narrow: bool,
 }
 
 /// The next steps for a variant whose leak of the condition did not fall, after training on so many images, if that is known.
@@ -72,28 +66,31 @@ pub(super) fn advice(
         return Vec::new();
     };
     let outcome = match hiding.leak {
-        Leak::Little => {
+        LeakOutcome::NothingToHide => {
             return vec![format!(
                 "{name}: the first variant hardly reveals {condition}, so there is little to hide; see a map of the report, \
                  coloured by it, and the association of {condition} and class in `simile data check`."
             )];
         }
-        Leak::Doubtful { on } => {
+        LeakOutcome::Uncertain { on } => {
             return vec![format!(
-                "{name}: on {on} the leak of {condition} cannot be told from chance; test on more."
+                "{name}: on {on} the leak of {condition} cannot be told from chance; evaluate on more: raise `{}`, or add pictures.",
+                on.key()
             )];
         }
-        Leak::Unlearnt => {
+        LeakOutcome::FirstLearntNothing => {
             return vec![format!(
-                "{name}: the first variant learnt nothing: it names the class no better than chance, and the untrained network \
+                "{name}: the first variant learnt nothing: it predicts the class no better than chance, and the untrained network \
                  reveals more of {condition}; see its loss in the report, and train it longer or at another learning rate \
                  before you compare."
             )];
         }
-        Leak::Unmoved => "as before".to_owned(),
-        Leak::Rose { by, unit } => format!("more than in the first variant, by {}", unit.difference(by)),
+        LeakOutcome::Unchanged => "as before".to_owned(),
+        LeakOutcome::Increased { by, unit } => {
+            format!("more than in the first variant, by {}", unit.difference(by))
+        }
     };
-    let mut steps = objective_steps(recipe, &variant, condition, hiding.tells_all_apart);
+    let mut steps = objective_steps(recipe, &variant, condition, hiding.kernel_too_narrow);
     steps.extend(training_steps(recipe, &variant, (condition, images)));
     steps.push(
         "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
@@ -127,7 +124,7 @@ fn objective_steps(
     recipe: &Recipe,
     variant: &RecipeVariant,
     condition: &str,
-    tells_all_apart: bool,
+    kernel_too_narrow: bool,
 ) -> Vec<String> {
     let set_here = |key: &str, value: &str| set_of_variant(recipe, variant, key, value);
     let parameter = |key: &str| variant.objective.parameters.get(key);
@@ -161,7 +158,7 @@ fn objective_steps(
     }
     // A kernel of another kind has no width, and one that is chosen from the data no number to halve.
     if let Some(sigma) = parameter("kernel").and_then(|kernel| kernel.get("sigma")).and_then(number_of) {
-        steps.push(match tells_all_apart {
+        steps.push(match kernel_too_narrow {
             true => format!("a wider kernel: {}", set_here("kernel.sigma", "median")),
             false => format!("a narrower kernel: {}", set_here("kernel.sigma", &(sigma / 2.0).to_string())),
         });
@@ -223,12 +220,12 @@ mod tests {
     }
 
     /// The same, after a run whose kernel may have told all images apart.
-    fn said_after(objective: &str, sections: &str, tells_all_apart: bool) -> String {
+    fn said_after(objective: &str, sections: &str, kernel_too_narrow: bool) -> String {
         let head = "name = \"mine\"\n[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
         let text = format!("{head}[objective]\n{objective}\n{sections}");
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let name = recipe.variants().remove(0).name;
-        let hiding = HidingOutcome { leak: Leak::Unmoved, tells_all_apart };
+        let hiding = HidingOutcome { leak: LeakOutcome::Unchanged, kernel_too_narrow };
         advice(&recipe, &name, hiding, ("colour", None)).join("\n")
     }
 

@@ -1,40 +1,51 @@
-//! Chance beside a leak: the finding of a probe that knows nothing of an attribute, and the least leak that the test images can tell from
-//! it.
+//! Chance beside a leak: the finding of a probe that knows nothing of an attribute, and the least leak that the evaluation images can
+//! tell from it.
 
 use std::fmt;
 
+use crate::data::EvaluationSplit;
 use crate::run_folder::record::{ImageCounts, RunResult};
 
-/// A difference of less is none: a part of the range of a metric.
+/// The smallest difference that counts, as a share of the range of a metric.
 pub(super) const NOTICEABLE: f64 = 0.02;
-/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate. A difference is noticeable as well if it
-/// is this part of the range above the base rate, which is small for the accuracy of a rare value.
+/// A leak counts as unchanged if it fell by less than this share of its excess over the base rate. A difference is noticeable as well if
+/// it is this share of the range above the base rate, which is small for the accuracy of a rare value.
 const MOVED: f64 = 0.1;
 
-/// The test images, or their subjects where these are known.
+/// The images on which probes are measured, or their subjects where these are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Samples {
     count: usize,
     are_subjects: bool,
+    split: EvaluationSplit,
 }
 
 impl Samples {
-    /// The test images of a run, or their subjects; none if it does not say how many there are.
-    pub(super) fn of(run: &RunResult) -> Option<Self> {
+    /// The evaluation images of a run, which are those of a split, or their subjects; none if it does not say how many there are.
+    pub(super) fn of(run: &RunResult, split: EvaluationSplit) -> Option<Self> {
         let ImageCounts { test, test_subjects, .. } = run.images?;
         let (count, are_subjects) = (test_subjects.unwrap_or(test), test_subjects.is_some());
-        (count > 0).then_some(Self { count, are_subjects })
+        (count > 0).then_some(Self { count, are_subjects, split })
+    }
+
+    /// The key of the recipe that sets how many images there are.
+    pub(super) fn key(self) -> &'static str {
+        match self.split {
+            EvaluationSplit::HeldOut => "data.validation",
+            EvaluationSplit::Test | EvaluationSplit::Validation | EvaluationSplit::NoColumn => "data.test",
+        }
     }
 }
 
 impl fmt::Display for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let things = if self.are_subjects { "subjects of the test images" } else { "test images" };
-        write!(f, "{} {things}", self.count)
+        let Self { count, are_subjects, split } = self;
+        let of_subjects = if *are_subjects { " subjects of the" } else { "" };
+        write!(f, "{count}{of_subjects} {split} images")
     }
 }
 
-/// The value of a metric of a leak by chance, and the error of the metric on the test images.
+/// The value of a metric of a leak by chance, and the error of the metric on the evaluation images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     base: f64,
@@ -43,9 +54,9 @@ pub(super) struct Chance {
     /// The standard error of the difference of a probe that knows nothing from chance. No number of seeds makes it smaller, since all
     /// see the same images.
     error: f64,
-    /// The images on which a value of the metric rests, if they bound its error. Otherwise it is `error` at any value.
+    /// The `n` of the binomial error of a share, which bounds that of an area too; none for an R², whose error is `error` at any value.
     images: Option<f64>,
-    /// True if no value near chance, or below it, shows that little leaks.
+    /// True if the images are too few for any value near chance to show that little leaks.
     hides_leaks: bool,
 }
 
@@ -71,7 +82,8 @@ impl Chance {
     }
 
     /// The chance of an area under the ROC curve, where the part `share_of_one` of the images has one of the two values.
-    /// The error of scores that have nothing to do with the value is that of the rank sum. That of others is at most the error of a share of the rarer value's images.
+    /// The error of scores that have nothing to do with the value is that of the rank sum. That of others is at most the error of a share
+    /// of the rarer value's images.
     pub(super) fn from_area(base: f64, samples: Option<Samples>, share_of_one: Option<f64>) -> Self {
         let counts = samples.zip(share_of_one).map(|(samples, share_of_one)| {
             let all = samples.count as f64;
@@ -114,7 +126,7 @@ mod tests {
     use crate::report::testing::{run, variant};
 
     fn images(count: usize) -> Option<Samples> {
-        Some(Samples { count, are_subjects: false })
+        Some(Samples { count, are_subjects: false, split: EvaluationSplit::Test })
     }
 
     #[test]
@@ -168,13 +180,14 @@ mod tests {
 
     #[test]
     fn subjects_stand_for_their_images() {
-        let of = |test: usize, test_subjects: Option<usize>| {
+        let of = |test: usize, test_subjects: Option<usize>, split: EvaluationSplit| {
             let mut run = run("a", 0, "", vec![variant("plain", 0.5)]).result;
             run.images = Some(ImageCounts { train: 9, test, test_subjects });
-            Samples::of(&run).map(|samples| samples.to_string())
+            Samples::of(&run, split).map(|samples| samples.to_string())
         };
-        assert_eq!(of(40, Some(5)).unwrap(), "5 subjects of the test images");
-        assert_eq!(of(40, None).unwrap(), "40 test images");
-        assert_eq!(of(0, None), None);
+        assert_eq!(of(40, Some(5), EvaluationSplit::Test).unwrap(), "5 subjects of the test images");
+        assert_eq!(of(40, None, EvaluationSplit::Test).unwrap(), "40 test images");
+        assert_eq!(of(40, None, EvaluationSplit::HeldOut).unwrap(), "40 held-out training images");
+        assert_eq!(of(0, None, EvaluationSplit::Test), None);
     }
 }

@@ -6,7 +6,8 @@ use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 use serde_json::json;
 
-use super::charts::{Chart, Series, curves, series_colour, shown};
+use super::charts::{Chart, Series, curves, rounded, series_colour, shown};
+use super::parts::json_script;
 use super::pool::Pool;
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{Measurement, VariantResult};
@@ -49,14 +50,15 @@ pub(super) fn run_curves(run: &FinishedRun) -> Result<Markup> {
         .collect();
     let evaluated = (!validated.is_empty())
         .then(|| {
-            let caption = html! { b { "Held-out images" } ", by the metric that the encoder was chosen by." };
+            let caption = html! { b { "Validation" } ", the metric by which the encoder is chosen." };
             figure("validation", validated, &caption)
         })
         .transpose()?;
     let loss = html! {
-        b { "Loss" } " of each batch, and its running mean. Different objectives have different scales."
+        b { "Loss" } " in training: a point of the faint curve is a mean over " code { "train.log_every" } " iterations, the bold \
+                      curve their running mean. Different objectives have different scales."
     };
-    let rate = html! { b { "Learning rate" } " of every variant; equal ones lie over each other." };
+    let rate = html! { b { "Learning rate" } " of every variant; equal curves overlap." };
     Ok(html! {
         (key(variants.iter().map(|variant| variant.name.as_str())))
         div.pair data-curves {
@@ -106,7 +108,7 @@ pub(crate) fn iteration_curves(y_name: &str, ways: Vec<(String, Vec<(f64, f64)>)
 }
 
 /// A key of series, each with its colour.
-pub(super) fn key(names: impl Iterator<Item = impl Display>) -> Markup {
+pub(crate) fn key(names: impl Iterator<Item = impl Display>) -> Markup {
     html! {
         ul.key { @for (index, name) in names.enumerate() {
             li { i style=(format!("border-color: {}", series_colour(index))) {} (name.to_string()) }
@@ -128,19 +130,12 @@ fn figure(name: &str, all: Vec<(String, Series)>, caption: &Markup) -> Result<Ma
         json!({ "name": name, "colour": series_colour(one.ink), "points": points })
     });
     let read: Vec<serde_json::Value> = read.collect();
-    // Escaped, so that a name cannot end the script element.
-    let data = json!({ "area": area, "x": [x.0, x.1], "y": [y.0, y.1], "series": read }).to_string();
-    let data = data.replace('<', "\\u003c");
+    let data = json!({ "area": area, "x": [x.0, x.1], "y": [y.0, y.1], "series": read });
     Ok(html! {
         figure.curve tabindex="0" aria-label=(format!("{name} over iterations; arrow keys move a cursor")) {
             (PreEscaped(svg))
-            script type="application/json" { (PreEscaped(data)) }
+            (json_script(&data))
             figcaption { (caption) " " output {} }
         }
     })
-}
-
-/// Rounds to four digits, more than the cursor shows.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.4e}").parse().unwrap_or(value)
 }

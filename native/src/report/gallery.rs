@@ -1,4 +1,4 @@
-//! The section of neighbours: test images with their nearest images, their hardest and their easiest negatives.
+//! The section of neighbours: evaluation images with their nearest images, their hardest and their easiest negatives.
 
 use maud::{Markup, html};
 
@@ -20,7 +20,7 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
             } }
             figcaption {
                 b { (gallery.variant) }
-                ". Nearest: the test images of largest cosine, another class underlined. Negatives are of another class: the \
+                ". Nearest: the evaluation images of largest cosine, another class underlined. Negatives are of another class: the \
                  hardest lie nearest, the easiest farthest. All are ordered by this cosine, not by the weight that an objective \
                  gave them in training. Under each its class and its cosine."
             }

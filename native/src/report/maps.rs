@@ -7,6 +7,8 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::json;
 
 use super::charts::series_colour;
+use super::parts::json_script;
+use crate::extremes::extremes;
 use crate::run_folder::figures::{Attribute, MapFigure, Thumbnails, Values};
 
 /// Side of a map in its own unit.
@@ -56,7 +58,7 @@ pub(crate) fn section(
             }
             div.pair { @for figure in figures { (one(figure, every)) } }
             @if let Some(first) = figures.first() {
-                p.soft { (legends(first)) " A point under the pointer says what it is." }
+                p.soft { (legends(first)) " Point at a dot to see its " (shown_of_a_point(first, thumbnails)) "." }
                 (facts(first, thumbnails))
             }
         }
@@ -91,13 +93,24 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
     }
 }
 
-/// The test images that are shown, in words.
+/// The images that are shown, in words.
 fn shown(figure: &MapFigure) -> String {
     let points = figure.points.len();
     match figure.drawn_from {
-        Some(images) if images > points => format!("{points} of {images} test images, drawn at random"),
-        Some(_) => format!("All {points} test images"),
-        None => format!("The first {points} test images"),
+        Some(images) if images > points => format!("{points} of {images} evaluation images, drawn at random"),
+        Some(_) => format!("All {points} evaluation images"),
+        None => format!("The first {points} evaluation images"),
+    }
+}
+
+/// The facts that the page shows of a point, in words.
+fn shown_of_a_point(figure: &MapFigure, thumbnails: Option<&Thumbnails>) -> &'static str {
+    let has_attributes = figure.attributes.iter().any(|one| !matches!(one.values, Values::Colours(_)));
+    match (thumbnails.is_some(), has_attributes) {
+        (true, true) => "image, class and attributes",
+        (true, false) => "image and class",
+        (false, true) => "class and attributes",
+        (false, false) => "class",
     }
 }
 
@@ -132,9 +145,7 @@ fn names_in_colour(names: &[String]) -> Markup {
 
 /// The ends of a scale of colours.
 fn scale(values: &[f64]) -> Markup {
-    let (low, high) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
+    let (low, high) = extremes(values.iter().copied());
     html! { span.scale { (low) i {} (high) } }
 }
 
@@ -155,10 +166,8 @@ fn facts(figure: &MapFigure, thumbnails: Option<&Thumbnails>) -> Markup {
     let sheet = thumbnails.map(|thumbnails| json!({ "side": thumbnails.side, "columns": thumbnails.columns, "count": thumbnails.count }));
     let data =
         json!({ "classes": figure.classes, "names": figure.names, "attributes": attributes, "sheet": sheet });
-    // Escaped, so that a name cannot end the script element.
-    let data = data.to_string().replace('<', "\\u003c");
     html! {
-        script type="application/json" { (PreEscaped(data)) }
+        (json_script(&data))
         div.tip hidden {
             @if let Some(thumbnails) = thumbnails { i style=(format!("background-image: url({})", thumbnails.picture)) {} }
             span {}
@@ -209,12 +218,7 @@ fn colour(values: &Values, at: usize) -> String {
 
 /// Points in the drawing's unit, both directions by the same scale.
 fn placed(points: &[[f64; 2]]) -> Vec<(i32, i32)> {
-    let ends = |k: usize| {
-        points
-            .iter()
-            .map(|point| point[k])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
-    };
+    let ends = |k: usize| extremes(points.iter().map(|point| point[k]));
     let (x, y) = (ends(0), ends(1));
     let span = (x.1 - x.0).max(y.1 - y.0);
     let scale = if span > 0.0 { 0.94 * SIDE / span } else { 1.0 };
@@ -283,21 +287,43 @@ mod tests {
         let old = MapFigure { neighbours: vec![], guesses: vec![], attributes: vec![], ..figure() };
         let html = of(&[old], 1);
         assert_eq!((html.matches("type=\"radio\"").count(), html.matches("<svg").count()), (2, 1));
-        assert!(html.contains("The first 3 test images."), "{html}");
+        assert!(html.contains("The first 3 evaluation images."), "{html}");
     }
 
     #[test]
     fn the_caption_says_which_images_are_shown() {
         let caption = |images| of(&[MapFigure { drawn_from: Some(images), ..figure() }], 1);
-        assert!(caption(50_000).contains("3 of 50000 test images, drawn at random."), "{}", caption(50_000));
-        assert!(caption(3).contains("All 3 test images."), "{}", caption(3));
+        assert!(
+            caption(50_000).contains("3 of 50000 evaluation images, drawn at random."),
+            "{}",
+            caption(50_000)
+        );
+        assert!(caption(3).contains("All 3 evaluation images."), "{}", caption(3));
+    }
+
+    fn thumbnails() -> Thumbnails {
+        Thumbnails { picture: "data:image/png;base64,AAAA".into(), side: 24, columns: 25, count: 3 }
+    }
+
+    /// A colour is no text beside a point, so a run with colours alone was said to show attributes that no point has.
+    #[test]
+    fn the_caption_promises_of_a_point_only_its_facts() {
+        let colour = figure().attributes.remove(1);
+        let coloured = MapFigure { attributes: vec![colour], ..figure() };
+        for (figure, images, facts) in [
+            (figure(), Some(&thumbnails()), "image, class and attributes"),
+            (figure(), None, "class and attributes"),
+            (coloured.clone(), Some(&thumbnails()), "image and class"),
+            (coloured, None, "class"),
+        ] {
+            let html = section(0, &[figure], images, 1).into_string();
+            assert!(html.contains(&format!(" Point at a dot to see its {facts}.")), "{facts}: {html}");
+        }
     }
 
     #[test]
     fn the_images_of_the_points_are_one_picture() {
-        let thumbnails =
-            Thumbnails { picture: "data:image/png;base64,AAAA".into(), side: 24, columns: 25, count: 3 };
-        let html = section(0, &[figure(), figure()], Some(&thumbnails), 2).into_string();
+        let html = section(0, &[figure(), figure()], Some(&thumbnails()), 2).into_string();
         assert_eq!(html.matches("data:image").count(), 1);
         assert!(html.contains("\"columns\":25") && html.contains("data-i=\"2\""), "{html}");
     }

@@ -4,6 +4,7 @@ mod accuracy;
 mod advice;
 mod chance;
 pub(crate) mod charts;
+mod comparison;
 pub(crate) mod curves;
 pub(crate) mod gallery;
 pub(crate) mod maps;

@@ -1,13 +1,16 @@
 //! The report as one self-contained HTML page.
 
 use std::fmt::Display;
+use std::path::Path;
 
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::smoke::smoke;
-use super::{accuracy, curves, gallery, maps, results};
-use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet, Thumbnails};
+use super::{accuracy, comparison, curves, gallery, maps, results};
+use crate::config::Recipe;
+use crate::data::EvaluationSplit;
+use crate::run_folder::figures::{ContactSheet, Figures, HeatMap, KernelFigure, Thumbnails};
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::ImageCounts;
 use crate::units;
@@ -33,7 +36,7 @@ pub(crate) fn page(runs: &[FinishedRun]) -> Result<String> {
     let body = html! {
         @for run in runs {
             @if let Some(words) = smoke(&run.result) {
-                p { b { @if runs.len() > 1 { (run.place) ": " } (words) } }
+                p { b { @if runs.len() > 1 { (run.folder) ": " } (words) } }
             }
         }
         @if let [first, rest @ ..] = FinishedRun::verdict(runs)?.as_slice() {
@@ -42,13 +45,13 @@ pub(crate) fn page(runs: &[FinishedRun]) -> Result<String> {
         (contents(runs))
         h2 #results { "Results" }
         (results::table(runs))
-        (results::comparison(runs)?)
+        (comparison::comparison(runs)?)
         @if let [run] = runs {
             @for section in &sections { (section) }
             (environment(run))
         } @else {
             @for (at, (run, section)) in runs.iter().zip(&sections).enumerate() {
-                details.run id=(format!("run-{at}")) { summary { (run.place) } (section) (environment(run)) }
+                details.run id=(format!("run-{at}")) { summary { (run.folder) } (section) (environment(run)) }
             }
         }
         script { (PreEscaped(curves::SCRIPT)) }
@@ -63,7 +66,7 @@ fn contents(runs: &[FinishedRun]) -> Markup {
             let there = parts(run, false).into_iter().filter(|(_, _, there)| *there);
             there.map(|(name, title, _)| (format!("{name}-0"), title.to_owned())).collect()
         }
-        runs => runs.iter().enumerate().map(|(at, run)| (format!("run-{at}"), run.place.clone())).collect(),
+        runs => runs.iter().enumerate().map(|(at, run)| (format!("run-{at}"), run.folder.clone())).collect(),
     };
     html! { nav aria-label="Contents" {
         a href="#results" { "Results" }
@@ -100,7 +103,7 @@ pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
             body {
                 header { (header) }
                 main { (body) }
-                footer.soft { "Written by simile " (env!("CARGO_PKG_VERSION")) ". This file loads nothing." }
+                footer.soft { "Written by simile " (env!("CARGO_PKG_VERSION")) ". This page loads nothing from the network." }
             }
         }
     };
@@ -119,7 +122,7 @@ fn subtitle(runs: &[FinishedRun]) -> String {
             let facts = facts.into_iter().chain([Some(units::seconds(run.result.seconds)), day]).flatten();
             facts.collect::<Vec<_>>().join(" · ")
         }
-        runs => runs.iter().map(|run| run.place.as_str()).collect::<Vec<_>>().join(" · "),
+        runs => runs.iter().map(|run| run.folder.as_str()).collect::<Vec<_>>().join(" · "),
     }
 }
 
@@ -135,10 +138,10 @@ fn section(at: usize, runs: &[FinishedRun]) -> Result<Markup> {
     let part = |name: &str| match name {
         "curves" => html! { (curves) },
         "map" => html! {
-            p.soft { "Representations of test images." }
+            p.soft { "Representations of evaluation images." }
             (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), variants))
         },
-        "accuracy" => accuracy::section(&run.figures.confusions, several.then_some(run.place.as_str())),
+        "accuracy" => accuracy::section(&run.figures.confusions, several.then_some(run.folder.as_str())),
         "neighbours" => gallery::section(&run.figures.galleries, variants),
         "kernel" => html! { @for figure in &run.figures.kernels { (kernel_figure(figure)) } },
         "samples" => html! { figure { div.samples { @for sheet in &run.figures.samples {
@@ -164,15 +167,22 @@ fn environment(run: &FinishedRun) -> Markup {
         h3 { "Environment" }
         table.facts { tbody {
             (fact("Device", run.result.devices())) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
-            (fact("Wall time", units::seconds(run.result.seconds))) (fact("Run folder", &run.place))
+            (fact("Wall time", units::seconds(run.result.seconds))) (fact("Run folder", &run.folder))
             @if !run.result.date.is_empty() { (fact("Date", &run.result.date)) }
             @if let Some(ImageCounts { train, test, test_subjects }) = run.result.images {
                 @let subjects = test_subjects.map_or(String::new(), |count| format!(", of {count} subjects"));
-                (fact("Images", format!("{train} to train on, {test} to test on{subjects}")))
+                @let split = evaluation_split(run).map_or_else(String::new, |split| format!("{split} images "));
+                (fact("Images", format!("{train} to train on, {test} {split}to evaluate on{subjects}")))
             }
             @if !run.result.command.is_empty() { tr { td { "Command" } td { code { (run.result.command) } } } }
         } }
     }
+}
+
+/// The split of the evaluation images of a run, if its recipe can be read.
+fn evaluation_split(run: &FinishedRun) -> Option<EvaluationSplit> {
+    let recipe = Recipe::resolved(&run.recipe, Path::new(&run.folder)).ok()?;
+    Some(recipe.data.evaluation_split())
 }
 
 fn fact(name: &str, value: impl Display) -> Markup {
@@ -198,7 +208,7 @@ pub(crate) fn kernel_figure(figure: &KernelFigure) -> Markup {
 }
 
 /// A sheet of images.
-pub(crate) fn sheet_figure(sheet: &Sheet, caption: &str) -> Markup {
+pub(crate) fn sheet_figure(sheet: &ContactSheet, caption: &str) -> Markup {
     html! { figure { img src=(sheet.picture) alt=(sheet.caption); figcaption { (caption) } } }
 }
 
@@ -229,8 +239,21 @@ mod tests {
     use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
 
     #[test]
+    fn the_images_of_an_evaluation_are_named_by_their_split() {
+        let of = |set: &str| {
+            let mut record = run("a", 0, set, vec![variant("x", 0.5)]);
+            record.result.images = Some(ImageCounts { train: 56, test: 8, test_subjects: None });
+            page(&[record]).unwrap()
+        };
+        assert!(of("").contains("56 to train on, 8 test images to evaluate on"));
+        let held_out = of("data.validation=8");
+        assert!(held_out.contains("8 held-out training images to evaluate on"));
+        assert!(!held_out.contains("test images"), "{held_out}");
+    }
+
+    #[test]
     fn no_two_tables_of_a_page_have_one_name() {
-        let of_seed = |place: &str, seed: u64| {
+        let of_seed = |folder: &str, seed: u64| {
             let groups = GroupsFigure {
                 attribute: "place".into(),
                 names: vec!["land".into(), "water".into()],
@@ -244,7 +267,7 @@ mod tests {
             };
             let less = 0.01 * seed as f64;
             let variants = vec![variant("SimCLR", 0.9 - less), variant("Fair", 0.8 - less)];
-            let mut record = run(place, seed, "", variants);
+            let mut record = run(folder, seed, "", variants);
             record.figures.confusions = vec![confusion("SimCLR"), confusion("Fair")];
             record
         };

@@ -169,7 +169,7 @@ fn keys(run: &FinishedRun, variant: Option<&str>) -> BTreeMap<String, String> {
     match table(run, variant) {
         Some(table) => flatten("", &Value::Table(table), &mut keys),
         // An unreadable recipe equals no other.
-        None => drop(keys.insert("recipe".into(), run.place.clone())),
+        None => drop(keys.insert("recipe".into(), run.folder.clone())),
     }
     if !run.result.extended_at.is_empty() {
         // It began on the schedule of another length.
@@ -183,7 +183,7 @@ fn keys(run: &FinishedRun, variant: Option<&str>) -> BTreeMap<String, String> {
 
 /// The recipe of a run with the current defaults filled in, and with the given variant alone.
 fn table(run: &FinishedRun, variant: Option<&str>) -> Option<Table> {
-    let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
+    let recipe = Recipe::resolved(&run.recipe, Path::new(&run.folder)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;
     for key in VARIANT_KEYS.iter().chain(&[VARIANTS]) {
         table.remove(*key);
@@ -295,7 +295,7 @@ mod tests {
         let pooled = pools(&runs);
         assert_eq!((pooled.len(), pooled[0].runs.len()), (1, 2));
         let again: Vec<(&str, u64)> =
-            pooled[0].again.iter().map(|(run, seed)| (run.place.as_str(), *seed)).collect();
+            pooled[0].again.iter().map(|(run, seed)| (run.folder.as_str(), *seed)).collect();
         assert_eq!(again, [("b", 0)]);
     }
 
@@ -307,7 +307,7 @@ mod tests {
         ];
         let pooled = pools(&runs);
         assert_eq!((pooled.len(), top1(&pooled[0]), pooled[0].diverged.len()), (2, vec![0.7], 1));
-        assert_eq!((pooled[0].diverged[0].place.as_str(), top1(&pooled[1])), ("a", vec![0.8, 0.9]));
+        assert_eq!((pooled[0].diverged[0].folder.as_str(), top1(&pooled[1])), ("a", vec![0.8, 0.9]));
     }
 
     #[test]

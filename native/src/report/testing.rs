@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::config::{Changes, Recipe};
 use crate::metrics::names::TOP1;
 use crate::run_folder::finished::FinishedRun;
-use crate::run_folder::record::{RunResult, Stopped, VariantResult, Why};
+use crate::run_folder::record::{RunResult, StopReason, Stopped, VariantResult};
 
 /// A variant with an accuracy.
 pub(crate) fn variant(name: &str, top1: f64) -> VariantResult {
@@ -27,14 +27,21 @@ pub(crate) fn variant(name: &str, top1: f64) -> VariantResult {
     }
 }
 
+/// A variant with an accuracy of 0.5 and other metrics.
+pub(crate) fn with(name: &str, metrics: &[(&str, f64)]) -> VariantResult {
+    let mut variant = variant(name, 0.5);
+    variant.metrics.extend(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+    variant
+}
+
 /// A variant that diverged, with the accuracy that its network had before.
 pub(crate) fn diverged(name: &str, top1: f64) -> VariantResult {
     let message = format!("a number is not finite; {name} is kept as it was at iteration 0");
-    VariantResult { stopped: Some(Stopped { why: Why::Diverged, message }), ..variant(name, top1) }
+    VariantResult { stopped: Some(Stopped { reason: StopReason::Diverged, message }), ..variant(name, top1) }
 }
 
-/// A run of variants, with changes to its recipe between semicolons.
-pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> FinishedRun {
+/// A run of variants in a folder of this name, with changes to its recipe between semicolons.
+pub(crate) fn run(name: &str, seed: u64, set: &str, variants: Vec<VariantResult>) -> FinishedRun {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.toml");
     let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
@@ -54,7 +61,7 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, variants: Vec<VariantResult
     let changes = Changes { set: &set, seed: Some(seed), ..Changes::default() };
     let recipe = Recipe::load(&file.display().to_string(), &changes).unwrap();
     FinishedRun {
-        place: place.into(),
+        folder: name.into(),
         recipe: recipe.to_toml().unwrap(),
         result: RunResult {
             recipe: recipe.name.clone(),

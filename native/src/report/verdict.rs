@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::advice::{HidingOutcome, Leak, Unit, advice};
+use super::advice::{HidingOutcome, LeakOutcome, Unit, advice};
 use super::chance::{Chance, NOTICEABLE, Samples};
 use super::pool::{Pool, pools};
 use crate::config::Recipe;
@@ -16,19 +16,19 @@ use crate::metrics::Metrics;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::leak::{LINEAR, amount, area_of, is_share, linear, name_for_variable, share_of};
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{AREA, NAMED, NONLINEAR, R2, TOP1};
+use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, NONLINEAR, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, least_in_words, p_in_words};
 use crate::run_folder::finished::FinishedRun;
 use crate::run_folder::record::{RunResult, VariantResult};
 
-/// The leaks by which a variant is judged, with the end of their names: the one in the sentence on it comes first.
+/// The leaks by which a variant is judged, with the end of their names. The advice is on the first of them that did not fall.
 const LEAKS: [(&str, &str, Unit); 6] = [
-    (NAMED, "", Unit::Images),
+    (CONDITION_TOP1, "", Unit::Images),
     (R2, "", Unit::RSquared),
-    (NAMED, NONLINEAR, Unit::Images),
+    (CONDITION_TOP1, NONLINEAR, Unit::Images),
     (R2, NONLINEAR, Unit::RSquared),
-    (AREA, "", Unit::Area),
-    (AREA, NONLINEAR, Unit::Area),
+    (CONDITION_ROC_AUC, "", Unit::Area),
+    (CONDITION_ROC_AUC, NONLINEAR, Unit::Area),
 ];
 
 /// The verdict in sentences, the most important one first. The numbers of a variant that diverged are those of a network before
@@ -50,19 +50,20 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     let untrained: Vec<&Metrics> =
         runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
     let base: Vec<&Metrics> = runs.iter().map(|run| &run.base_rates).collect();
-    let references = References { untrained, base, condition: &first.condition, samples: Samples::of(first) };
+    let samples = Samples::of(first, recipe.data.evaluation_split());
+    let references = References { untrained, base, condition: &first.condition, samples };
     let mut sentences = references.sentences(&variants)?;
     let counted = !sentences.is_empty();
     sentences.extend(diverged(runs));
     if counted {
         sentences.push(match runs {
-            [run] => reliability_of_one_seed(&variants, run),
+            [_] => reliability_of_one_seed(&variants, samples),
             _ => reliability_of_seeds(&variants),
         });
     }
-    for (variant, leak) in references.unmoved(&variants) {
+    for (variant, leak) in references.failed_to_hide(&variants) {
         let images = first.images.map(|images| images.train);
-        let hiding = HidingOutcome { leak, tells_all_apart: variant.tells_all_apart };
+        let hiding = HidingOutcome { leak, kernel_too_narrow: variant.kernel_too_narrow };
         sentences.extend(advice(recipe, variant.name, hiding, (&variant.attribute, images)));
     }
     Ok(sentences)
@@ -76,7 +77,7 @@ impl FinishedRun {
     /// If a metric is not finite.
     pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
         let is_repeat = |pool: &Pool<'_>| pool.runs.len() + pool.diverged.len() == runs.len();
-        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
+        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.folder)).ok());
         match recipe.filter(|_| pools(runs).iter().all(is_repeat)) {
             Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),
             None => Ok(Vec::new()),
@@ -93,7 +94,7 @@ struct Variant<'a> {
     keeps: bool,
     metrics: Vec<&'a Metrics>,
     /// True if its kernel was too narrow for the condition.
-    tells_all_apart: bool,
+    kernel_too_narrow: bool,
     /// The p-values of its comparison with the first variant, image by image; only where there is a single run.
     paired: Option<&'a BTreeMap<String, f64>>,
 }
@@ -104,7 +105,7 @@ impl<'a> Variant<'a> {
         let variants: Vec<&VariantResult> = variants.filter(|variant| variant.diverged().is_none()).collect();
         let paired = if runs.len() == 1 { variants.first().map(|variant| &variant.paired) } else { None };
         let metrics: Vec<&Metrics> = variants.iter().map(|variant| &variant.metrics).collect();
-        let tells_all_apart = variants.iter().any(|variant| variant.tells_all_apart());
+        let kernel_too_narrow = variants.iter().any(|variant| variant.kernel_too_narrow());
         let objective =
             described.iter().find(|variant| variant.name == name).map(|variant| &variant.objective);
         let probed = runs.first().map_or("", |run| run.condition.as_str());
@@ -112,7 +113,7 @@ impl<'a> Variant<'a> {
         let own = objective.and_then(|objective| objective.condition()).filter(|own| probe.probes(own));
         let keeps = objective.is_some_and(|objective| objective.keeps_condition());
         let attribute = own.unwrap_or_else(|| probed.to_owned());
-        Self { name, attribute, keeps, metrics, tells_all_apart, paired }
+        Self { name, attribute, keeps, metrics, kernel_too_narrow, paired }
     }
 }
 
@@ -128,16 +129,16 @@ fn diverged(runs: &[&RunResult]) -> Option<String> {
 }
 
 /// How far the numbers of one run can be relied on.
-fn reliability_of_one_seed(variants: &[Variant<'_>], run: &RunResult) -> String {
+fn reliability_of_one_seed(variants: &[Variant<'_>], samples: Option<Samples>) -> String {
     let is_paired = |variant: &Variant<'_>| variant.paired.is_some_and(|paired| !paired.is_empty());
     let has_first = variants.first().is_some_and(|first| !first.metrics.is_empty());
     if !(has_first && variants.iter().any(is_paired)) {
         return "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into();
     }
-    let samples = Samples::of(run).map_or_else(|| "test images".into(), |samples| samples.to_string());
+    let images = samples.map(|samples| format!(" on the {samples}")).unwrap_or_default();
     format!(
-        "One seed: p, of McNemar's test on the {samples}, compares these two networks alone, and other seeds may differ; \
-         run more with `--seeds 5`."
+        "One seed: each p (McNemar's exact test{images}) compares the networks of this seed only; other seeds may differ. Run \
+         more with `--seeds 5`."
     )
 }
 
@@ -177,12 +178,12 @@ struct LeakChange {
 }
 
 impl LeakChange {
-    /// The kind of the leak, if it did not fall.
-    fn unfallen(&self) -> Option<Leak> {
+    /// The outcome of the variant by this probe, if the leak did not fall.
+    fn failure(&self) -> Option<LeakOutcome> {
         let least = self.chance.least_change(self.before, self.after);
         match self.after - self.before {
-            rose if rose >= least => Some(Leak::Rose { by: rose, unit: self.unit }),
-            rose if -rose < least => Some(Leak::Unmoved),
+            rose if rose >= least => Some(LeakOutcome::Increased { by: rose, unit: self.unit }),
+            rose if -rose < least => Some(LeakOutcome::Unchanged),
             _ => None,
         }
     }
@@ -222,10 +223,10 @@ impl References<'_> {
     }
 
     /// The variants that should hide an attribute and whose leak did not fall beside that of the first one.
-    fn unmoved<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, Leak)> {
+    fn failed_to_hide<'v, 'r>(&self, variants: &'v [Variant<'r>]) -> Vec<(&'v Variant<'r>, LeakOutcome)> {
         let Some((first, others)) = variants.split_first() else { return Vec::new() };
         let hiding = others.iter().filter(|variant| !variant.keeps);
-        hiding.filter_map(|variant| Some((variant, self.leak_left(&first.metrics, variant)?))).collect()
+        hiding.filter_map(|variant| Some((variant, self.hiding_failure(&first.metrics, variant)?))).collect()
     }
 
     /// The metrics in a sentence on a variant, with the subject of each and the name of its reference: those of its attribute, of the
@@ -235,7 +236,7 @@ impl References<'_> {
         let mut variables = vec![attribute, self.condition];
         variables.dedup();
         for variable in variables {
-            let named = name_for_variable(NAMED, variable, self.condition);
+            let named = name_for_variable(CONDITION_TOP1, variable, self.condition);
             metrics.push((named, format!("{variable} can be named"), "chance"));
             let r2 = name_for_variable(R2, variable, self.condition);
             metrics.push((r2, format!("{variable} can be predicted with an R² of"), "the mean alone"));
@@ -313,32 +314,32 @@ impl References<'_> {
         Some(format!("ROC-AUC {arrow}{} % where chance has 50 %", written(&after, &format)))
     }
 
-    /// The state of the leak of a variant, if it did not fall beside that of another one. It fell if it did by every probe that still
-    /// finds something. If none does, the attribute is hidden, or there was little to hide, or that cannot be told.
-    fn leak_left(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Option<Leak> {
+    /// The reason why a variant does not hide its attribute beside the first one, if there is one. Its leak fell if it did by every
+    /// probe that still finds something. If none does, the attribute is hidden, or there was little to hide, or that cannot be told.
+    fn hiding_failure(&self, plain: &[&Metrics], variant: &Variant<'_>) -> Option<LeakOutcome> {
         let changes = self.leak_changes(plain, variant);
         if changes.is_empty() {
             return None;
         }
         let nothing_before = changes.iter().all(|one| one.chance.is_little(one.before));
         if nothing_before && self.learnt_nothing(plain, &changes) {
-            return Some(Leak::Unlearnt);
+            return Some(LeakOutcome::FirstLearntNothing);
         }
         let remaining: Vec<&LeakChange> =
             changes.iter().filter(|one| !one.chance.is_little(one.after)).collect();
         if !remaining.is_empty() {
-            return remaining.into_iter().find_map(LeakChange::unfallen);
+            return remaining.into_iter().find_map(LeakChange::failure);
         }
         let is_doubtful = |one: &LeakChange| match one.chance.is_little(one.before) {
             true => {
                 nothing_before && [one.before, one.after].iter().any(|leak| one.chance.is_doubtful(*leak))
             }
             // It passed for chance without a fall.
-            false => one.chance.is_doubtful(one.after) && one.unfallen().is_some(),
+            false => one.chance.is_doubtful(one.after) && one.failure().is_some(),
         };
         match self.samples.filter(|_| changes.iter().any(is_doubtful)) {
-            Some(on) => Some(Leak::Doubtful { on }),
-            None => nothing_before.then_some(Leak::Little),
+            Some(on) => Some(LeakOutcome::Uncertain { on }),
+            None => nothing_before.then_some(LeakOutcome::NothingToHide),
         }
     }
 
@@ -367,7 +368,7 @@ impl References<'_> {
         }
     }
 
-    /// True if a variant names the class no better than chance, and the untrained network reveals something of the attribute.
+    /// True if the first variant predicts the class no better than chance, although the untrained network reveals the attribute.
     fn learnt_nothing(&self, plain: &[&Metrics], changes: &[LeakChange]) -> bool {
         let accuracy = mean(&values(plain, TOP1)).zip(mean(&values(&self.base, TOP1)));
         let reveals = |one: &LeakChange| {

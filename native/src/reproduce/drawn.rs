@@ -16,7 +16,7 @@ use crate::experiment::prepare::splits::Splits;
 use crate::markdown;
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, table, with_code};
-use crate::run_folder::figures::{KernelFigure, Sheet};
+use crate::run_folder::figures::{ContactSheet, KernelFigure};
 use crate::units::NOTHING;
 
 /// Images in a row of samples.
@@ -54,7 +54,7 @@ pub(crate) struct Panel {
 #[derive(Debug)]
 enum Picture {
     Kernel(KernelFigure),
-    Samples(Sheet),
+    Samples(ContactSheet),
 }
 
 /// The panels of some rows, or none if the figure is one of runs.
@@ -114,7 +114,7 @@ fn samples(row: &Row, recipe: &Recipe, data: Option<&Path>) -> Result<Panel> {
         kernel: None,
         weights: None,
         matrices: None,
-        picture: Picture::Samples(Sheet { caption: row.name.clone(), picture }),
+        picture: Picture::Samples(ContactSheet { caption: row.name.clone(), picture }),
     })
 }
 

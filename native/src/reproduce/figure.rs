@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use super::compare::{Cell, ComparedRow};
 use super::table::{FigureSection, Metric};
 use crate::metrics::mean_std::MeanStd;
-use crate::report::charts::{Line, lines, series_colour};
+use crate::report::charts::{Line, lines};
 use crate::report::{curves, gallery, maps};
 use crate::run_folder::figures::{Gallery, MapFigure};
 use crate::run_folder::finished::FinishedRun;
@@ -50,9 +50,7 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
     }
     Ok(html! {
         @if series.len() > 1 {
-            ul.key { @for (index, name) in series.iter().enumerate() {
-                li { i style=(format!("border-color: {}", series_colour(index))) {} (name) }
-            } }
+            (curves::key(series.iter()))
         }
         div.pair style="margin-bottom: 1.2rem" { @for (title, whose, svg) in &charts { figure {
             (PreEscaped(svg))
@@ -81,7 +79,7 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
     Ok(match figure {
         FigureSection::Maps => maps::section(0, &maps, None, maps.len()),
         FigureSection::Negatives => gallery::section(&galleries, galleries.len()),
-        FigureSection::Evaluations => curves::iteration_curves("held-out accuracy in %", ways)?,
+        FigureSection::Evaluations => curves::iteration_curves("validation accuracy in %", ways)?,
         _ => html! {},
     })
 }

@@ -23,12 +23,12 @@ impl ShippedTable {
     /// # Errors
     /// A usage error that names the nearest.
     pub(crate) fn find(name: &str) -> Result<Self> {
-        let known: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        let known = TABLES.iter().map(|table| table.name);
         TABLES
             .iter()
             .find(|table| table.name == name)
             .copied()
-            .ok_or_else(|| usage(format_args!("no table is named `{name}`{}", suggestion(name, &known))))
+            .ok_or_else(|| usage(format_args!("no table is named `{name}`{}", suggestion(name, known))))
     }
 
     /// The command that runs all of it at the published budget.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The pictures of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    pub(crate) samples: Vec<Sheet>,
+    pub(crate) samples: Vec<ContactSheet>,
     pub(crate) kernels: Vec<KernelFigure>,
     pub(crate) maps: Vec<MapFigure>,
     #[serde(default)]
@@ -30,9 +30,9 @@ pub(crate) struct Thumbnails {
     pub(crate) count: usize,
 }
 
-/// A row of images.
+/// Images in rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sheet {
+pub(crate) struct ContactSheet {
     pub(crate) caption: String,
     /// PNG as a data URI.
     pub(crate) picture: String,
@@ -63,13 +63,13 @@ pub(crate) struct HeatMap {
     pub(crate) high: f64,
 }
 
-/// Test embeddings in the plane.
+/// Embeddings of evaluation images in the plane.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MapFigure {
     /// Name of the variant.
     #[serde(rename = "arm")]
     pub(crate) variant: String,
-    /// Number of test images of which the points are a random sample; absent in older runs, whose points are the first ones.
+    /// Number of evaluation images of which the points are a random sample; absent in older runs, whose points are the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drawn_from: Option<usize>,
     /// The points by the first two principal components.
@@ -112,7 +112,7 @@ pub(crate) enum Values {
     Colours(Vec<[u8; 3]>),
 }
 
-/// The confusion matrix of the linear probe over all test images.
+/// The confusion matrix of the linear probe over all evaluation images.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConfusionFigure {
     /// Name of the variant.
@@ -137,7 +137,7 @@ pub(crate) struct GroupsFigure {
     pub(crate) accuracy: Vec<Vec<Option<f64>>>,
 }
 
-/// Test images with their neighbours.
+/// Evaluation images with their neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gallery {
     /// Name of the variant.

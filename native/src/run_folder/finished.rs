@@ -13,8 +13,8 @@ use crate::shell::resume_command;
 /// A finished run, as its folder holds it.
 #[derive(Debug)]
 pub(crate) struct FinishedRun {
-    /// The folder as the user named it.
-    pub(crate) place: String,
+    /// Its folder as the user named it.
+    pub(crate) folder: String,
     pub(crate) recipe: String,
     pub(crate) result: RunResult,
     pub(crate) measurements: Vec<Measurement>,
@@ -26,31 +26,31 @@ impl FinishedRun {
     ///
     /// # Errors
     /// If it is not a run folder, or its run has not finished.
-    pub(crate) fn read(place: &Path) -> Result<Self> {
-        let folder = RunFolder::open(place)?;
-        if !folder.path(RESULT).is_file() {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let files = RunFolder::open(path)?;
+        if !files.path(RESULT).is_file() {
             anyhow::bail!(
                 "the run in {} has not finished; continue it with `{}`",
-                place.display(),
-                resume_command(place)
+                path.display(),
+                resume_command(path)
             );
         }
-        let lost = |file: &str| format!("cannot read {file} of {}; {REMEDY}", place.display());
+        let lost = |file: &str| format!("cannot read {file} of {}; {REMEDY}", path.display());
         Ok(Self {
-            place: place.display().to_string(),
-            recipe: String::from_utf8_lossy(&folder.read(RECIPE)?).into_owned(),
-            result: folder.read_json(RESULT).with_context(|| unreadable(place))?,
-            measurements: folder.measurements().with_context(|| lost(METRICS))?,
-            figures: folder.read_json(FIGURES).with_context(|| lost(FIGURES))?,
+            folder: path.display().to_string(),
+            recipe: String::from_utf8_lossy(&files.read(RECIPE)?).into_owned(),
+            result: files.read_json(RESULT).with_context(|| unreadable(path))?,
+            measurements: files.measurements().with_context(|| lost(METRICS))?,
+            figures: files.read_json(FIGURES).with_context(|| lost(FIGURES))?,
         })
     }
 }
 
 /// The failure to read the result of a run, with the remedy if its state is there, from which the result is written.
-fn unreadable(place: &Path) -> String {
-    let run = place.display();
-    match place.join(STATE).is_dir() {
-        true => format!("cannot read the result of {run}; `{}` writes it again", resume_command(place)),
+fn unreadable(path: &Path) -> String {
+    let run = path.display();
+    match path.join(STATE).is_dir() {
+        true => format!("cannot read the result of {run}; `{}` writes it again", resume_command(path)),
         false => format!("cannot read the result of {run}; put it back from a copy"),
     }
 }

@@ -1,4 +1,4 @@
-//! The test images that a network classifies correctly, as the state of a run keeps them.
+//! The evaluation images that a network classifies correctly, as the state of a run keeps them.
 
 use std::collections::BTreeMap;
 

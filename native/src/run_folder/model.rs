@@ -45,12 +45,8 @@ pub(crate) fn chosen(path: &Path, variant: Option<&str>) -> Result<(PathBuf, Opt
         return Ok((file(path), None));
     };
     if !variants.iter().any(|name| name == chosen) {
-        let known: Vec<&str> = variants.iter().map(String::as_str).collect();
-        return Err(usage(format_args!(
-            "{} has no variant `{chosen}`{}",
-            path.display(),
-            suggestion(chosen, &known)
-        )));
+        let hint = suggestion(chosen, variants.iter().map(String::as_str));
+        return Err(usage(format_args!("{} has no variant `{chosen}`{hint}", path.display())));
     }
     if variants.len() == 1 {
         return Ok((file(path), None));

@@ -19,7 +19,7 @@ pub(crate) struct Measurement {
     pub(crate) variant: String,
     /// Iterations done.
     pub(crate) iteration: usize,
-    /// The objective on this iteration's batch.
+    /// The mean loss of the iterations since the variant's last line.
     pub(crate) loss: f64,
     /// The learning rate of this iteration.
     pub(crate) learning_rate: f64,
@@ -112,9 +112,9 @@ pub(crate) fn devices_of_all<'r>(runs: impl Iterator<Item = &'r RunResult>) -> S
 pub(crate) struct ImageCounts {
     /// Number of images to train on, and to fit probes to.
     pub(crate) train: usize,
-    /// Number of images to measure probes on.
+    /// Number of images to measure probes on: test images, or others by `data.validation` and `data.judged_by`.
     pub(crate) test: usize,
-    /// Number of subjects of the test images, if it is known.
+    /// Number of subjects of these, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) test_subjects: Option<usize>,
 }
@@ -150,7 +150,8 @@ pub(crate) struct VariantResult {
     pub(crate) name: String,
     pub(crate) objective: String,
     pub(crate) iterations: usize,
-    /// Mean loss over the last tenth of the iterations; none if training diverged before it measured any.
+    /// Mean of the logged losses in the last tenth of the iterations, or the last one before if that has none. If there is none up to
+    /// `iterations`, because training diverged, the first one after it; none if no loss was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) final_loss: Option<f64>,
     /// Wall time of training in seconds.
@@ -199,7 +200,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// An evaluation of the encoder during training, on held-out images.
+/// An evaluation of the encoder during training, on the images of `[selection]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SelectionEvaluation {
     pub(crate) iteration: u64,
@@ -216,15 +217,16 @@ pub(crate) fn best(evaluations: &[SelectionEvaluation]) -> Option<&SelectionEval
 /// Training that ended early.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stopped {
-    pub(crate) why: Why,
-    /// The reason in words, with the iterations.
+    #[serde(rename = "why")]
+    pub(crate) reason: StopReason,
+    /// The same in words, with the iterations.
     pub(crate) message: String,
 }
 
 /// The reason why training ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Why {
+pub(crate) enum StopReason {
     /// A number was not finite; the encoder is that of the last checkpoint before.
     Diverged,
     /// No evaluation improved for `selection.patience` evaluations.
@@ -252,13 +254,13 @@ impl RunResult {
 
 impl VariantResult {
     /// True if its kernel is too narrow for the condition.
-    pub(crate) fn tells_all_apart(&self) -> bool {
+    pub(crate) fn kernel_too_narrow(&self) -> bool {
         self.warnings.iter().any(|warning| warning.starts_with(Kernel::ALL_APART))
     }
 
     /// The message of the divergence of its training, if it diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
-        let stopped = self.stopped.as_ref().filter(|stopped| stopped.why == Why::Diverged);
+        let stopped = self.stopped.as_ref().filter(|stopped| stopped.reason == StopReason::Diverged);
         stopped.map(|stopped| stopped.message.as_str())
     }
 

@@ -69,7 +69,7 @@ pub(crate) struct RunState {
     /// The digest of the model of its prior, if it has one.
     #[serde(default)]
     pub(crate) prior: Option<Digest>,
-    /// The test images that the first variant classifies correctly, once measured.
+    /// The evaluation images that the first variant classifies correctly, once measured.
     #[serde(default)]
     pub(crate) hits: StoredHits,
     /// The images that the encoder before its first step classifies correctly. None if an earlier version measured it.
@@ -214,7 +214,7 @@ impl RunState {
         Ok(date)
     }
 
-    /// Makes a file the state of the trainer of a variant, and returns its name. The caller writes that file before this state.
+    /// Registers a new file for the trainer's state of a variant, and returns its name. The caller writes that file before this state.
     #[must_use]
     pub(crate) fn register_trainer(&mut self, at: usize, bytes: &[u8], kind: CheckpointKind) -> String {
         let stem = format!("{STATE}/arm-{at}-iteration-{}", self.variants[at].iteration);
@@ -228,8 +228,8 @@ impl RunState {
         name
     }
 
-    /// Makes a file the best network of a variant so far, and returns its name. The caller writes that file before this state. The file
-    /// of the best one before stays listed until then, because the state in the folder lists it.
+    /// Registers a new file for the best network of a variant so far, and returns its name. The caller writes that file before this
+    /// state. The file of the best one before stays listed until then, because the state in the folder lists it.
     #[must_use]
     pub(crate) fn register_best(&mut self, at: usize, iteration: u64, bytes: &[u8]) -> String {
         let name = self.files.register(&format!("{STATE}/arm-{at}-best-{iteration}"), bytes);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::noise::Noise;
-use super::outcome::{Aim, Front, Outcome};
+use super::outcome::{Criterion, Front, Outcome};
 use crate::metrics::leak::{is_error, is_leak};
 use crate::metrics::names::TOP1;
 
@@ -14,17 +14,17 @@ pub(crate) struct FrontOf {
     pub(crate) leak: String,
 }
 
-/// Marks the points of the front, and those that are tied with one, by the metric of the aim and that of the leak. Where the aim is a
-/// leak, it is the one, and the accuracy is top-1. Returns both metrics, if there is a leak.
+/// Marks the points of the front, and those that are tied with one, by the metric of the criterion and that of the leak. Where the
+/// criterion is a leak, it is the one, and the accuracy is top-1. Returns both metrics, if there is a leak.
 pub(crate) fn mark(
     outcomes: &mut [Outcome],
-    aim: Aim<'_>,
+    criterion: Criterion<'_>,
     leak: Option<&str>,
     noise: Noise,
 ) -> Option<FrontOf> {
     let (leak, by, lowest) = match leak {
-        _ if is_leak(aim.by) => (aim.by, TOP1, false),
-        Some(leak) => (leak, aim.by, aim.lowest),
+        _ if is_leak(criterion.by) => (criterion.by, TOP1, false),
+        Some(leak) => (leak, criterion.by, criterion.lowest),
         None => return None,
     };
     let place = |outcome: &Outcome| -> Option<[f64; 2]> {
@@ -63,7 +63,7 @@ pub(crate) fn mark(
 mod tests {
     use super::super::outcome::tests::measured;
     use super::*;
-    use crate::metrics::names::{AREA, MSE, NAMED, R2};
+    use crate::metrics::names::{CONDITION_ROC_AUC, CONDITION_TOP1, MSE, R2};
 
     fn marks(outcomes: &[Outcome]) -> Vec<Option<Front>> {
         outcomes.iter().map(|one| one.front).collect()
@@ -71,33 +71,40 @@ mod tests {
 
     #[test]
     fn the_front_is_what_nothing_beats_and_ties_are_told() {
-        let point = |at: usize, top1: f64, leak: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[leak])]);
+        let point =
+            |at: usize, top1: f64, leak: f64| measured(at, &[(TOP1, &[top1]), (CONDITION_TOP1, &[leak])]);
         let mut outcomes =
             [point(0, 0.90, 0.80), point(1, 0.80, 0.40), point(2, 0.79, 0.42), point(3, 0.70, 0.60)];
-        let aim = Aim { by: TOP1, lowest: false };
-        let front = mark(&mut outcomes, aim, Some(NAMED), Noise { held_out: Some(500) });
-        assert_eq!(front, Some(FrontOf { accuracy: TOP1.into(), leak: NAMED.into() }));
+        let criterion = Criterion { by: TOP1, lowest: false };
+        let front = mark(&mut outcomes, criterion, Some(CONDITION_TOP1), Noise { held_out: Some(500) });
+        assert_eq!(front, Some(FrontOf { accuracy: TOP1.into(), leak: CONDITION_TOP1.into() }));
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), Some(Front::Tied), None]);
-        mark(&mut outcomes, Aim { by: NAMED, lowest: true }, Some(NAMED), Noise::default());
+        mark(
+            &mut outcomes,
+            Criterion { by: CONDITION_TOP1, lowest: true },
+            Some(CONDITION_TOP1),
+            Noise::default(),
+        );
         assert_eq!(marks(&outcomes), [Some(Front::On), Some(Front::On), None, None]);
         let mut alone = [measured(0, &[(TOP1, &[0.5])])];
-        assert_eq!(mark(&mut alone, aim, None, Noise::default()), None);
+        assert_eq!(mark(&mut alone, criterion, None, Noise::default()), None);
         assert_eq!(alone[0].front, None, "without a leak there is no front");
     }
 
     /// The leak of another variable is the same in both points.
     #[test]
-    fn an_aim_that_is_any_leak_stands_beside_the_accuracy() {
+    fn a_criterion_that_is_any_leak_stands_beside_the_accuracy() {
         let two = |by: &str, leaks: [f64; 2], lowest: bool| {
-            let point =
-                |at: usize, top1: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[0.9]), (by, &[leaks[at]])]);
+            let point = |at: usize, top1: f64| {
+                measured(at, &[(TOP1, &[top1]), (CONDITION_TOP1, &[0.9]), (by, &[leaks[at]])])
+            };
             let mut outcomes = [point(0, 0.9), point(1, 0.8)];
-            let front = mark(&mut outcomes, Aim { by, lowest }, Some(NAMED), Noise::default());
+            let front = mark(&mut outcomes, Criterion { by, lowest }, Some(CONDITION_TOP1), Noise::default());
             assert_eq!(front, Some(FrontOf { accuracy: TOP1.into(), leak: by.into() }));
             marks(&outcomes)
         };
         let (both, first) = ([Some(Front::On); 2], [Some(Front::On), None]);
-        for by in ["age_r2", AREA, "condition_top1_nonlinear"] {
+        for by in ["age_r2", CONDITION_ROC_AUC, "condition_top1_nonlinear"] {
             assert_eq!(two(by, [0.6, 0.5], true), both, "{by}");
             assert_eq!(two(by, [0.5, 0.5], true), first, "{by}");
         }
@@ -111,7 +118,7 @@ mod tests {
     fn no_point_of_the_front_finds_less_than_nothing() {
         let point = |at: usize, top1: f64, r2: f64| measured(at, &[(TOP1, &[top1]), (R2, &[r2])]);
         let mut outcomes = [point(0, 0.5, -6.1), point(1, 0.66, -0.3), point(2, 0.7, 0.2)];
-        mark(&mut outcomes, Aim { by: R2, lowest: true }, Some(R2), Noise::default());
+        mark(&mut outcomes, Criterion { by: R2, lowest: true }, Some(R2), Noise::default());
         assert_eq!(marks(&outcomes), [None, Some(Front::On), Some(Front::On)]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::axis::{Axis, Point};
+use super::outcome::Outcome;
 use super::plan::Plan;
 use crate::config::probe::ProbeSection;
 use crate::metrics::leak::{LINEAR, name_for_variable};
@@ -29,16 +29,35 @@ pub(crate) struct Leak {
     pub(crate) variable: String,
 }
 
+/// A bound on the leak of the best point.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Limit {
+    #[serde(flatten)]
+    pub(crate) leak: Leak,
+    pub(crate) most: f64,
+}
+
+impl Limit {
+    pub(crate) fn holds(&self, outcome: &Outcome) -> bool {
+        outcome.amount(&self.leak.metric).is_some_and(|leak| leak.mean <= self.most)
+    }
+
+    /// The bound in words.
+    pub(crate) fn text(&self) -> String {
+        format!("a leak of {} ≤ {}", self.leak.variable, self.most)
+    }
+}
+
 impl Attributes {
     /// The variables of the points of a plan.
     ///
     /// # Errors
     /// A usage error if a setting is not valid.
-    pub(crate) fn of(plan: &Plan<'_>, axes: &[Axis], points: &[Point]) -> Result<Self> {
+    pub(crate) fn of(plan: &Plan<'_>) -> Result<Self> {
         let mut own: BTreeSet<Option<String>> = BTreeSet::new();
         let mut probe = ProbeSection::default();
-        for at in 0..points.len() {
-            let recipe = plan.recipe_at(axes, points, at)?;
+        for at in 0..plan.points.len() {
+            let recipe = plan.recipe_at(at)?;
             own.extend(recipe.variants().into_iter().map(|variant| variant.objective.condition()));
             probe = recipe.probe;
         }
@@ -82,7 +101,7 @@ impl Attributes {
 mod tests {
     use std::fs;
 
-    use super::super::axis::points;
+    use super::super::axis::{Axis, points};
     use super::*;
 
     /// The variables of a sweep of a recipe that hides two of them, and one that it does not probe.
@@ -103,16 +122,18 @@ mod tests {
         let hiding = ["hospital", "age", "site"].map(hiding).concat();
         fs::write(&file, format!("{head}{probe}{plain}{hiding}")).unwrap();
         let recipe = file.display().to_string();
+        let axes = Axis::all(&[grid.to_owned()]).unwrap();
         let plan = Plan {
             recipe: &recipe,
+            axes: &axes,
+            points: &points(&axes, None, 0),
             set: &[],
             variant: Some(variant),
             seeds: 0..1,
             smoke: false,
             out: folder.path(),
         };
-        let axes = Axis::all(&[grid.to_owned()]).unwrap();
-        Attributes::of(&plan, &axes, &points(&axes, None, 0)).unwrap()
+        Attributes::of(&plan).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::{Axis, Point};
-use super::plan::{PointRuns, Ran};
+use super::plan::Plan;
 use crate::config::explain::suggestion;
 use crate::exit::usage;
 use crate::experiment::several::RunMetrics;
@@ -22,7 +22,7 @@ use crate::run_folder::record::VariantResult;
 pub(crate) struct Outcome {
     /// For each key the value that was tried.
     pub(crate) settings: BTreeMap<String, String>,
-    /// Metrics on the held-out images, by name.
+    /// Metrics on the images by which the points are compared, by name.
     pub(crate) metrics: BTreeMap<String, MetricOverSeeds>,
     /// The runs that diverged; no metric counts them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -66,7 +66,7 @@ pub(crate) struct MetricOverSeeds {
 
 /// The criterion for comparing points.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Aim<'a> {
+pub(crate) struct Criterion<'a> {
     /// A metric.
     pub(crate) by: &'a str,
     /// True if its smallest value is best.
@@ -74,31 +74,37 @@ pub(crate) struct Aim<'a> {
 }
 
 impl Outcome {
-    /// Gathers the metrics of a point's runs.
-    pub(crate) fn of(axes: &[Axis], point_runs: &PointRuns) -> Self {
-        let value = |(axis, &at): (&Axis, &usize)| (axis.key.clone(), axis.values[at].clone());
+    /// Gathers the metrics of the runs of the point at an index, out of the outcomes of all runs; `None` if none of its runs has a result
+    /// or diverged.
+    pub(crate) fn of(plan: &Plan<'_>, at: usize, outcomes: &[RunOutcome]) -> Option<Self> {
+        let point = plan.points.get(at)?;
         let mut runs: Vec<(u64, &VariantResult)> = Vec::new();
         let mut diverged = Vec::new();
-        for (seed, ran) in &point_runs.runs {
-            match ran {
-                Ran::Done(run) => runs.push((*seed, run)),
-                Ran::Diverged(message) => diverged.push(Divergence { seed: *seed, message: message.clone() }),
+        for (seed, outcome) in plan.seeds.clone().zip(outcomes.iter().skip(at).step_by(plan.points.len())) {
+            match outcome {
+                RunOutcome::Done(run) => runs.extend(run.variants.first().map(|variant| (seed, variant))),
+                RunOutcome::Diverged(message) => diverged.push(Divergence { seed, message: message.clone() }),
+                RunOutcome::Missing(_) => {}
             }
         }
+        if runs.is_empty() && diverged.is_empty() {
+            return None;
+        }
+        let value = |(axis, &at): (&Axis, &usize)| (axis.key.clone(), axis.values[at].clone());
         let names = runs.first().into_iter().flat_map(|(_, run)| run.metrics.keys());
         let measured = |name: &String| {
             let measured = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
             let (seeds, values): (Vec<u64>, Vec<f64>) = measured.unzip();
             MeanStd::of(&values).map(|mean_std| (name.clone(), MetricOverSeeds { values, seeds, mean_std }))
         };
-        Self {
-            settings: axes.iter().zip(&point_runs.point).map(value).collect(),
+        Some(Self {
+            settings: plan.axes.iter().zip(point).map(value).collect(),
             metrics: names.filter_map(measured).collect(),
             diverged,
-            folder: point_runs.folder.display().to_string(),
+            folder: plan.folder_of(point).display().to_string(),
             front: None,
-            point: point_runs.point.clone(),
-        }
+            point: point.clone(),
+        })
     }
 
     /// The divergence of one of its runs in a few words, if there is one.
@@ -129,7 +135,7 @@ impl Outcome {
     }
 }
 
-impl Aim<'_> {
+impl Criterion<'_> {
     /// The better of two values, or the one that there is.
     pub(crate) fn better(self, one: Option<f64>, other: Option<f64>) -> Option<f64> {
         match (one, other) {
@@ -146,8 +152,8 @@ impl Aim<'_> {
         if MetricFormat::is_known(self.by) {
             return Ok(());
         }
-        let known: Vec<&str> = MetricFormat::names().collect();
-        Err(usage(format_args!("--by {}: no run has this metric{}", self.by, suggestion(self.by, &known))))
+        let hint = suggestion(self.by, MetricFormat::names());
+        Err(usage(format_args!("--by {}: no run has this metric{hint}", self.by)))
     }
 
     /// Refuses a run that will not measure the metric, or did not.
@@ -157,10 +163,10 @@ impl Aim<'_> {
     pub(crate) fn check_run(self, metrics: RunMetrics<'_>) -> Result<()> {
         match metrics {
             RunMetrics::Names(names) => self.check(names.iter()),
-            RunMetrics::Outcome(RunOutcome::Done(run)) => {
-                run.variants.first().map_or(Ok(()), |variant| self.check(variant.metrics.keys()))
+            RunMetrics::Outcome(outcome) => {
+                let variant = outcome.done().and_then(|run| run.variants.first());
+                variant.map_or(Ok(()), |variant| self.check(variant.metrics.keys()))
             }
-            RunMetrics::Outcome(RunOutcome::Diverged(_) | RunOutcome::Missing(_)) => Ok(()),
         }
     }
 
@@ -222,11 +228,11 @@ pub(super) mod tests {
     #[test]
     fn the_best_has_the_best_mean_over_its_seeds() {
         let mut outcomes = [outcome(0, &[0.9, 0.1]), outcome(1, &[0.6, 0.6]), outcome(2, &[0.7, 0.2])];
-        Aim { by: "top1", lowest: false }.rank(&mut outcomes).unwrap();
+        Criterion { by: "top1", lowest: false }.rank(&mut outcomes).unwrap();
         assert_eq!(outcomes.iter().map(|outcome| outcome.point[0]).collect::<Vec<_>>(), [1, 0, 2]);
-        Aim { by: "top1", lowest: true }.rank(&mut outcomes).unwrap();
+        Criterion { by: "top1", lowest: true }.rank(&mut outcomes).unwrap();
         assert_eq!(outcomes[0].point, [2]);
-        let error = Aim { by: "top5", lowest: false }.rank(&mut outcomes).unwrap_err();
+        let error = Criterion { by: "top5", lowest: false }.rank(&mut outcomes).unwrap_err();
         assert!(error.to_string().contains("one of top1"), "{error}");
     }
 
@@ -234,7 +240,7 @@ pub(super) mod tests {
     fn points_that_leak_nothing_are_ranked_by_their_accuracy() {
         let point = |at: usize, top1: f64, r2: &[f64]| measured(at, &[(TOP1, &[top1]), ("dose_r2", r2)]);
         let mut outcomes = [point(0, 0.7, &[0.2]), point(1, 0.5, &[-6.0]), point(2, 0.66, &[-0.3])];
-        Aim { by: "dose_r2", lowest: true }.rank(&mut outcomes).unwrap();
+        Criterion { by: "dose_r2", lowest: true }.rank(&mut outcomes).unwrap();
         assert_eq!(outcomes.iter().map(|outcome| outcome.point[0]).collect::<Vec<_>>(), [2, 1, 0]);
         let once = point(0, 0.5, &[0.4, -3.0]).amount("dose_r2").unwrap();
         assert_eq!(once.mean, 0.2, "a seed without a leak makes up for no other");
@@ -254,7 +260,7 @@ pub(super) mod tests {
             let again = |seed| Outcome { diverged: vec![diverged(seed)], ..outcome(0, &[0.99]) };
             let mut outcomes = outcomes.into_iter().collect::<Vec<_>>();
             outcomes.insert(0, again(1));
-            Aim { by: "top1", lowest }.rank(&mut outcomes).unwrap();
+            Criterion { by: "top1", lowest }.rank(&mut outcomes).unwrap();
             assert_eq!(outcomes[2].point, [0]);
         }
     }

@@ -1,22 +1,19 @@
-//! A sweep as text, Markdown, CSV, JSON and HTML.
+//! A sweep as text, Markdown, CSV and JSON.
 
 use anyhow::Result;
-use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::axis::Axis;
+use super::final_images::FinalImages;
 use super::front::FrontOf;
-use super::leak::Leak;
+use super::leak::{Leak, Limit};
 use super::noise::Noise;
-use super::outcome::{Aim, Front, Outcome};
+use super::outcome::{Criterion, Front, Outcome};
+use crate::data::EvaluationSplit;
 use crate::experiment::several::task::Missing;
 use crate::markdown;
 use crate::metrics::catalogue::shown;
 use crate::metrics::format::MetricFormat;
-use crate::metrics::leak::LINEAR;
-use crate::metrics::mean_std::MeanStd;
-use crate::report::charts::{Cell, Line, lines, surface};
-use crate::report::{document, table, with_code};
 
 /// A sweep with everything that is needed to read it.
 #[derive(Debug, Serialize)]
@@ -26,7 +23,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) variant: String,
     pub(crate) axes: &'a [Axis],
     #[serde(flatten)]
-    pub(crate) aim: Aim<'a>,
+    pub(crate) criterion: Criterion<'a>,
     /// Number of points of the whole grid.
     pub(crate) grid: usize,
     pub(crate) seeds: u64,
@@ -41,10 +38,13 @@ pub(crate) struct Sweep<'a> {
     /// The images on which it evaluates it.
     #[serde(skip)]
     pub(crate) final_images: FinalImages,
+    /// The images on which the points were compared.
+    #[serde(skip)]
+    pub(crate) evaluation_split: EvaluationSplit,
     /// The variable whose metrics are called those of the condition.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) condition: String,
-    /// The variable by whose leak points are compared beside the aim; empty if the data have none.
+    /// The variable by whose leak points are compared beside the criterion; empty if the data have none.
     #[serde(skip)]
     pub(crate) attribute: String,
     /// The leak of `attribute`, if it is measured.
@@ -68,56 +68,10 @@ pub(crate) struct Sweep<'a> {
     pub(crate) missing: Vec<Missing>,
 }
 
-/// The images on which the best point is evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FinalImages {
-    Test,
-    /// The validation part of data without test images; the settings were chosen on held-out training images.
-    Validation,
-    /// The validation part, on which the settings were chosen too.
-    ValidationAgain,
-}
-
-impl FinalImages {
-    /// The command that evaluates the best point on them, with the meaning of its numbers.
-    fn remark(self, command: &str) -> String {
-        match self {
-            Self::Test => format!("On the test images: `{command}`"),
-            Self::Validation => {
-                format!("On the validation images, because these data have no test images: `{command}`")
-            }
-            Self::ValidationAgain => format!(
-                "These data have no test images, so this command evaluates on the validation images, which chose the \
-                 settings; its numbers are optimistic: `{command}`. With --set data.validation=N, N training images choose \
-                 them instead."
-            ),
-        }
-    }
-}
-
-/// A bound on the leak of the best point.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Limit {
-    #[serde(flatten)]
-    pub(crate) leak: Leak,
-    pub(crate) most: f64,
-}
-
-impl Limit {
-    pub(crate) fn holds(&self, outcome: &Outcome) -> bool {
-        outcome.amount(&self.leak.metric).is_some_and(|leak| leak.mean <= self.most)
-    }
-
-    /// The bound in words.
-    fn text(&self) -> String {
-        format!("a leak of {} of at most {}", self.leak.variable, self.most)
-    }
-}
-
 impl Sweep<'_> {
-    fn metrics(&self) -> Vec<&str> {
+    pub(super) fn metrics(&self) -> Vec<&str> {
         let measured = |name: &str| self.points.iter().any(|point| point.mean(name).is_some());
-        let mut metrics = vec![self.aim.by];
+        let mut metrics = vec![self.criterion.by];
         for name in self.leak.iter().map(|leak| leak.metric.as_str()).chain(shown()) {
             if !metrics.contains(&name) && measured(name) {
                 metrics.push(name);
@@ -126,18 +80,18 @@ impl Sweep<'_> {
         metrics
     }
 
-    fn heads(&self) -> Vec<String> {
+    pub(super) fn headers(&self) -> Vec<String> {
         let keys = self.axes.iter().map(|axis| axis.short().to_owned());
         let metrics = self.metrics().into_iter().map(|name| self.format(name).title);
         keys.chain(metrics).chain(self.has_front().then(|| "Front".to_owned())).collect()
     }
 
-    fn cells(&self, outcome: &Outcome) -> Vec<String> {
+    pub(super) fn cells(&self, outcome: &Outcome) -> Vec<String> {
         let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
         let metrics = self.metrics();
         let number = |name: &&str| {
             let number = self.format(name).mean_std(outcome.mean_std(name));
-            match outcome.divergence().filter(|_| *name == self.aim.by) {
+            match outcome.divergence().filter(|_| *name == self.criterion.by) {
                 None => number,
                 Some(diverged) if outcome.metrics.is_empty() => diverged,
                 Some(diverged) => format!("{number}, {diverged}"),
@@ -164,7 +118,7 @@ impl Sweep<'_> {
         let within = |point: &&Outcome| self.limit.as_ref().is_none_or(|limit| limit.holds(point));
         let tied = self.points.iter().filter(|point| point.point != best.point).filter(within);
         let tied: Vec<String> = tied
-            .filter(|point| self.noise.tied(self.aim.by, point, best))
+            .filter(|point| self.noise.tied(self.criterion.by, point, best))
             .map(|point| self.settings(point))
             .collect();
         (!tied.is_empty()).then(|| {
@@ -181,10 +135,10 @@ impl Sweep<'_> {
         settings.collect::<Vec<_>>().join(", ")
     }
 
-    fn verdict(&self) -> String {
+    pub(super) fn verdict(&self) -> String {
         if self.is_smoke {
-            return "This was a smoke test, which cuts batches, images and steps, those of the grid too: its numbers say only that \
-                    everything works, and no point is the best"
+            return "This was a smoke test, with fewer images and steps and smaller batches, also where the grid sets them: its \
+                    numbers say only that everything works, and no point is the best"
                 .into();
         }
         let best = match (self.chosen.and_then(|at| self.points.get(at)), &self.limit) {
@@ -203,23 +157,25 @@ impl Sweep<'_> {
                     .into();
             }
         };
-        let by = self.format(self.aim.by);
+        let by = self.format(self.criterion.by);
         let limit = self.limit.as_ref().map(|limit| format!(" with {}", limit.text())).unwrap_or_default();
         format!(
             "Best by validation{limit}: {}, with {} {}",
             self.settings(best),
             by.title,
-            by.mean_std(best.mean_std(self.aim.by))
+            by.mean_std(best.mean_std(self.criterion.by))
         )
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let Self { grid, seeds, device, version, command, aim, variant, missing, .. } = self;
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let Self {
+            grid, seeds, device, version, command, criterion, evaluation_split, variant, missing, ..
+        } = self;
         let tried = self.points.len();
         let absent: Vec<&str> = missing.iter().map(|one| one.folder.as_str()).collect();
         let absent = (!missing.is_empty()).then(|| format!("Without a result: {}.", absent.join(", ")));
-        let way = if aim.lowest { "lowest" } else { "highest" };
-        let best_has = format!("; the best has the {way} mean {}", self.format(aim.by).title);
+        let way = if criterion.lowest { "lowest" } else { "highest" };
+        let best_has = format!("; the best has the {way} mean {}", self.format(criterion.by).title);
         let best_has = if self.is_smoke { "" } else { best_has.as_str() };
         let best = (!self.best.is_empty()).then(|| self.final_images.remark(&self.best));
         let diverged = self.points.iter().flat_map(|point| {
@@ -232,7 +188,7 @@ impl Sweep<'_> {
         let front =
             front.map(|front| format!(" Front: {} and {}.", title(&front.accuracy), title(&front.leak)));
         let how = [format!(
-            "Variant {variant}; {tried} of {grid} points, {}. Every number is of held-out images and none of test \
+            "Variant {variant}; {tried} of {grid} points, {}. Every number is of {evaluation_split} images, none of test \
              images{best_has}.{} {device}, simile {version}: `{command}`",
             match seeds {
                 1 => "one seed each".into(),
@@ -259,20 +215,20 @@ impl Sweep<'_> {
         let is_below =
             |point: &Outcome| metrics.iter().any(|name| point.mean_std(name) != point.amount(name));
         self.points.iter().any(is_below).then(|| {
-            "Where points are compared, the R² of a seed counts as 0 if it is below: the probe finds no more than the mean alone."
+            "Where points are compared, a negative R² of a seed counts as 0: the probe finds no more than the mean alone."
                 .to_owned()
         })
     }
 
     /// Recipes of a sweep measure the leak of the same variable, so that its metrics are named after it.
-    fn format(&self, metric: &str) -> MetricFormat {
+    pub(super) fn format(&self, metric: &str) -> MetricFormat {
         MetricFormat::of(metric, &self.condition)
     }
 
     /// The sweep as text for a terminal.
     pub(crate) fn text(&self) -> String {
-        let heads = self.heads();
-        let mut table = crate::console::table(heads.iter().map(String::as_str));
+        let headers = self.headers();
+        let mut table = crate::console::table(headers.iter().map(String::as_str));
         for outcome in &self.points {
             table.add_row(self.cells(outcome));
         }
@@ -281,7 +237,7 @@ impl Sweep<'_> {
 
     /// The sweep as Markdown.
     pub(crate) fn markdown(&self) -> String {
-        let table = markdown::table(&self.heads(), self.points.iter().map(|point| self.cells(point)));
+        let table = markdown::table(&self.headers(), self.points.iter().map(|point| self.cells(point)));
         let (verdict, remarks) = (self.verdict(), self.remarks().join("\n\n"));
         format!("## Sweep of {}\n\n**{verdict}**\n\n{table}\n{remarks}\n", self.recipe)
     }
@@ -307,82 +263,6 @@ impl Sweep<'_> {
         }
         Ok(writer.into_inner()?)
     }
-
-    /// The sweep as a self-contained page.
-    ///
-    /// # Errors
-    /// If a chart cannot be drawn.
-    pub(crate) fn html(&self) -> Result<String> {
-        let measured = |name: &&str| self.points.iter().any(|point| point.mean_std(name).is_some());
-        let own = self.leak.as_ref().map(|leak| leak.metric.as_str());
-        let is_drawn = |name: &&str| *name == self.aim.by || own == Some(*name) || LINEAR.contains(name);
-        let drawn = self.metrics().into_iter().filter(is_drawn);
-        // A figure marks the best.
-        let drawn = drawn.filter(measured).filter(|_| !self.is_smoke);
-        let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
-        let body = html! {
-            p { b { (self.verdict()) } }
-            div.pair style="margin-bottom: 1.2rem" { @for figures in &figures { (figures) } }
-            (table(
-                "Points of the sweep",
-                &html! { @for head in self.heads() { th { (head) } } },
-                &html! { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } },
-            ))
-            @for remark in self.remarks() { p.soft { (with_code(&remark)) } }
-        };
-        let title = format!("Sweep of {}", self.recipe);
-        Ok(document(&title, &html! { h1 { (title) } p.soft { (self.variant) } }, &body))
-    }
-
-    /// The best of some points by an aim.
-    fn best_of<'p>(&self, points: impl Iterator<Item = &'p Outcome>, aim: Aim<'_>) -> Option<&'p Outcome> {
-        let amount = |point: &Outcome| point.amount(aim.by).map(|amount| amount.mean);
-        let measured = points.filter(|point| amount(point).is_some());
-        measured.reduce(|best, other| {
-            let (own, others) = (amount(best), amount(other));
-            if aim.better(own, others) == own { best } else { other }
-        })
-    }
-
-    /// A line over one key, a heat map over each pair of several.
-    fn figures(&self, metric: &str) -> Result<Markup> {
-        let format = self.format(metric);
-        let in_unit = |mean_std: MeanStd| MeanStd {
-            mean: format.value(mean_std.mean),
-            std: mean_std.std.map(|std| format.value(std)),
-        };
-        let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
-        let rest_words = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
-        let best = self.best_of(self.points.iter(), aim);
-        let mut drawn = Vec::new();
-        if let [axis] = self.axes {
-            let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
-            let points =
-                (0..axis.values.len()).map(|value| at(value)?.mean_std(metric).map(in_unit)).collect();
-            drawn.push(lines(axis.short(), &axis.values, &format.title, &[Line { points, joined: true }])?);
-        }
-        for (x, first) in self.axes.iter().enumerate() {
-            for (y, second) in self.axes.iter().enumerate().skip(x + 1) {
-                let value = |column, row| {
-                    let here = |point: &&Outcome| point.point[x] == column && point.point[y] == row;
-                    let point = self.best_of(self.points.iter().filter(here), aim)?;
-                    let is_best = best.is_some_and(|best| self.noise.tied(metric, point, best));
-                    Some(Cell { value: format.value(point.mean(metric)?), is_best })
-                };
-                let sides = [(first.short(), &first.values[..]), (second.short(), &second.values[..])];
-                drawn.push(surface(sides[0], sides[1], format.digits(), value)?);
-            }
-        }
-        Ok(html! {
-            @for svg in &drawn { figure {
-                (PreEscaped(svg))
-                figcaption {
-                    b { (format.title) } (rest_words) "."
-                    @if self.axes.len() > 1 { " = marks the best and all that are within chance of it; they have one colour." }
-                }
-            } }
-        })
-    }
 }
 
 #[cfg(test)]
@@ -391,21 +271,22 @@ mod tests {
     use super::super::front;
     use super::super::outcome::tests::measured;
     use super::*;
-    use crate::metrics::names::{NAMED, TOP1};
+    use crate::metrics::names::{CONDITION_TOP1, TOP1};
 
     /// A sweep of a variant that hides the age, in runs whose condition is the hospital.
     fn sweep<'a>(axes: &'a [Axis], by: &'a str) -> Sweep<'a> {
-        let point =
-            |at: usize, top1: f64| measured(at, &[(TOP1, &[top1]), (NAMED, &[0.5]), ("age_r2", &[0.2])]);
+        let point = |at: usize, top1: f64| {
+            measured(at, &[(TOP1, &[top1]), (CONDITION_TOP1, &[0.5]), ("age_r2", &[0.2])])
+        };
         let mut points = vec![point(0, 0.9), point(1, 0.8)];
-        let aim = Aim { by, lowest: by != TOP1 };
+        let criterion = Criterion { by, lowest: by != TOP1 };
         let leak = Leak { metric: "age_r2".into(), variable: "age".into() };
-        let front = front::mark(&mut points, aim, Some(&leak.metric), Noise::default());
+        let front = front::mark(&mut points, criterion, Some(&leak.metric), Noise::default());
         Sweep {
             recipe: "mine",
             variant: "hide age".into(),
             axes,
-            aim,
+            criterion,
             grid: 2,
             seeds: 1,
             is_smoke: false,
@@ -414,6 +295,7 @@ mod tests {
             command: String::new(),
             best: String::new(),
             final_images: FinalImages::Test,
+            evaluation_split: EvaluationSplit::HeldOut,
             condition: "hospital".into(),
             attribute: "age".into(),
             leak: Some(leak),
@@ -429,7 +311,8 @@ mod tests {
     #[test]
     fn the_front_says_of_which_leak_it_is() {
         let axes = Axis::all(&["train.batch=16,32".to_owned()]).unwrap();
-        for (by, leak, title) in [(TOP1, "age_r2", "Leak of age, R²"), (NAMED, NAMED, "Leak of hospital %")]
+        for (by, leak, title) in
+            [(TOP1, "age_r2", "Leak of age, R²"), (CONDITION_TOP1, CONDITION_TOP1, "Leak of hospital %")]
         {
             let sweep = sweep(&axes, by);
             let answer = serde_json::to_value(&sweep).unwrap();
@@ -437,6 +320,10 @@ mod tests {
             assert_eq!(answer["condition"], "hospital", "metrics of the condition are those of a variable");
             let text = sweep.markdown();
             assert!(text.contains(&format!("Front: Top-1 % and {title}.")), "{text}");
+            assert!(
+                text.contains("Every number is of held-out training images, none of test images"),
+                "{text}"
+            );
         }
         let mut without = sweep(&axes, TOP1);
         without.points.iter_mut().for_each(|point| point.front = None);
@@ -457,6 +344,27 @@ mod tests {
         assert_eq!(has(&smoke, "This was a smoke test"), [true; 3]);
         assert!(!smoke.html().unwrap().contains("<svg") && !smoke.markdown().contains("No front"));
         assert_eq!(serde_json::to_value(&smoke).unwrap()["smoke"], true);
+    }
+
+    #[test]
+    fn a_negative_r2_of_a_seed_is_said_to_count_as_0() {
+        let axes = Axis::all(&["train.batch=16,32".to_owned()]).unwrap();
+        let mut sweep = sweep(&axes, TOP1);
+        let words = "a negative R² of a seed counts as 0";
+        assert!(!sweep.markdown().contains(words), "{}", sweep.markdown());
+        sweep.points[0] = measured(0, &[(TOP1, &[0.9, 0.9]), ("age_r2", &[0.4, -0.2])]);
+        assert!(sweep.markdown().contains(words), "the mean is above 0: {}", sweep.markdown());
+    }
+
+    #[test]
+    fn a_heat_map_says_why_cells_of_other_values_have_one_colour() {
+        let axes = Axis::all(&["train.batch=16,32".to_owned(), "train.iterations=8,9".to_owned()]).unwrap();
+        let mut sweep = sweep(&axes, TOP1);
+        sweep.points.iter_mut().for_each(|point| point.point.push(0));
+        let html = sweep.html().unwrap();
+        let words = "Cells that do not differ from the best by more than chance have its colour; where values are written, a = \
+                     marks them.";
+        assert!(html.contains(words), "{html}");
     }
 
     #[test]

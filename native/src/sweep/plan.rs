@@ -1,20 +1,18 @@
 //! The runs of a sweep, each in a folder named by its settings.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result};
 
 use super::axis::{Axis, Point};
-use crate::config::key_path::is_in;
-use crate::config::set::{key_of, path_of, variant_of};
+use crate::config::key_path::{is_in, key_of, path_of};
+use crate::config::set::variant_of;
 use crate::config::{Changes, Recipe};
 use crate::data::keys::values::JudgedBy;
 use crate::exit::usage;
-use crate::experiment::several::outcome::RunOutcome;
 use crate::experiment::several::task::Task;
-use crate::run_folder::record::VariantResult;
 
 /// The key of the seed of a run.
 const SEED: &str = "train.seed";
@@ -22,10 +20,12 @@ const SEED: &str = "train.seed";
 const MEASURING: [&str; 7] =
     ["data.dataset", "data.judged_by", "data.split", "data.table", "data.test", "data.validation", "probe"];
 
-/// The options beside the settings.
+/// The points of a grid that a sweep tries, with the options beside their settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan<'a> {
     pub(crate) recipe: &'a str,
+    pub(crate) axes: &'a [Axis],
+    pub(crate) points: &'a [Point],
     /// Keys that every run changes.
     pub(crate) set: &'a [String],
     /// The variant to train; the recipe's only one if absent.
@@ -35,44 +35,23 @@ pub(crate) struct Plan<'a> {
     pub(crate) out: &'a Path,
 }
 
-/// The runs of one point, one a seed.
-#[derive(Debug)]
-pub(crate) struct PointRuns {
-    pub(crate) point: Point,
-    pub(crate) folder: PathBuf,
-    pub(crate) runs: Vec<(u64, Ran)>,
-}
-
-/// The outcome of one run.
-#[derive(Debug, Clone)]
-pub(crate) enum Ran {
-    Done(Box<VariantResult>),
-    /// It diverged, in words.
-    Diverged(String),
-}
-
 impl Plan<'_> {
     /// The runs of the points, seed by seed.
     ///
     /// # Errors
     /// A usage error if a setting is not valid, is the seed, is replaced by the grid, changes what the points are compared by or belongs
     /// to another variant, a run would be evaluated on test images, or two points share a folder.
-    pub(crate) fn tasks(&self, axes: &[Axis], points: &[Point]) -> Result<Vec<Task>> {
-        self.keep_seeds(axes)?;
-        keep_measuring(axes)?;
-        self.keep_settings(axes)?;
+    pub(crate) fn tasks(&self) -> Result<Vec<Task>> {
+        self.refuse_seed_key()?;
+        self.refuse_measuring_key()?;
+        self.refuse_overridden_set()?;
         // All recipes come first, so that an invalid value fails before hours are spent on the others.
-        for point in points {
-            judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
+        for point in self.points {
+            judged_by_held_out(&self.recipe_of(point, self.seeds.start)?)?;
         }
-        self.keep_variant(axes, points)?;
-        let folders: BTreeSet<String> = points.iter().map(|point| folder_of(axes, point)).collect();
-        if folders.len() < points.len() {
-            return Err(usage(
-                "two points would share a folder, because their values differ in no letter or digit",
-            ));
-        }
-        let of_seed = |seed| points.iter().map(move |point| (seed, folder_of(axes, point)));
+        self.refuse_other_variant()?;
+        self.refuse_shared_folder()?;
+        let of_seed = |seed| self.points.iter().map(move |point| (seed, self.row_of(point)));
         let task = |(seed, row): (u64, String)| Task {
             folder: self.out.join(&row).join(format!("seed-{seed}")),
             group: row,
@@ -87,46 +66,31 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// A usage error if a setting is not valid.
-    pub(crate) fn recipe_at(&self, axes: &[Axis], points: &[Point], index: usize) -> Result<Recipe> {
-        let seed = self.seeds.start + (index / points.len().max(1)) as u64;
-        let point = points.get(index % points.len().max(1)).context("the sweep has no such run")?;
-        self.recipe_of(axes, point, seed)
+    pub(crate) fn recipe_at(&self, index: usize) -> Result<Recipe> {
+        let count = self.points.len().max(1);
+        let seed = self.seeds.start + (index / count) as u64;
+        let point = self.points.get(index % count).context("the sweep has no such run")?;
+        self.recipe_of(point, seed)
     }
 
-    /// The outcomes of the points out of those of all runs; points without any are left out.
-    pub(crate) fn runs_of_points(
-        &self,
-        axes: &[Axis],
-        points: &[Point],
-        outcomes: &[RunOutcome],
-    ) -> Vec<PointRuns> {
-        let runs_of = |(at, point): (usize, &Point)| {
-            let point_runs = self.seeds.clone().zip(outcomes.iter().skip(at).step_by(points.len()));
-            let ran = |(seed, outcome): (u64, &RunOutcome)| match outcome {
-                RunOutcome::Done(run) => Some((seed, Ran::Done(Box::new(run.variants.first()?.clone())))),
-                RunOutcome::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
-                RunOutcome::Missing(_) => None,
-            };
-            let runs: Vec<(u64, Ran)> = point_runs.filter_map(ran).collect();
-            let folder = self.out.join(folder_of(axes, point));
-            (!runs.is_empty()).then(|| PointRuns { point: point.clone(), folder, runs })
-        };
-        points.iter().enumerate().filter_map(runs_of).collect()
+    /// The folder of the runs of a point, one a seed.
+    pub(crate) fn folder_of(&self, point: &Point) -> PathBuf {
+        self.out.join(self.row_of(point))
     }
 
     /// Name of the variant that is trained.
     ///
     /// # Errors
     /// A usage error if a setting is not valid, or there are several variants.
-    pub(crate) fn variant_of(&self, axes: &[Axis], points: &[Point]) -> Result<String> {
-        let Some(point) = points.first() else { return Ok(String::new()) };
-        let recipe = self.recipe_of(axes, point, self.seeds.start)?;
+    pub(crate) fn trained_variant(&self) -> Result<String> {
+        let Some(point) = self.points.first() else { return Ok(String::new()) };
+        let recipe = self.recipe_of(point, self.seeds.start)?;
         Ok(recipe.variants().into_iter().next().map_or_else(String::new, |variant| variant.name))
     }
 
     /// Refuses the seed as a setting: each run has that of its place among the runs of a point.
-    fn keep_seeds(&self, axes: &[Axis]) -> Result<()> {
-        let grid_keys = axes.iter().map(|axis| ("--grid", axis.key.as_str()));
+    fn refuse_seed_key(&self) -> Result<()> {
+        let grid_keys = self.axes.iter().map(|axis| ("--grid", axis.key.as_str()));
         let set_keys = self.set.iter().map(|setting| ("--set", key_of(setting)));
         match grid_keys.chain(set_keys).find(|(_, key)| *key == SEED) {
             Some((flag, _)) => Err(usage(format_args!(
@@ -137,9 +101,9 @@ impl Plan<'_> {
     }
 
     /// Refuses a setting of `--set` that every point of the grid replaces: it changes nothing.
-    fn keep_settings(&self, axes: &[Axis]) -> Result<()> {
+    fn refuse_overridden_set(&self) -> Result<()> {
         let keys = self.set.iter().map(|setting| key_of(setting));
-        let mut pairs = keys.flat_map(|key| axes.iter().map(move |axis| (key, axis)));
+        let mut pairs = keys.flat_map(|key| self.axes.iter().map(move |axis| (key, axis)));
         match pairs.find(|(key, axis)| path_of(key).starts_with(&path_of(&axis.key))) {
             Some((key, axis)) => Err(usage(format_args!(
                 "--set {key} has no effect, because every point has its own value of --grid {}; leave out one of the two",
@@ -150,13 +114,13 @@ impl Plan<'_> {
     }
 
     /// Refuses a setting of a variant that is not trained: it changes nothing.
-    fn keep_variant(&self, axes: &[Axis], points: &[Point]) -> Result<()> {
-        let Some(point) = points.first() else { return Ok(()) };
-        let trained = self.variant_of(axes, points)?;
-        let set: Vec<String> = self.set.iter().cloned().chain(settings(axes, point)).collect();
+    fn refuse_other_variant(&self) -> Result<()> {
+        let Some(point) = self.points.first() else { return Ok(()) };
+        let trained = self.trained_variant()?;
+        let set: Vec<String> = self.set.iter().cloned().chain(settings(self.axes, point)).collect();
         let all = Recipe::load(self.recipe, &Changes { set: &set, ..Changes::default() })?;
         let names: Vec<String> = all.variants().into_iter().map(|variant| variant.name).collect();
-        let misplaced = axes.iter().find_map(|axis| {
+        let misplaced = self.axes.iter().find_map(|axis| {
             variant_of(&axis.key, &names).filter(|name| *name != trained).map(|name| (&axis.key, name))
         });
         match misplaced {
@@ -168,8 +132,37 @@ impl Plan<'_> {
         }
     }
 
-    fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
-        let grid_settings: Vec<String> = settings(axes, point).collect();
+    /// Refuses settings by which points would be compared on different images or by different measurements.
+    fn refuse_measuring_key(&self) -> Result<()> {
+        let measuring = |axis: &&Axis| MEASURING.iter().any(|section| is_in(&axis.key, section));
+        match self.axes.iter().find(measuring) {
+            Some(Axis { key, .. }) => Err(usage(format_args!(
+                "--grid {key}: all points of a sweep are compared on the same images by the same measurements; give {key} one \
+                 value with --set"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses two points whose runs would be written to one folder.
+    fn refuse_shared_folder(&self) -> Result<()> {
+        let mut first_in: BTreeMap<String, &Point> = BTreeMap::new();
+        for point in self.points {
+            let row = self.row_of(point);
+            if let Some(earlier) = first_in.insert(row.clone(), point) {
+                let [first, second] =
+                    [earlier, point].map(|point| settings(self.axes, point).collect::<Vec<_>>().join(","));
+                return Err(usage(format_args!(
+                    "--grid: the points `{first}` and `{second}` would share the folder {row}, in which each character of a value that \
+                     is not an ASCII letter, a digit or one of `=.+-` is `_`; leave out one of the values"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn recipe_of(&self, point: &Point, seed: u64) -> Result<Recipe> {
+        let grid_settings: Vec<String> = settings(self.axes, point).collect();
         let set = [self.set, &grid_settings].concat();
         let variants: Vec<String> = self.variant.iter().map(|&variant| variant.to_owned()).collect();
         let changes = Changes { set: &set, variants: &variants, seed: Some(seed), smoke: self.smoke };
@@ -184,17 +177,14 @@ impl Plan<'_> {
         }
         Ok(recipe)
     }
-}
 
-/// Refuses settings by which points would be compared on different images or by different measurements.
-fn keep_measuring(axes: &[Axis]) -> Result<()> {
-    let measuring = |axis: &&Axis| MEASURING.iter().any(|section| is_in(&axis.key, section));
-    match axes.iter().find(measuring) {
-        Some(Axis { key, .. }) => Err(usage(format_args!(
-            "--grid {key}: all points of a sweep are compared on the same images by the same measurements; give {key} one \
-             value with --set"
-        ))),
-        None => Ok(()),
+    /// `objective.lambda=0.01,train.batch=128`: unlike a [`slug`](crate::names::slug) it keeps signs and upper case.
+    fn row_of(&self, point: &Point) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "=.+-".contains(c) { c } else { '_' };
+        let one = |(axis, &value): (&Axis, &usize)| -> String {
+            format!("{}={}", axis.short(), axis.values[value]).chars().map(plain).collect()
+        };
+        self.axes.iter().zip(point).map(one).collect::<Vec<_>>().join(",")
     }
 }
 
@@ -224,30 +214,45 @@ pub(crate) fn settings<'a>(axes: &'a [Axis], point: &'a Point) -> impl Iterator<
     axes.iter().zip(point).map(|(axis, &value)| format!("{}={}", axis.key, axis.values[value]))
 }
 
-/// `objective.lambda=0.01,train.batch=128`: unlike a [`slug`](crate::names::slug) it keeps signs and upper case.
-fn folder_of(axes: &[Axis], point: &Point) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "=.+-".contains(c) { c } else { '_' };
-    let one = |(axis, &value): (&Axis, &usize)| -> String {
-        format!("{}={}", axis.short(), axis.values[value]).chars().map(plain).collect()
-    };
-    axes.iter().zip(point).map(one).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::exit::Usage;
 
-    fn plan<'a>(set: &'a [String], variant: Option<&'a str>) -> Plan<'a> {
-        Plan { recipe: "fair-digits", set, variant, seeds: 0..1, smoke: false, out: Path::new("nowhere") }
+    fn plan<'a>(
+        axes: &'a [Axis],
+        points: &'a [Point],
+        set: &'a [String],
+        variant: Option<&'a str>,
+    ) -> Plan<'a> {
+        let (recipe, out) = ("fair-digits", Path::new("nowhere"));
+        Plan { recipe, axes, points, set, variant, seeds: 0..1, smoke: false, out }
     }
 
     #[test]
     fn a_folder_tells_points_apart() {
         let axes = Axis::all(&["variant.A.objective.lambda=-1,1".into(), "train.batch=2".into()]).unwrap();
-        assert_eq!(folder_of(&axes, &vec![0, 0]), "objective.lambda=-1,train.batch=2");
-        assert_eq!(folder_of(&axes, &vec![1, 0]), "objective.lambda=1,train.batch=2");
+        let row = |point: Point| plan(&axes, &[], &[], None).row_of(&point);
+        assert_eq!(row(vec![0, 0]), "objective.lambda=-1,train.batch=2");
+        assert_eq!(row(vec![1, 0]), "objective.lambda=1,train.batch=2");
+    }
+
+    #[test]
+    fn points_that_would_share_a_folder_are_named() {
+        let axes = Axis::all(&["objective.condition=年龄,医院".into()]).unwrap();
+        let points = super::super::axis::points(&axes, None, 0);
+        let error = plan(&axes, &points, &[], None).refuse_shared_folder().unwrap_err().to_string();
+        for part in [
+            "points `objective.condition=年龄` and `objective.condition=医院`",
+            "the folder objective.condition=__, in which each character",
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        plan(&axes, &points[..1], &[], None).refuse_shared_folder().unwrap();
+        let axes = Axis::all(&["objective.condition=Age,age".into()]).unwrap();
+        let points = super::super::axis::points(&axes, None, 0);
+        plan(&axes, &points, &[], None).refuse_shared_folder().unwrap();
     }
 
     #[test]
@@ -255,7 +260,7 @@ mod tests {
         let set = ["data.validation=100".to_owned()];
         let axes = Axis::all(&["variant.Fair-CCLK.objective.lambda=0.1,0.2".into()]).unwrap();
         let points = super::super::axis::points(&axes, None, 0);
-        assert_eq!(plan(&set, Some("Fair-CCLK")).tasks(&axes, &points).unwrap().len(), 2);
+        assert_eq!(plan(&axes, &points, &set, Some("Fair-CCLK")).tasks().unwrap().len(), 2);
     }
 
     #[test]
@@ -264,7 +269,7 @@ mod tests {
             let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
             let axes = Axis::all(&[grid.to_owned()]).unwrap();
             let points = super::super::axis::points(&axes, None, 0);
-            let error = plan(&set, variant).tasks(&axes, &points).unwrap_err();
+            let error = plan(&axes, &points, &set, variant).tasks().unwrap_err();
             assert!(error.is::<Usage>() && error.to_string().contains(reason), "{error}");
         };
         let held = ["data.validation=100"];

@@ -3,33 +3,27 @@
 use std::path::Path;
 
 use anyhow::Result;
-use simile_core::data::Split;
 
-use super::axis::{Axis, Point};
+use super::final_images::FinalImages;
 use super::front;
-use super::leak::{Attributes, Leak};
+use super::leak::{Attributes, Leak, Limit};
 use super::noise::Noise;
-use super::outcome::{Aim, Outcome};
-use super::output::{FinalImages, Limit, Sweep};
+use super::outcome::{Criterion, Outcome};
+use super::output::Sweep;
 use super::plan::Plan;
-use crate::data::DataSection;
-use crate::data::keys::values::JudgedBy;
 use crate::exit::usage;
 use crate::experiment::several::RunMetrics;
 use crate::experiment::several::outcome::RunOutcome;
 use crate::experiment::several::task::Missing;
-use crate::run_folder::record::RunResult;
 
 /// The points that a sweep tries, out of those of the grid.
 pub(crate) struct Search<'a> {
     /// The name of the recipe.
     pub(crate) recipe: &'a str,
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) axes: &'a [Axis],
-    pub(crate) tried: &'a [Point],
     /// Number of points of the whole grid.
     pub(crate) grid: usize,
-    pub(crate) aim: Aim<'a>,
+    pub(crate) criterion: Criterion<'a>,
     /// The leak that the best point may have at most, if the user bounds it.
     pub(crate) leak_at_most: Option<f64>,
     /// The variables whose leak the runs may measure.
@@ -39,7 +33,7 @@ pub(crate) struct Search<'a> {
 }
 
 /// The parts of a summary that the command line decides.
-pub(crate) struct Words<'f> {
+pub(crate) struct SummaryTexts<'f> {
     /// The command of the sweep.
     pub(crate) command: String,
     /// The command that trains a point on all training images and evaluates it on the final ones.
@@ -57,35 +51,37 @@ impl<'a> Search<'a> {
         &self,
         outcomes: &[RunOutcome],
         missing: Vec<Missing>,
-        words: Words<'_>,
+        texts: SummaryTexts<'_>,
     ) -> Result<Sweep<'a>> {
-        let Self { recipe, plan, axes, tried, grid, aim, .. } = *self;
+        let Self { recipe, plan, grid, criterion, .. } = *self;
         let (attributes, is_smoke) = (&self.attributes, plan.smoke);
-        let runs = plan.runs_of_points(axes, tried, outcomes);
-        let mut points: Vec<Outcome> = runs.iter().map(|runs| Outcome::of(axes, runs)).collect();
-        aim.rank(&mut points)?;
+        let of_point = |at| Outcome::of(plan, at, outcomes);
+        let mut points: Vec<Outcome> = (0..plan.points.len()).filter_map(of_point).collect();
+        criterion.rank(&mut points)?;
         let noise = Noise { held_out: held_out(outcomes) };
         let leak = attributes.leak(|metric| points.iter().any(|point| point.mean(metric).is_some()));
         let metric_of_leak = leak.as_ref().map(|leak| leak.metric.as_str());
-        let front = if is_smoke { None } else { front::mark(&mut points, aim, metric_of_leak, noise) };
+        let front = if is_smoke { None } else { front::mark(&mut points, criterion, metric_of_leak, noise) };
         let limit = self.limit(leak.as_ref())?;
         let is_within = |point: &Outcome| limit.as_ref().is_none_or(|limit| limit.holds(point));
         let is_best = |point: &Outcome| !is_smoke && point.diverged.is_empty() && is_within(point);
         let chosen = points.iter().position(is_best);
         let best = chosen.and_then(|at| points.get(at));
-        let final_images = final_images(&plan.recipe_at(axes, tried, 0)?.data, self.data);
+        let data = plan.recipe_at(0)?.data;
+        let final_images = FinalImages::of(&data, self.data);
         Ok(Sweep {
             recipe,
-            variant: plan.variant_of(axes, tried)?,
-            axes,
-            aim,
+            variant: plan.trained_variant()?,
+            axes: plan.axes,
+            criterion,
             grid,
             seeds: plan.seeds.end - plan.seeds.start,
             is_smoke,
-            device: words.device,
+            device: texts.device,
             version: env!("CARGO_PKG_VERSION"),
-            command: words.command,
-            best: best.map_or_else(String::new, |best| (words.command_of)(best, final_images)),
+            command: texts.command,
+            best: best.map_or_else(String::new, |best| (texts.command_of)(best, final_images)),
+            evaluation_split: data.evaluation_split(),
             final_images,
             condition: attributes.probed.clone(),
             attribute: attribute(attributes, outcomes),
@@ -99,12 +95,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Refuses a run that will not measure the metric of the aim, or no leak where one is bounded.
+    /// Refuses a run that will not measure the metric of the criterion, or no leak where one is bounded.
     ///
     /// # Errors
     /// A usage error.
     pub(crate) fn check_run(&self, metrics: RunMetrics<'_>) -> Result<()> {
-        self.aim.check_run(metrics)?;
+        self.criterion.check_run(metrics)?;
         match metrics {
             RunMetrics::Names(names)
                 if self.leak_at_most.is_some()
@@ -133,35 +129,14 @@ impl<'a> Search<'a> {
 /// The variable by whose leak points are compared: the one that the variant hides or keeps, or else the condition of the runs, which
 /// is empty where their data have no variables.
 fn attribute(attributes: &Attributes, outcomes: &[RunOutcome]) -> String {
-    let condition = || outcomes.iter().find_map(done).map(|run| run.condition.clone());
+    let condition = || outcomes.iter().find_map(RunOutcome::done).map(|run| run.condition.clone());
     attributes.own.clone().or_else(condition).unwrap_or_default()
-}
-
-/// The images on which a sweep over data evaluates the best point: those of the test, unless there are none.
-fn final_images(data: &DataSection, folder: Option<&Path>) -> FinalImages {
-    // Data that are not on this machine may have some.
-    let has_test = || {
-        let all = folder.and_then(|folder| data.catalogue(folder).ok());
-        all.is_none_or(|all| all.splits.contains(&Split::Test))
-    };
-    if data.judged_by == JudgedBy::Test || has_test() {
-        return FinalImages::Test;
-    }
-    if data.validation > 0 { FinalImages::Validation } else { FinalImages::ValidationAgain }
 }
 
 /// The number of images by which the points are judged, or of their subjects, if a run knows it.
 fn held_out(outcomes: &[RunOutcome]) -> Option<usize> {
-    let images = outcomes.iter().find_map(|outcome| done(outcome)?.images)?;
+    let images = outcomes.iter().find_map(|outcome| outcome.done()?.images)?;
     Some(images.test_subjects.unwrap_or(images.test))
-}
-
-/// The result of a run that has one.
-fn done(outcome: &RunOutcome) -> Option<&RunResult> {
-    match outcome {
-        RunOutcome::Done(result) => Some(&**result),
-        RunOutcome::Diverged(_) | RunOutcome::Missing(_) => None,
-    }
 }
 
 #[cfg(test)]

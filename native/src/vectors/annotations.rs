@@ -18,7 +18,7 @@ use crate::console::line;
 use crate::data::in_several_splits;
 use crate::exit::usage;
 use crate::export::vectors::Format;
-use crate::parquet::{self, Cells, Unread, VECTOR, Why};
+use crate::parquet::{self, Cells, Unread, UnreadReason, VECTOR};
 
 /// The column in which `simile embed` numbers the rows.
 const INDEX: &str = "index";
@@ -198,34 +198,34 @@ fn leave_out(
     wanted: Option<&str>,
 ) -> Result<()> {
     for column in unread {
-        let Unread { name, why } = &column;
+        let Unread { name, reason } = &column;
         let is_wanted = wanted == Some(name.as_str());
-        match why {
-            Why::Type(kind) if is_wanted => {
+        match reason {
+            UnreadReason::Type(kind) if is_wanted => {
                 return Err(usage(format_args!(
                     "--condition {name}: in {} this column has the type {kind}, which is not read; write it as text, or as \
                      numbers of the type DOUBLE",
                     part.display()
                 )));
             }
-            Why::Empty(cells) if is_wanted || ["class", "split"].contains(&name.as_str()) => {
+            UnreadReason::Empty(cells) if is_wanted || ["class", "split"].contains(&name.as_str()) => {
                 return Err(usage(format_args!(
                     "{}: the column `{name}` is needed, and {cells} of its cells have no value; fill them, or leave their rows \
                      out",
                     part.display()
                 )));
             }
-            Why::Type(_) | Why::Empty(_) => {}
+            UnreadReason::Type(_) | UnreadReason::Empty(_) => {}
         }
-        let before = left_out.iter_mut().find(|other| match why {
-            Why::Type(_) => **other == column,
-            Why::Empty(_) => has_gaps(other, name),
+        let before = left_out.iter_mut().find(|other| match reason {
+            UnreadReason::Type(_) => **other == column,
+            UnreadReason::Empty(_) => has_gaps(other, name),
         });
         let Some(before) = before else {
             left_out.push(column);
             continue;
         };
-        if let (Why::Empty(before), Why::Empty(cells)) = (&mut before.why, why) {
+        if let (UnreadReason::Empty(before), UnreadReason::Empty(cells)) = (&mut before.reason, reason) {
             *before += cells;
         }
     }
@@ -234,22 +234,22 @@ fn leave_out(
 
 /// True if a column is left out because of empty cells, and has this name.
 fn has_gaps(column: &Unread, name: &str) -> bool {
-    column.name == name && matches!(column.why, Why::Empty(_))
+    column.name == name && matches!(column.reason, UnreadReason::Empty(_))
 }
 
 /// Notes on the columns that are left out, and on the one among them that would have said the subjects.
 fn notes(left_out: &[Unread]) -> Vec<String> {
-    let reason = |Unread { name, why }: &Unread| match why {
-        Why::Type(kind) => format!("`{name}` is left out: columns of the type {kind} are not read"),
-        Why::Empty(cells) => format!("`{name}` is left out: {cells} of its cells have no value"),
+    let note = |Unread { name, reason }: &Unread| match reason {
+        UnreadReason::Type(kind) => format!("`{name}` is left out: columns of the type {kind} are not read"),
+        UnreadReason::Empty(cells) => format!("`{name}` is left out: {cells} of its cells have no value"),
     };
     let incomplete: Vec<String> = left_out
         .iter()
-        .filter(|column| matches!(column.why, Why::Empty(_)))
+        .filter(|column| matches!(column.reason, UnreadReason::Empty(_)))
         .map(|column| column.name.clone())
         .collect();
     let subject_gaps = subject::named(&incomplete).map(|name| subject::with_gaps(name));
-    left_out.iter().map(reason).chain(subject_gaps).collect()
+    left_out.iter().map(note).chain(subject_gaps).collect()
 }
 
 fn append(whole: &mut Option<Vec<(String, Cells)>>, columns: Vec<(String, Cells)>) -> Result<()> {
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_column_of_a_type_that_is_not_read_is_said_once_and_refused_if_it_is_wanted() {
-        let unread = |name: &str| Unread { name: name.into(), why: Why::Type("DECIMAL".into()) };
+        let unread = |name: &str| Unread { name: name.into(), reason: UnreadReason::Type("DECIMAL".into()) };
         let part = Path::new("b.parquet");
         let mut left_out = Vec::new();
         leave_out(vec![unread("dose")], &mut left_out, part, Some("age")).unwrap();
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn empty_cells_are_counted_over_all_files_and_refused_where_they_are_needed() {
-        let gap = |name: &str, cells: usize| Unread { name: name.into(), why: Why::Empty(cells) };
+        let gap = |name: &str, cells: usize| Unread { name: name.into(), reason: UnreadReason::Empty(cells) };
         let part = Path::new("b.parquet");
         let mut left_out = Vec::new();
         leave_out(vec![gap("notes", 3)], &mut left_out, part, Some("age")).unwrap();
@@ -414,12 +414,12 @@ mod tests {
 
     #[test]
     fn a_column_of_subjects_with_empty_cells_is_said_as_of_a_table() {
-        let gap = |name: &str| Unread { name: name.into(), why: Why::Empty(2) };
+        let gap = |name: &str| Unread { name: name.into(), reason: UnreadReason::Empty(2) };
         let said = notes(&[gap("site"), gap("Patient ID")]);
         assert_eq!(said.len(), 3, "{said:?}");
         assert!(said[1].contains("`Patient ID` is left out: 2 of its cells have no value"), "{said:?}");
-        assert!(said[2].contains("rows of one Patient ID may be in both parts"), "{said:?}");
-        let of_type = Unread { name: "patient".into(), why: Why::Type("DECIMAL".into()) };
+        assert!(said[2].contains("rows of one Patient ID may be in both splits"), "{said:?}");
+        let of_type = Unread { name: "patient".into(), reason: UnreadReason::Type("DECIMAL".into()) };
         assert_eq!(notes(&[gap("site"), of_type]).len(), 2);
     }
 

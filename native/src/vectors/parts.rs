@@ -8,10 +8,10 @@ use simile_core::data::formats::npy;
 
 use crate::columns::names::FILES;
 use crate::data::check_memory;
-use crate::data::sheet::{COMMA, SEPARATORS, fault, line_of};
+use crate::data::csv_file::{COMMA, SEPARATORS, fault, line_of};
 use crate::experiment::memory::available::available;
 use crate::export::vectors::Format;
-use crate::parquet::{self, Cells, VECTOR, Why};
+use crate::parquet::{self, Cells, UnreadReason, VECTOR};
 use crate::single_precision::{OutOfRange, to_f32};
 
 /// The column of names in Parquet.
@@ -41,8 +41,8 @@ pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>)
             left_out = parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?))?;
         }
     }
-    Ok(left_out.iter().find_map(|column| match column.why {
-        Why::Empty(cells) if column.name == NAME => Some(cells),
+    Ok(left_out.iter().find_map(|column| match column.reason {
+        UnreadReason::Empty(cells) if column.name == NAME => Some(cells),
         _ => None,
     }))
 }
@@ -66,6 +66,9 @@ fn read_npy(path: &Path) -> Result<Chunk> {
     Ok(Chunk { columns, values, names: None })
 }
 
+/// The columns of a CSV file of vectors, in words.
+const EXPECTED: &str = "expected the name of the image, and then a column for each number of a vector";
+
 /// The name of the image in the first column, and numbers in all others.
 fn read_csv(path: &Path) -> Result<Chunk> {
     let bytes = fs::read(path)?;
@@ -82,8 +85,11 @@ fn read_csv(path: &Path) -> Result<Chunk> {
             "a {other} separates its cells; write vectors with commas between them, and with points in numbers"
         );
     }
-    let columns = header.len().checked_sub(1).filter(|columns| *columns > 0);
-    let columns = columns.context("its head names no column of numbers beside that of the images")?;
+    let columns = match header.len() {
+        0 => anyhow::bail!("it is empty; {EXPECTED}"),
+        1 => anyhow::bail!("its header has no column beside `{first}`; {EXPECTED}"),
+        columns => columns - 1,
+    };
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record.map_err(unreadable)?;

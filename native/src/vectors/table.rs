@@ -33,9 +33,10 @@ pub(super) struct Labels {
 pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
     let table = UserTable::read(csv)?;
     let column = |name: &str| {
-        let known: Vec<&str> = table.header.iter().map(String::as_str).collect();
-        let no_column =
-            || usage(format_args!("{} has no column `{name}`{}", csv.display(), suggestion(name, &known)));
+        let no_column = || {
+            let hint = suggestion(name, table.header.iter().map(String::as_str));
+            usage(format_args!("{} has no column `{name}`{hint}", csv.display()))
+        };
         table.column(name).ok_or_else(no_column)
     };
     let class = match label {
@@ -53,7 +54,7 @@ pub(super) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     let attributes = Attributes::of(columns, wanted, table.rows.len());
     attributes.notes.iter().for_each(line);
     let classes = counted(table.cells(class).filter(|cell| !cell.is_empty()));
-    class::lonely(class, &classes, "row").iter().for_each(line);
+    class::mostly_single_row_classes(class, &classes, "row").iter().for_each(line);
     let subject = table.subject(class, |subject| wanted == Some(subject));
     subject.iter().filter_map(|subject| subject.note(split.is_some(), "row")).for_each(line);
     let are_codes = |column: &&Column| matches!(column.kind, ColumnKind::Categories { are_codes: true, .. });

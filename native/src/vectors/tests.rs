@@ -88,6 +88,13 @@ fn rows_that_do_not_belong_together_are_refused() {
     assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is not a number"));
     fs::write(place.path().join("d.csv"), "image,v0\r\nscans/0.png,1\r\nscans/1.png,one\r\n").unwrap();
     assert!(error(&["d.csv"], "table.csv").contains("line 3: `one` is not a number"));
+    for (text, told) in
+        [("", "it is empty; expected"), ("image\na.png\n", "no column beside `image`; expected")]
+    {
+        fs::write(place.path().join("narrow.csv"), text).unwrap();
+        let narrow = error(&["narrow.csv"], "table.csv");
+        assert!(narrow.contains(told), "{narrow}");
+    }
     // The first number of each vector was taken for a name.
     fs::write(place.path().join("e.csv"), "v0,v1\n1,2\n-0.25,3\n").unwrap();
     let nameless = error(&["e.csv"], "table.csv");
@@ -298,6 +305,9 @@ fn without_a_test_split_the_validation_split_is_measured_on() {
     )
     .unwrap();
     let error = read(place.path(), &["whole.npy"], "gap.csv").err().unwrap().to_string();
-    assert!(error.contains("gap.csv: line 2: column `split` is empty; say the part of every row"), "{error}");
+    assert!(
+        error.contains("gap.csv: line 2: column `split` is empty; write the split of every row"),
+        "{error}"
+    );
     assert!(!error.contains("[data.table]"), "{error}");
 }

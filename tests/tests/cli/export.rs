@@ -11,7 +11,7 @@ use crate::support::models::{STORED, encoders, header, set_data, write};
 use crate::support::program::{complaint, json, simile, stdout};
 use crate::support::python::answer;
 
-/// Embeds the pictures with every module in turn, and tries to load into each the weights of the others.
+/// Embeds the pictures with every module in turn, while it trains, and tries to load into each the weights of the others.
 const EMBED: &str = r#"
 import importlib.util, json, sys
 answer = {}
@@ -27,7 +27,20 @@ for name in names:
             model.Encoder.load(other + "-pytorch/weights.safetensors")
         except ValueError:
             refused += 1
-    answer[name] = {"rows": encoder.embed(sys.argv[2].split(",")).tolist(), "refused": refused}
+    pictures = sys.argv[2].split(",")
+    rows = encoder.train().embed(pictures, batch=2)
+    try:
+        encoder.embed(pictures[0])
+        one = ""
+    except TypeError as error:
+        one = str(error)
+    answer[name] = {
+        "rows": rows.tolist(),
+        "refused": refused,
+        "is_training": all(module.training for module in encoder.modules()),
+        "none": list(encoder.embed([]).shape),
+        "one": one,
+    }
 print(json.dumps(answer))
 "#;
 
@@ -109,7 +122,12 @@ fn same_features(place: &Path) {
         for (expected, feature) in expected.concat().iter().zip(features.concat()) {
             assert!((expected - feature).abs() < 1e-4 * largest, "{name}: {feature} instead of {expected}");
         }
-        assert_eq!(answer[name.as_str()]["refused"], names.len() - 1, "{name}");
+        let answer = &answer[name.as_str()];
+        assert_eq!(answer["refused"], names.len() - 1, "{name}");
+        assert_eq!(answer["is_training"], true, "{name}");
+        assert_eq!(answer["none"], json!([0, expected[0].len()]), "{name}");
+        let one = answer["one"].as_str().unwrap();
+        assert!(one.contains("is one picture, expected a list: ['wide.png']"), "{name}: {one}");
     }
 }
 

@@ -62,7 +62,7 @@ fn truncated_and_corrupt_files_are_named() {
         let output =
             simile(place.path(), &["data", "check", "colour-mnist", "--data", "mnist"]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert!(stderr_of(&output).contains("not sound"));
+        assert!(stderr_of(&output).contains("is not the complete official data set"));
         let answer = stdout_of(&output);
         let text = complaint(place.path(), &["train", "colour-mnist", "--data", "mnist"], 1);
         assert!(!place.path().join("runs").exists(), "a run was begun");

@@ -146,7 +146,7 @@ fn a_cut_connection_goes_on_where_it_ended() {
     assert_eq!(receipt.trim(), file["md5"].as_str().unwrap());
     let arguments = ["data", "fetch", "waterbirds", "--data", "data", "--from", &address];
     let text = stderr(place.path(), &arguments);
-    assert!(text.contains("is not pinned") && text.contains(receipt.trim()), "{text}");
+    assert!(text.contains("so it could not be verified") && text.contains(receipt.trim()), "{text}");
 
     let again = fetch(place.path(), "waterbirds", &address);
     assert_eq!(again["files"][0]["bytes"], 0);

@@ -174,7 +174,7 @@ fn what_does_not_go_together_is_said() {
         (
             r#"{ name = "single" }"#,
             r#"{ name = "nt-xent", clusters = 2, one_cluster = true, neighbourhoods = 2 }"#,
-            "`neighbourhoods` and `one_cluster`",
+            "`objective.neighbourhoods` and `objective.one_cluster`",
         ),
         (r#"{ name = "with-classifier" }"#, r#"{ name = "byol" }"#, "`method.name` is with-classifier"),
         (r#"{ name = "single" }"#, r#"{ name = "moco" }"#, "`moco` is trained by `moco`"),

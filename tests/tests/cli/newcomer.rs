@@ -206,7 +206,7 @@ fn the_table_of_a_spreadsheet_is_read_and_its_patients_are_held_out_whole() {
         assert_eq!((p.as_f64().unwrap() * 2_f64.powi(subjects - 1)).fract(), 0.0, "{paired:?}");
     }
     let verdict = result["verdict"].to_string();
-    assert!(verdict.contains(&format!("McNemar's test on the {subjects} subjects")), "{verdict}");
+    assert!(verdict.contains(&format!("McNemar's exact test on the {subjects} subjects")), "{verdict}");
 }
 
 #[test]

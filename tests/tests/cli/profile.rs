@@ -117,7 +117,7 @@ fn a_profile_of_no_steps_counts_by_formula_without_data() {
     assert_eq!(number(&large, "update", "bytes"), number(&small, "update", "bytes"));
     assert_eq!(number(&large, "uploads", "pictures"), 4096.0 * 3.0 * 500.0 * 500.0);
     let memory = |cost: &Value| cost["memory"].as_f64().unwrap();
-    assert!(memory(&small) > 512.0 * 4.0 * 22e6 && memory(&large) > 15.0 * memory(&small));
+    assert!(memory(&small) > 512.0 * 4.0 * 21e6 && memory(&large) > 15.0 * memory(&small));
     assert!(fs::read_dir(place.path()).unwrap().next().is_none(), "no run folder is made");
 }
 

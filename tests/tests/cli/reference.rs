@@ -1,6 +1,7 @@
 //! Compares the reference of the book, `docs/src/reference`, with the program's own texts. `SIMILE_WRITE_TABLES=1` writes
 //! it anew; `tests/tests/objectives/described.rs` does the same for the pages of objectives.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -65,17 +66,24 @@ fn values(key: &Value) -> String {
     format!("such as {}{rest}", shown.collect::<Vec<_>>().join(", "))
 }
 
+/// True for a key of `[classified.augment]`, which are those of `[augment]`.
+fn is_repeated(key: &str) -> bool {
+    key.starts_with("classified.augment.")
+}
+
 #[test]
 fn keys_are_those_of_the_program() {
     let place = place();
     let keys = json(place.path(), &["keys", "--json"]);
     let schema = json(place.path(), &["keys", "--schema"]);
     let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its type, what it does, and the names that it takes \
-                    or some of its values in the recipes that ship; `simile keys` prints the same. A key of an objective also stands in \
-                    each `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and `simile keys --schema` \
-                    writes a JSON schema for editors, which show these sentences too.\n"
+                    or some of its values in the recipes that ship; `simile keys` prints the same. A name in brackets is a section \
+                    within a section; its keys follow it (those of `[classified.augment]` are those of `[augment]`). A key of an objective \
+                    also stands in each `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
+                    `simile keys --schema` writes a JSON schema for editors, which show these sentences too.\n"
         .to_owned();
     let mut section = None;
+    let mut named: BTreeSet<&str> = list(&keys).iter().map(|key| text(key, "key")).collect();
     let (within, top): (Vec<&Value>, Vec<&Value>) =
         list(&keys).iter().partition(|key| text(key, "key").contains('.'));
     for key in top.into_iter().chain(within) {
@@ -89,6 +97,18 @@ fn keys_are_those_of_the_program() {
             }
             page += "| key | meaning, and values |\n|---|---|\n";
             section = Some(of);
+        }
+        for (end, _) in name.match_indices('.').skip(1) {
+            let inner = &name[..end];
+            if !is_repeated(inner) && named.insert(inner) {
+                let pointer = format!("/properties/{}/description", inner.replace('.', "/properties/"));
+                let meaning = schema.pointer(&pointer).and_then(Value::as_str);
+                let meaning = meaning.unwrap_or_else(|| panic!("no meaning of {inner}"));
+                let _ = writeln!(page, "| `[{inner}]`<br>table | {} |", cell(meaning));
+            }
+        }
+        if is_repeated(name) {
+            continue;
         }
         let below = [cell(text(key, "meaning")), values(key)];
         let below: Vec<&str> = below.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();

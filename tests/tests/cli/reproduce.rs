@@ -64,14 +64,30 @@ fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
 fn what_is_missing_is_said() {
     let place = place();
     let text = complaint(place.path(), &["reproduce", "du-table5", "--out", "table"], 2);
+    let (absent, stated) = text.split_once("cannot be run with any data").unwrap();
     assert!(
-        text.contains("chexpert has files")
-            && text.contains("simile reproduce du-table5 --scale cpu --data DIR"),
+        absent.contains("chexpert has files")
+            && absent.contains("then run `simile reproduce du-table5 --data DIR --scale cpu --seeds 1`"),
         "{text}"
     );
+    assert!(stated.contains("a network of images and reports") && !absent.contains("a network"), "{text}");
     let text = complaint(place.path(), &["reproduce", "du-table5", "--scale", "smoke", "--out", "table"], 2);
-    assert!(text.contains("simile reproduce du-table5 --scale smoke --data DIR"), "{text}");
+    assert!(text.contains("`simile reproduce du-table5 --data DIR --scale smoke --seeds 1`"), "{text}");
     assert!(complaint(place.path(), &["reproduce", "cclk-tabel3"], 2).contains("`cclk-table3`"));
+}
+
+#[test]
+fn only_rows_that_data_can_mend_are_told_a_command() {
+    let place = place();
+    let told = |row: &str| {
+        complaint(place.path(), &["reproduce", "contex-table1", "--row", row, "--out", "table"], 2)
+    };
+    let never = told("Max-margin");
+    assert!(never.contains("contex-table1 --row max-margin cannot be run: neither its margin"), "{never}");
+    assert!(!never.contains("simile reproduce"), "{never}");
+    let without_data = told("SimCLR");
+    let command = "then run `simile reproduce contex-table1 --data DIR --scale cpu --seeds 1 --row simclr`";
+    assert!(without_data.contains(command), "{without_data}");
 }
 
 #[test]

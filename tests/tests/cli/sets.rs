@@ -164,7 +164,7 @@ fn faces_with_their_bias() {
         .unwrap();
     let run = answer(place.path(), &["train", "chosen.toml", "--data", ".", "--json"]);
     let protocol = run["arms"][0]["protocol"].as_str().unwrap();
-    assert!(protocol.contains("5 images of the validation part"), "{protocol}");
+    assert!(protocol.contains("5 images of the validation split"), "{protocol}");
 }
 
 fn train_published(place: &Path) {

@@ -85,7 +85,7 @@ fn many_neighbours_of_few_images_are_counted_and_doubted() {
     let place = run();
     let output = simile(place.path(), &["evaluate", "runs/small", "--probe", "knn"]).assert().success();
     let (told, answer) = (stderr_of(output.get_output()), stdout_of(output.get_output()));
-    assert!(told.contains("note: 96 neighbours of 96 training images vote"), "{told}");
+    assert!(told.contains("note: 96 nearest neighbours vote, more than the "), "{told}");
     assert!(answer.contains("the 96 nearest neighbours by cosine"), "{answer}");
     assert!(!stderr(place.path(), &["evaluate", "runs/small"]).contains("neighbours"));
 }
@@ -176,10 +176,12 @@ fn many_neighbours_lean_towards_no_class_where_all_are_as_frequent() {
     let place = place();
     let site = |at: usize| ["north", "south"][at / 2 % 2];
     let even = said_of(place.path(), &|at| [["a", "b"][at % 2], site(at)], &["--probe", "knn"]);
-    assert!(even.contains("note: 40 neighbours of 40") && !even.contains("leans"), "{even}");
+    let expected = "note: 40 nearest neighbours vote, more than the 20 training vectors of the smallest class, so vectors of other \
+                    classes always vote too";
+    assert!(even.contains(expected) && !even.contains("favour"), "{even}");
     let uneven =
         said_of(place.path(), &|at| [if at % 3 == 0 { "a" } else { "b" }, site(at)], &["--probe", "knn"]);
-    assert!(uneven.contains("leans towards the most frequent class"), "{uneven}");
+    assert!(uneven.contains("so predictions favour frequent classes"), "{uneven}");
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::console::{Console, line, table_of_numbers};
 use crate::data::{CheckReport, DataSection, DatasetName, Survey, check as check_files, sets};
-use crate::draft::{Draft, Wishes};
+use crate::draft::{Draft, OwnPictureOptions};
 use crate::exit::message_with_causes;
-use crate::experiment::preflight::{Words, check_measured, leak_warnings};
+use crate::experiment::preflight::{WarningTerms, check_measured, leak_warnings};
 use crate::experiment::prepare::splits::{Splits, no_folder};
 
 /// The contents of a data set.
@@ -65,7 +65,12 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
     let NamedData { data, encoder, probe, .. } = match Path::new(name) {
         folder if folder.is_dir() && !ships(name) => {
             let csv = csv.as_deref().map(|csv| csv_in_folder(folder, csv));
-            load_folder(folder, Wishes { label: label.as_deref(), csv: csv.as_deref(), ..Wishes::default() })?
+            let options = OwnPictureOptions {
+                label: label.as_deref(),
+                csv: csv.as_deref(),
+                ..OwnPictureOptions::default()
+            };
+            load_folder(folder, options)?
         }
         _ if label.is_some() || csv.is_some() => {
             return Err(for_a_folder("--label and --csv", name));
@@ -90,7 +95,7 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
         let folder = folder.ok_or_else(|| no_folder(&data))?;
         let files = check_files(folder, &data)?;
         let sound = files.sound;
-        let splits = if sound { Some(Splits::load(&data, Some(folder), 0, &encoder)?) } else { None };
+        let splits = if sound { Some(Splits::load(&data, Some(folder), &encoder)?) } else { None };
         let survey = splits.as_ref().map(|splits| Survey::from_images(&splits.train));
         let answer = FilesChecked { files, contents: splits.as_ref().map(Contents::of), survey };
         console.answer(&answer, || {
@@ -98,10 +103,10 @@ pub(super) fn run(arguments: &DataCheck, console: Console) -> Result<()> {
             let survey = answer.survey.as_ref().map(in_words).unwrap_or_default();
             format!("{contents}{survey}{}", answer.files)
         })?;
-        anyhow::ensure!(sound, "{name} in {} is not sound", folder.display());
+        anyhow::ensure!(sound, "{name} in {} is not the complete official data set", folder.display());
         return Ok(());
     }
-    let splits = Splits::load(&data, folder, 0, &encoder)?;
+    let splits = Splits::load(&data, folder, &encoder)?;
     let survey = Survey::from_images(&splits.train);
     let answer = Checked { name: name.into(), contents: Some(Contents::of(&splits)), survey, sound: true };
     console.answer(&answer, || answer.text())
@@ -124,15 +129,15 @@ fn check_own(
     let mut survey = Survey::from_files(data, folder)?;
     let mut contents = None;
     if survey.refused.is_none() {
-        let splits = Splits::load(data, Some(folder), 0, encoder)?;
+        let splits = Splits::load(data, Some(folder), encoder)?;
         if !splits.train.conditions.contains_key(&probe.condition) {
             probe.condition = splits.train.conditions.keys().next().cloned().unwrap_or_default();
         }
         survey.refused = check_measured(&probe, &splits, data.evaluation_split())
             .err()
             .map(|error| message_with_causes(&error));
-        let words = Words { things: "images", evaluation_split: data.evaluation_split(), key: None };
-        let warnings = leak_warnings(&probe, [&splits.train, &splits.test], words);
+        let terms = WarningTerms { things: "images", evaluation_split: data.evaluation_split(), key: None };
+        let warnings = leak_warnings(&probe, [&splits.train, &splits.test], terms);
         splits.lack().into_iter().chain(warnings).for_each(|note| survey.note(note));
         contents = Some(Contents::of(&splits));
     }
@@ -144,23 +149,17 @@ fn check_own(
 }
 
 /// The data of a folder of pictures, with all of its attributes.
-fn load_folder(folder: &Path, wishes: Wishes<'_>) -> Result<NamedData> {
-    let draft = Draft::with_all(folder, wishes)?;
-    let recipe = draft.load(&Changes::default())?;
-    Ok(NamedData {
-        data: recipe.data,
-        encoder: recipe.encoder.config,
-        probe: Some(recipe.probe),
-        augmentation: recipe.augment,
-    })
+fn load_folder(folder: &Path, options: OwnPictureOptions<'_>) -> Result<NamedData> {
+    let draft = Draft::with_all(folder, options)?;
+    Ok(draft.load(&Changes::default())?.into())
 }
 
 /// The variables, the table of each beside the class, and the faults.
 fn in_words(survey: &Survey) -> String {
     let mut text = survey.to_string();
     for (name, rows) in survey.tables() {
-        let Some((head, rows)) = rows.split_first() else { continue };
-        let mut counts = table_of_numbers(head.iter().map(String::as_str));
+        let Some((header, rows)) = rows.split_first() else { continue };
+        let mut counts = table_of_numbers(header.iter().map(String::as_str));
         for row in rows {
             counts.add_row(row.clone());
         }

@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &DataFetch, console: Console) -> Result<()> {
         let receipt =
             file.receipt.as_ref().map_or_else(String::new, |path| format!(", kept in {}", path.display()));
         line(format_args!(
-            "{} is not pinned: its authors publish no checksum; the file has MD5 {}{receipt}; compare it with a copy you trust",
+            "the authors publish no checksum of {}, so it could not be verified; its MD5 is {}{receipt}; compare it with a copy you trust",
             file.url, file.md5
         ));
     }

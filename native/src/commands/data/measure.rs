@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &DataMeasure, console: Console) -> Result<()> {
 }
 
 fn text(input: &InputSpeed) -> String {
-    let mut rows = table(["Epoch", "images per second", "s", "of these waiting"]);
+    let mut rows = table(["Epoch", "images per second", "seconds", "seconds waiting"]);
     for (number, epoch) in input.epochs.iter().enumerate() {
         let waited = epoch.waited_seconds.map_or_else(String::new, |seconds| format!("{seconds:.2}"));
         let speed = format!("{:.0}", epoch.images_per_second);

@@ -29,6 +29,9 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 /// The data set of a name.
 fn known(name: &str) -> Result<&'static dyn Source> {
     refuse_other_kind(name, &[ShippedKind::Dataset])?;
-    let unknown = || usage(format_args!("no data set is named `{name}`{}", suggestion(name, sets::names())));
+    let unknown = || {
+        let hint = suggestion(name, sets::names().iter().copied());
+        usage(format_args!("no data set is named `{name}`{hint}"))
+    };
     sets::find(name).ok_or_else(unknown)
 }

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &DataPreview, console: Console) -> Result<()> {
             data.test = Some(1);
         }
     }
-    let Splits { train, .. } = Splits::sample(&data, arguments.data.path(), 0, &encoder)?;
+    let Splits { train, .. } = Splits::sample(&data, arguments.data.path(), &encoder)?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();

@@ -120,7 +120,7 @@ fn write(
         Ok(())
     })?;
     progress.finish();
-    tell_skipped(skipped, count, format == Format::Npy)?;
+    report_skipped(skipped, count, format == Format::Npy)?;
     vectors.finish().with_context(failed)?;
     Ok(VectorFile { file: file.into(), images, dimensions, skipped: embedder.skips().then_some(skipped) })
 }
@@ -139,7 +139,7 @@ fn answer(
         values.extend_from_slice(pass.rows.data());
         Ok(())
     })?;
-    tell_skipped(skipped, count, false)?;
+    report_skipped(skipped, count, false)?;
     let vectors = Matrix::new(images.len(), embedder.dimensions(), values)?;
     Ok(Answer { images, vectors, skipped: embedder.skips().then_some(skipped) })
 }
@@ -148,8 +148,11 @@ fn answer(
 ///
 /// # Errors
 /// If all of them were skipped.
-fn tell_skipped(skipped: usize, count: usize, has_rows: bool) -> Result<()> {
-    ensure!(skipped == 0 || skipped < count, "none of {count} pictures can be read");
+fn report_skipped(skipped: usize, count: usize, has_rows: bool) -> Result<()> {
+    ensure!(
+        skipped == 0 || skipped < count,
+        "none of {count} pictures can be read, for the reasons above; name PNG, JPEG or WebP files"
+    );
     if skipped > 0 {
         let rows = if has_rows { ", whose rows are NaN" } else { "" };
         line(format_args!("skipped: {skipped} of {count} pictures{rows}"));

@@ -4,7 +4,7 @@ pub(super) mod page;
 
 use anyhow::Result;
 use simile_core::loss;
-use simile_core::loss::spec::{Family, Spec};
+use simile_core::loss::spec::{Family, InputKind, Spec};
 
 use crate::cli::{Have, Objectives};
 use crate::console::{Console, table};
@@ -31,11 +31,12 @@ pub(super) fn run(arguments: &Objectives, console: Console) -> Result<()> {
     })
 }
 
-/// The annotations that an objective cannot do without.
+/// The annotations that an objective cannot do without. A recipe makes clusters of an attribute (`clusters`, `top_attributes`).
 fn annotations(spec: &Spec) -> Vec<Have> {
-    let needs = |name: &str| spec.required().any(|input| input.name == name);
-    let classes = needs("labels") || spec.head.scores(2, 1).is_some();
-    [(Have::Labels, classes), (Have::Bias, needs("bias")), (Have::Attribute, needs("z"))]
+    let clusters = spec.required().any(|input| input.kind == InputKind::Clusters);
+    let classes = (spec.needs("labels") && !clusters) || spec.head.scores(2, 1).is_some();
+    let attribute = spec.needs("z") || clusters;
+    [(Have::Labels, classes), (Have::Bias, spec.needs("bias")), (Have::Attribute, attribute)]
         .into_iter()
         .filter_map(|(have, needed)| needed.then_some(have))
         .collect()
@@ -67,5 +68,13 @@ mod tests {
         assert_eq!(of("fair-cclk-trainable"), "an attribute; no method trains it");
         assert_eq!(of("fair-cclk"), "an attribute");
         assert!(of("max-margin").ends_with("no method trains it"));
+    }
+
+    #[test]
+    fn clusters_are_made_of_an_attribute() {
+        for name in ["fair-info-nce", "weaksup-info-nce"] {
+            assert_eq!(annotations(loss::spec(name).unwrap()), [Have::Attribute], "{name}");
+        }
+        assert_eq!(annotations(loss::spec("supcon").unwrap()), [Have::Labels]);
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 use simile_core::loss;
-use simile_core::loss::spec::{Parameter, Spec};
+use simile_core::loss::spec::{DefaultValue, Parameter, Spec};
 
 use crate::config::explain::suggestion;
 use crate::console::{Console, table};
@@ -14,11 +14,11 @@ use crate::exit::usage;
 /// # Errors
 /// A usage error if there is none of that name.
 pub(in crate::commands) fn run(objective: &str, console: Console) -> Result<()> {
-    let names: Vec<&str> = loss::names().collect();
     // Papers and reports write its title.
     let titled = loss::specs().find(|spec| spec.title.eq_ignore_ascii_case(objective));
     let word = titled.map_or(objective, |spec| spec.name);
-    let unknown = |_| usage(format_args!("unknown objective `{objective}`{}", suggestion(word, &names)));
+    let unknown =
+        |_| usage(format_args!("unknown objective `{objective}`{}", suggestion(word, loss::names())));
     let spec = loss::spec(objective).map_err(unknown)?;
     console.answer(spec, || in_words(spec))
 }
@@ -69,11 +69,12 @@ fn parameters(spec: &Spec) -> impl std::fmt::Display {
     rows
 }
 
-/// The default as a request file writes it, and the meaning of `null`.
+/// The default as a request file writes it, and the meaning of `null`; `none` for a parameter that has to be given.
 fn default(parameter: &Parameter) -> String {
-    let value = match parameter.default.to_value() {
-        Value::String(name) => name,
-        value => value.to_string(),
+    let value = match (parameter.default, parameter.default.to_value()) {
+        (DefaultValue::Required, _) => return "none".to_owned(),
+        (_, Value::String(name)) => name,
+        (_, value) => value.to_string(),
     };
     match parameter.null {
         Some(meaning) if value == "null" => format!("null: {meaning}"),
@@ -89,4 +90,18 @@ fn variants(spec: &Spec) -> impl std::fmt::Display {
         rows.add_row([name, form.meaning.to_owned()]);
     }
     rows
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_has_to_be_given_has_no_default() {
+        for (objective, name, shown) in [("di", "domains", "none"), ("nt-xent", "temperature", "0.5")] {
+            let parameter = loss::spec(objective).unwrap().parameter(name).unwrap();
+            assert_eq!(default(parameter), shown, "{objective} {name}");
+        }
+    }
 }

@@ -33,11 +33,11 @@ pub(in crate::commands) fn folder(model: &Path, named: Option<&Path>) -> Result<
 /// The recipe of a model. `instead` is the advice in the error if the model has none that can be followed.
 ///
 /// # Errors
-/// If the file does not say it, or it has a key that no recipe may have.
+/// If the model has no recipe, or one with a key that no recipe may have.
 pub(in crate::commands) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result<Recipe> {
     if metadata.recipe.is_null() {
         anyhow::bail!(
-            "the model {} does not say on which data it was trained, as one that was imported does not; {instead}",
+            "the model {} has no recipe (imported models have none), so its data are not known; {instead}",
             model.display()
         );
     }
@@ -77,8 +77,9 @@ pub(in crate::commands) fn splits(
     let section = recipe.data.prior.as_ref();
     let with_prior = prior::add(splits, section, device);
     match section.and_then(prior::absent) {
-        Some(_) => with_prior
-            .context("the data of this model need another one, its prior; put it back, or a link to it"),
+        Some(_) => with_prior.context(
+            "the recipe of this model reads a second model, its prior; put it back, or a link to it",
+        ),
         None => with_prior,
     }
 }

@@ -26,6 +26,17 @@ pub(in crate::commands) struct NamedData {
     pub(in crate::commands) augmentation: Augmentation,
 }
 
+impl From<Recipe> for NamedData {
+    fn from(recipe: Recipe) -> Self {
+        Self {
+            data: recipe.data,
+            encoder: recipe.encoder.config,
+            probe: Some(recipe.probe),
+            augmentation: recipe.augment,
+        }
+    }
+}
+
 /// The data of a recipe, or a data set by its name.
 pub(in crate::commands) fn section(name: &str) -> Result<NamedData> {
     // A table cannot be read without the names of its columns, which are in a recipe.
@@ -57,16 +68,10 @@ pub(in crate::commands) fn section(name: &str) -> Result<NamedData> {
         }
         return Err(usage(format_args!(
             "no data set or recipe is named `{name}`{}",
-            suggestion(name, sets::names())
+            suggestion(name, sets::names().iter().copied())
         )));
     }
-    let recipe = Recipe::load(name, &Changes::default())?;
-    Ok(NamedData {
-        data: recipe.data,
-        encoder: recipe.encoder.config,
-        probe: Some(recipe.probe),
-        augmentation: recipe.augment,
-    })
+    Ok(Recipe::load(name, &Changes::default())?.into())
 }
 
 /// Refuses a folder for data that are drawn: it would be ignored without a word.

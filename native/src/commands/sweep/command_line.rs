@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::cli::Sweep as Arguments;
-use crate::config::set::key_of;
+use crate::config::key_path::key_of;
 use crate::config::{Changes, Recipe};
 use crate::data::keys::values::JudgedBy;
 use crate::shell::quoted;
 use crate::sweep::axis::Axis;
+use crate::sweep::final_images::FinalImages;
 use crate::sweep::outcome::Outcome;
-use crate::sweep::output::FinalImages;
 use crate::sweep::plan::settings;
 
 /// The keys by which images of a sweep are held out: their number, and the split that judges.

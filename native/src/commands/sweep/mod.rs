@@ -17,11 +17,12 @@ use crate::experiment::several::{Several, devices_of};
 use crate::names::as_file_name;
 use crate::run_folder::folder::write_all;
 use crate::sweep::axis::{Axis, points};
+use crate::sweep::final_images::FinalImages;
 use crate::sweep::leak::Attributes;
-use crate::sweep::outcome::{Aim, Outcome};
-use crate::sweep::output::{FinalImages, Sweep};
+use crate::sweep::outcome::{Criterion, Outcome};
+use crate::sweep::output::Sweep;
 use crate::sweep::plan::Plan;
-use crate::sweep::search::{Search, Words};
+use crate::sweep::search::{Search, SummaryTexts};
 
 pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     refuse_other_kind(&arguments.recipe, &[ShippedKind::Recipe])?;
@@ -34,26 +35,26 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     refuse_run(&out)?;
     let plan = Plan {
         recipe: &arguments.recipe,
+        axes: &axes,
+        points: &tried,
         set: &arguments.set,
         variant: arguments.variant.as_deref(),
         seeds: first..first.saturating_add(arguments.seeds),
         smoke: arguments.smoke,
         out: &out,
     };
-    let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
-    aim.check_name()?;
-    let tasks = plan.tasks(&axes, &tried)?;
+    let criterion = Criterion { by: &arguments.by, lowest: arguments.lowest };
+    criterion.check_name()?;
+    let tasks = plan.tasks()?;
     let data = arguments.data.path();
-    refuse_folder_of_drawn(&plan.recipe_at(&axes, &tried, 0)?.data, data)?;
+    refuse_folder_of_drawn(&plan.recipe_at(0)?.data, data)?;
     let search = Search {
         recipe: &recipe,
         plan: &plan,
-        axes: &axes,
-        tried: &tried,
         grid,
-        aim,
+        criterion,
         leak_at_most: arguments.leak_at_most,
-        attributes: Attributes::of(&plan, &axes, &tried)?,
+        attributes: Attributes::of(&plan)?,
         data,
     };
     let several = Several {
@@ -62,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         data,
         devices: &arguments.runs.device,
         jobs: arguments.runs.jobs.map(usize::from),
-        recipe: &|index| plan.recipe_at(&axes, &tried, index),
+        recipe: &|index| plan.recipe_at(index),
         check: &|metrics| search.check_run(metrics),
     };
     if listed_or_run(&several, &arguments.runs, console)? {
@@ -73,21 +74,21 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
 
 /// Does or reads the runs of a search, and says what they found.
 fn answer(search: &Search<'_>, several: &Several<'_>, arguments: &Arguments, console: Console) -> Result<()> {
-    let Search { axes, tried, grid, .. } = *search;
-    line(format_args!("{} of {grid} points, {} runs each", tried.len(), arguments.seeds));
+    let Search { plan, grid, .. } = *search;
+    line(format_args!("{} of {grid} points, {} runs each", plan.points.len(), arguments.seeds));
     let outcomes = several.all()?;
     let (missing, count) = (several.missing(&outcomes), several.tasks.len());
     if missing.len() == count {
         return nothing_missing(&missing, count);
     }
-    let words = Words {
+    let texts = SummaryTexts {
         command: command_of_sweep(arguments),
         command_of: &|best: &Outcome, final_images: FinalImages| {
-            command_of_best(arguments, axes, best, final_images)
+            command_of_best(arguments, plan.axes, best, final_images)
         },
         device: devices_of(&outcomes, &arguments.runs.device)?,
     };
-    let sweep = search.summary(&outcomes, missing, words)?;
+    let sweep = search.summary(&outcomes, missing, texts)?;
     write(&sweep, several.out)?;
     console.answer(&sweep, || sweep.text())?;
     nothing_missing(&sweep.missing, count)

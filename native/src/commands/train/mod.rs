@@ -12,7 +12,7 @@ use crate::commands::init::draft;
 use crate::commands::shared::named_data::refuse_folder_of_drawn;
 use crate::commands::shared::own_pictures::for_a_folder;
 use crate::commands::shared::shipped::{ShippedKind, refuse_other_kind};
-use crate::config::set::key_of;
+use crate::config::key_path::key_of;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table_of_numbers};
@@ -207,14 +207,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::metrics::names::NAMED;
+    use crate::metrics::names::CONDITION_TOP1;
     use crate::report::testing::{run, variant};
     use crate::run_folder::record::EarlierDevice;
 
     #[test]
     fn the_table_of_a_run_has_the_leaks_of_further_attributes() {
         let mut plain = variant("plain", 0.5);
-        let leaks = [NAMED, "condition_top1_nonlinear", "age_r2", "age_r2_nonlinear"];
+        let leaks = [CONDITION_TOP1, "condition_top1_nonlinear", "age_r2", "age_r2_nonlinear"];
         plain.metrics.extend(leaks.map(|name| (name.to_owned(), 0.5)));
         let mut result = run("a", 0, "", vec![plain]).result;
         result.condition = "site".into();

@@ -74,7 +74,7 @@ fn text(profile: &Profile) -> String {
         let per_second = |count: u64| count as f64 * images / profile.batch as f64 / (1e-3 * step_ms) / 1e9;
         let _ = writeln!(
             text,
-            "at this time per step: {:.1} GFLOP/s and {:.1} GB/s",
+            "at this speed: {:.1} GFLOP/s and {:.1} GB/s",
             per_second(total.flops),
             per_second(total.bytes)
         );
@@ -129,10 +129,11 @@ fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
     }
     let weights = match uploads.weights {
         0 => String::new(),
-        bytes => format!(", at most {:.3} of them the weights that the host solves for", bytes as f64 / 1e6),
+        bytes => format!(", of which at most {:.3} MB are kernel weights", bytes as f64 / 1e6),
     };
     format!(
-        "{costs}\nmemory: at least {}\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
+        "{costs}\nmemory: at least {}\ncopied to a GPU each step: {:.3} MB of pictures (0 if the data set is kept there) and {:.3} MB of \
+         other data{weights}",
         size(*memory as f64),
         uploads.pictures as f64 / 1e6,
         uploads.besides() as f64 / 1e6

@@ -103,7 +103,7 @@ pub(super) fn run(
     for seed in first..=last {
         // A signal that came at the end of the run before lets that run finish, and begins none.
         if interrupt::is_requested() {
-            return Err(interrupted());
+            return Err(Interrupted::to_continue().into());
         }
         let folder = root.join(format!("{SEED_PREFIX}{seed}"));
         let mut seeded = recipe.clone();
@@ -138,12 +138,7 @@ pub(super) fn run(
 
 /// The error of one run as that of all: an interrupted one names the command for itself alone.
 fn as_of_all(error: anyhow::Error) -> anyhow::Error {
-    if error.is::<Interrupted>() { interrupted() } else { error }
-}
-
-/// The interruption that the user requested, of all runs.
-fn interrupted() -> anyhow::Error {
-    Interrupted("the same command continues from here".into()).into()
+    if error.is::<Interrupted>() { Interrupted::to_continue().into() } else { error }
 }
 
 /// The verdict, and mean and deviation of every variant over the runs in which it did not diverge.

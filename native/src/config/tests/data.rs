@@ -44,9 +44,12 @@ fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
 #[test]
 fn keys_of_another_data_set_are_refused() {
     let text = usage_error(load_set("chexpert", "[data.split]\ntest = 0.2\n", &[]));
-    assert!(text.contains("line 15: `data.split` belongs to `") && text.contains("`utkface`"), "{text}");
+    assert!(text.contains("line 15: `data.split` is a key of `") && text.contains("`utkface`"), "{text}");
     let text = usage_error(load(SMALL, &["data.correlation=0.5"]));
-    assert!(text.contains("`data.correlation` belongs to `biased-mnist`"), "{text}");
+    assert!(
+        text.contains("`data.correlation` is a key of `biased-mnist`, and the data set is `digits`"),
+        "{text}"
+    );
     for setting in ["data.dataset=mnist", "data.dataset=chexpert"] {
         let text = usage_error(load(SMALL, &["data.colours=uniform", setting]));
         assert!(text.contains("`data.colours` has no effect on this data set"), "{setting}: {text}");
@@ -152,9 +155,11 @@ fn images_are_normalised_by_name_or_by_numbers() {
     let own = of("{ mean = [0.1, 0.2, 0.3], std = [1.0, 1.0, 2.0] }").unwrap();
     assert_eq!(own.normalisation().unwrap().std, [1.0, 1.0, 2.0]);
     assert_eq!(load(SMALL, &[]).unwrap().normalisation().unwrap(), Normalisation::identity(3));
+    let grey = usage_error(load(SMALL, &["data.normalise=imagenet", "encoder.channels=1"]));
+    assert!(grey.contains("has 3 means and 3 standard deviations, and `encoder.channels` is 1"), "{grey}");
     for (value, reason) in [
         ("imagnet", "did you mean `imagenet`?"),
-        ("{ mean = [0.5], std = [0.5] }", "needs 3 means"),
+        ("{ mean = [0.5], std = [0.5] }", "has 1 mean and 1 standard deviation, and `encoder.channels` is 3"),
         ("{ mean = [0, 0, 0], std = [1.0, 0.0, 1.0] }", "expected above 0"),
     ] {
         let text = usage_error(of(value));

@@ -93,7 +93,7 @@ fn what_a_form_or_a_view_cannot_take_is_refused() {
     let fair = ["objective.name=fair-cclk", "objective.kernel={ name = \"rbf\", sigma = 1 }"];
     let with = |more: &[&'static str]| load(SMALL, &[&fair[..], more].concat());
     let text = usage_error(with(&["objective.clip_threshold=0.1"]));
-    assert!(text.contains("`objective.clip_threshold` has no effect: the form `released`"), "{text}");
+    assert!(text.contains("`objective.clip_threshold` has no effect: only the form `released`"), "{text}");
     assert!(with(&["objective.clip_threshold=0.1", "objective.variant=released"]).is_ok());
     let text = usage_error(load(SMALL, &["augment.blur={ kernel = 99 }"]));
     assert!(text.contains("blur.kernel is 99") || text.contains("`blur.kernel` is 99"), "{text}");

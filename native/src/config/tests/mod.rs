@@ -69,16 +69,28 @@ fn a_resolved_recipe_reads_back_as_itself() {
 #[test]
 fn names_of_variants_leave_the_file_of_the_last_encoder_alone() {
     let (rest, _) = SMALL.split_once("[objective]").unwrap();
-    let of = |names: [&str; 2]| {
+    let of = |names: &[&str]| {
         let variants = names
+            .iter()
             .map(|name| format!("[[variant]]\nname = \"{name}\"\nobjective = {{ name = \"nt-xent\" }}\n"));
-        load(&format!("{rest}{}", variants.concat()), &[])
+        load(&format!("{rest}{}", variants.collect::<String>()), &[])
     };
-    assert!(of(["plain", "the-last"]).is_ok());
-    for names in [["Last", "plain"], ["plain", "plain last"]] {
+    assert!(of(&["plain", "the-last"]).is_ok());
+    for (names, owner) in [
+        (&["Last", "plain"][..], "the run"),
+        (&["last"][..], "the run"),
+        (&["plain", "plain last"][..], "variant `plain`"),
+    ] {
         let text = usage_error(of(names));
-        assert!(text.contains("the last encoder"), "{names:?}: {text}");
+        let reason = format!("is the file of the last encoder of {owner}, so no variant can be called `");
+        assert!(text.contains(&reason), "{names:?}: {text}");
     }
+}
+
+#[test]
+fn an_official_split_is_for_data_sets_of_pictures() {
+    let text = usage_error(load(SMALL, &["selection.official=true"]));
+    assert!(text.contains("`selection.official` needs") && text.contains("which `digits` is not"), "{text}");
 }
 
 #[test]
@@ -136,10 +148,32 @@ fn an_objective_stands_alone_or_in_variants() {
     assert!(usage_error(load(&both, &[])).contains("move it into a [[variant]]"));
     let none = SMALL.split("[objective]").next().unwrap();
     assert!(usage_error(load(none, &[])).contains("write [objective] or [[variant]]"));
-    let variant = "\n[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
-    assert!(usage_error(load(&format!("{none}{variant}{variant}"), &[])).contains("same name"));
-    let near = variant.replace("\"a\"", "\"A!\"");
-    assert!(usage_error(load(&format!("{none}{variant}{near}"), &[])).contains("no letter or digit"));
+}
+
+#[test]
+fn variants_whose_files_would_have_the_same_name_or_none_are_refused() {
+    let (rest, _) = SMALL.split_once("[objective]").unwrap();
+    let variant =
+        |name: &str| format!("[[variant]]\nname = \"{name}\"\nobjective = {{ name = \"nt-xent\" }}\n");
+    let refusal = |names: &[&str]| {
+        let variants: String = names.iter().copied().map(variant).collect();
+        usage_error(load(&format!("{rest}{variants}"), &[]))
+    };
+    for (names, one, other) in [(["a", "a"], "a", "a"), (["plain", "PLAIN!"], "plain", "PLAIN!")] {
+        let text = refusal(&names);
+        assert!(
+            text.contains(&format!("variants `{one}` and `{other}` would have the same file name")),
+            "{text}"
+        );
+        assert!(text.contains(&format!("model-{one}.safetensors; rename one")), "{text}");
+    }
+    for names in [&["年龄"][..], &["plain", "年龄"]] {
+        let text = refusal(names);
+        assert!(
+            text.contains("the letters a to z and the digits of its name, and `年龄` has none"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -90,10 +90,10 @@ impl ArrayFiles for CifarSet {
     /// # Errors
     /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
     fn read(&self, folder: &Path) -> Result<Arrays> {
-        let place = Place::find(self, folder)?;
+        let files = CifarFiles::find(self, folder)?;
         let missing_train: Vec<String> =
-            self.train.iter().filter(|name| !place.has(name)).map(|name| String::from(*name)).collect();
-        let needed = [self.test, self.classes].into_iter().chain(self.groups).filter(|name| !place.has(name));
+            self.train.iter().filter(|name| !files.has(name)).map(|name| String::from(*name)).collect();
+        let needed = [self.test, self.classes].into_iter().chain(self.groups).filter(|name| !files.has(name));
         let mut missing: Vec<String> = needed.map(String::from).collect();
         if missing_train.len() == self.train.len() {
             missing.splice(0..0, missing_train.iter().cloned());
@@ -102,7 +102,7 @@ impl ArrayFiles for CifarSet {
             return Err(DataError::Missing { folder: folder.into(), missing });
         }
         let list = |name: Option<&str>, expected: usize| -> Result<Vec<String>> {
-            match name.map(|name| place.read(name)).transpose()?.flatten() {
+            match name.map(|name| files.read(name)).transpose()?.flatten() {
                 Some((origin, bytes)) => class_names(origin.as_ref(), &bytes, expected),
                 None => Ok(Vec::new()),
             }
@@ -110,7 +110,7 @@ impl ArrayFiles for CifarSet {
         let classes = list(Some(self.classes), self.format.classes())?;
         let groups = list(self.groups, GROUPS)?;
         let split = |names: &[&str]| -> Result<Dataset> {
-            let contents = names.iter().map(|name| place.read(name)).collect::<Result<Vec<_>>>()?;
+            let contents = names.iter().map(|name| files.read(name)).collect::<Result<Vec<_>>>()?;
             let parts: Vec<(&[u8], &str)> =
                 contents.iter().flatten().map(|(origin, bytes)| (bytes.as_ref(), origin.as_str())).collect();
             Ok(parse(self.format, &parts, classes.clone(), groups.clone())?)
@@ -193,13 +193,13 @@ impl CifarSet {
     }
 }
 
-/// The source of the files.
-enum Place {
+/// The files of a data set: unpacked, or in the archive.
+enum CifarFiles {
     Folders(Vec<PathBuf>),
     Archive(PathBuf, HashMap<String, Vec<u8>>),
 }
 
-impl Place {
+impl CifarFiles {
     /// Finds the files; the archive is read only if no batch is unpacked.
     fn find(files: &CifarSet, folder: &Path) -> Result<Self> {
         let folders = files.folders(folder)?;

@@ -15,13 +15,14 @@ use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::files::digest::hex;
 
-/// Requests that end without a new byte before the file is given up.
-const PATIENCE: u32 = 4;
-/// Wait after the first of them; each further one waits twice as long.
+/// Requests in a row that bring no byte before the file is given up.
+const MAX_EMPTY_ATTEMPTS: u32 = 4;
+/// Wait before the next attempt after one that brought bytes; it doubles with every attempt in a row that brings none.
 const PAUSE: Duration = Duration::from_millis(250);
 /// No data set has a larger file.
 const LARGEST: u64 = 600 << 30;
-const SILENCE: Duration = Duration::from_secs(60);
+/// Most time for a connection, for the header of an answer, and without a byte of its body.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const MEGABYTE: u64 = 1_000_000;
 
 /// A file that was transferred.
@@ -46,9 +47,9 @@ pub(super) fn agent() -> Result<Agent> {
         .tls_config(TlsConfig::builder().root_certs(roots).build())
         .http_status_as_error(false)
         .user_agent(concat!("simile/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(SILENCE))
-        .timeout_recv_response(Some(SILENCE))
-        .timeout_per_read(Some(SILENCE));
+        .timeout_connect(Some(TIMEOUT))
+        .timeout_recv_response(Some(TIMEOUT))
+        .timeout_per_read(Some(TIMEOUT));
     Ok(config.build().new_agent())
 }
 
@@ -83,7 +84,7 @@ pub(super) fn transfer(agent: &Agent, url: &str, path: &Path, md5: Option<&str>)
     if let Some(expected) = md5.filter(|md5| *md5 != md5_of_file) {
         remove(&part)?;
         let reason = format!(
-            "the file has MD5 {md5_of_file}, expected {expected}; it was removed, so try again or another address"
+            "the file has MD5 {md5_of_file}, expected {expected}, and was removed; try again, or another address with --from URL"
         );
         return Err(failed(url, reason));
     }
@@ -103,7 +104,7 @@ fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
         let after = size(part);
         received += after.saturating_sub(before);
         failures = if after > before { 0 } else { failures + 1 };
-        if failures >= PATIENCE {
+        if failures >= MAX_EMPTY_ATTEMPTS {
             let reason =
                 format!("{reason}; {after} bytes are kept, and the next attempt continues from there");
             return Err(failed(url, reason));
@@ -160,7 +161,7 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Attempt> {
             return Err(failed(
                 url,
                 format!(
-                    "the server answers with status {status}; see the authors' page (`simile data list`)"
+                    "the server answers with status {status}; `simile data list NAME` has the address of the authors' page"
                 ),
             ));
         }

@@ -1,9 +1,9 @@
 //! Files of a data set: under several official names, in one of several folders, plain or gzipped.
 
 pub(in crate::data) mod archive;
+pub(crate) mod csv_file;
 pub(in crate::data) mod digest;
 pub(in crate::data) mod numbers;
-pub(crate) mod sheet;
 pub(in crate::data) mod walk;
 
 use std::fs::File;

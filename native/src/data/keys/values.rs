@@ -95,7 +95,7 @@ fn features_name() -> String {
     "features".into()
 }
 
-/// `[data.attributes]`: a variable `attributes` of synthetic binary attributes, for data sets that have none.
+/// `[data.attributes]`: adds an attribute `attributes` of synthetic binary attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AttributesSection {

@@ -18,8 +18,8 @@ use crate::data::keys::values::Fit;
 /// from the content: some PNG files in published data sets have the name of a JPEG.
 ///
 /// # Errors
-/// [`DataError::Read`] if the file cannot be read, [`DataError::Image`] if it is missing or not a picture, [`DataError::LargePicture`]
-/// if it has more pixels than are decoded.
+/// [`DataError::Read`] if the file cannot be read, [`DataError::Image`] if it is missing or not a picture, [`DataError::Unreadable`] if
+/// it has more pixels than are decoded.
 pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
     fitted(&original(path)?, spec)
 }
@@ -37,9 +37,7 @@ fn original(path: &Path) -> Result<Images> {
     decode(&bytes).map_err(|error| match error {
         PictureError::Image(source) => failed(source),
         PictureError::Empty(source) => source.into(),
-        PictureError::Large { .. } => {
-            DataError::LargePicture { path: path.into(), reason: error.to_string() }
-        }
+        PictureError::Large { .. } => DataError::Unreadable { path: path.into(), reason: error.to_string() },
     })
 }
 
@@ -65,7 +63,7 @@ pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Dec
     let (picture, stretch) = read.map_err(|error: DataError| match error {
         DataError::Read { source, .. } => Fault::Unread(source.to_string()),
         DataError::Image { source, .. } => Fault::Broken(source.to_string()),
-        DataError::LargePicture { reason, .. } => Fault::Broken(reason),
+        DataError::Unreadable { reason, .. } => Fault::Broken(reason),
         error => Fault::Broken(error.to_string()),
     })?;
     if picture.pixels.len() != pixels.len() {

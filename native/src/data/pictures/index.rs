@@ -13,14 +13,14 @@ use crate::positioned::read_at;
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) file: File,
-    places: HashMap<Key, Place>,
+    locations: HashMap<Key, RecordLocation>,
     /// The number of the next record to write: no entry from this one on is in use.
     pub(super) next_record: u32,
 }
 
 /// The number of the record of a picture, and the rest of its entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub(super) struct RecordLocation {
     pub(super) record: u32,
     /// As in its [`Entry`].
     pub(super) stretch: f32,
@@ -54,26 +54,26 @@ impl Index {
             let is_begun = layout.header.starts_with(&header);
             return Ok(if is_begun { FileState::Nothing } else { FileState::Damaged });
         }
-        let (places, next_record) = read_entries(&file, length, layout);
-        Ok(FileState::Whole(Self { file, places, next_record }))
+        let (locations, next_record) = read_entries(&file, length, layout);
+        Ok(FileState::Whole(Self { file, locations, next_record }))
     }
 
-    /// The place of a picture; none if the file does not hold it.
-    pub(super) fn place(&self, key: &Key) -> Option<Place> {
-        self.places.get(key).copied()
+    /// The location of the record of a picture; none if the file does not hold it.
+    pub(super) fn location(&self, key: &Key) -> Option<RecordLocation> {
+        self.locations.get(key).copied()
     }
 
     /// The places in `keys` of the pictures that the file does not hold; of equal pictures the first one alone.
     pub(super) fn missing(&self, keys: &[Key]) -> Vec<usize> {
         let mut listed = HashSet::new();
-        let mut is_missing = |key: Key| !self.places.contains_key(&key) && listed.insert(key);
+        let mut is_missing = |key: Key| !self.locations.contains_key(&key) && listed.insert(key);
         (0..).zip(keys).filter(|(_, key)| is_missing(**key)).map(|(at, _)| at).collect()
     }
 }
 
-/// The places of the pictures whose records lie within the file, and the number of the record after the last of them.
-fn read_entries(file: &File, length: u64, layout: &Layout) -> (HashMap<Key, Place>, u32) {
-    let (mut places, mut next_record) = (HashMap::new(), 0);
+/// The locations of the pictures whose records lie within the file, and the number of the record after the last of them.
+fn read_entries(file: &File, length: u64, layout: &Layout) -> (HashMap<Key, RecordLocation>, u32) {
+    let (mut locations, mut next_record) = (HashMap::new(), 0);
     let blocks = (0..=u32::MAX / BLOCK_RECORDS).map(|block| block * BLOCK_RECORDS);
     for first in blocks.take_while(|&first| layout.entry_offset(first) < length) {
         let rest = length - layout.entry_offset(first);
@@ -88,10 +88,10 @@ fn read_entries(file: &File, length: u64, layout: &Layout) -> (HashMap<Key, Plac
             let Some(Entry { key, stretch }) = Entry::parse(entry) else { continue };
             // A file that was cut may lack records that have an entry.
             if layout.record_offset(record) + layout.record_bytes() <= length {
-                places.insert(key, Place { record, stretch });
+                locations.insert(key, RecordLocation { record, stretch });
                 next_record = record.saturating_add(1);
             }
         }
     }
-    (places, next_record)
+    (locations, next_record)
 }

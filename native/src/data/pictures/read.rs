@@ -116,7 +116,7 @@ fn fill(path: &Path, layout: &Layout, list: PictureList<'_>, keys: &[Key], stop:
         let mut writer = Writer::open(path, layout, &mut has_announced).map_err(failed)?;
         let mut missing = writer.index.missing(keys);
         missing.retain(|&at| keys.get(at).is_none_or(|key| !unread.contains_key(key)));
-        let done = keys.iter().filter(|key| writer.index.place(key).is_some()).count();
+        let done = keys.iter().filter(|key| writer.index.location(key).is_some()).count();
         match missing_before {
             None => {
                 check_room(path, layout, missing.len())?;

@@ -13,7 +13,7 @@ use rayon::slice::ParallelSliceMut as _;
 use simile_core::data::{DatasetError, ImageFile, ImageShape, ImageSource};
 
 use super::decode::read_into;
-use super::index::{Index, Place};
+use super::index::{Index, RecordLocation};
 use super::layout::{BROKEN_STRETCH, CRC_BYTES, Key, Layout};
 use super::list::PictureList;
 use super::resize::ResizeSpec;
@@ -62,11 +62,13 @@ impl RecordFile {
         &KeyedFiles { keys, sizes, unread }: &KeyedFiles<'_>,
     ) -> Option<Self> {
         // Callers leave unreadable pictures out, so that nobody reads the record that an unread one has here.
-        let no_place = Place { record: 0, stretch: BROKEN_STRETCH };
-        let place = |key: &Key| index.place(key).or_else(|| unread.contains_key(key).then_some(no_place));
-        let places: Vec<Place> = keys.iter().map(place).collect::<Option<_>>()?;
-        let is_unreadable = |place: &Place| place.stretch == BROKEN_STRETCH;
-        let stretch = |place: &Place| if is_unreadable(place) { 1.0 } else { place.stretch };
+        let no_record = RecordLocation { record: 0, stretch: BROKEN_STRETCH };
+        let location =
+            |key: &Key| index.location(key).or_else(|| unread.contains_key(key).then_some(no_record));
+        let locations: Vec<RecordLocation> = keys.iter().map(location).collect::<Option<_>>()?;
+        let is_unreadable = |location: &RecordLocation| location.stretch == BROKEN_STRETCH;
+        let stretch =
+            |location: &RecordLocation| if is_unreadable(location) { 1.0 } else { location.stretch };
         Some(Self {
             path: path.into(),
             file: index.file,
@@ -74,11 +76,11 @@ impl RecordFile {
             root: list.root.into(),
             files: list.files.to_vec(),
             sizes: sizes.to_vec(),
-            records: keys.iter().zip(&places).map(|(&key, place)| (key, place.record)).collect(),
-            stretches: layout.resize.fit.keeps_shape().then(|| places.iter().map(stretch).collect()),
+            records: keys.iter().zip(&locations).map(|(&key, location)| (key, location.record)).collect(),
+            stretches: layout.resize.fit.keeps_shape().then(|| locations.iter().map(stretch).collect()),
             unreadable: (0..)
-                .zip(&places)
-                .filter(|(_, place)| is_unreadable(place))
+                .zip(&locations)
+                .filter(|(_, location)| is_unreadable(location))
                 .map(|(at, _)| at)
                 .collect(),
             unread: unread.clone(),

@@ -193,7 +193,7 @@ mod tests {
     /// The records of these pictures, if the file has them.
     fn records(path: &Path, layout: &Layout, numbers: std::ops::Range<u32>) -> Vec<Option<u32>> {
         let FileState::Whole(index) = Index::open(path, layout).unwrap() else { return Vec::new() };
-        numbers.map(|number| index.place(&key(number)).map(|place| place.record)).collect()
+        numbers.map(|number| index.location(&key(number)).map(|location| location.record)).collect()
     }
 
     #[test]

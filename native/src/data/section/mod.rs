@@ -165,7 +165,11 @@ impl DataSection {
             (Some(0), _) => refuse("train", "`data.train` is 0, expected at least 1"),
             (_, Some(0)) => refuse("test", "`data.test` is 0, expected at least 1"),
             (Some(train), _) if self.validation >= train => {
-                refuse("validation", "`data.validation` leaves no image to train on")
+                let held_out = self.validation;
+                let reason = format!(
+                    "`data.validation` is {held_out}, of {train} training images in `data.train`: none is left to train on; lower it"
+                );
+                refuse("validation", &reason)
             }
             _ => Ok(()),
         }
@@ -199,7 +203,13 @@ impl DataSection {
         }
         let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);
         match self.of_dataset.keys().find(|key| !takes(key)) {
-            Some(key) => Err(Refused::new(key, format!("`data.{key}` belongs to {}", sets::owners(key)))),
+            Some(key) => {
+                let (owners, dataset) = (sets::owners(key), self.dataset.name());
+                let reason = format!(
+                    "`data.{key}` is a key of {owners}, and the data set is `{dataset}`; leave it out"
+                );
+                Err(Refused::new(key, reason))
+            }
             None => Ok(()),
         }
     }

@@ -23,6 +23,10 @@ const WEAKEST: Correlation = Correlation(0.9);
 
 impl DatasetOption for Correlation {
     const KEY: &'static str = "correlation";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[(
+        "",
+        "Share of the training images of `biased-mnist` that have the colour of their class, 0 to 1; has to be given for it.",
+    )];
 
     fn check(&self) -> Result<(), String> {
         let within = (0.0..=1.0).contains(&self.0);

@@ -23,7 +23,7 @@ pub(super) struct Celeba;
 static ABOUT: About = About {
     name: "celeba",
     files: "list_attr_celeba.txt, list_eval_partition.txt, img_align_celeba/*.jpg",
-    classes: "one of the 40 attributes; the authors' training, validation and test parts",
+    classes: "one of the 40 attributes; the authors' training, validation and test splits",
     variables: "bias, group, attributes (40)",
     home: "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
     licence: "non-commercial research, no redistribution",
@@ -109,7 +109,7 @@ fn catalogue(
     let count: usize = attributes.number(1, "the number of pictures", count)?;
     let (_, header) = lines.next().unwrap_or((2, ""));
     let names: Vec<&str> = header.split_whitespace().collect();
-    let (target, bias) = (find(&names, "target", target)?, find(&names, "bias", bias)?);
+    let (target, bias) = (find(&names, "data.faces.target", target)?, find(&names, "data.faces.bias", bias)?);
     let (mut files, mut values) = (Vec::new(), Vec::new());
     for (line, content) in lines {
         let mut words = content.split_whitespace();
@@ -148,12 +148,12 @@ fn catalogue(
         .with_condition("attributes", Condition::Numeric(table.into()))
 }
 
-fn find(names: &[&str], what: &str, name: &str) -> Result<usize, DatasetError> {
+fn find(names: &[&str], key: &str, name: &str) -> Result<usize, DatasetError> {
     let plain = |name: &str| name.replace('-', "_").to_lowercase();
     names
         .iter()
         .position(|known| plain(known) == plain(name))
-        .ok_or_else(|| DatasetError::parameter(what, name, &format!("expected one of: {}", names.join(", "))))
+        .ok_or_else(|| DatasetError::parameter(key, name, &format!("expected one of: {}", names.join(", "))))
 }
 
 /// The split of each picture: 0 training, 1 validation, 2 test.
@@ -282,7 +282,11 @@ mod tests {
     #[test]
     fn faults_are_named_by_file_and_line() {
         let text = |result: Result<Catalogue, DatasetError>| result.unwrap_err().to_string();
-        assert!(text(read(ATTRIBUTES, PARTITION, "blonde")).contains("Blond_Hair, Heavy_Makeup"));
+        let unknown = text(read(ATTRIBUTES, PARTITION, "blonde"));
+        assert!(
+            unknown.contains("`data.faces.target` is blonde") && unknown.contains("Blond_Hair, Heavy_Makeup"),
+            "{unknown}"
+        );
         let cut = ATTRIBUTES.replace("000002.jpg  1 -1 -1", "000002.jpg  1 -1");
         assert!(
             text(read(&cut, PARTITION, "male"))

@@ -24,7 +24,7 @@ pub(super) struct Chexpert;
 static ABOUT: About = About {
     name: "chexpert",
     files: "CheXpert-v1.0-small as it unpacks: train.csv, valid.csv and the pictures that they name",
-    classes: "one of five pathologies; the authors' validation part to test",
+    classes: "one of five pathologies; the authors' validation split to test",
     variables: "atelectasis, cardiomegaly, consolidation, edema, pleural-effusion, pathologies",
     home: "https://stanfordmlgroup.github.io/competitions/chexpert/",
     licence: "Stanford's research use agreement",
@@ -82,6 +82,14 @@ impl Default for ChexpertSection {
 
 impl DatasetOption for ChexpertSection {
     const KEY: &'static str = "chexpert";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        ("", "The class of the data set `chexpert`."),
+        ("target", "Pathology that is the class; `pleural-effusion` by default."),
+        (
+            "uncertain",
+            "Treatment of an uncertain label of the class: left out (`drop`, the default), `absent` or `present`.",
+        ),
+    ];
 }
 
 /// The pathologies of the authors' comparison.
@@ -148,7 +156,11 @@ fn catalogue(
     let slug = |name: &str| name.replace(' ', "-").to_lowercase();
     let Some(target) = PATHOLOGIES.iter().position(|name| slug(name) == slug(target)) else {
         let known = PATHOLOGIES.map(slug).join(", ");
-        return Err(DatasetError::parameter("target", target, &format!("expected one of: {known}")));
+        return Err(DatasetError::parameter(
+            "data.chexpert.target",
+            target,
+            &format!("expected one of: {known}"),
+        ));
     };
     let mut rows = Rows::default();
     rows.read(train, Split::Train, target, uncertain)?;
@@ -274,7 +286,12 @@ mod tests {
     #[test]
     fn faults_are_named() {
         let text = |result: Result<Catalogue, DatasetError>| result.unwrap_err().to_string();
-        assert!(text(read(&train(), "pneumonia", Uncertain::Drop)).contains("atelectasis, cardiomegaly"));
+        let unknown = text(read(&train(), "pneumonia", Uncertain::Drop));
+        assert!(
+            unknown.contains("`data.chexpert.target` is pneumonia")
+                && unknown.contains("atelectasis, cardiomegaly"),
+            "{unknown}"
+        );
         let odd = train().replacen("-1.0", "maybe", 1);
         assert!(
             text(read(&odd, "edema", Uncertain::Drop))

@@ -32,6 +32,27 @@ impl Default for FacesSection {
 
 impl DatasetOption for FacesSection {
     const KEY: &'static str = "faces";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        ("", "The class and the bias of `celeba` and `utkface`."),
+        (
+            "bias",
+            "Attribute that is the bias: of `celeba` any of its attributes (`male` by default), of `utkface` `race` (the default) or \
+             `age`.",
+        ),
+        (
+            "correlation",
+            "Correlation of class and bias in the published sampling of `utkface`, 0 to 1; 0.9 by default.",
+        ),
+        (
+            "sampling",
+            "`published` (the default) samples faces as Hong and Yang (2021), `all` takes all of them.",
+        ),
+        ("seed", "Seed of the published sampling; 0 by default."),
+        (
+            "target",
+            "Attribute that is the class: of `celeba` any of its attributes (`blond-hair` by default), of `utkface` `gender`.",
+        ),
+    ];
 
     fn check(&self) -> Result<(), String> {
         let within = (0.0..=1.0).contains(&self.correlation);
@@ -71,7 +92,11 @@ pub(super) fn thin_conflicting(
     seed: u64,
 ) -> Result<Vec<usize>, DatasetError> {
     if !(0.0..=1.0).contains(&correlation) {
-        return Err(DatasetError::parameter("correlation", correlation, "expected a number from 0 to 1"));
+        return Err(DatasetError::parameter(
+            "data.faces.correlation",
+            correlation,
+            "expected a number from 0 to 1",
+        ));
     }
     let train = catalogue.of(Split::Train);
     let left_out = |value: usize| {

@@ -16,7 +16,7 @@ pub(super) const IMAGENET_TERMS: &str = "ImageNet's terms: research and educatio
 
 /// Batches of the training split.
 const BATCHES: usize = 10;
-/// Bytes of the largest array that is published is 393 million.
+/// Bytes of the largest array that is read; the largest published one has 393 million.
 const LARGEST: u64 = 1 << 30;
 /// The folders of the two unpacked archives.
 const INNER: [&str; 4] = ["imagenet-32", "imagenet32", "Imagenet32_train_npz", "Imagenet32_val_npz"];

@@ -80,7 +80,7 @@ pub(crate) fn constants() -> Vec<Constants> {
 }
 
 /// The keys of `[data]` that belong to certain data sets, each once.
-pub(in crate::data) fn options() -> impl Iterator<Item = OptionType> {
+pub(crate) fn options() -> impl Iterator<Item = OptionType> {
     let mut known = BTreeSet::new();
     ALL.iter().flat_map(|set| set.options()).copied().filter(move |option| known.insert(option.key))
 }
@@ -88,6 +88,12 @@ pub(in crate::data) fn options() -> impl Iterator<Item = OptionType> {
 /// The key of `[data]` of a name.
 pub(in crate::data) fn option(key: &str) -> Option<OptionType> {
     options().find(|option| option.key == key)
+}
+
+/// The meaning of a key below `data`, by its dotted path, if it belongs to certain data sets.
+pub(crate) fn meaning(key: &str) -> Option<&'static str> {
+    let (key, rest) = key.split_once('.').unwrap_or((key, ""));
+    option(key)?.meanings.iter().find(|(path, _)| *path == rest).map(|(_, meaning)| *meaning)
 }
 
 /// The data sets that a key of `[data]` belongs to, in words.

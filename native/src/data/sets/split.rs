@@ -27,6 +27,16 @@ impl Default for SplitSection {
 
 impl DatasetOption for SplitSection {
     const KEY: &'static str = "split";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        ("", "The split of a data set for which its authors publish none."),
+        (
+            "per_class",
+            "Training pictures of each class; all others are tested on. By default 30 for `caltech-101`, 60 for `caltech-256`, and \
+             `data.split.test` for others.",
+        ),
+        ("seed", "Seed of the split; 0 by default."),
+        ("test", "Share of the pictures to test on, between 0 and 1; 0.3 by default."),
+    ];
 
     fn check(&self) -> Result<(), String> {
         let within = self.test > 0.0 && self.test < 1.0;

@@ -52,7 +52,7 @@ impl Source for Utkface {
         let faces = options.get::<FacesSection>().unwrap_or(&default);
         match faces.sampling {
             Sampling::Published if options.get::<SplitSection>().is_some() => {
-                let reason = "`data.split` has no effect on the published sampling, which has parts of its own; leave it out, \
+                let reason = "`data.split` has no effect on the published sampling, which has splits of its own; leave it out, \
                               or take all faces with `data.faces.sampling = \"all\"`";
                 Err(Refused::new("split", reason))
             }

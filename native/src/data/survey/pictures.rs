@@ -115,7 +115,7 @@ impl fmt::Display for Faults {
         if *in_several_parts > 0 {
             writeln!(
                 f,
-                "equal    {in_several_parts} pictures have an equal one in another part: test pictures may have been trained on"
+                "equal    {in_several_parts} pictures have an equal one in another split: test pictures may have been trained on"
             )?;
         }
         let [broken, blank] = [broken.len(), blank.len()];

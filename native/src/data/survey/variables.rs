@@ -6,6 +6,7 @@ use serde::Serialize;
 use simile_core::data::Condition;
 use simile_core::numeric::matrix::Matrix;
 
+use crate::extremes::extremes;
 use crate::units::NOTHING;
 
 /// Most values of a category that are listed in text, and that have a column in a table.
@@ -97,15 +98,15 @@ impl Variable {
         let row = |class: &String, cells: Vec<String>| std::iter::once(class.clone()).chain(cells).collect();
         match &self.kind {
             VariableKind::Category { values, by_class } if values.len() <= MOST_VALUES => {
-                let head = std::iter::once(String::new()).chain(values.iter().map(|one| one.value.clone()));
+                let header = std::iter::once(String::new()).chain(values.iter().map(|one| one.value.clone()));
                 let rows = classes.iter().zip(by_class);
                 let rows =
                     rows.map(|(class, counts)| row(class, counts.iter().map(usize::to_string).collect()));
-                Some((self.name.clone(), std::iter::once(head.collect()).chain(rows).collect()))
+                Some((self.name.clone(), std::iter::once(header.collect()).chain(rows).collect()))
             }
             VariableKind::Number { by_class, digits, .. } => {
                 let digits = *digits;
-                let head = vec![String::new(), "mean".into()];
+                let header = vec![String::new(), "mean".into()];
                 let mean = |mean: &Option<f64>| {
                     mean.map_or_else(|| NOTHING.into(), |mean| format!("{mean:.digits$}"))
                 };
@@ -113,7 +114,7 @@ impl Variable {
                     .iter()
                     .zip(by_class)
                     .map(|(class, class_mean)| row(class, vec![mean(class_mean)]));
-                Some((self.name.clone(), std::iter::once(head).chain(rows).collect()))
+                Some((self.name.clone(), std::iter::once(header).chain(rows).collect()))
             }
             _ => None,
         }
@@ -166,8 +167,7 @@ fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
 
 fn describe_numbers(matrix: &Matrix, classes: Classes<'_>) -> (VariableKind, Option<f64>) {
     let all = matrix.data();
-    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = extremes(all.iter().copied());
     if matrix.columns() != 1 {
         return (VariableKind::Numbers { columns: matrix.columns(), low, high }, None);
     }

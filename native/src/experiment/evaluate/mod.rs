@@ -56,7 +56,7 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     let Splits { train, test, .. } = &session.splits;
     let (measured, features) = probed(session, &model.encoder)?;
     let ProbeResults { mut metrics, guesses, probes, hits } = measured;
-    session.go_on()?;
+    session.check_interrupted()?;
     let viewing = Viewing {
         augmentation: &session.recipe.augment,
         normalisation: &normalisation,
@@ -67,8 +67,9 @@ pub(crate) fn evaluate(session: &Session, variant: &RecipeVariant, model: &Model
     metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
     let classes = train.classes.len();
     if variant.scores(classes, 0) == Some(classes) {
-        let scores = session.prepared(test, &normalisation).scores_while(model, &|| session.go_on())?;
-        let scores = variant.by_class(scores).map_err(usage)?;
+        let scores =
+            session.prepared(test, &normalisation).scores_while(model, &|| session.check_interrupted())?;
+        let scores = variant.class_scores(scores).map_err(usage)?;
         if scores.columns() == classes {
             let own = class_metrics(&session.recipe.probe, &scores, test)?;
             metrics.extend(own.into_iter().map(|(name, value)| (format!("{CLASSIFIER}{name}"), value)));
@@ -85,14 +86,14 @@ fn probed(session: &Session, encoder: &Encoder) -> Result<(ProbeResults, Feature
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
     let features = |dataset: &Dataset| {
-        session.prepared(dataset, &normalisation).features_while(encoder, &|| session.go_on())
+        session.prepared(dataset, &normalisation).features_while(encoder, &|| session.check_interrupted())
     };
     let (train_features, test_features) = (features(train)?, features(test)?);
     let sets = [
         LabelledFeatures { features: &train_features, dataset: train },
         LabelledFeatures { features: &test_features, dataset: test },
     ];
-    let measured = measure_while(&session.recipe.probe, Probe::Linear, sets, interrupt::go_on)
+    let measured = measure_while(&session.recipe.probe, Probe::Linear, sets, interrupt::check_interrupted)
         .map_err(|error| session.error_of(error))?;
     Ok((measured, test_features))
 }

@@ -2,7 +2,7 @@
 //! without any encoder.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, DifficultyEncoder, DifficultySettings, ModelConfig};
+use simile_core::algorithm::{AlgorithmConfig, DifficultySettings, EvaluatedNetwork, ModelConfig};
 use simile_core::eval::mcnemar::p_value;
 use simile_core::train::{Purpose, stream};
 
@@ -64,7 +64,7 @@ pub(crate) fn probe_once(session: &mut Session) -> Result<Untrained> {
 fn is_of_second(variant: &RecipeVariant) -> bool {
     matches!(
         variant.algorithm,
-        AlgorithmConfig::Difficulty(DifficultySettings { evaluated: DifficultyEncoder::BiasAmplifying, .. })
+        AlgorithmConfig::Difficulty(DifficultySettings { evaluated: EvaluatedNetwork::BiasAmplifying, .. })
     )
 }
 

@@ -50,10 +50,11 @@ impl Rows for Features {
 pub(crate) struct Collector {
     rows: usize,
     columns: usize,
-    place: Place,
+    storage: Storage,
 }
 
-enum Place {
+/// The numbers so far.
+enum Storage {
     Memory(Vec<f32>),
     File(Writer),
 }
@@ -67,12 +68,12 @@ impl Collector {
         let bytes = rows as u64 * columns as u64 * size_of::<f32>() as u64;
         match bytes > available() / SHARE {
             true => Self::in_file(rows, columns),
-            false => Ok(Self { rows, columns, place: Place::Memory(Vec::with_capacity(rows * columns)) }),
+            false => Ok(Self { rows, columns, storage: Storage::Memory(Vec::with_capacity(rows * columns)) }),
         }
     }
 
     fn in_file(rows: usize, columns: usize) -> Result<Self> {
-        Ok(Self { rows, columns, place: Place::File(Writer::new()?) })
+        Ok(Self { rows, columns, storage: Storage::File(Writer::new()?) })
     }
 
     /// Adds the features of the next images.
@@ -80,12 +81,12 @@ impl Collector {
     /// # Errors
     /// If they cannot be written, as on a disk that is full.
     pub(crate) fn push(&mut self, values: &[f32]) -> Result<()> {
-        match &mut self.place {
-            Place::Memory(numbers) => {
+        match &mut self.storage {
+            Storage::Memory(numbers) => {
                 numbers.extend_from_slice(values);
                 Ok(())
             }
-            Place::File(writer) => writer.push(values),
+            Storage::File(writer) => writer.push(values),
         }
     }
 
@@ -94,9 +95,9 @@ impl Collector {
     /// # Errors
     /// If the last of them cannot be written, or some are missing.
     pub(crate) fn finish(self) -> Result<Features> {
-        Ok(match self.place {
-            Place::Memory(numbers) => Features::Held(FeatureTable::new(self.rows, self.columns, numbers)?),
-            Place::File(writer) => Features::Filed(writer.finish(self.rows, self.columns)?),
+        Ok(match self.storage {
+            Storage::Memory(numbers) => Features::Held(FeatureTable::new(self.rows, self.columns, numbers)?),
+            Storage::File(writer) => Features::Filed(writer.finish(self.rows, self.columns)?),
         })
     }
 }

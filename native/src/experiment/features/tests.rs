@@ -34,7 +34,7 @@ fn made(rows: usize, columns: usize, classes: usize) -> impl Fn(usize) -> Vec<f3
 /// The same features in memory and in a file.
 fn both(rows: usize, columns: usize, classes: usize) -> [Features; 2] {
     let of = made(rows, columns, classes);
-    let memory = Collector { rows, columns, place: Place::Memory(Vec::new()) };
+    let memory = Collector { rows, columns, storage: Storage::Memory(Vec::new()) };
     [memory, Collector::in_file(rows, columns).unwrap()].map(|mut collector| {
         (0..rows).for_each(|row| collector.push(&of(row)).unwrap());
         collector.finish().unwrap()
@@ -97,7 +97,7 @@ impl Request {
     fn features(&self) -> Features {
         let Self { rows, columns, .. } = *self;
         let mut collector = if self.is_held {
-            Collector { rows, columns, place: Place::Memory(Vec::with_capacity(rows * columns)) }
+            Collector { rows, columns, storage: Storage::Memory(Vec::with_capacity(rows * columns)) }
         } else {
             Collector::in_file(rows, columns).unwrap()
         };
@@ -150,8 +150,8 @@ fn neighbours_of_millions() {
     let request = Request::read();
     let bank = request.features();
     let of = made(request.rows, request.columns, request.classes);
-    let place = Place::Memory(Vec::new());
-    let mut collector = Collector { rows: 1000, columns: request.columns, place };
+    let storage = Storage::Memory(Vec::new());
+    let mut collector = Collector { rows: 1000, columns: request.columns, storage };
     (request.rows..request.rows + 1000).for_each(|row| collector.push(&of(row)).unwrap());
     let queries = collector.finish().unwrap();
     let (bank, queries) = (Unit(&bank), Unit(&queries));

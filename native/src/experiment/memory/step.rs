@@ -21,11 +21,51 @@ use crate::units;
 /// The share of the memory that a proposed batch may take by the estimate, which is a lower bound.
 const SHARE_OF_PROPOSAL: f64 = 0.75;
 
+/// The source of the number of bytes that a run may take on a device.
+#[derive(Debug, Clone, Copy)]
+enum MemorySource {
+    /// The memory of the machine that is free now.
+    Free,
+    /// All memory of a GPU, as its driver reports it.
+    Gpu,
+    /// `SIMILE_MEMORY`.
+    Variable,
+}
+
+/// The number of bytes that a run may take on a device.
+#[derive(Debug, Clone, Copy)]
+struct TotalMemory {
+    bytes: u64,
+    source: MemorySource,
+}
+
+impl TotalMemory {
+    /// The limit as the reason of a refusal.
+    fn reason(self, device: &AvailableDevice) -> String {
+        let bytes = units::bytes(self.bytes.into());
+        match self.source {
+            MemorySource::Free => format!("{bytes} are free on {device}"),
+            MemorySource::Gpu => format!("{device} has {bytes}"),
+            MemorySource::Variable => format!("SIMILE_MEMORY allows {bytes}"),
+        }
+    }
+
+    /// The limit after the word `of`.
+    fn in_words(self) -> String {
+        let bytes = units::bytes(self.bytes.into());
+        match self.source {
+            MemorySource::Free => format!("{bytes} of free memory"),
+            MemorySource::Gpu => format!("{bytes} of memory"),
+            MemorySource::Variable => format!("{bytes} that SIMILE_MEMORY allows"),
+        }
+    }
+}
+
 /// The limits of the memory of a device, as far as they are known.
 #[derive(Debug, Clone, Copy)]
 struct MemoryLimits {
-    /// Bytes of everything together.
-    total: Option<u64>,
+    /// That of everything together.
+    total: Option<TotalMemory>,
     /// Bytes of one tensor.
     tensor: Option<u64>,
 }
@@ -38,11 +78,16 @@ impl MemoryLimits {
     /// A usage error if that is no whole number.
     fn of(device: &AvailableDevice) -> Result<Self> {
         let set_total = mebibytes("SIMILE_MEMORY", "the MiB of memory that a run may take on its device")?;
+        let set_total = set_total.map(|bytes| TotalMemory { bytes, source: MemorySource::Variable });
         let (total, tensor) = match device.kind {
-            DeviceKind::Cpu => (Some(available()), None),
-            _ => {
-                simile_kernels::memory(&device.device).map_or((None, None), |has| (has.all, Some(has.tensor)))
-            }
+            DeviceKind::Cpu => (Some(TotalMemory { bytes: available(), source: MemorySource::Free }), None),
+            _ => match simile_kernels::memory(&device.device) {
+                Some(has) => {
+                    let all = has.all.map(|bytes| TotalMemory { bytes, source: MemorySource::Gpu });
+                    (all, Some(has.tensor))
+                }
+                None => (None, None),
+            },
         };
         Ok(Self { total: set_total.or(total), tensor })
     }
@@ -50,13 +95,17 @@ impl MemoryLimits {
     /// True if a step fits beside `resident` bytes of images.
     fn allow(self, step: &StepMemory, resident: u64) -> bool {
         let needed = step.total().saturating_add(resident);
-        self.total.is_none_or(|most| needed <= most) && self.tensor.is_none_or(|most| step.largest <= most)
+        self.total.is_none_or(|most| needed <= most.bytes)
+            && self.tensor.is_none_or(|most| step.largest <= most)
     }
 
     /// The limits for a batch that a message proposes.
     fn for_proposal(self) -> Self {
-        let total = self.total.map(|total| (total as f64 * SHARE_OF_PROPOSAL) as u64);
-        Self { total, ..self }
+        let share = |total: TotalMemory| TotalMemory {
+            bytes: (total.bytes as f64 * SHARE_OF_PROPOSAL) as u64,
+            source: total.source,
+        };
+        Self { total: self.total.map(share), ..self }
     }
 }
 
@@ -93,8 +142,8 @@ impl Step<'_> {
         let (key, count) = self.images_at_once();
         let remedy = self.remedy(limits.for_proposal())?;
         let needed = memory.total().saturating_add(self.images.resident);
-        let limit = match limits.total.filter(|total| needed > *total) {
-            Some(total) => format!("{device} has {}", units::bytes(total.into())),
+        let limit = match limits.total.filter(|total| needed > total.bytes) {
+            Some(total) => total.reason(device),
             None => format!(
                 "its largest tensor {}, and {device} takes {} in one",
                 units::bytes(memory.largest.into()),
@@ -114,9 +163,9 @@ impl Step<'_> {
     /// The memory of the step with `batch` samples and a method, without the images that stay on the device.
     fn memory(&self, batch: usize, algorithm: AlgorithmConfig) -> Result<StepMemory> {
         let config = step_settings(self.recipe, self.variant, algorithm)?;
-        let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
+        let StepSize { samples, to_classify } = step_size(self.recipe, &config, batch);
         let at_most_all = |count: usize| count.min(self.images.count);
-        let size = StepSize { samples: at_most_all(samples), classified: classified.map(at_most_all) };
+        let size = StepSize { samples: at_most_all(samples), to_classify: to_classify.map(at_most_all) };
         let helper_memory = if self.is_first { None } else { config.helper_memory(size, self.devices) };
         let side = side_of_pictures(self.recipe);
         let batch_bytes = (size.samples * config.encoder.channels * side * side) as u64;
@@ -202,12 +251,8 @@ fn check_device<'r>(
     }
     if let Some(needed) = most {
         let place = if is_first { String::new() } else { format!(" on {device}") };
-        let of_limit =
-            limits.total.map(|total| format!(" of {}", units::bytes(total.into()))).unwrap_or_default();
-        line(format_args!(
-            "a step takes at least {}{of_limit} of memory{place}",
-            units::bytes(needed.into())
-        ));
+        let limit = limits.total.map_or_else(|| "memory".to_owned(), TotalMemory::in_words);
+        line(format_args!("a step takes at least {} of {limit}{place}", units::bytes(needed.into())));
     }
     Ok(())
 }

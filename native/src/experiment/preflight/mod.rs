@@ -4,6 +4,7 @@
 mod batches;
 mod figures;
 mod keys;
+mod leak_warnings;
 mod probes;
 mod stand_in;
 mod warnings;
@@ -32,10 +33,10 @@ use crate::experiment::train::trainer::TrainerInputs;
 use crate::run_folder::record::Warnings;
 
 pub(super) use self::batches::check_length;
+pub(crate) use self::leak_warnings::{WarningTerms, class_warning, leak_warnings};
 pub(super) use self::probes::metric_names;
 pub(crate) use self::probes::{check_classes, check_measured};
-pub(crate) use self::warnings::{Words, class_warning, leak_warnings};
-pub(super) use self::warnings::{print_never_begun, renew_for_length};
+pub(super) use self::warnings::{print_unreached_stage_warnings, renew_for_length};
 
 /// Checks that every device computes in the recipe's precision.
 ///
@@ -87,7 +88,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     check_test_images(recipe, test)?;
     check_variables(recipe, train)?;
     check_ridge(recipe, train)?;
-    let probe_warnings = warnings::probe_warnings(recipe, train, (test, recipe.data.evaluation_split()));
+    let probe_warnings = leak_warnings::probe_warnings(recipe, train, (test, recipe.data.evaluation_split()));
     counts::check_run(recipe, train)?;
     let metrics = check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();

@@ -10,8 +10,9 @@ use simile_core::numeric::split::split_indices;
 use crate::experiment::evaluate::probe::LabelledFeatures;
 use crate::experiment::features::Features;
 
-/// Number of images that stand for a whole split, and most features of each.
-const SOME: usize = 512;
+/// Most images that stand for a whole split.
+const MOST_IMAGES: usize = 512;
+/// Features of each image.
 pub(super) const FEATURES: usize = 3;
 
 /// Labels and conditions of images, with random features.
@@ -24,7 +25,7 @@ impl StandIn {
     /// All images of a small split, or some of a large one, with at least one of every class and value that occurs, and two of different
     /// numbers.
     pub(super) fn of(set: &Dataset, part: usize) -> Result<Self> {
-        let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);
+        let (_, some) = split_indices(set.len(), MOST_IMAGES.min(set.len()), 0);
         let mut chosen: BTreeSet<usize> = some.into_iter().collect();
         chosen.extend(first_of_each(&set.labels));
         for condition in set.conditions.values() {

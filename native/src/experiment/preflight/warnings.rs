@@ -1,8 +1,6 @@
 //! Warnings about settings that are valid but make the results of a run meaningless. They are derived from the first
 //! batch and reported before the run begins, each with its value and a remedy.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 use simile_core::algorithm::Onset;
 use simile_core::data::{Condition, Dataset};
@@ -11,22 +9,21 @@ use simile_core::loss::Conditioning;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, stream};
 
+use super::leak_warnings::one_value;
 use crate::config::Recipe;
 use crate::config::objective::ObjectiveSection;
-use crate::config::probe::ProbeSection;
 use crate::config::variant::RecipeVariant;
 use crate::console::line;
-use crate::data::{Classes, EvaluationSplit, tie_to_class};
+use crate::data::{Classes, tie_to_class};
 use crate::exit::usage;
-use crate::experiment::evaluate::probe::unseen;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::order::Order;
 use crate::run_folder::record::Warnings;
 
-/// Views drawn for the check that two views of an image differ.
-const DRAWN: usize = 1024;
-/// An attribute that is tied to the class by at least this much all but tells it.
-const TIED: f64 = 0.9;
+/// Images whose two views are compared.
+const VIEWS_COMPARED: usize = 1024;
+/// An attribute whose association with the class is at least this nearly determines it.
+const NEARLY_THE_CLASS: f64 = 0.9;
 
 /// The warnings of a variant.
 ///
@@ -40,7 +37,7 @@ pub(crate) fn variant_warnings(
 ) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(variant, recipe, train)?);
-    warnings.extend(never_begun(variant, recipe));
+    warnings.extend(unreached_stage_warnings(variant, recipe));
     let section = &variant.objective;
     let one_value = |name: &str| {
         one_value(name, train).map(|value| format!("{value} in all {} training images", train.len()))
@@ -63,9 +60,9 @@ pub(crate) fn variant_warnings(
             let mut batch = Order::of(section, context, sampling)?.batch(0);
             batch.truncate(Kernel::MOST_COMPARED);
             let z = condition.select(&batch).to_matrix();
-            warnings.extend(kernel(section).and_then(|kernel| undecided(&kernel, &name, &z)));
+            warnings.extend(kernel(section).and_then(|kernel| kernel_warning(&kernel, &name, &z)));
             if !section.keeps_condition() {
-                warnings.extend(tied(&name, condition, train));
+                warnings.extend(class_association_warning(&name, condition, train));
             }
         }
     }
@@ -73,7 +70,10 @@ pub(crate) fn variant_warnings(
 }
 
 /// The warnings about parts of a method that the run ends before. A smoke test has none: it takes so few steps that nothing begins.
-fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item = String> + use<> {
+fn unreached_stage_warnings(
+    variant: &RecipeVariant,
+    recipe: &Recipe,
+) -> impl Iterator<Item = String> + use<> {
     let iterations = recipe.train.iterations;
     let onsets = recipe.smoke.is_none().then(|| variant.algorithm.onsets()).into_iter().flatten();
     onsets.filter(move |onset| onset.steps >= iterations as u64).map(move |Onset { key, steps, before }| {
@@ -84,140 +84,32 @@ fn never_begun(variant: &RecipeVariant, recipe: &Recipe) -> impl Iterator<Item =
 /// Replaces the warnings that depend on the length of a run, which `recipe` makes longer than `before` did.
 pub(crate) fn renew_for_length(warnings: &mut Warnings, before: &Recipe, recipe: &Recipe) {
     for variant in recipe.variants() {
-        let outdated: Vec<String> = never_begun(&variant, before).collect();
+        let outdated: Vec<String> = unreached_stage_warnings(&variant, before).collect();
         let variant_warnings = warnings.entry(variant.name.clone()).or_default();
         variant_warnings.retain(|warning| !outdated.contains(warning));
-        variant_warnings.extend(never_begun(&variant, recipe));
+        variant_warnings.extend(unreached_stage_warnings(&variant, recipe));
     }
 }
 
 /// Prints the warnings that depend on the length of a run.
-pub(crate) fn print_never_begun(recipe: &Recipe) {
+pub(crate) fn print_unreached_stage_warnings(recipe: &Recipe) {
     for variant in recipe.variants() {
-        never_begun(&variant, recipe)
+        unreached_stage_warnings(&variant, recipe)
             .for_each(|warning| line(format_args!("warning: {}: {warning}", variant.name)));
     }
 }
 
-/// The warning that an attribute which is to be hidden all but tells the class.
-fn tied(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
+/// The warning that an attribute which is to be hidden nearly determines the class.
+fn class_association_warning(name: &str, condition: &Condition, train: &Dataset) -> Option<String> {
     let classes = Classes { labels: &train.labels, count: train.classes.len() };
-    let tie = tie_to_class(condition, classes).filter(|tie| *tie >= TIED)?;
-    Some(format!(
-        "`{name}` all but tells the class (their tie is {tie:.2} of 1), so an embedding that hides it can hardly know the class; \
-         `simile data check` shows the pictures of each class and value"
-    ))
-}
-
-/// The words of a command for its data.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a> {
-    /// The rows of the data, such as `images`.
-    pub(crate) things: &'a str,
-    /// The split that probes are measured on.
-    pub(crate) evaluation_split: EvaluationSplit,
-    /// The key or option that names the attribute whose leak is measured; none where the user chooses no attribute.
-    pub(crate) key: Option<&'a str>,
-}
-
-impl Words<'_> {
-    /// One of the rows.
-    fn thing(&self) -> &str {
-        self.things.trim_end_matches('s')
-    }
-}
-
-/// The warnings about the probed attributes of a recipe. `evaluation_split` is that of the test images.
-pub(super) fn probe_warnings(
-    recipe: &Recipe,
-    train: &Dataset,
-    (test, evaluation_split): (&Dataset, EvaluationSplit),
-) -> Vec<String> {
-    if train.conditions.is_empty() {
-        let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
-        let named: Vec<String> =
-            names.filter(|name| !name.is_empty()).map(|name| format!("`{name}`")).collect();
-        let warning = || {
-            format!(
-                "the data have no attributes, so the leak of {} is not measured; leave out probe.condition and \
-                 probe.also",
-                named.join(", ")
-            )
-        };
-        return (!named.is_empty()).then(warning).into_iter().collect();
-    }
-    let words = Words { things: "images", evaluation_split, key: Some("probe.condition") };
-    leak_warnings(&recipe.probe, [train, test], words)
-}
-
-/// The warnings about probed attributes whose leak cannot be measured, or looks smaller than it is.
-pub(crate) fn leak_warnings(
-    probe: &ProbeSection,
-    [train, test]: [&Dataset; 2],
-    words: Words<'_>,
-) -> Vec<String> {
-    let Words { things, key, .. } = words;
-    // A further attribute has another key, or stands there because a table has it.
-    let remedy = |name: &String| {
-        let key = key.filter(|_| *name == probe.condition);
-        key.map(|key| format!(", name another with {key}")).unwrap_or_default()
+    let strength = tie_to_class(condition, classes).filter(|strength| *strength >= NEARLY_THE_CLASS)?;
+    let measure = match condition {
+        Condition::Categorical { .. } => "Cramér's V",
+        Condition::Numeric(_) => "correlation ratio",
     };
-    let warning = |name: &String| {
-        let one =
-            one_value(name, train).map(|value| format!("{value} in all {} training {things}", train.len()));
-        let unseen = unseen(name, train, test);
-        let what = format!("`{name}`");
-        let reason = one
-            .or_else(|| all_unseen(&what, &unseen, test, words))
-            .or_else(|| one_of_test(name, test, words))
-            .map(|reason| format!("{reason}; its leak cannot be measured{}", remedy(name)));
-        let some = || some_unseen(&what, &unseen, test, words);
-        reason.or_else(|| Some(format!("{}, so the leak looks smaller than it is", some()?)))
-    };
-    std::iter::once(&probe.condition).chain(&probe.also).filter_map(warning).collect()
-}
-
-/// The warning about test rows of classes that no training row has.
-pub(crate) fn class_warning([train, test]: [&Dataset; 2], words: Words<'_>) -> Option<String> {
-    let known: BTreeSet<&String> =
-        train.labels.iter().filter_map(|label| train.classes.get(*label)).collect();
-    let test_classes = test.labels.iter().filter_map(|label| test.classes.get(*label));
-    let unseen: Vec<&str> = test_classes.filter(|class| !known.contains(class)).map(String::as_str).collect();
-    match all_unseen("class", &unseen, test, words) {
-        Some(reason) => {
-            Some(format!("{reason}; no guess of the class can be right, divide the rows in another way"))
-        }
-        None => Some(format!(
-            "{}, so the accuracy is below that of the others",
-            some_unseen("class", &unseen, test, words)?
-        )),
-    }
-}
-
-/// The reason why the test rows measure no leak of an attribute: it is the same in all.
-fn one_of_test(name: &str, test: &Dataset, words: Words<'_>) -> Option<String> {
-    let Words { things, evaluation_split, .. } = words;
-    Some(format!("{} in all {} {evaluation_split} {things}", one_value(name, test)?, test.len()))
-}
-
-/// The reason why a probe that was fitted to training rows cannot be judged on test rows: all of these are unseen. `what` is the
-/// class, or an attribute.
-fn all_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) -> Option<String> {
-    let first = unseen.first().filter(|_| unseen.len() == test.len())?;
-    let (thing, evaluation_split) = (words.thing(), words.evaluation_split);
-    Some(format!("no training {thing} has the {what} of any {evaluation_split} {thing}, such as {first}"))
-}
-
-/// The start of a warning if some test rows have a value that no training row has.
-fn some_unseen(what: &str, unseen: &[&str], test: &Dataset, words: Words<'_>) -> Option<String> {
-    let first = unseen.first()?;
-    let Words { things, evaluation_split, .. } = words;
     Some(format!(
-        "{} of {} {evaluation_split} {things} have a {what} that no training {} has, such as {first}; a probe cannot \
-         name these",
-        unseen.len(),
-        test.len(),
-        words.thing()
+        "`{name}` nearly determines the class ({measure} {strength:.2}), so hiding it will cost most of the accuracy; \
+         `simile data check` tabulates it by class"
     ))
 }
 
@@ -228,31 +120,12 @@ fn views_alike(variant: &RecipeVariant, recipe: &Recipe, train: &Dataset) -> Res
     }
     let (height, width) = (train.images.height(), train.images.width());
     let mut rng = stream(recipe.train.seed, Purpose::Augmentation, 0);
-    let mut view = || recipe.augment.draw(DRAWN, height, width, &mut rng).map_err(usage);
+    let mut view = || recipe.augment.draw(VIEWS_COMPARED, height, width, &mut rng).map_err(usage);
     Ok((view()? == view()?).then(|| {
         "the two views of an image are equal, because nothing in [augment] changes them, so they agree for any \
          encoder; write for example augment.crop = { scale = [0.3, 1.0] }"
             .to_owned()
     }))
-}
-
-/// The value of a variable that has a single one, in words.
-fn one_value(name: &str, images: &Dataset) -> Option<String> {
-    let value = match images.conditions.get(name)? {
-        Condition::Categorical { values, names } => {
-            let first = values.first()?;
-            values
-                .iter()
-                .all(|value| value == first)
-                .then(|| names.get(*first).cloned().unwrap_or_default())?
-        }
-        Condition::Numeric(values) => {
-            let first = values.iter_rows().next()?;
-            let written = || first.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-            values.iter_rows().all(|row| row == first).then(written)?
-        }
-    };
-    Some(format!("`{name}` is {value}"))
 }
 
 /// True if an objective compares the values of its condition.
@@ -262,7 +135,7 @@ fn weighs(section: &ObjectiveSection) -> bool {
 
 /// The warning about a kernel that decides nothing in the first batch, whose values of a condition are `z`, with its remedy in a
 /// recipe.
-fn undecided(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
+fn kernel_warning(kernel: &Kernel, name: &str, z: &Matrix) -> Option<String> {
     let Undecided { fact, remedy, .. } = kernel.warning_of_first_batch(name, z)?;
     let key = match kernel {
         Kernel::Rbf { .. } | Kernel::Laplacian { .. } | Kernel::MedianRbf | Kernel::MedianLaplacian => {
@@ -293,8 +166,10 @@ mod tests {
     use simile_core::data::synthetic::colour_mnist::Colours;
     use simile_core::data::synthetic::digits::draw_digits;
 
+    use super::super::leak_warnings::probe_warnings;
     use super::*;
     use crate::config::Changes;
+    use crate::data::EvaluationSplit;
 
     fn of(set: &[&str], change: impl FnOnce(Dataset) -> Dataset) -> Vec<String> {
         let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
@@ -376,7 +251,7 @@ mod tests {
             Recipe::load("fair-digits", &changes).unwrap()
         };
         let (short, longer, long) = (of_length(20), of_length(40), of_length(80));
-        let begun = never_begun(&short.variants()[0], &short);
+        let begun = unreached_stage_warnings(&short.variants()[0], &short);
         let of_variant = std::iter::once("of its kernel".to_owned()).chain(begun).collect::<Vec<_>>();
         assert_eq!(of_variant.len(), 3, "{of_variant:?}");
         let mut warnings = Warnings::from([("Fair-CCLK".to_owned(), of_variant)]);
@@ -413,62 +288,8 @@ mod tests {
             of(&[&set], same).join("\n")
         };
         let hidden = warnings("fair-cclk");
-        assert!(hidden.contains("`copy` all but tells the class (their tie is 1.00 of 1)"), "{hidden}");
+        assert!(hidden.contains("`copy` nearly determines the class (Cramér's V 1.00)"), "{hidden}");
         assert_eq!(warnings("weaksup-cclk"), "");
-    }
-
-    #[test]
-    fn values_that_only_test_images_have_are_named() {
-        let recipe = Recipe::load(
-            "fair-digits",
-            &Changes { set: &["probe.condition=hospital".to_owned()], ..Changes::default() },
-        );
-        let images = |of: fn(usize) -> usize, age: f64| {
-            let names = ["south", "north", "new"].map(str::to_owned).to_vec();
-            let hospital = Condition::Categorical { values: (0..60).map(of).collect(), names };
-            let ages = Condition::Numeric(Matrix::from_fn(60, 1, |i, _| age * i as f64).into());
-            let digits = draw_digits(60, Colours::Palette, 0).unwrap();
-            digits.with_condition("hospital", hospital).unwrap().with_condition("age", ages).unwrap()
-        };
-        let mut recipe = recipe.unwrap();
-        let train = images(|i| i % 2, 1.0);
-        let of = |recipe: &Recipe, test: &Dataset| {
-            probe_warnings(recipe, &train, (test, EvaluationSplit::Validation)).join("\n")
-        };
-        assert_eq!(of(&recipe, &images(|i| i % 2, 1.0)), "");
-        let all = of(&recipe, &images(|_| 2, 1.0));
-        assert!(
-            all.contains("no training image has the `hospital` of any validation image, such as new"),
-            "{all}"
-        );
-        assert!(all.contains("its leak cannot be measured"), "{all}");
-        let some = of(&recipe, &images(|i| i % 3, 1.0));
-        assert!(some.contains("20 of 60 validation images have a `hospital`"), "{some}");
-        let same = of(&recipe, &images(|_| 1, 1.0));
-        assert!(same.contains("`hospital` is north in all 60 validation images; its leak cannot"), "{same}");
-        assert!(same.ends_with("name another with probe.condition"), "{same}");
-        recipe.probe.ask_for("age");
-        let further = of(&recipe, &images(|_| 1, 1.0));
-        assert!(further.ends_with("its leak cannot be measured"), "{further}");
-        let constant = of(&recipe, &images(|i| i % 2, 0.0));
-        assert!(constant.contains("`age` is 0 in all 60 validation images"), "{constant}");
-    }
-
-    #[test]
-    fn classes_that_only_test_rows_have_are_named() {
-        let of = |classes: &[usize]| {
-            let digits = draw_digits(60, Colours::Palette, 0).unwrap();
-            let labels = (0..60).map(|at| classes[at % classes.len()]).collect();
-            Dataset { labels, ..digits }
-        };
-        let words =
-            Words { things: "vectors", evaluation_split: EvaluationSplit::Test, key: Some("--condition") };
-        let warning = |test: &[usize]| class_warning([&of(&[0, 1]), &of(test)], words);
-        assert_eq!(warning(&[1, 0]), None);
-        let all = warning(&[7]).unwrap();
-        assert!(all.starts_with("no training vector has the class of any test vector, such as 7;"), "{all}");
-        let some = warning(&[0, 1, 7]).unwrap();
-        assert!(some.starts_with("20 of 60 test vectors have a class that no training vector has"), "{some}");
     }
 
     #[test]

@@ -51,12 +51,20 @@ impl Context {
             let reason = format!("the data set has no attribute `{name}` to condition `{}` on", section.name);
             return Err(unknown(&reason, train, |_| true));
         }
+        if section.neighbourhoods.is_some() && variable.is_none() {
+            let remedy =
+                if train.conditions.is_empty() { "" } else { "; name one with `objective.condition`" };
+            let reason = format!(
+                "`objective.neighbourhoods` groups images by an attribute, and the data set has no `{name}`{remedy}"
+            );
+            return Err(unknown(&reason, train, |_| true));
+        }
         let mut note = None;
         let labels = match (section.clusters, section.top_attributes, &variable) {
             (None, None, _) => train.labels.clone(),
             (Some(_), Some(_), _) => {
                 return Err(usage(
-                    "`clusters` and `top_attributes` both say what a cluster is; leave one out",
+                    "`objective.clusters` and `objective.top_attributes` both define the clusters; leave one out",
                 ));
             }
             (Some(count), None, Some(values)) => {
@@ -93,7 +101,10 @@ impl Context {
 
     /// The description of the training set for a method.
     pub(crate) fn training_set(&self) -> TrainingSet {
-        TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
+        TrainingSet {
+            labels: self.labels.clone(),
+            bias_count: self.bias.as_ref().map_or(0, |bias| bias.count),
+        }
     }
 
     /// The condition of all training images, if the objective gets one.
@@ -104,10 +115,10 @@ impl Context {
     /// Batches of images with similar conditions.
     ///
     /// # Errors
-    /// A usage error if there is no condition, or the batch cannot be divided into that number of groups.
+    /// A usage error if the batch cannot be divided into that number of groups; an error without a variable, which [`new`](Self::new)
+    /// refuses where the section has neighbourhoods.
     pub(crate) fn condition_groups(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
-        let variable = self.variable.clone();
-        let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
+        let variable = self.variable.clone().context("condition groups without a variable")?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
     }
 
@@ -117,7 +128,7 @@ impl Context {
     /// A usage error if no cluster has two images.
     pub(crate) fn cluster_batches(&self, batch: usize, seed: u64) -> Result<ClusterBatches> {
         let batches = ClusterBatches::new(&self.labels, batch, seed);
-        batches.map_err(|error| usage(format_args!("`one_cluster`: {error}")))
+        batches.map_err(|error| usage(format_args!("`objective.one_cluster`: {error}")))
     }
 
     /// Batches in which the rare biases of a class are more frequent.
@@ -126,7 +137,9 @@ impl Context {
     /// A usage error if no bias is named, or `most` is not valid.
     pub(crate) fn weighted(&self, most: f64, batch: usize, seed: u64) -> Result<WeightedSampler> {
         let bias = self.bias.as_ref();
-        let bias = bias.ok_or_else(|| usage("`oversample` draws by the bias; name one, `objective.bias`"))?;
+        let bias = bias.ok_or_else(|| {
+            usage("`objective.oversample` weighs images by a bias; name a categorical attribute with `objective.bias`")
+        })?;
         let weights = bias_weights(&self.labels, &bias.values, most).map_err(usage)?;
         WeightedSampler::new(&weights, batch, seed).map_err(usage)
     }
@@ -201,12 +214,15 @@ fn is_categorical(condition: &Condition) -> bool {
 fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> anyhow::Error {
     let known: Vec<&str> =
         train.conditions.iter().filter(|(_, c)| fits(c)).map(|(name, _)| name.as_str()).collect();
-    usage(format_args!("{reason}; known: {}", known.join(", ")))
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    usage(format_args!("{reason}; known: {known}"))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use simile_core::data::Images;
 
     use super::*;
@@ -272,6 +288,15 @@ mod tests {
         let misspelt = toml::from_str("name = \"hardneg-cclk\"\ncondition = \"color\"").unwrap();
         let error = Context::new(&misspelt, &train, 0).err().unwrap().to_string();
         assert!(error.contains("`color`") && error.contains("known: colour"), "{error}");
+        let misspelt = "name = \"nt-xent\"\ncondition = \"color\"\nneighbourhoods = 2";
+        let refused = |train: &Dataset| {
+            Context::new(&toml::from_str(misspelt).unwrap(), train, 0).err().unwrap().to_string()
+        };
+        let error = refused(&train);
+        let words = "the data set has no `color`; name one with `objective.condition`; known: colour";
+        assert!(error.starts_with("`objective.neighbourhoods`") && error.ends_with(words), "{error}");
+        let error = refused(&Dataset { conditions: BTreeMap::new(), ..train.clone() });
+        assert!(error.ends_with("the data set has no `color`; known: none"), "{error}");
         let of_both = Some(colours.select(&[0, 2]));
         assert_eq!(z("name = \"hardneg-cclk\""), None);
         assert_eq!(z("name = \"nt-xent\"\nneighbourhoods = 2"), None);

@@ -58,7 +58,10 @@ pub(crate) fn read(
             let key = match split {
                 Split::Validation if validation => "; hold out training pictures with selection.held_out",
                 Split::Validation => "; judge by another with data.judged_by=test",
-                _ => "",
+                Split::Test if !annotations.catalogue.of(Split::Validation).is_empty() => {
+                    "; evaluate on the validation pictures with data.judged_by=validation"
+                }
+                Split::Test | Split::Train => "; add some",
             };
             return Err(usage(format_args!("the data set has no {} pictures{key}", name(split))));
         }
@@ -84,7 +87,7 @@ fn one_split(
         Cache::for_user().as_ref(),
     )
     .map_err(|error| match error {
-        DataError::Stopped => Interrupted("the same command continues from here".into()).into(),
+        DataError::Stopped => Interrupted::to_continue().into(),
         error => anyhow::Error::new(error),
     })?;
     for error in broken.iter().take(MOST_COMPLAINTS) {
@@ -93,7 +96,10 @@ fn one_split(
     if broken.len() > MOST_COMPLAINTS {
         line(format_args!("left out: {} pictures in all", broken.len()));
     }
-    anyhow::ensure!(!places.is_empty(), "none of {} pictures can be read", catalogue.len());
+    if places.is_empty() {
+        let first = broken.first().map(|error| format!(": {error}")).unwrap_or_default();
+        anyhow::bail!("none of {} pictures can be read{first}", catalogue.len());
+    }
     let catalogue = if broken.is_empty() { catalogue } else { catalogue.select(&places) };
     let features = match features {
         Some((section, features)) => features.of(&catalogue.files)?.map(|table| (&section.name, table)),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::resize::Interpolation;
-use simile_core::data::synthetic::attributes::MadeAttributes;
+use simile_core::data::synthetic::attributes::SyntheticAttributes;
 use simile_core::data::{Condition, Dataset, ImageSet, Split};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
@@ -89,7 +89,7 @@ impl Splits {
         Ok(splits)
     }
 
-    /// Reads or generates data in the input size of an encoder. `folder` holds the files of data sets that have any.
+    /// Reads or generates data in the input size of an encoder, with the seed 0. `folder` holds the files of data sets that have any.
     ///
     /// # Errors
     /// A usage error if a folder is needed and none was given, or the encoder takes another number of channels; a
@@ -97,10 +97,9 @@ impl Splits {
     pub(crate) fn load(
         section: &DataSection,
         folder: Option<&Path>,
-        seed: u64,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
-        let splits = Self::sample(section, folder, seed, encoder)?;
+        let splits = Self::sample(section, folder, encoder)?;
         splits.lack().iter().for_each(line);
         Ok(splits)
     }
@@ -112,14 +111,13 @@ impl Splits {
     pub(crate) fn sample(
         section: &DataSection,
         folder: Option<&Path>,
-        seed: u64,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
         Self::assemble(
             &Request {
                 check: &|_| Ok(()),
                 section,
-                seed,
+                seed: 0,
                 encoder,
                 own_size: false,
                 held_out: 0,
@@ -252,10 +250,11 @@ fn read(request: &Request<'_>, folder: Option<&Path>) -> Result<(Dataset, Datase
 /// Adds a variable of synthetic attributes.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
     counts::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
-    let attributes = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
+    let attributes =
+        SyntheticAttributes { count: section.count, noise: section.noise, code_seed: section.seed };
     let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
-        ("class", _) => attributes.of(&set.labels, seed)?,
-        (_, Some(Condition::Categorical { values, .. })) => attributes.of(values, seed)?,
+        ("class", _) => attributes.generate(&set.labels, seed)?,
+        (_, Some(Condition::Categorical { values, .. })) => attributes.generate(values, seed)?,
         (of, _) => {
             let categorical =
                 |(_, condition): &(_, &Condition)| matches!(condition, Condition::Categorical { .. });
@@ -304,7 +303,7 @@ fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
     match count {
         Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         Some(count) if count > images => {
-            line(format_args!("`{key}` is {count}, and this part has {images} images: all are taken"));
+            line(format_args!("`{key}` is {count}, and this split has {images} images: all are taken"));
             Ok(dataset)
         }
         _ => Ok(dataset),

@@ -64,7 +64,7 @@ impl Uploads {
         if algorithm.takes_plain(&variant.objective.name) {
             view_numbers += batch * numbers(&Augmentation::default())?;
         }
-        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_classified()) {
+        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_images_to_classify()) {
             images += section.batch as u64;
             view_numbers += section.batch as u64 * numbers(&section.augment)?;
         }

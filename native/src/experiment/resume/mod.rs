@@ -11,12 +11,14 @@ use anyhow::{Context as _, Result};
 use self::recipe::{PRIOR, Resumed, resumed_recipe};
 use self::same_data::{same_data, same_prior};
 use crate::config::Recipe;
-use crate::config::set::key_of;
+use crate::config::key_path::key_of;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
 use crate::exit::usage;
 use crate::experiment::outputs::write_result_and_report;
-use crate::experiment::preflight::{check_length, metric_names, print_never_begun, renew_for_length};
+use crate::experiment::preflight::{
+    check_length, metric_names, print_unreached_stage_warnings, renew_for_length,
+};
 use crate::experiment::prepare::{prior, weights};
 use crate::experiment::run::{CheckMetrics, begin, complete, prepare, read_images};
 use crate::experiment::session::Session;
@@ -111,7 +113,7 @@ fn write_changes(session: &mut Session, written: &Recipe, resumed: &Resumed) -> 
             state.extended_at.last().copied().unwrap_or_default(),
             recipe.train.iterations
         ));
-        print_never_begun(recipe);
+        print_unreached_stage_warnings(recipe);
         // That of the earlier end would be taken for that of the whole run.
         folder.remove(&[RESULT, REPORT])?;
     }

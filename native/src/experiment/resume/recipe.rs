@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use crate::config::Recipe;
 use crate::config::difference::{Difference, decisive};
-use crate::config::set::key_of;
+use crate::config::key_path::key_of;
 use crate::exit::usage;
-use crate::experiment::train::selection::ended_by;
+use crate::experiment::train::selection::stopped_by_patience;
 use crate::run_folder::folder::{RECIPE, RunFolder};
 use crate::run_folder::record::{SelectionEvaluation, Stopped};
 use crate::run_folder::state::RunState;
@@ -64,8 +64,8 @@ pub(super) fn resumed_recipe(
 
 /// Refuses a longer run if `selection.patience` has ended every variant: it would end each again before its first step.
 fn refuse_after_patience(recipe: &Recipe, state: &RunState) -> Result<()> {
-    let Some(selection) = &recipe.selection else { return Ok(()) };
-    let ended = |evaluations: &[SelectionEvaluation]| ended_by(selection, evaluations);
+    let ended =
+        |evaluations: &[SelectionEvaluation]| stopped_by_patience(recipe.selection.as_ref(), evaluations);
     match state.variants.iter().map(|variant| ended(&variant.evaluations)).collect::<Option<Vec<_>>>() {
         Some(ended) => match ended.last() {
             Some(Stopped { message, .. }) => Err(usage(format_args!(

@@ -72,7 +72,7 @@ impl Several<'_> {
     fn check_same_pictures(&self, outcomes: &[RunOutcome]) -> Result<()> {
         let mut first: Vec<(Recipe, Digest, usize)> = Vec::new();
         for (index, outcome) in outcomes.iter().enumerate() {
-            let RunOutcome::Done(result) = outcome else { continue };
+            let Some(result) = outcome.done() else { continue };
             let (Some(files), recipe) = (result.picture_files, (self.recipe)(index)?) else { continue };
             let is_alike = |(other, ..): &&(Recipe, Digest, usize)| {
                 other.data == recipe.data && other.selection == recipe.selection
@@ -233,7 +233,7 @@ impl Several<'_> {
                 );
             };
             if interrupt::is_requested() {
-                return Err(Interrupted("the same command continues from here".into()).into());
+                return Err(Interrupted::to_continue().into());
             }
             if !is_announced {
                 line(format_args!("waiting for run {before}, on which {process} works"));
@@ -260,11 +260,7 @@ impl Several<'_> {
 /// # Errors
 /// A device is not there.
 pub(crate) fn devices_of(outcomes: &[RunOutcome], asked: &[DeviceChoice]) -> Result<String> {
-    let ran = outcomes.iter().filter_map(|outcome| match outcome {
-        RunOutcome::Done(run) => Some(&**run),
-        _ => None,
-    });
-    let devices = devices_of_all(ran);
+    let devices = devices_of_all(outcomes.iter().filter_map(RunOutcome::done));
     match devices.is_empty() {
         true => Ok(DeviceSet::open(asked)?.to_string()),
         false => Ok(devices),

@@ -85,6 +85,14 @@ impl RunOutcome {
             None => Self::Done(Box::new(result)),
         }
     }
+
+    /// The result of a run that has one.
+    pub(crate) fn done(&self) -> Option<&RunResult> {
+        match self {
+            Self::Done(result) => Some(result),
+            Self::Diverged(_) | Self::Missing(_) => None,
+        }
+    }
 }
 
 fn result_of(

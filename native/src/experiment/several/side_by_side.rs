@@ -81,7 +81,7 @@ fn collect<R>(results: Vec<Option<Result<R>>>, count: usize) -> Result<Vec<R>> {
         }
     }
     if done.len() < count {
-        return Err(Interrupted("the same command continues from here".into()).into());
+        return Err(Interrupted::to_continue().into());
     }
     Ok(done)
 }

@@ -12,7 +12,7 @@ use crate::console::line;
 use crate::exit::message_with_causes;
 use crate::experiment::session::Session;
 use crate::interrupt;
-use crate::run_folder::record::{Stopped, Why};
+use crate::run_folder::record::{StopReason, Stopped};
 use crate::run_folder::state::CheckpointKind;
 
 impl VariantTraining<'_> {
@@ -149,7 +149,7 @@ impl VariantTraining<'_> {
         let (name, iteration) = (&self.variant.name, self.trainer.step_number());
         let message =
             format!("{}; {name} is kept as it was at iteration {iteration}", message_with_causes(error));
-        Stopped { why: Why::Diverged, message }
+        Stopped { reason: StopReason::Diverged, message }
     }
 
     /// Repeats the steps up to an iteration whose checkpoint was left out, and makes it.
@@ -421,7 +421,7 @@ mod tests {
                 true => VariantTraining::open(&mut session, first(&variant), &mut events).unwrap().iterate(),
                 false => training.iterate(),
             };
-            assert!(stopped.unwrap().is_some_and(|stopped| stopped.why == Why::NoBetter));
+            assert!(stopped.unwrap().is_some_and(|stopped| stopped.reason == StopReason::NoBetter));
             session.wait_for_checkpoint().unwrap();
             session.log.flush().unwrap();
             session.folder.measurements().unwrap()
@@ -450,7 +450,8 @@ mod tests {
             let state = &session.state.variants[0];
             assert_eq!((measured, state.iteration), (kept, kept));
             assert!(state.last_finite == state.trainer && state.trainer.is_some() == (kept > 0));
-            let message = stopped.map(|Stopped { why, message }| (why == Why::Diverged, message));
+            let message =
+                stopped.map(|Stopped { reason, message }| (reason == StopReason::Diverged, message));
             match kept {
                 4 => assert_eq!(message, None),
                 _ => {

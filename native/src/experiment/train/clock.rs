@@ -56,16 +56,15 @@ impl CheckpointCosts {
         (others.total() > NOTICED && share > SHARE).then_some(share)
     }
 
-    /// The complaint about an [excess](Self::excess), with its remedy.
+    /// The complaint about an [excess](Self::excess), with its remedy. The checks in the place of checkpoints are counted as these.
     fn complaint(self, elapsed: Duration) -> Option<String> {
         let share = 100.0 * self.excess(elapsed)?;
         let (best_networks, every) = match self.best.is_zero() {
             true => ("", ""),
-            false => (", or into best networks", ", or selection.every"),
+            false => (" and best networks", ", or selection.every"),
         };
         Some(format!(
-            "{share:.0} % of the time went into checkpoints before the last one, or into checks in their place{best_networks}; raise \
-             train.checkpoint_every{every}"
+            "checkpoints{best_networks} took {share:.0} % of the training time; raise train.checkpoint_every{every}"
         ))
     }
 
@@ -120,7 +119,7 @@ impl Clock {
     /// Reports it if checkpoints and best networks took more than their share nevertheless.
     pub(super) fn warn_of_checkpoints(&self, variant: &str) {
         if let Some(complaint) = self.costs.complaint(self.started.elapsed()) {
-            line(format_args!("{variant}: {complaint}"));
+            line(format_args!("warning: {variant}: {complaint}"));
         }
     }
 }
@@ -194,13 +193,16 @@ mod tests {
         costs.checks = Duration::from_secs(52);
         let of_checks = costs.complaint(elapsed).unwrap_or_default();
         assert!(
-            of_checks.starts_with("13 %") && of_checks.ends_with("train.checkpoint_every"),
+            of_checks.contains("checkpoints took 13 %") && of_checks.ends_with("train.checkpoint_every"),
             "{of_checks}"
         );
         costs.best = Duration::from_secs(8);
         assert!(costs.allow_one_more(elapsed), "they do not end checkpoints");
         let of_both = costs.complaint(elapsed).unwrap_or_default();
-        assert!(of_both.starts_with("15 %") && of_both.ends_with("or selection.every"), "{of_both}");
+        assert!(
+            of_both.contains("best networks took 15 %") && of_both.ends_with("or selection.every"),
+            "{of_both}"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use simile_core::data::Dataset;
 use simile_core::kernel::conditional::SolvedCondition;
 use simile_core::loss::batch::Batch;
 use simile_core::step_stage::StepStage;
-use simile_core::train::{CLASSIFIED_SEED, Sampler, Sampling, Trainer, ViewMaker};
+use simile_core::train::{Sampler, Sampling, TO_CLASSIFY_SEED, Trainer, ViewMaker};
 
 use super::image_loader::{ImageLoader, ImagePlace, StepImages};
 use crate::config::Recipe;
@@ -67,7 +67,7 @@ impl Display for BatchSize {
 impl StepBatch {
     /// Its sizes.
     pub(crate) fn size(&self) -> BatchSize {
-        let classified = self.views.classified.as_ref().map(|images| images.dims()[0]);
+        let classified = self.views.to_classify.as_ref().map(|images| images.dims()[0]);
         BatchSize { images: self.images, classified }
     }
 
@@ -125,10 +125,10 @@ impl DataLoader {
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
         let algorithm = &variant.algorithm;
         let mut classified = None;
-        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_classified()) {
+        if let Some(section) = recipe.classified.as_ref().filter(|_| algorithm.takes_images_to_classify()) {
             let (samples, batch) = (train.len(), section.batch);
             let drop_last = recipe.train.drops_last(batch, samples);
-            let sampling = Sampling { samples, batch, drop_last, seed: sampling.seed ^ CLASSIFIED_SEED };
+            let sampling = Sampling { samples, batch, drop_last, seed: sampling.seed ^ TO_CLASSIFY_SEED };
             batches_per_epoch = sampling.batches_per_epoch();
             let order = Order::Shuffled(Sampler::new(sampling)?);
             let image_loader = ImageLoader::new(order, &train.images, place.clone(), device);
@@ -202,8 +202,8 @@ impl DataLoader {
         }
         if let Some(ClassifiedImages { image_loader, views: classified_views }) = &mut self.classified {
             let StepImages { indices, images, stretches, .. } = image_loader.batch(step, end)?;
-            let classified = classified_views.single(images, stretches.as_deref(), rng)?;
-            views = views.with_classified(classified)?;
+            let to_classify = classified_views.single(images, stretches.as_deref(), rng)?;
+            views = views.with_images_to_classify(to_classify)?;
             context = self.context.with_classes(context, &indices);
         }
         Ok(StepBatch { images: count, views, context })
@@ -327,7 +327,7 @@ mod tests {
     fn images_to_classify_are_a_batch_of_their_own_and_make_the_epoch() {
         let (variant, recipe, mut loader) = fed("name = \"biascon-total\"\noversample = 10.0");
         assert_eq!(loader.batches_per_epoch(), 40 / 8);
-        let settings = trainer_config(&variant, &recipe, loader.context(), &biased(), 5, None).unwrap();
+        let settings = trainer_config(&variant, &recipe, loader.context(), &biased(), 5).unwrap();
         assert_eq!(settings.head.output, 10);
         let mut trainer = Trainer::new(settings, &loader.context().training_set(), &Device::flex()).unwrap();
         loader.step(&mut trainer).unwrap();
@@ -368,8 +368,7 @@ mod tests {
             let (variant, recipe) = conditional(objective, "");
             let loader = || DataLoader::new(&variant, &recipe, &biased(), &Device::flex()).unwrap();
             let set = loader().context().training_set();
-            let settings =
-                || trainer_config(&variant, &recipe, loader().context(), &biased(), 5, None).unwrap();
+            let settings = || trainer_config(&variant, &recipe, loader().context(), &biased(), 5).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |ahead: bool, interrupted: Option<u64>| {
                 let opened = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
@@ -424,8 +423,7 @@ mod tests {
         for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
             let (variant, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = loader.context().training_set();
-            let settings =
-                || trainer_config(&variant, &recipe, loader.context(), &biased(), 5, None).unwrap();
+            let settings = || trainer_config(&variant, &recipe, loader.context(), &biased(), 5).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
                 let opened = || {

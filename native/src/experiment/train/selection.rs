@@ -17,7 +17,7 @@ use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::session::{Session, VariantAt};
 use crate::interrupt;
 use crate::metrics::Metrics;
-use crate::run_folder::record::{SelectionEvaluation, Stopped, Why, best};
+use crate::run_folder::record::{SelectionEvaluation, StopReason, Stopped, best};
 use crate::run_folder::state::VariantState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -84,18 +84,24 @@ fn validation_metrics(
     let normalisation = session.normalisation()?;
     let held_out = session.prepared(validation, &normalisation);
     let Some(probe) = section.readout.probe() else {
-        let scores = held_out.scores_while(trainer.model(), &|| session.go_on())?;
-        return class_metrics(&session.recipe.probe, &variant.by_class(scores).map_err(usage)?, validation);
+        let scores = held_out.scores_while(trainer.model(), &|| session.check_interrupted())?;
+        return class_metrics(
+            &session.recipe.probe,
+            &variant.class_scores(scores).map_err(usage)?,
+            validation,
+        );
     };
     let train = &session.splits.train;
-    let features = |images: PreparedImages<'_>| images.features_while(trainer.encoder(), &|| session.go_on());
+    let features = |images: PreparedImages<'_>| {
+        images.features_while(trainer.encoder(), &|| session.check_interrupted())
+    };
     let (train_features, held_out_features) =
         (features(session.prepared(train, &normalisation))?, features(held_out)?);
     let sets = [
         LabelledFeatures { features: &train_features, dataset: train },
         LabelledFeatures { features: &held_out_features, dataset: validation },
     ];
-    measure_classes_while(&session.recipe.probe, probe, sets, interrupt::go_on)
+    measure_classes_while(&session.recipe.probe, probe, sets, interrupt::check_interrupted)
         .map_err(|error| session.error_of(error))
 }
 
@@ -111,18 +117,16 @@ pub(super) fn keep_candidates(state: &mut VariantState, first_steps: u64) {
     state.evaluations.retain(|evaluation| !is_other(evaluation));
 }
 
-/// The reason to stop training now, if the evaluations have not improved for long enough.
-pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
-    ended_by(session.recipe.selection.as_ref()?, &session.variant_state(at).evaluations)
-}
-
-/// The end of a variant by `selection.patience`, if its evaluations have not improved for as many.
-pub(crate) fn ended_by(selection: &SelectionSection, evaluations: &[SelectionEvaluation]) -> Option<Stopped> {
-    let SelectionSection { patience, metric, .. } = selection;
+/// The end of a variant by `selection.patience`: so many of its evaluations came after the best one.
+pub(crate) fn stopped_by_patience(
+    selection: Option<&SelectionSection>,
+    evaluations: &[SelectionEvaluation],
+) -> Option<Stopped> {
+    let SelectionSection { patience, metric, .. } = selection?;
     let (best, last) = (best(evaluations)?, evaluations.last()?);
     let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
     let message = || format!("no better {metric} in {since} evaluations, up to iteration {}", last.iteration);
-    (since >= (*patience)?).then(|| Stopped { why: Why::NoBetter, message: message() })
+    (since >= (*patience)?).then(|| Stopped { reason: StopReason::NoBetter, message: message() })
 }
 
 /// The chosen network, if it is not the last one.

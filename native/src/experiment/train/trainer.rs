@@ -15,6 +15,7 @@ use crate::devices::DeviceSet;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::session::Session;
+use crate::experiment::step_settings::step_settings;
 
 /// The inputs of the trainer of a variant beside its batches.
 #[derive(Clone, Copy)]
@@ -39,7 +40,8 @@ impl TrainerInputs<'_> {
         state: Option<&[u8]>,
     ) -> Result<Trainer> {
         let &Self { variant, recipe, train, devices, weights } = self;
-        let config = trainer_config(variant, recipe, context, train, steps_per_epoch, weights.cloned())?;
+        let mut config = trainer_config(variant, recipe, context, train, steps_per_epoch)?;
+        config.weights = weights.cloned();
         let (set, device) = (context.training_set(), &devices.first.device);
         let mut trainer = match state {
             Some(bytes) => Trainer::resume(config, &set, device, bytes)?,
@@ -76,8 +78,8 @@ pub(super) fn open(
 /// A usage error if the method supports only one device or process, or a batch has fewer parts than devices.
 fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
     let helpers = devices.helpers();
-    trainer.share(&helpers).map_err(usage)?;
-    trainer.join(devices.processes.peers()).map_err(usage)?;
+    trainer.use_devices(&helpers).map_err(usage)?;
+    trainer.use_peers(devices.processes.peers()).map_err(usage)?;
     let count = (1 + helpers.len()) * devices.processes.count();
     match trainer.config().algorithm.chunk() {
         Some(chunk) if batch.div_ceil(chunk) < count => Err(usage(format_args!(
@@ -88,33 +90,23 @@ fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()>
     }
 }
 
-/// The settings of a trainer, with the number of steps of an epoch.
+/// The settings of a trainer with random initial weights, and with the number of steps of an epoch.
+///
+/// # Errors
+/// A usage error if those of the objective are not valid.
 pub(crate) fn trainer_config(
     variant: &RecipeVariant,
     recipe: &Recipe,
     context: &Context,
     images: &Dataset,
     steps_per_epoch: u64,
-    weights: Option<Arc<Weights>>,
 ) -> Result<TrainerConfig> {
-    let Recipe { encoder, head, optimizer, schedule, train, .. } = recipe.clone();
     let training = context.training_set();
     let classes = training.labels.iter().max().map_or(0, |label| label + 1);
     Ok(TrainerConfig {
-        objective: variant.objective.config().map_err(usage)?,
-        algorithm: variant.algorithm.clone(),
-        encoder: encoder.config,
-        head: head.of(variant.scores(classes.max(images.classes.len()), training.biases)),
-        optimizer,
-        schedule,
-        steps: train.iterations as u64,
+        head: recipe.head.of(variant.scores(classes.max(images.classes.len()), training.bias_count)),
         steps_per_epoch,
-        per_view_batch_norm: train.per_view_batch_norm,
-        seed: train.seed,
-        ema: train.ema,
-        accumulate: train.accumulate as u64,
-        precision: train.precision,
-        weights,
+        ..step_settings(recipe, variant, variant.algorithm.clone())?
     })
 }
 

@@ -11,7 +11,7 @@ use simile_core::train::Trainer;
 use simile_kernels::LaunchCounter;
 
 use super::loader::{BatchSize, StepBatch};
-use crate::console::{Meanwhile, line};
+use crate::console::{PeriodicLine, line};
 
 /// The sizes of batches that kernels are tuned for.
 pub(crate) struct Tuning {
@@ -71,7 +71,7 @@ pub(crate) struct TuningNotice {
     step: &'static str,
     launches: Arc<LaunchCounter>,
     began: Instant,
-    _meanwhile: Meanwhile,
+    _periodic_line: PeriodicLine,
 }
 
 impl TuningNotice {
@@ -90,7 +90,7 @@ impl TuningNotice {
             step,
             launches,
             began: Instant::now(),
-            _meanwhile: Meanwhile::say(so_far),
+            _periodic_line: PeriodicLine::start(so_far),
         }
     }
 
@@ -109,7 +109,7 @@ impl TuningNotice {
 mod tests {
     use super::*;
 
-    /// The thread that speaks meanwhile held it too: it ended after the counter of `--profile` had begun, and took that away.
+    /// The thread of the periodic line held it too: it ended after the counter of `--profile` had begun, and took that away.
     #[test]
     fn the_counter_of_a_notice_ends_with_it() {
         let notice = TuningNotice::begin("SimCLR", "the first step tunes kernels", "the first step");

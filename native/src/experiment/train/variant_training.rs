@@ -67,7 +67,7 @@ impl<'a> VariantTraining<'a> {
             processes.broadcast(&Message::Variant { at }, &pollster::block_on(trainer.to_bytes())?)?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.variant_state(at).seconds);
-        line(format_args!("{}: training {}", variant.name, session.place));
+        line(format_args!("{}: training {}", variant.name, session.devices_text));
         let progress = Progress::new(&variant.name, trainer.step_number(), trainer.config().steps);
         let tuning = Tuning::new(&variant.name, session.devices.has_gpu());
         let following = (session.state.variants.len() - at - 1) as u64;
@@ -107,7 +107,9 @@ impl<'a> VariantTraining<'a> {
         }
         while !self.trainer.is_finished() {
             let completed = self.trainer.step_number();
-            if let Some(stopped) = selection::no_better(self.session, self.at) {
+            let section = self.session.recipe.selection.as_ref();
+            let evaluations = &self.session.variant_state(self.at).evaluations;
+            if let Some(stopped) = selection::stopped_by_patience(section, evaluations) {
                 // Logs the rest and writes a checkpoint first, so that a longer run can continue from this step.
                 return match self.log_rest().and_then(|()| self.checkpoint()) {
                     Ok(()) => Ok(Some(stopped)),
@@ -236,9 +238,9 @@ impl<'a> VariantTraining<'a> {
     pub(super) fn begin_training_stage(&mut self) -> Result<()> {
         let normalisation = self.session.normalisation()?;
         let train = &self.session.splits.train;
-        let go_on = || self.session.go_on();
+        let check = || self.session.check_interrupted();
         let scores =
-            self.session.prepared(train, &normalisation).scores_while(self.trainer.model(), &go_on)?;
+            self.session.prepared(train, &normalisation).scores_while(self.trainer.model(), &check)?;
         let failures = self.trainer.begin_training_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",

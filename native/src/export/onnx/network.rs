@@ -35,7 +35,7 @@ impl<'a> Layers<'a> {
                 let settings = [("strides", twice(*stride)), ("pads", pads(*padding))];
                 self.graph.node("Conv", &names(&inputs), settings)
             }
-            Operation::Normalisation { name } => {
+            Operation::BatchNorm { name } => {
                 let tensors = ["weight", "bias", "running_mean", "running_var"];
                 let inputs = self.with_tensors(input, name, &tensors, &[])?;
                 let settings = [("epsilon", Setting::Float(EPSILON))];
@@ -46,16 +46,16 @@ impl<'a> Layers<'a> {
                 self.graph.node("LeakyRelu", &[input], [("alpha", Setting::Float(*slope as f32))])
             }
             Operation::Tanh => self.graph.plain("Tanh", &[input]),
-            Operation::Maximum { side, stride, padding } => {
+            Operation::MaxPool { side, stride, padding } => {
                 let settings =
                     [("kernel_shape", twice(*side)), ("strides", twice(*stride)), ("pads", pads(*padding))];
                 self.graph.node("MaxPool", &[input], settings)
             }
-            Operation::Mean { side } => {
+            Operation::AvgPool { side } => {
                 let settings = [("kernel_shape", twice(*side)), ("strides", twice(*side))];
                 self.graph.node("AveragePool", &[input], settings)
             }
-            Operation::GlobalMean => {
+            Operation::GlobalAvgPool => {
                 let means = self.graph.plain("GlobalAveragePool", &[input]);
                 self.graph.plain("Flatten", &[&means])
             }
@@ -65,7 +65,7 @@ impl<'a> Layers<'a> {
                 self.graph.node("Gemm", &names(&inputs), [("transB", Setting::Integer(1))])
             }
             Operation::Tokens { class, positions } => self.tokens(input, class, positions)?,
-            Operation::LayerNormalisation { name, epsilon } => {
+            Operation::LayerNorm { name, epsilon } => {
                 let inputs = self.with_tensors(input, name, &["weight", "bias"], &[])?;
                 let settings = [("axis", Setting::Integer(-1)), ("epsilon", Setting::Float(*epsilon as f32))];
                 self.graph.node("LayerNormalization", &names(&inputs), settings)

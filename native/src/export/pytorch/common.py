@@ -38,10 +38,25 @@ class Encoder(Network):
         return encoder.eval()
 
     @torch.no_grad()
-    def embed(self, pictures):
-        """The features of pictures (paths or images of Pillow), `[n, FEATURES]`, as `simile embed` gives them."""
-        device = next(self.parameters()).device
-        return self.eval()(torch.stack([preprocess(picture) for picture in pictures]).to(device))
+    def embed(self, pictures, batch=64):
+        """The features of a list of pictures (paths or images of Pillow), `[n, FEATURES]`, as `simile embed` gives them.
+
+        It takes `batch` pictures at a time, and leaves the module in the mode in which it was: training or evaluation.
+        """
+        if isinstance(pictures, (str, Path)) or hasattr(pictures, "convert"):
+            raise TypeError(f"pictures is one picture, expected a list: [{pictures!r}]")
+        pictures, weight = list(pictures), next(self.parameters())
+        training = [module for module in self.modules() if module.training]
+        self.eval()
+        try:
+            rows = [weight.new_empty(0, FEATURES)]
+            for start in range(0, len(pictures), batch):
+                images = [preprocess(picture) for picture in pictures[start : start + batch]]
+                rows.append(self(torch.stack(images).to(weight)))
+        finally:
+            for module in training:
+                module.training = True
+        return torch.cat(rows)
 
 
 def preprocess(picture):

@@ -41,11 +41,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-# Which network it is, as the file of the weights says it.
+# Settings of the encoder, which the file of weights must repeat.
 ENCODER = {encoder}
 FEATURES = {features}
-# Pictures: their middle square, or all of them where WHOLE, to STORED, as the run kept it, that to RESIZE (or SIDE), of that the middle
-# SIDE, then (pixel / 255 - MEAN) / STD.
+# How `preprocess` treats a picture:
+# 1. crop its centre square, unless WHOLE;
+# 2. resize it to a square of STORED pixels a side, as the run stored it;
+# 3. resize that to RESIZE pixels a side, or to SIDE if RESIZE is None;
+# 4. crop the centre square of SIDE pixels;
+# 5. take (pixel / 255 - MEAN) / STD.
 WHOLE = {whole}
 SIDE = {side}
 STORED = {stored}

@@ -10,6 +10,8 @@ use plotters::chart::MeshStyle;
 use plotters::prelude::{DrawingBackend, IntoFont as _, RGBColor, Ranged};
 use plotters::style::{Color as _, TextStyle};
 
+use crate::extremes::extremes;
+
 pub(crate) use curves::{Chart, Series, curves, shown};
 pub(crate) use lines::{Line, lines};
 pub(crate) use surface::{Cell, surface};
@@ -46,6 +48,11 @@ fn series(index: usize) -> &'static Ink {
     &SERIES[index % SERIES.len()]
 }
 
+/// Rounds a coordinate to five significant digits, more than a chart shows.
+pub(crate) fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
 fn letters() -> TextStyle<'static> {
     TextStyle::from(("sans-serif", FONT).into_font()).color(&INK.0)
 }
@@ -64,9 +71,7 @@ fn ruled<'m, 'a, 'b, X: Ranged, Y: Ranged, B: DrawingBackend>(
 /// The smallest range that holds the finite values, widened by `margin` of itself on both sides. Around a constant it is so
 /// wide that the labels of its ticks differ.
 fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
-    let (low, high) = values
-        .filter(|value| value.is_finite())
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = extremes(values.filter(|value| value.is_finite()));
     if low > high {
         return (0.0, 1.0);
     }

@@ -32,7 +32,7 @@ fn of(finished: &[FinishedRun]) -> Vec<String> {
 
 #[test]
 fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_network() {
-    let said = of(&finished(&[[0.92, 0.84]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.84]], CONDITION_TOP1, 0.36));
     assert_eq!(
         said[0],
         "hide: hospital can be named 92 → 84 % of the time (chance 36 %, untrained network 90 %); class accuracy \
@@ -40,8 +40,9 @@ fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_netw
     );
     assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
     assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
-    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
-    one[0].result.variants[1].paired = BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
+    let mut one = finished(&[[0.92, 0.84]], CONDITION_TOP1, 0.36);
+    one[0].result.variants[1].paired =
+        BTreeMap::from([(TOP1.to_owned(), 1e-9), (CONDITION_TOP1.to_owned(), 0.0312)]);
     let tested = of(&one);
     assert!(
         tested[0].contains("network 90 %, p 0.031") && tested[0].contains("50 %, p < 0.001"),
@@ -57,7 +58,7 @@ fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_netw
 
 #[test]
 fn several_seeds_have_a_spread_and_p() {
-    let said = of(&finished(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], CONDITION_TOP1, 0.36));
     assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time") && said[0].contains("p 0.100"), "{said:?}");
     assert!(said[2].contains("3 seeds") && said[2].contains("0.100"), "{said:?}");
 }
@@ -65,7 +66,7 @@ fn several_seeds_have_a_spread_and_p() {
 #[test]
 fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
     let stopped = super::super::testing::diverged("hide", 0.0).stopped;
-    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], NAMED, 0.36);
+    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.1], [0.93, 0.82]], CONDITION_TOP1, 0.36);
     seeds[1].result.variants[1].stopped.clone_from(&stopped);
     let said = of(&seeds);
     assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time"), "{said:?}");
@@ -73,7 +74,7 @@ fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
     assert!(said[3].contains("2 to 3 seeds. p,") && said[3].contains("below 0.100."), "{said:?}");
     assert_eq!(FinishedRun::verdict(&seeds).unwrap(), said);
 
-    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut one = finished(&[[0.92, 0.84]], CONDITION_TOP1, 0.36);
     one[0].result.variants[0].stopped.clone_from(&stopped);
     let said = of(&one);
     assert!(said[0].starts_with("hide: hospital can be named 84 % of the time"), "{said:?}");
@@ -84,7 +85,7 @@ fn a_variant_that_diverged_is_named_and_compared_with_nothing() {
 
 #[test]
 fn variants_are_paired_by_their_names() {
-    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.82]], NAMED, 0.36);
+    let mut seeds = finished(&[[0.92, 0.84], [0.94, 0.82]], CONDITION_TOP1, 0.36);
     let in_order = of(&seeds);
     seeds[1].result.variants.reverse();
     assert_eq!(of(&seeds), in_order);
@@ -92,13 +93,13 @@ fn variants_are_paired_by_their_names() {
 
 #[test]
 fn where_nothing_moved_the_next_steps_are_named_in_order() {
-    let said = of(&finished(&[[0.92, 0.915]], NAMED, 0.36));
+    let said = of(&finished(&[[0.92, 0.915]], CONDITION_TOP1, 0.36));
     let tries: Vec<&String> = said.iter().filter(|line| line.contains("--set")).collect();
     assert!(tries.len() >= 3, "{said:#?}");
     // The objective of the test's variant conditions on nothing, so no condition is set.
     assert!(said.iter().any(|line| line.starts_with("1. an objective that hides hospital")), "{said:#?}");
     assert!(tries[0].starts_with("2.") && tries[0].contains("train.iterations="), "{said:#?}");
-    let little = of(&finished(&[[0.37, 0.37]], NAMED, 0.36));
+    let little = of(&finished(&[[0.37, 0.37]], CONDITION_TOP1, 0.36));
     assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
 }
 
@@ -109,7 +110,7 @@ fn with_leaks(leaks: &[(&str, [f64; 2], f64)]) -> String {
 
 /// The same of a run with other images.
 fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
-    let mut finished = finished(&[[0.0, 0.0]], NAMED, 0.0);
+    let mut finished = finished(&[[0.0, 0.0]], CONDITION_TOP1, 0.0);
     let result = &mut finished[0].result;
     result.images = Some(images);
     for (metric, of_variants, base) in leaks {
@@ -121,13 +122,14 @@ fn on(images: ImageCounts, leaks: &[(&str, [f64; 2], f64)]) -> String {
     of(&finished).join("\n")
 }
 
-const NAMED_NONLINEAR: &str = "condition_top1_nonlinear";
+const CONDITION_TOP1_NONLINEAR: &str = "condition_top1_nonlinear";
 
 #[test]
 fn what_any_probe_finds_is_not_little() {
-    let rare = with_leaks(&[(NAMED, [1.0; 2], 0.98), (AREA, [1.0; 2], 0.5)]);
-    let unseen_by_accuracy = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.87; 2], 0.5)]);
-    let bent = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.97; 2], 0.5)]);
+    let rare = with_leaks(&[(CONDITION_TOP1, [1.0; 2], 0.98), (CONDITION_ROC_AUC, [1.0; 2], 0.5)]);
+    let unseen_by_accuracy =
+        with_leaks(&[(CONDITION_TOP1, [0.9; 2], 0.9), (CONDITION_ROC_AUC, [0.87; 2], 0.5)]);
+    let bent = with_leaks(&[(CONDITION_TOP1, [0.52; 2], 0.5), (CONDITION_TOP1_NONLINEAR, [0.97; 2], 0.5)]);
     for said in [&rare, &unseen_by_accuracy, &bent] {
         assert!(!said.contains("little to hide") && said.contains("hospital leaks as before"), "{said}");
     }
@@ -135,7 +137,7 @@ fn what_any_probe_finds_is_not_little() {
     assert!(bent.contains("a non-linear probe finds 97 %"), "{bent}");
     // Only three images have the value, so that naming all of them may be chance, and ranking them all first is not.
     assert!(rare.contains("ROC-AUC 100 → 100 %"), "{rare}");
-    let seen_by_both = with_leaks(&[(NAMED, [0.99; 2], 0.9), (AREA, [0.99; 2], 0.5)]);
+    let seen_by_both = with_leaks(&[(CONDITION_TOP1, [0.99; 2], 0.9), (CONDITION_ROC_AUC, [0.99; 2], 0.5)]);
     assert!(
         seen_by_both.contains("hospital leaks as before") && !seen_by_both.contains("ROC-AUC"),
         "{seen_by_both}"
@@ -144,11 +146,15 @@ fn what_any_probe_finds_is_not_little() {
 
 #[test]
 fn what_another_probe_still_finds_is_not_hidden() {
-    let ranked = |after: f64| with_leaks(&[(NAMED, [0.975, 0.9], 0.9), (AREA, [0.99, after], 0.5)]);
+    let ranked = |after: f64| {
+        with_leaks(&[(CONDITION_TOP1, [0.975, 0.9], 0.9), (CONDITION_ROC_AUC, [0.99, after], 0.5)])
+    };
     let known = ranked(0.97);
     assert!(known.contains("ROC-AUC 99 → 97 % where chance has 50 %"), "{known}");
     assert!(known.contains("hospital leaks as before"), "{known}");
-    let bent = |after: f64| with_leaks(&[(NAMED, [0.97, 0.52], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+    let bent = |after: f64| {
+        with_leaks(&[(CONDITION_TOP1, [0.97, 0.52], 0.5), (CONDITION_TOP1_NONLINEAR, [0.97, after], 0.5)])
+    };
     let known = bent(0.97);
     assert!(known.contains("a non-linear probe finds 97 %"), "{known}");
     assert!(known.contains("hospital leaks as before"), "{known}");
@@ -156,7 +162,9 @@ fn what_another_probe_still_finds_is_not_hidden() {
         assert!(!hidden.contains("leaks") && !hidden.contains("little to hide"), "{hidden}");
     }
     // The linear probe still finds the attribute, and less of it; it does not speak for the other one.
-    let both = |after: f64| with_leaks(&[(NAMED, [0.97, 0.62], 0.5), (NAMED_NONLINEAR, [0.97, after], 0.5)]);
+    let both = |after: f64| {
+        with_leaks(&[(CONDITION_TOP1, [0.97, 0.62], 0.5), (CONDITION_TOP1_NONLINEAR, [0.97, after], 0.5)])
+    };
     assert!(both(0.97).contains("hospital leaks as before"), "{}", both(0.97));
     assert!(!both(0.7).contains("leaks"), "{}", both(0.7));
 }
@@ -164,12 +172,12 @@ fn what_another_probe_still_finds_is_not_hidden() {
 #[test]
 fn a_fall_is_judged_by_the_error_where_it_is() {
     let images = |test: usize| ImageCounts { train: 240, test, test_subjects: None };
-    let fell = on(images(100), &[(NAMED, [0.97, 0.91], 0.5)]);
+    let fell = on(images(100), &[(CONDITION_TOP1, [0.97, 0.91], 0.5)]);
     assert!(!fell.contains("leaks") && !fell.contains("told from chance"), "{fell}");
-    let same = on(images(100), &[(NAMED, [0.97, 0.95], 0.5)]);
+    let same = on(images(100), &[(CONDITION_TOP1, [0.97, 0.95], 0.5)]);
     assert!(same.contains("hospital leaks as before"), "{same}");
     // One of twenty images less is no fall, although what is left may be chance.
-    let doubtful = on(images(20), &[(NAMED, [0.85, 0.8], 0.5)]);
+    let doubtful = on(images(20), &[(CONDITION_TOP1, [0.85, 0.8], 0.5)]);
     assert!(
         doubtful.contains("on 20 test images the leak of hospital cannot be told from chance"),
         "{doubtful}"
@@ -180,24 +188,38 @@ fn a_fall_is_judged_by_the_error_where_it_is() {
 fn what_a_few_images_name_is_neither_a_leak_nor_little() {
     for (leaks, base) in [([0.994, 1.0], 0.981), ([0.925; 2], 0.9), ([0.56, 0.59], 0.49), ([0.5, 0.58], 0.5)]
     {
-        let said = with_leaks(&[(NAMED, leaks, base)]);
-        let doubt = "hide: on 160 test images the leak of hospital cannot be told from chance; test on more.";
+        let said = with_leaks(&[(CONDITION_TOP1, leaks, base)]);
+        let doubt = "hide: on 160 test images the leak of hospital cannot be told from chance; evaluate on more: raise \
+                     `data.test`, or add pictures.";
         assert!(said.contains(doubt), "{said}");
         assert!(!said.contains("hardly reveals") && !said.contains("leaks"), "{said}");
     }
     for (test_subjects, which) in [(None, "on 7 test images"), (Some(5), "on 5 subjects of the test images")]
     {
         let few = ImageCounts { train: 20, test: 7, test_subjects };
-        let said = on(few, &[(NAMED, [1.0; 2], 0.5)]);
+        let said = on(few, &[(CONDITION_TOP1, [1.0; 2], 0.5)]);
         assert!(said.contains(which) && said.contains("cannot be told from chance"), "{said}");
         assert!(!said.contains("little to hide"), "{said}");
     }
-    let said = with_leaks(&[(NAMED, [0.53; 2], 0.5)]);
+    let said = with_leaks(&[(CONDITION_TOP1, [0.53; 2], 0.5)]);
     assert!(said.contains("hardly reveals hospital") && !said.contains("told from chance"), "{said}");
-    let said = with_leaks(&[(NAMED, [0.8, 0.82], 0.5)]);
+    let said = with_leaks(&[(CONDITION_TOP1, [0.8, 0.82], 0.5)]);
     assert!(said.contains("hospital leaks as before"), "{said}");
     let said = with_leaks(&[(R2, [0.05; 2], 0.0)]);
     assert!(said.contains("hospital leaks as before"), "an R² is no share of the images: {said}");
+}
+
+/// The advice was to raise `data.test`, which changes nothing of an evaluation on held-out training images.
+#[test]
+fn more_images_to_evaluate_on_are_asked_of_their_key() {
+    let mut finished = finished(&[[0.5, 0.58]], CONDITION_TOP1, 0.5);
+    let variants = vec![variant("plain", 0.5), variant("hide", 0.5)];
+    finished[0].recipe = run("a", 0, "probe.condition=hospital;data.validation=8", variants).recipe;
+    finished[0].result.images = Some(ImageCounts { train: 56, test: 8, test_subjects: None });
+    let said = of(&finished).join("\n");
+    let doubt = "hide: on 8 held-out training images the leak of hospital cannot be told from chance; evaluate on more: raise \
+                 `data.validation`, or add pictures.";
+    assert!(said.contains(doubt), "{said}");
 }
 
 #[test]
@@ -227,24 +249,25 @@ fn an_r2_of_a_few_images_is_neither_a_leak_nor_little() {
 fn an_area_that_may_be_chance_is_no_leak() {
     // Of 160 images 16 have the value: the standard error of the area is 0.076.
     let of_nonlinear = ("condition_roc_auc_nonlinear", [0.62; 2], 0.5);
-    let said = with_leaks(&[(NAMED, [0.9; 2], 0.9), (AREA, [0.6; 2], 0.5), of_nonlinear]);
+    let said =
+        with_leaks(&[(CONDITION_TOP1, [0.9; 2], 0.9), (CONDITION_ROC_AUC, [0.6; 2], 0.5), of_nonlinear]);
     assert!(said.contains("cannot be told from chance") && !said.contains("ROC-AUC"), "{said}");
-    let said = with_leaks(&[(NAMED, [0.52; 2], 0.5), (NAMED_NONLINEAR, [0.53; 2], 0.5)]);
+    let said = with_leaks(&[(CONDITION_TOP1, [0.52; 2], 0.5), (CONDITION_TOP1_NONLINEAR, [0.53; 2], 0.5)]);
     assert!(said.contains("hardly reveals hospital"), "{said}");
 }
 
 #[test]
 fn a_rare_value_that_is_hidden_needs_no_advice() {
-    let said = of(&finished(&[[1.0, 0.98]], NAMED, 0.98)).join("\n");
+    let said = of(&finished(&[[1.0, 0.98]], CONDITION_TOP1, 0.98)).join("\n");
     assert!(!said.contains("leaks") && !said.contains("little to hide"), "{said}");
-    let rose = of(&finished(&[[0.985, 0.99]], NAMED, 0.98)).join("\n");
+    let rose = of(&finished(&[[0.985, 0.99]], CONDITION_TOP1, 0.98)).join("\n");
     assert!(rose.contains("by 0.5 points"), "{rose}");
 }
 
 #[test]
 fn a_leak_that_rose_is_said() {
     for (leaks, by) in [([0.6, 0.9], "30 points"), ([0.4, 0.9], "50 points"), ([0.36, 0.9], "54 points")] {
-        let said = of(&finished(&[leaks], NAMED, 0.36)).join("\n");
+        let said = of(&finished(&[leaks], CONDITION_TOP1, 0.36)).join("\n");
         assert!(said.contains(&format!("leaks more than in the first variant, by {by}")), "{said}");
         assert!(!said.contains("as before") && !said.contains("little to hide"), "{said}");
     }
@@ -268,7 +291,7 @@ fn an_r2_below_that_of_the_mean_is_no_amount_of_leak() {
 #[test]
 fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hide() {
     for hidden in [0.36, 0.9] {
-        let mut collapsed = finished(&[[0.36, hidden]], NAMED, 0.36);
+        let mut collapsed = finished(&[[0.36, hidden]], CONDITION_TOP1, 0.36);
         collapsed[0].result.variants[0].metrics.insert(TOP1.to_owned(), 0.26);
         let said = of(&collapsed).join("\n");
         assert!(said.contains("the first variant learnt nothing"), "{said}");
@@ -278,9 +301,9 @@ fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hid
 
 #[test]
 fn a_leak_without_a_number_could_not_be_measured() {
-    let mut unmeasured = finished(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut unmeasured = finished(&[[0.92, 0.84]], CONDITION_TOP1, 0.36);
     for variant in &mut unmeasured[0].result.variants {
-        variant.metrics.remove(NAMED);
+        variant.metrics.remove(CONDITION_TOP1);
     }
     let said = of(&unmeasured);
     assert!(said[0].starts_with("hide: how much of hospital leaks could not be measured; class"), "{said:?}");
@@ -292,7 +315,8 @@ fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
     let said = |also: &str| {
         let objective = "name = \"fair-cclk\", condition = \"rare\", kernel = { name = \"cosine\" }";
         let set = format!("probe.condition=hospital;variant.hide.objective={{ {objective} }};{also}");
-        let variants = vec![with("plain", 0.63, (NAMED, 0.92)), with("hide", 0.6, (NAMED, 0.92))];
+        let variants =
+            vec![with("plain", 0.63, (CONDITION_TOP1, 0.92)), with("hide", 0.6, (CONDITION_TOP1, 0.92))];
         of(&[run("a", 0, &set, variants)])
     };
     let unmeasured = said("probe.also=[\"rare\"]");
@@ -306,7 +330,7 @@ fn a_variant_is_not_judged_by_an_attribute_that_it_does_not_hide() {
 
 #[test]
 fn a_smoke_test_has_no_verdict() {
-    let mut one = finished(&[[0.92, 0.84]], NAMED, 0.36);
+    let mut one = finished(&[[0.92, 0.84]], CONDITION_TOP1, 0.36);
     one[0].result.smoke =
         Some(crate::run_folder::record::SmokeTest { iterations: 9, batch: 4, expected_seconds: None });
     assert!(of(&one).is_empty());

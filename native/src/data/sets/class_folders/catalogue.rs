@@ -265,7 +265,7 @@ mod tests {
         for classes in [None, Some(&wanted[..])] {
             let selection = Selection { annotations: Some(list), classes, ..Selection::default() };
             let error = read(&paths, selection).unwrap_err().to_string();
-            assert!(error.contains("numbers go beyond the 2 folders of `train`"), "{error}");
+            assert!(error.contains("val.txt, which has numbers beyond the 2 folders of `train`"), "{error}");
         }
     }
 

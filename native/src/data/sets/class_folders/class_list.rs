@@ -48,8 +48,8 @@ impl<'a> ClassList<'a> {
             Some(folder) if self.counts_folders => Ok(folder),
             _ => {
                 let reason = format!(
-                    "of a picture in {}, whose numbers go beyond the {} folders of `train`, so they stand for none of them; write \
-                     the names of the folders there",
+                    "a number in {}, which has numbers beyond the {} folders of `train`, so none stands for a folder; write the names of \
+                     the folders there",
                     self.origin,
                     self.trained.len()
                 );

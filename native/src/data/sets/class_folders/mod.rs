@@ -45,6 +45,13 @@ struct FoldersSection {
 
 impl DatasetOption for FoldersSection {
     const KEY: &'static str = "folders";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        ("", "The folders that are classes."),
+        (
+            "classes",
+            "Text file in the data folder whose lines begin with the names of the classes to take; all by default.",
+        ),
+    ];
 }
 
 /// The lists of the classes of `val`, below the parent of the folders or the data folder: Tiny-ImageNet's, Caffe's and Kaggle's of
@@ -165,7 +172,7 @@ mod tests {
     fn folders_that_are_almost_called_as_splits_are_no_classes() {
         for meant in [["Training/a/1.png", "Testing/a/2.png"], ["TRAIN/a/1.png", "val/a/2.png"]] {
             let reason = misspelt_splits(&meant).unwrap();
-            assert!(reason.contains("look like parts") && reason.contains("`train`"), "{reason}");
+            assert!(reason.contains("look like splits") && reason.contains("`train`"), "{reason}");
         }
         for fine in [
             ["train/a/1.png", "test/a/2.png"],
@@ -183,7 +190,7 @@ mod tests {
         }
         let folders = ClassFolders { root: place.path().into(), ..ClassFolders::default() };
         let error = folders.read(&ReadOptions::default(), place.path()).unwrap_err().to_string();
-        assert!(error.contains("its folders `Testing`, `Training` look like parts"), "{error}");
+        assert!(error.contains("its folders `Testing`, `Training` look like splits"), "{error}");
     }
 
     #[test]

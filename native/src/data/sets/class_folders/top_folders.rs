@@ -23,7 +23,7 @@ pub(super) fn misspelt_splits(paths: &[impl AsRef<str>]) -> Option<String> {
     are_meant.then(|| {
         let names: Vec<String> = tops.iter().map(|top| format!("`{top}`")).collect();
         format!(
-            "its folders {} look like parts: call the one to train on `train`, and the others `val` and `test`; or rename them if they \
+            "its folders {} look like splits: call the one to train on `train`, and the others `val` and `test`; or rename them if they \
              are classes",
             names.join(", ")
         )
@@ -75,7 +75,7 @@ impl<'a> TopFolders<'a> {
         };
         (!shown.is_empty()).then(|| {
             format!(
-                "`train` is taken for the training part, so the pictures in {}{more} are left out; if these folders are classes, \
+                "`train` is taken for the training split, so the pictures in {}{more} are left out; if these folders are classes, \
                  move them into `train`, or give the class `train` another name",
                 shown.join(", ")
             )

@@ -10,7 +10,7 @@ use csv::StringRecord;
 use super::cells::is_unusable;
 use super::section::TableSection;
 use crate::data::error::{DataError, Result};
-use crate::data::files::sheet::{Sheet, row_line};
+use crate::data::files::csv_file::{CsvFile, row_line};
 use crate::data::keys::values::Broken;
 
 /// Tells which cells have no value.
@@ -46,8 +46,8 @@ fn place(header: &StringRecord, name: &str) -> Option<usize> {
 pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTreeMap<String, usize>> {
     let path = folder.join(&section.csv);
     let fail = |error: io::Error| DataError::Table { path: path.clone(), reason: error.to_string() };
-    let sheet = Sheet::read(&path).map_err(fail)?;
-    let (header, records) = (sheet.header().map_err(fail)?, sheet.rows().map_err(fail)?.records);
+    let file = CsvFile::read(&path).map_err(fail)?;
+    let (header, records) = (file.header().map_err(fail)?, file.rows().map_err(fail)?.records);
     let gaps = Gaps::of(section, &header, &records);
     let count = |columns: &[String]| {
         let places: Vec<usize> = columns.iter().filter_map(|name| place(&header, name)).collect();

@@ -40,7 +40,7 @@ pub(super) struct Table;
 static ABOUT: About = About {
     name: "table",
     files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
-    classes: "a column; parts by another column, else held out",
+    classes: "a column; splits by another column, else held out",
     variables: "any columns",
     ..About::NOTHING
 };
@@ -211,7 +211,7 @@ mod tests {
             "file,label,split,site,red,green,who\na.png,x,train,n,1,1,p\nb.png,x,test,n,1,1,p\nc.png,x,test,n,1,1,q\n",
         );
         let read = read_table(&section("subject = \"who\""), folder.path()).unwrap();
-        assert!(read.notes[0].contains("`p` has pictures in more than one part"), "{:?}", read.notes);
+        assert!(read.notes[0].contains("`p` has pictures in more than one split"), "{:?}", read.notes);
         assert_eq!(read.catalogue.subjects, Some(vec![0, 0, 1]));
         let text = read_table(&section("subject = \"whom\""), folder.path()).unwrap_err().to_string();
         assert!(text.contains("there is no column `whom`"), "{text}");

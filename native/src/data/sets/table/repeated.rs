@@ -59,6 +59,6 @@ pub(crate) fn in_several_splits(subjects: &[usize], names: &[String], splits: &[
         others => format!(" (and {others} other subjects)"),
     };
     Some(format!(
-        "`{name}`{others} has pictures in more than one part, so results may be too good: the network has seen the subject"
+        "`{name}`{others} has pictures in more than one split, so results may be too good: the network has seen the subject"
     ))
 }

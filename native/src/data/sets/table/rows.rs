@@ -11,7 +11,7 @@ use super::gaps::{DividedRows, divided};
 use super::repeated::check_repeated;
 use super::section::TableSection;
 use crate::data::error::{DataError, Result};
-use crate::data::files::sheet::{self, Sheet, row_line};
+use crate::data::files::csv_file::{self, CsvFile, row_line};
 
 /// The requested columns of the rows.
 pub(super) struct Rows {
@@ -34,9 +34,9 @@ impl Rows {
         let path = folder.join(&section.csv);
         let fail = |reason: String| DataError::Table { path: path.clone(), reason };
         let unreadable = |error: io::Error| fail(error.to_string());
-        let sheet = Sheet::read(&path).map_err(unreadable)?;
-        let header = sheet.header().map_err(unreadable)?;
-        let sheet::Rows { records, note } = sheet.rows().map_err(unreadable)?;
+        let file = CsvFile::read(&path).map_err(unreadable)?;
+        let header = file.header().map_err(unreadable)?;
+        let csv_file::Rows { records, note } = file.rows().map_err(unreadable)?;
         if records.is_empty() {
             return Err(fail("there is no row under the header".into()));
         }

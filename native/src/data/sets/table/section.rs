@@ -83,6 +83,30 @@ impl TableSection {
 
 impl DatasetOption for TableSection {
     const KEY: &'static str = "table";
+    const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        ("", "The CSV file of the data set `table`, and what its columns mean."),
+        (
+            "categories",
+            "Attributes of one column whose numbers are names of categories, such as codes; none by default.",
+        ),
+        ("conditions", "The attributes, each by its name with a list of its columns; none by default."),
+        ("csv", "The CSV file in the data folder; has to be given in the section."),
+        ("file", "Column with the path of the picture, from the data folder; `file` by default."),
+        ("label", "Column of the class; `label` by default."),
+        (
+            "missing",
+            "Treatment of a row with an empty cell: `refuse` (the default) ends the run, `skip` counts such rows and leaves them out.",
+        ),
+        (
+            "split",
+            "Column with `train`, `validation` or `test`; if absent, `data.test` pictures are held out at random.",
+        ),
+        (
+            "subject",
+            "Column that names the subject of a picture, such as the patient. No subject has both training and held-out pictures. None by \
+             default.",
+        ),
+    ];
 
     fn check_use(&self) -> Result<(), String> {
         self.check_roles()?;

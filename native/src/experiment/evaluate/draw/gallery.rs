@@ -14,8 +14,8 @@ use crate::run_folder::figures::{Gallery, GalleryRow, ImageStrip};
 
 /// Anchors, each of another class.
 const ANCHORS: usize = 6;
-/// Images beside an anchor.
-const BESIDE: usize = 5;
+/// Images beside an anchor, of each kind.
+const NEIGHBOURS: usize = 5;
 /// Largest side of an image in pixels.
 const SIDE: usize = 48;
 /// Rows of features that are read at once.
@@ -69,9 +69,9 @@ fn row(anchor: usize, cosines: &[f64], test: &Dataset) -> Result<GalleryRow> {
     let mut others: Vec<(usize, f64)> = others.filter(|&(i, _)| i != anchor).collect();
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     let negative = |(i, _): &&(usize, f64)| test.labels[*i] != test.labels[anchor];
-    let nearest: Vec<_> = others.iter().take(BESIDE).copied().collect();
-    let hardest: Vec<_> = others.iter().filter(negative).take(BESIDE).copied().collect();
-    let easiest: Vec<_> = others.iter().rev().filter(negative).take(BESIDE).copied().collect();
+    let nearest: Vec<_> = others.iter().take(NEIGHBOURS).copied().collect();
+    let hardest: Vec<_> = others.iter().filter(negative).take(NEIGHBOURS).copied().collect();
+    let easiest: Vec<_> = others.iter().rev().filter(negative).take(NEIGHBOURS).copied().collect();
     Ok(GalleryRow {
         anchor: shown(&[(anchor, 1.0)], test)?,
         nearest: shown(&nearest, test)?,

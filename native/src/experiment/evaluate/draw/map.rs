@@ -11,6 +11,8 @@ use simile_core::numeric::split::split_indices;
 
 use super::Drawing;
 use super::colour::colours;
+use crate::extremes::extremes;
+use crate::report::charts::rounded;
 use crate::run_folder::figures::{Attribute, MapFigure, Values};
 
 /// Most points of a map: enough to see structure, few enough to load fast.
@@ -45,9 +47,9 @@ pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
     Ok(MapFigure {
         variant: variant.name.clone(),
         drawn_from: Some(features.rows()),
-        points: rounded(&places),
+        points: points(&places),
         explained,
-        neighbours: rounded(&neighbours),
+        neighbours: points(&neighbours),
         classes: shown.iter().map(|&i| test.labels[i]).collect(),
         names: test.classes.clone(),
         guesses: shown.iter().filter_map(|&i| guesses.get(i).copied()).collect(),
@@ -91,10 +93,7 @@ fn values(condition: &Condition) -> Option<Values> {
 
 /// Numbers as colours, dark at the least and light at the greatest.
 fn painted(line: &Matrix) -> Vec<[u8; 3]> {
-    let (low, high) = line
-        .data()
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
+    let (low, high) = extremes(line.data().iter().copied());
     let span = (high - low).max(f64::MIN_POSITIVE);
     let paint = |value: &f64| {
         let colour = ViridisRGB.get_color(((value - low) / span) as f32);
@@ -103,10 +102,9 @@ fn painted(line: &Matrix) -> Vec<[u8; 3]> {
     line.data().iter().map(paint).collect()
 }
 
-/// Rounds to four digits, more than a map shows.
-fn rounded(places: &Matrix) -> Vec<[f64; 2]> {
-    let round = |value: f64| format!("{value:.4e}").parse().unwrap_or(value);
-    places.iter_rows().map(|row| [round(row[0]), round(row[1])]).collect()
+/// The points of a map, [`rounded`].
+fn points(places: &Matrix) -> Vec<[f64; 2]> {
+    places.iter_rows().map(|row| [rounded(row[0]), rounded(row[1])]).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::config::variant::RecipeVariant;
 use crate::experiment::features::Features;
 use crate::experiment::session::Session;
 use crate::report::picture::{contact_sheet, small_sheet};
-use crate::run_folder::figures::{self, ConfusionFigure, Figures, Sheet, Thumbnails};
+use crate::run_folder::figures::{self, ConfusionFigure, ContactSheet, Figures, Thumbnails};
 
 /// Images in a row of samples.
 const SAMPLES: usize = 12;
@@ -59,7 +59,7 @@ fn samples(
     augmentation: &Augmentation,
     seed: u64,
     device: &burn::tensor::Device,
-) -> Result<Vec<Sheet>> {
+) -> Result<Vec<ContactSheet>> {
     let count = SAMPLES.min(train.len());
     let first: Vec<usize> = (0..count).collect();
     let images = train.images.read(&first)?;
@@ -67,7 +67,7 @@ fn samples(
     let as_seen = train.images.select(&first).for_evaluation()?.in_memory()?;
     let shown = HostPlanes::new(&images, ByteForm::of(device)).upload(device).images();
     let mut rng = stream(seed, Purpose::Augmentation, 0);
-    let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&as_seen, count)? }];
+    let mut sheets = vec![ContactSheet { caption: "image".into(), picture: contact_sheet(&as_seen, count)? }];
     for caption in ["view a", "view b"] {
         let view = augmentation.view_stretched(shown.clone(), stretches.as_deref(), &mut rng)?;
         let [_, channels, height, width] = view.dims();
@@ -78,7 +78,7 @@ fn samples(
             .map(|value| (value * 255.0).round() as u8)
             .collect();
         let picture = contact_sheet(&Images::new(height, width, channels, bytes)?, count)?;
-        sheets.push(Sheet { caption: caption.into(), picture });
+        sheets.push(ContactSheet { caption: caption.into(), picture });
     }
     Ok(sheets)
 }

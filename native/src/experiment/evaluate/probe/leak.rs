@@ -14,7 +14,9 @@ use super::fit::{linear, targets};
 use super::guesses::{right, roc_auc_of_two};
 use super::nonlinear::NonlinearProbe;
 use crate::config::probe::ProbeSection;
-use crate::metrics::names::{AREA, CONDITION, MSE, NAMED, NONLINEAR, R2, prefix_of, with_prefix};
+use crate::metrics::names::{
+    CONDITION, CONDITION_ROC_AUC, CONDITION_TOP1, MSE, NONLINEAR, R2, prefix_of, with_prefix,
+};
 use crate::metrics::{Hits, Metrics};
 use crate::run_folder::record::ProbeFit;
 
@@ -41,7 +43,7 @@ pub(super) fn measure(
         let scores = linear_probe.probe.scores(&test.rows)?;
         let linear_metrics = variable_metrics(&scores, &truth)?;
         if let Condition::Categorical { values, .. } = &truth {
-            hits.insert(with_prefix(NAMED, &prefix), right(&predictions(&scores)?, values));
+            hits.insert(with_prefix(CONDITION_TOP1, &prefix), right(&predictions(&scores)?, values));
         }
         let nonlinear_probe = NonlinearProbe::fit(section, &known, &train.standardised, &linear_probe)?;
         let nonlinear_metrics = match &nonlinear_probe {
@@ -165,9 +167,9 @@ fn variable_metrics(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
         }
         Condition::Categorical { values, .. } => {
             let right = right(&predictions(scores)?, values).into_iter().filter(|right| *right).count();
-            metrics.insert(NAMED.into(), right as f64 / values.len().max(1) as f64);
+            metrics.insert(CONDITION_TOP1.into(), right as f64 / values.len().max(1) as f64);
             let area = roc_auc_of_two(scores, values)?;
-            metrics.extend(area.map(|area| (AREA.to_owned(), area)));
+            metrics.extend(area.map(|area| (CONDITION_ROC_AUC.to_owned(), area)));
         }
     }
     Ok(metrics)
@@ -363,7 +365,7 @@ mod tests {
         }
         assert!(second.metrics["side_top1_nonlinear"] > second.metrics["side_top1"] + 0.1);
         assert_eq!(second.hits.keys().collect::<Vec<_>>(), ["side_top1", "top1"]);
-        assert_eq!(second.hits["side_top1"], first.hits[NAMED]);
+        assert_eq!(second.hits["side_top1"], first.hits[CONDITION_TOP1]);
         let ((_, train), (_, test)) = (set([400, FEW], 1, curved), set([1000, FEW], 2, curved));
         let both = ProbeSection { also: vec!["side".into()], ..section("age") };
         let rates = base_rates(&both, &train, &test).unwrap();
@@ -391,7 +393,7 @@ mod tests {
             assert!(metrics.keys().all(|name| !name.starts_with("condition")), "{metrics:?}");
             assert!(metrics.contains_key("side_top1"), "{metrics:?}");
         }
-        assert!(!measured.probes.contains_key("condition") && !measured.hits.contains_key(NAMED));
+        assert!(!measured.probes.contains_key("condition") && !measured.hits.contains_key(CONDITION_TOP1));
     }
 
     #[test]

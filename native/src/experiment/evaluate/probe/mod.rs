@@ -122,7 +122,7 @@ pub(crate) fn measure_while(
 ) -> Result<ProbeResults> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let watch = Watch::new(check);
-    let _meanwhile = watch.report(train.dataset.len());
+    let _periodic_line = watch.report(train.dataset.len());
     let (train, test) = (ProbeSplit::new(train, &scale, &watch)?, ProbeSplit::new(test, &scale, &watch)?);
     let shape = shape::measure(&test)?;
     let (train, test) = projected_onto_span(train, test)?;

@@ -19,7 +19,7 @@ const COMPARED: usize = 2000;
 /// The same images for every run.
 const SEED: u64 = 0;
 /// `t` of Wang and Isola's uniformity.
-const STEEPNESS: f64 = 2.0;
+const UNIFORMITY_T: f64 = 2.0;
 
 pub(super) fn measure(test: &ProbeSplit<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
@@ -28,7 +28,7 @@ pub(super) fn measure(test: &ProbeSplit<'_>) -> Result<Metrics> {
     // It compares rows with each other.
     if some.len() > 1 {
         let unit = unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?);
-        metrics.insert(UNIFORMITY.into(), uniformity(&unit, STEEPNESS)?);
+        metrics.insert(UNIFORMITY.into(), uniformity(&unit, UNIFORMITY_T)?);
     }
     match effective_rank(&test.original()) {
         Ok(rank) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use simile_core::error::Result;
 use simile_core::numeric::rows::{Buffer, Rows};
 
-use crate::console::Meanwhile;
+use crate::console::PeriodicLine;
 
 /// A check before each block of rows. Its error ends the computation.
 pub(crate) type Check = fn() -> Result<()>;
@@ -34,9 +34,9 @@ impl Watch {
     }
 
     /// Says from time to time how often the rows of so many images were read.
-    pub(super) fn report(&self, images: usize) -> Meanwhile {
+    pub(super) fn report(&self, images: usize) -> PeriodicLine {
         let rows_read = Arc::clone(&self.rows_read);
-        Meanwhile::say(move || passes(rows_read.load(Ordering::Relaxed), images))
+        PeriodicLine::start(move || passes(rows_read.load(Ordering::Relaxed), images))
     }
 }
 

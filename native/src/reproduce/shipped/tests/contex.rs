@@ -65,7 +65,7 @@ fn biased_digits_are_seen_as_the_release_sees_them() {
             let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
             assert_eq!(objective.oversample, drawn, "{}", row.name);
             let algorithm = recipe.variants().remove(0).algorithm;
-            assert_eq!(algorithm.takes_classified(), contrasts, "{}", row.name);
+            assert_eq!(algorithm.takes_images_to_classify(), contrasts, "{}", row.name);
             if contrasts {
                 let views = Augmentation::preset("biased-mnist").unwrap();
                 assert_eq!((&recipe.augment, recipe.train.batch), (&views, 64), "{}", row.name);

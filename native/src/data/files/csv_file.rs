@@ -20,7 +20,7 @@ pub(crate) const SEPARATORS: [Separator; 4] =
     [COMMA, (b';', "semicolon"), (b'\t', "tab"), (b'|', "vertical bar")];
 
 /// A CSV file, as bytes.
-pub(crate) struct Sheet {
+pub(crate) struct CsvFile {
     bytes: Vec<u8>,
     separator: Separator,
 }
@@ -32,9 +32,9 @@ pub(crate) struct Rows {
     pub(crate) note: Option<String>,
 }
 
-/// A place in the text of a cell.
+/// Where a scan of the cells stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanState {
     Start,
     Plain,
     Quoted,
@@ -42,7 +42,7 @@ enum Place {
     Closed,
 }
 
-impl Sheet {
+impl CsvFile {
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
@@ -105,24 +105,24 @@ impl Sheet {
 
     /// The line of the quote that opens the last cell, if none closes it: that cell then holds the rest of the file.
     fn unclosed(&self) -> Option<usize> {
-        let (mut line, mut opened_on, mut place) = (1, 1, Place::Start);
+        let (mut line, mut opened_on, mut state) = (1, 1, ScanState::Start);
         for byte in self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes) {
-            place = match (place, byte) {
-                (Place::Start, b'"') => {
+            state = match (state, byte) {
+                (ScanState::Start, b'"') => {
                     opened_on = line;
-                    Place::Quoted
+                    ScanState::Quoted
                 }
-                (Place::Quoted, b'"') => Place::Closed,
+                (ScanState::Quoted, b'"') => ScanState::Closed,
                 // It was the first of a doubled quote.
-                (Place::Closed, b'"') => Place::Quoted,
-                (Place::Quoted, _) => Place::Quoted,
-                (_, b'\n' | b'\r') => Place::Start,
-                (_, byte) if *byte == self.separator.0 => Place::Start,
-                _ => Place::Plain,
+                (ScanState::Closed, b'"') => ScanState::Quoted,
+                (ScanState::Quoted, _) => ScanState::Quoted,
+                (_, b'\n' | b'\r') => ScanState::Start,
+                (_, byte) if *byte == self.separator.0 => ScanState::Start,
+                _ => ScanState::Plain,
             };
             line += usize::from(*byte == b'\n');
         }
-        (place == Place::Quoted).then_some(opened_on)
+        (state == ScanState::Quoted).then_some(opened_on)
     }
 
     fn reader(&self) -> csv::Reader<&[u8]> {
@@ -203,7 +203,7 @@ mod tests {
     const TEXT: &str = "file,label\na.png,cat\n\"b\nc.png\",dog\n\nd.png,cat\n";
 
     fn lines(text: &str) -> Vec<u64> {
-        let Rows { records, note } = Sheet::of(text.into()).rows().unwrap();
+        let Rows { records, note } = CsvFile::of(text.into()).rows().unwrap();
         assert_eq!(note, None);
         records.iter().map(|row| row.position().unwrap().line()).collect()
     }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_row_that_cannot_be_read_is_named_by_its_line() {
         for end in ["\n", "\r\n"] {
-            let fault = |text: &[u8]| Sheet::of(text.to_vec()).rows().err().unwrap().to_string();
+            let fault = |text: &[u8]| CsvFile::of(text.to_vec()).rows().err().unwrap().to_string();
             let long = fault(format!("{TEXT}e.png,cat,1\n").replace('\n', end).as_bytes());
             assert!(long.starts_with("line 7 has 3 cells, and the header has 2"), "{long}");
             let latin = fault(&[b"file,label".as_slice(), end.as_bytes(), b"\xe9.png,cat"].concat());
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_quote_that_nothing_closes_is_named_by_its_line() {
-        let fault = |text: &str| Sheet::of(text.into()).rows().err().map(|error| error.to_string());
+        let fault = |text: &str| CsvFile::of(text.into()).rows().err().map(|error| error.to_string());
         let open = fault("file,label,size\na.png,cat,3\nb.png,dog,\"5 in\nc.png,cat,4\n");
         assert!(
             open.as_ref().is_some_and(|text| text.starts_with("line 3: a quote opens a cell")),
@@ -241,9 +241,9 @@ mod tests {
     }
 
     fn cells(text: &str) -> (Vec<Vec<String>>, Option<String>) {
-        let sheet = Sheet::of(text.into());
-        let Rows { records, note } = sheet.rows().unwrap();
-        let header = sheet.header().unwrap();
+        let file = CsvFile::of(text.into());
+        let Rows { records, note } = file.rows().unwrap();
+        let header = file.header().unwrap();
         let cells = |row: &StringRecord| row.iter().map(String::from).collect();
         ([&header].into_iter().chain(&records).map(cells).collect(), note)
     }
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(cells("file\nx\n").0, [["file"], ["x"]]);
         for (text, name) in [("file;label\na.png;cat;1\n", "semicolon"), ("file,a;b;c\na.png,1,2\n", "comma")]
         {
-            let long = Sheet::of(text.into()).rows().err().unwrap().to_string();
+            let long = CsvFile::of(text.into()).rows().err().unwrap().to_string();
             assert!(long.contains(&format!("holds a {name} in quotes")), "{long}");
         }
     }
