@@ -9,6 +9,9 @@ import { inspect } from "node:util";
 import { findChromium, launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
 
+/** Seconds after which a job has failed: an evaluation in a page has no timeout. The longest job trains for up to 900. */
+const LONGEST = 1200;
+
 let shared;
 
 /** With WebGPU a browser of its own, because a job may take its GPU away; for any other job one browser, until it ends. */
@@ -23,6 +26,10 @@ async function perform({ script, job }) {
   const browser = await open(job);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const servers = [];
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`there is no answer after ${LONGEST} seconds`)), 1000 * LONGEST);
+  });
   try {
     const page = await context.newPage();
     const complaints = complaintsOf(page, absent);
@@ -32,8 +39,9 @@ async function perform({ script, job }) {
       servers.push(server);
       return server.address;
     };
-    return { result: await act(job, page, serveForJob), complaints };
+    return { result: await Promise.race([act(job, page, serveForJob), late]), complaints };
   } finally {
+    clearTimeout(timer);
     await (job.webgpu ? browser : context).close();
     for (const server of servers) server.close();
   }

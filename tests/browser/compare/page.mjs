@@ -47,6 +47,6 @@ export function failNext(method) {
       return;
     }
     Worker.prototype.postMessage = postMessage;
-    this.onmessage({ data: { id: message.id, error: { name: "Error", message: "the device broke" } } });
+    setTimeout(() => this.onmessage({ data: { id: message.id, error: { name: "Error", message: "the device broke" } } }));
   };
 }

@@ -19,6 +19,7 @@ export default async function (job, page, serve) {
   await showsAPhotographAsStored(visit, page);
   await decodesFewAtATime(visit, page);
   await showsOneImageAlone(visit, page, job);
+  await keepsNewerImages(visit, page, job);
   await takesACheckpointWithImages(visit, page, job);
   await keepsItsEncoder(visit, page, job);
   await namesTheCommandForPyTorch(visit, page, job);
@@ -63,6 +64,31 @@ async function showsOneImageAlone({ says, textOf }, page, { data, images }) {
     return map.getContext("2d").getImageData(across, down, 1, 1).data[3];
   });
   assert.ok(opacity > 0);
+}
+
+/** Digits that were asked for before other images do not replace them when they come. */
+async function keepsNewerImages({ says, textOf }, page, { data, images }) {
+  await page.evaluate(() => {
+    const { postMessage, terminate } = Worker.prototype;
+    Worker.prototype.postMessage = function (call, ...more) {
+      const send = () => postMessage.call(this, call, ...more);
+      if (call.method === "drawDigits") window.drawHeld = send;
+      else send();
+    };
+    // The worker that draws is the only one that ends.
+    Worker.prototype.terminate = function () {
+      terminate.call(this);
+      Object.assign(Worker.prototype, { postMessage, terminate });
+      window.isDrawn = true;
+    };
+  });
+  await page.locator("#drawn").click();
+  await says("Drawing digits");
+  await page.setInputFiles("#images", images.slice(0, 2).map((name) => join(data, name)));
+  await says("2 images were embedded");
+  await page.evaluate(() => window.drawHeld());
+  await page.waitForFunction(() => window.isDrawn);
+  assert.match(await textOf("status"), /^2 images were embedded/);
 }
 
 /** A checkpoint and images in one drop: it embeds them. A shipped encoder can be chosen again, and takes them over. */

@@ -17,6 +17,7 @@ export default async function (job, page, serve) {
   const restored = await isInTheAddress(lab, page);
   await startsOver(lab, page, started, restored);
   await isMarkedNoMore(lab, page);
+  await staysAfterATap(lab, page);
   return { cell, hues: restored.sides[0].samples.hues };
 }
 
@@ -137,6 +138,35 @@ async function isMarkedNoMore({ focusCanvas, preset, settled, textIn }, page) {
   await page.selectOption("#count", "8");
   await settled();
   assert.match(await textIn("#cell"), /^Point at a cell/);
+}
+
+/** On a touch screen the text on a sample, or on a cell of a matrix, stays when the finger is lifted, until another place is tapped. */
+async function staysAfterATap({ canvas, state, textIn, textOfFocus }, page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setTouchEmulationEnabled", { enabled: true });
+  const tap = async ([x, y]) => {
+    await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x, y }] });
+    await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  };
+  const { sides } = await state();
+  await canvas.scrollIntoViewIfNeeded();
+  await tap(await placeOf(canvas, sides[0].samples.views[1][2]));
+  await textOfFocus("Sample 3, second view");
+  // The middle of the circle is far from all samples.
+  await tap(await placeOf(canvas, [0, 0]));
+  await page.locator("#focus", { hasText: "Point at a sample" }).waitFor();
+  const tapCell = async (selector, down) => {
+    const before = await textIn("#cell");
+    const map = page.locator(selector);
+    await map.scrollIntoViewIfNeeded();
+    const box = await map.boundingBox();
+    await tap([box.x + box.width * 0.3, box.y + box.height * down]);
+    await page.locator("#cell", { hasText: /^Samples /, hasNotText: before }).waitFor();
+  };
+  await tapCell("#gram canvas", 0.3);
+  await tapCell("#weights canvas", 0.6);
+  await session.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+  await session.detach();
 }
 
 const viewsOf = ({ sides }) => JSON.stringify(sides.map(({ samples }) => samples.views));

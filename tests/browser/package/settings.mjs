@@ -10,6 +10,7 @@ export async function takesSettings(page) {
   assert.ok(Number.isFinite(weighed), `${weighed}`);
   // A ridge may stand among the further parameters.
   assert.ok(ridges[0] === ridges[1] && ridges[1] !== ridges[2], `${ridges}`);
+  await sendsItsViewsAlone(page);
   await warns(page);
   await keepsAFormerName(page);
 }
@@ -35,6 +36,29 @@ async function evaluateForms() {
   }
   lab.dispose();
   return { typed, named, weighed, ridges };
+}
+
+/** Views that are parts of a larger array are sent without the rest of it, and stay with the caller. */
+async function sendsItsViewsAlone(page) {
+  const { sent, left } = await page.evaluate(async () => {
+    const { LossLab } = await import("/package/index.js");
+    const lab = await LossLab.create({ objective: "info-nce" });
+    const data = Float32Array.from({ length: 6000 }, (_, at) => Math.sin(at));
+    const [viewA, viewB] = [0, 6].map((from) => ({ data: data.subarray(from, from + 6), dims: [3, 2] }));
+    const { postMessage } = Worker.prototype;
+    const sent = [];
+    Worker.prototype.postMessage = function (call, ...more) {
+      const { viewA, viewB } = call.input;
+      sent.push(viewA.data.buffer.byteLength, viewB.data.buffer.byteLength);
+      postMessage.call(this, call, ...more);
+    };
+    await lab.differentiate(viewA, viewB);
+    Worker.prototype.postMessage = postMessage;
+    lab.dispose();
+    return { sent, left: data.length };
+  });
+  assert.deepEqual(sent, [24, 24]);
+  assert.equal(left, 6000);
 }
 
 /** The warnings of the command line, also of the default kernel. */

@@ -12,5 +12,5 @@ export default async function (job, page, serve) {
   await visit.showOnMap("SimCLR (NT-Xent)");
   assert.match(await visit.textOf("device"), /^webgpu/i);
   // The CPU draws the digits of the map.
-  visit.fetches(2);
+  visit.fetches("cpu", "webgpu");
 }

@@ -26,8 +26,9 @@ export default async function (job, page, serve) {
   await fits(visit, page);
   await refusesFiles(page);
   await takesACheckpoint(visit, page, job);
+  await loadsNoneThatWasReplaced(visit, page, job);
   await replacesEncodersThatAreAsked(visit, page);
-  visit.fetches(1);
+  visit.fetches("cpu");
 }
 
 async function drawsWithOneButton(page) {
@@ -147,6 +148,39 @@ async function takesACheckpoint({ answers, panel, textOf }, page, { checkpoint, 
   const encoder = await textOf("encoder");
   assert.ok(encoder.startsWith(`${name}: lenet5`), encoder);
   assert.match(await textOf("device"), /^CPU/);
+}
+
+/** Another checkpoint takes the place of the first one, which is not loaded again though a device was chosen before that. */
+async function loadsNoneThatWasReplaced({ answers, panel }, page, { checkpoint }) {
+  await page.evaluate(() => {
+    const { Worker } = window;
+    const { terminate } = Worker.prototype;
+    window.workers = { begun: 0, ended: 0 };
+    window.Worker = class extends Worker {
+      constructor(...input) {
+        super(...input);
+        window.workers.begun++;
+      }
+    };
+    Worker.prototype.terminate = function () {
+      window.workers.ended++;
+      terminate.call(this);
+    };
+    window.workers.release = () => {
+      window.Worker = Worker;
+      Worker.prototype.terminate = terminate;
+    };
+    // The device is chosen as soon as the file is.
+    const [file, choice] = ["checkpoint", "choice"].map((id) => document.getElementById(id));
+    file.addEventListener("change", () => choice.dispatchEvent(new Event("change")), { once: true });
+  });
+  const buffer = await readFile(checkpoint);
+  await page.setInputFiles("#checkpoint", { name: "another.safetensors", mimeType: "", buffer });
+  await answers(panel("another"));
+  // The encoders of the first checkpoint and of both shipped ones end, after those in the place of the shipped ones are loaded.
+  await page.waitForFunction(() => window.workers.ended === 3);
+  assert.equal(await page.evaluate(() => window.workers.begun), 3, "an encoder without a place is loaded");
+  await page.evaluate(() => window.workers.release());
 }
 
 /** An encoder may be asked at the moment when another takes its place: then that one is, and nothing has failed. */

@@ -4,13 +4,17 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::workspace;
+
+/// Longer than the deadline of a job in `jobs.mjs`, which then has to close the page.
+const LONGEST: Duration = Duration::from_secs(1500);
 
 /// The answers that are waited for, by the number of their job; none once Node has ended.
 type Waiting = Arc<Mutex<Option<HashMap<usize, Sender<Value>>>>>;
@@ -53,9 +57,13 @@ impl Node {
     /// Does a job with a script of `tests/browser`, and returns its result.
     ///
     /// # Panics
-    /// If the script fails, or the page complains; the message tells which.
+    /// If the script fails or does not end, or the page complains; the message tells which.
     pub(crate) fn perform(&self, script: &str, job: &Value) -> Value {
-        let Ok(mut answer) = self.send(script, job).recv() else { panic!("Node has ended: {script}") };
+        let mut answer = match self.send(script, job).recv_timeout(LONGEST) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => panic!("{script}: Node does not answer"),
+            Err(RecvTimeoutError::Disconnected) => panic!("{script}: Node has ended"),
+        };
         if let Some(error) = answer["error"].as_str() {
             panic!("{script}: {error}");
         }

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
+use simile_core::eval::geometry;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::requests::{Outcome, Request};
 use simile_tests::program;
 
@@ -19,6 +21,7 @@ fn story(name: &str) -> Option<Value> {
 fn samples_go_down_both_losses() {
     let Some(saved) = story("descent") else { return };
     a_saved_loss_is_that_of_the_saved_points(&saved);
+    saved_figures_are_those_of_core(&saved["sides"][0]);
 }
 
 #[test]
@@ -70,6 +73,19 @@ fn a_saved_loss_is_that_of_the_saved_points(saved: &Value) {
     }));
     let difference = (outcome.loss.unwrap() - side["loss"].as_f64().unwrap()).abs();
     assert!(difference < 1e-4, "the loss of other points: {difference}");
+}
+
+/// Asserts that the page measures the saved points as core does.
+fn saved_figures_are_those_of_core(side: &Value) {
+    let [a, b]: [Vec<Vec<f64>>; 2] = serde_json::from_value(side["samples"]["views"].clone()).unwrap();
+    let both = Matrix::try_from([a.clone(), b.clone()].concat()).unwrap();
+    let [a, b] = [a, b].map(|rows| Matrix::try_from(rows).unwrap());
+    for (name, expected) in
+        [("alignment", geometry::alignment(&a, &b, 2.0)), ("uniformity", geometry::uniformity(&both, 2.0))]
+    {
+        let (shown, expected) = (side["figures"][name].as_f64().unwrap(), expected.unwrap());
+        assert!((shown - expected).abs() < 1e-9, "{name}: {shown}, {expected} by core");
+    }
 }
 
 /// Asserts that the command line takes the recipe of a preset, in which both sides may have one objective.

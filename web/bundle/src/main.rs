@@ -91,10 +91,13 @@ fn run() -> Result<()> {
 fn build(workspace: &Workspace, options: &BuildOptions) -> Result<()> {
     wasm::check_target(workspace)?;
     npm::install(&workspace.path("web"))?;
+    if !options.package_only {
+        // Before the build, which takes minutes: npm refuses a Node that the site's builder does not take.
+        npm::install(&workspace.path("www"))?;
+    }
     wasm::build(workspace, options.quick)?;
     package::write(workspace)?;
     if !options.package_only {
-        npm::install(&workspace.path("www"))?;
         npm::run(&workspace.path("www"), &["run", "check"])?;
         npm::run(&workspace.path("www"), &["run", "build"])?;
     }

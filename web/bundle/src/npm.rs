@@ -28,7 +28,9 @@ pub(crate) fn run_command(command: &mut Command) -> Result<()> {
     eprintln!("> {}", display(command));
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| {
-        format!("cannot start `{program}`; the web package needs cargo, and Node 20 or newer with npm")
+        format!(
+            "cannot start `{program}`; the web package needs cargo, and Node 20.19, 22.12 or newer with npm"
+        )
     })?;
     ensure!(status.success(), "`{}` failed ({status})", display(command));
     Ok(())

@@ -8,7 +8,7 @@ use crate::wasm::{BUNDLES, GENERATED};
 use crate::{Workspace, npm};
 
 /// The modules whose types a user of the package can meet. No two have the same name: in the package they lie side by side.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 13] = [
     "page/index",
     "page/cache",
     "page/call-options",
@@ -20,6 +20,7 @@ const TYPES: [&str; 12] = [
     "page/lab",
     "page/setting",
     "page/trainer",
+    "page/trainer-options",
     "shared/protocol",
 ];
 

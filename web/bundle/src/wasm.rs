@@ -10,7 +10,7 @@ use wasm_bindgen_cli_support::Bindgen;
 use crate::{Workspace, npm};
 
 /// The two bundles of the package, built from one source.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bundle {
     /// Flex with SIMD: small, and loaded at once.
     Cpu,
@@ -86,7 +86,14 @@ fn place(workspace: &Workspace, source: Bundle, wasm: &Path, bundle: Bundle) -> 
         let file = |bundle: Bundle| format!("{}.{extension}", bundle.name());
         fs::copy(bound.join(file(source)), generated.join(file(bundle)))?;
     }
-    fs::copy(wasm, generated.join(format!("{}.wasm", bundle.name())))?;
+    let mut bytes = fs::read(wasm)?;
+    if source != bundle {
+        // Bundlers make one file of two with the same bytes: an empty section with a name of its own keeps them apart.
+        let name = bundle.name().as_bytes();
+        bytes.extend([0, name.len() as u8 + 1, name.len() as u8]);
+        bytes.extend(name);
+    }
+    fs::write(generated.join(format!("{}.wasm", bundle.name())), bytes)?;
     Ok(())
 }
 

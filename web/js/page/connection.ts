@@ -82,6 +82,8 @@ export class Connection {
         return;
       }
       const id = this.#next++;
+      // Where an input cannot be sent this throws, and nothing waits for an answer.
+      this.#send({ id, method, input }, transfer);
       const abort = () => {
         this.#pending.delete(id);
         this.#send({ cancel: id }, []);
@@ -98,7 +100,6 @@ export class Connection {
           reject(error);
         },
       });
-      this.#send({ id, method, input }, transfer);
     });
   }
 
@@ -166,6 +167,9 @@ export class CurrentDevice {
   }
 }
 
+/** The address of a script that imports the worker from another origin. All workers share it: no event says when one has read it. */
+let importing: string | undefined;
+
 function startWorker(): Worker {
   try {
     // Bundlers recognise only this exact expression. The package has the worker beside this script.
@@ -174,7 +178,7 @@ function startWorker(): Worker {
     if (!(error instanceof DOMException && error.name === "SecurityError")) throw error;
     // A worker cannot be started from another origin, such as a CDN, but it can import from there.
     const address = import.meta.url.replace(/[^/]*$/, "worker.js");
-    const script = new Blob([`import ${JSON.stringify(address)};`], { type: "text/javascript" });
-    return new Worker(URL.createObjectURL(script), { type: "module" });
+    importing ??= URL.createObjectURL(new Blob([`import ${JSON.stringify(address)};`], { type: "text/javascript" }));
+    return new Worker(importing, { type: "module" });
   }
 }

@@ -15,16 +15,8 @@ export {
   type SampleWeights,
 } from "./lab.js";
 export type { Conditioning, GivenRows, Inputs, Kernel, Numbers, Rows, Setting, Variant } from "./setting.js";
-export {
-  heldOut,
-  type LabelledImage,
-  type MappedImages,
-  type ProbeOptions,
-  type Reading,
-  type Steps,
-  Trainer,
-  type TrainerOptions,
-} from "./trainer.js";
+export { type MappedImages, type ProbeOptions, type Reading, type Steps, Trainer } from "./trainer.js";
+export { heldOut, type LabelledImage, type TrainerOptions } from "./trainer-options.js";
 export type {
   DeviceChoice,
   DeviceInfo,

@@ -188,9 +188,15 @@ export class LossLab {
     options: CallOptions = {},
   ): Promise<Differentiation> {
     checkShapes(viewA, viewB);
-    const call = { document: requestOf(this.#setting, undefined, inputs), viewA, viewB };
-    const differentiated = await this.#connection.call("differentiate", call, { signal: signalOf(options) });
-    const { loss, gradA, gradB } = differentiated;
+    // The clone of an array that is a part of a larger one would have all of that.
+    const [a, b] = [new Float32Array(viewA.data), new Float32Array(viewB.data)];
+    const call = {
+      document: requestOf(this.#setting, undefined, inputs),
+      viewA: { data: a, dims: viewA.dims },
+      viewB: { data: b, dims: viewB.dims },
+    };
+    const sending = { signal: signalOf(options), transfer: [a.buffer, b.buffer] };
+    const { loss, gradA, gradB } = await this.#connection.call("differentiate", call, sending);
     return { loss, gradA: { data: gradA, dims: viewA.dims }, gradB: { data: gradB, dims: viewB.dims } };
   }
 

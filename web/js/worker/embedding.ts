@@ -13,18 +13,20 @@ export class Embedding implements Movable<Network> {
   readonly info: EncoderInfo;
   readonly onCpu: cpu.Encoder;
   readonly #placement: Placement<Network>;
+  /** The file, for as long as a GPU may need it. */
+  #checkpoint: Uint8Array;
 
-  constructor(
-    private readonly checkpoint: Uint8Array,
-    onDevice: (device: DeviceInfo) => void,
-  ) {
+  constructor(checkpoint: Uint8Array, onDevice: (device: DeviceInfo) => void) {
+    this.#checkpoint = checkpoint;
     this.onCpu = new cpu.Encoder(checkpoint, cpu.Device.cpu());
     this.info = JSON.parse(this.onCpu.info) as EncoderInfo;
     this.#placement = new Placement(this, onDevice);
   }
 
-  choose(choice: DeviceChoice): Promise<DeviceInfo> {
-    return this.#placement.choose(choice, "in-background");
+  async choose(choice: DeviceChoice): Promise<DeviceInfo> {
+    const device = await this.#placement.choose(choice, "in-background");
+    if (!this.#placement.mayMove) this.#checkpoint = new Uint8Array();
+    return device;
   }
 
   async embed(input: Pictures, isCancelled: () => boolean): Promise<Vectors> {
@@ -48,7 +50,7 @@ export class Embedding implements Movable<Network> {
   }
 
   async putOn({ device, info }: Gpu): Promise<Network> {
-    const encoder = new webgpu.Encoder(this.checkpoint, device);
+    const encoder = new webgpu.Encoder(this.#checkpoint, device);
     const images = testImages(this.onCpu.image_size * 2);
     try {
       checkAgreement(info, await this.onCpu.embed(images, 2), await encoder.embed(images, 2));

@@ -23,6 +23,7 @@ export class Placement<T extends { free(): void }> {
   #onGpu: { readonly computation: T; readonly gpu: Gpu } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #losses = 0;
+  #mayMove = true;
   #isFreed = false;
 
   constructor(
@@ -34,12 +35,19 @@ export class Placement<T extends { free(): void }> {
     return this.#onGpu !== undefined;
   }
 
+  /** False once the device is chosen where that is the CPU for good: `putOn` is not called any more. */
+  get mayMove(): boolean {
+    return this.#mayMove;
+  }
+
   /** Chooses the device to begin with; rejects where WebGPU is asked for and cannot be used. */
   async choose(choice: DeviceChoice, moving: Moving): Promise<DeviceInfo> {
     if (choice === "webgpu") return this.#move();
-    if (choice === "cpu" || moving === "if-asked") return CPU;
-    const stay = await cpuByAdapter();
-    if (stay) return stay;
+    const stay = choice === "cpu" || moving === "if-asked" ? CPU : await cpuByAdapter();
+    if (stay) {
+      this.#mayMove = false;
+      return stay;
+    }
     if (moving === "at-once") return this.#move().catch(onCpuAfter);
     this.#moveInBackground();
     return onCpu("WebGPU is being tested");

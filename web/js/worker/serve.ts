@@ -8,11 +8,12 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
   const engine = new Engine((device) => reply({ device }));
   const cancelled = new Set<number>();
   let last: Promise<void> = Promise.resolve();
+  let isOver = false;
 
   const answer = async ({ id, method, input }: Call): Promise<void> => {
-    if (cancelled.delete(id)) return;
+    if (isOver || cancelled.delete(id)) return;
     try {
-      const output = await engine.call(method, input, () => cancelled.has(id));
+      const output = await engine.call(method, input, () => isOver || cancelled.has(id));
       if (!cancelled.delete(id)) reply({ id, output }, buffersOf(output));
     } catch (error) {
       if (cancelled.delete(id)) return;
@@ -28,6 +29,7 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
 
   return () => {
     port.onmessage = null;
+    isOver = true;
     // The request in progress may still use the objects to be freed.
     void last.then(() => engine.free());
   };

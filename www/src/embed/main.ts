@@ -32,6 +32,8 @@ let encoderAddress = "";
 let isLoading = false;
 /** The images that the next encoder embeds: those shown, or newer ones. */
 let images: readonly Named[] = [];
+/** How often images were asked for: digits come late, and none replace those that were asked for since. */
+let asked = 0;
 /** The paths of the files that came with them and are no images. */
 let others: readonly string[] = [];
 /** Vectors of the current encoder. */
@@ -80,6 +82,7 @@ function take(files: readonly File[]): void {
   const named = sorted(files.filter(isImage)).map((source) => ({ name: pathOf(source), source }));
   const unsuitable = sorted(files.filter((file) => file !== checkpoint && !isImage(file)));
   if (named.length > 0) {
+    asked++;
     others = unsuitable.map(pathOf);
     void embed(named);
   } else if (!checkpoint && files.length > 0) {
@@ -132,7 +135,10 @@ async function load(title: string, source: string | File): Promise<void> {
 }
 
 async function takeDrawn(): Promise<void> {
+  const mine = ++asked;
+  if (!isLoading) say("Drawing digits…");
   const digits = await drawDigits(DRAWN);
+  if (mine !== asked) return;
   others = [];
   await embed(imagesOf(digits).map((source, at) => ({ name: `digit ${at + 1}: ${digits.labels[at]}`, source })));
 }

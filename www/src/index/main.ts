@@ -20,6 +20,8 @@ interface Entry {
   readonly panel: AnswerPanel;
   readonly radio: HTMLInputElement;
   model?: Model;
+  /** True once it has lost its place. */
+  isGone?: boolean;
   answer?: Answer | undefined;
 }
 
@@ -101,6 +103,7 @@ function attach(entry: Entry, next?: Entry): void {
 
 /** Removes the checkpoint of an earlier file from the page. */
 function detach(entry: Entry): void {
+  entry.isGone = true;
   entries.splice(entries.indexOf(entry), 1);
   entry.panel.element.remove();
   entry.radio.parentElement?.remove();
@@ -110,6 +113,7 @@ function detach(entry: Entry): void {
 /** Loads an encoder when those before it are loaded; `onLoaded` is called before it is shown. */
 function load(entry: Entry, onLoaded = () => {}): void {
   loading = loading.then(async () => {
+    if (entry.isGone) return;
     const { title } = entry.origin;
     try {
       if (!gallery) say(STARTING);

@@ -47,7 +47,9 @@ export class Arena {
     canvas.addEventListener("pointermove", (event) => this.#drag(event));
     canvas.addEventListener("pointerup", (event) => event.isPrimary && this.#release());
     canvas.addEventListener("pointercancel", (event) => event.isPrimary && (this.#dragged = undefined));
-    canvas.addEventListener("pointerleave", () => this.#dragged || actions.focus(undefined));
+    // A finger that is lifted leaves as a pointer, but not as the mouse that follows a tap: what it pointed at can be read then.
+    canvas.addEventListener("mousemove", (event) => this.#point(event));
+    canvas.addEventListener("mouseleave", () => this.#dragged || actions.focus(undefined));
     canvas.addEventListener("keydown", (event) => this.#press(event));
     // A finger scrolls the page, unless it holds something.
     canvas.addEventListener("touchstart", (event) => this.#dragged && event.preventDefault(), { passive: false });
@@ -70,7 +72,7 @@ export class Arena {
   }
 
   /** From the page to the plane of the picture. */
-  #place({ offsetX, offsetY }: PointerEvent): readonly [number, number] {
+  #place({ offsetX, offsetY }: MouseEvent): readonly [number, number] {
     const half = this.canvas.clientWidth / 2;
     const radius = half / (1 + MARGIN);
     return [(offsetX - half) / radius, (half - offsetY) / radius];
@@ -97,13 +99,16 @@ export class Arena {
     this.actions.focus(row);
   }
 
+  #point(event: MouseEvent): void {
+    if (this.#dragged) return;
+    const row = this.#find(this.#place(event));
+    if (row !== this.#view?.focus) this.actions.focus(row);
+  }
+
   #drag(event: PointerEvent): void {
     const [view, dragged, place] = [this.#view, this.#dragged, this.#place(event)];
-    if (!view || !event.isPrimary) return;
-    if (dragged === undefined) {
-      const row = this.#find(place);
-      if (row !== view.focus) this.actions.focus(row);
-    } else if (dragged === "sphere") {
+    if (!view || !dragged || !event.isPrimary) return;
+    if (dragged === "sphere") {
       this.#turn(event.movementX * 0.008, event.movementY * 0.008);
     } else {
       // A small movement during a click does not move the point.

@@ -52,9 +52,11 @@ export class Heatmap {
     canvas.setAttribute("role", "application");
     canvas.setAttribute("aria-label", label);
     canvas.setAttribute("aria-describedby", described);
-    canvas.addEventListener("pointermove", (event) => onCell(this.#find(event)));
-    canvas.addEventListener("pointerdown", (event) => onCell(this.#find(event)));
-    canvas.addEventListener("pointerleave", () => onCell(undefined));
+    // A finger that is lifted leaves as a pointer, but not as the mouse that follows a tap: its cell can be read then.
+    canvas.addEventListener("mousemove", (event) => onCell(this.#find(event)));
+    canvas.addEventListener("mouseleave", () => onCell(undefined));
+    // After the `blur` of another map.
+    canvas.addEventListener("click", (event) => onCell(this.#find(event)));
     canvas.addEventListener("blur", () => onCell(undefined));
     canvas.addEventListener("keydown", (event) => this.#press(event));
     new ResizeObserver(() => this.#paint()).observe(canvas);
@@ -71,7 +73,7 @@ export class Heatmap {
     return Math.max(1, Math.floor((this.canvas.clientWidth - STRIP) / (this.#view?.order.length ?? 1)));
   }
 
-  #find({ offsetX, offsetY }: PointerEvent): Cell | undefined {
+  #find({ offsetX, offsetY }: MouseEvent): Cell | undefined {
     const count = this.#view?.order.length ?? 0;
     const [row, column] = [offsetY, offsetX].map((offset) => Math.floor((offset - STRIP) / this.#cellSize())) as [
       number,
