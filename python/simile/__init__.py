@@ -7,11 +7,11 @@
     loss.backward()
 
 `objectives` names all objectives, `describe` says what one takes, `loss` computes it, `loss_and_gradients` gives the
-gradients too, without PyTorch, and `embed` gives the vectors of pictures.
+gradients too, without PyTorch, and `embed` gives the vectors of pictures; an `Encoder` does so many times.
 """
 
-from simile._embed import embed
+from simile._embed import Encoder, embed
 from simile._loss import describe, loss, loss_and_gradients, objectives
 from simile._native import VERSION as __version__
 
-__all__ = ["__version__", "describe", "embed", "loss", "loss_and_gradients", "objectives"]
+__all__ = ["Encoder", "__version__", "describe", "embed", "loss", "loss_and_gradients", "objectives"]

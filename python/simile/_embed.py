@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,45 +17,99 @@ CHANNELS = (1, 3, 4)
 """Numbers of a pixel: grey, RGB, RGBA."""
 
 
-def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarray) -> np.ndarray:
-    """The vectors of pictures, `[n, dimensions]` in `float32`: those that `simile embed` gives.
+class Encoder:
+    """A trained encoder. It reads its file once, for any number of calls.
 
-    Each picture is brought to the encoder's input as in evaluation: transparency over white, the middle in the aspect
-    ratio of the input (all of it, squeezed, where the encoder learned from whole pictures), an antialiased bilinear
-    filter, and the mean and deviation that the checkpoint holds.
+        encoder = simile.Encoder("runs/scans")
+        vectors = encoder.embed(["a.png", "b.png"])     # [2, encoder.dimensions]
+
+    A pickled encoder is the path of its file, which the process that unpickles it reads again.
 
     Args:
         checkpoint: a `.safetensors` file of Simile, or the folder of a finished run: of several variants its last one.
-        images: paths of PNG, JPEG or WebP files; or arrays of `uint8`, `[height, width]` (grey) or
-            `[height, width, channels]` with 1, 3 (RGB) or 4 (RGBA) channels, of any sizes; or one such array
-            `[n, height, width, channels]`.
 
     Raises:
-        TypeError: `images` is one path, which a list should hold, or has tensors, of which `.numpy()` gives the arrays.
-        OSError: a file cannot be read.
-        ValueError: a file is no checkpoint or no picture, a run has not finished, or an array has another form. One
-            picture alone, `[height, width]` or `[height, width, channels]`, is refused too: its rows would be taken for
-            pictures.
+        OSError: the file cannot be read; `FileNotFoundError` if there is none.
+        ValueError: it is no checkpoint, or the run has not finished.
         RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
     """
+
+    def __init__(self, checkpoint: str | PathLike[str]) -> None:
+        self.path = _model(Path(checkpoint))
+        """The file that was read."""
+        self._native = _native.Encoder(self.path)
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[Path]]:
+        return Encoder, (self.path,)
+
+    def __repr__(self) -> str:
+        return f"Encoder({str(self.path)!r})"
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return self._native.dimensions
+
+    def embed(self, images: Sequence[Picture] | np.ndarray) -> np.ndarray:
+        """The vectors of pictures, `[n, dimensions]` in `float32`: those that `simile embed` gives.
+
+        Each picture is brought to the encoder's input as in evaluation: transparency over white, the middle in the aspect
+        ratio of the input (all of it, squeezed, where the encoder learned from whole pictures), an antialiased bilinear
+        filter, and the mean and deviation that the checkpoint holds.
+
+        Args:
+            images: paths of PNG, JPEG or WebP files; or arrays of `uint8`, `[height, width]` (grey) or
+                `[height, width, channels]` with 1, 3 (RGB) or 4 (RGBA) channels, of any sizes; or one such array
+                `[n, height, width, channels]`.
+
+        Raises:
+            TypeError: `images` is one path, which a list should hold; or it has tensors or images of Pillow, for which the
+                message has the code that makes arrays.
+            OSError: a file cannot be read; `FileNotFoundError` if there is none.
+            ValueError: a file is no picture, or an array has another form. One picture alone, `[height, width]` or
+                `[height, width, channels]`, is refused too: its rows would be taken for pictures.
+            RuntimeError: this process was forked from one that has computed a loss or vectors; start it by `spawn`.
+        """
+        pictures = _pictures(images)
+        arrays = [isinstance(picture, np.ndarray) for picture in pictures]
+        if all(arrays):
+            vectors = self._native.embed_arrays([_pixels(picture) for picture in pictures])
+        elif any(arrays):
+            raise ValueError("images are paths and arrays mixed; give one or the other")
+        else:
+            vectors = self._native.embed_files([fspath(picture) for picture in pictures])
+        return np.frombuffer(vectors, np.float32).reshape(len(pictures), self.dimensions)
+
+
+def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarray) -> np.ndarray:
+    """`Encoder(checkpoint).embed(images)`: for a single call, because each reads the checkpoint again."""
+    return Encoder(checkpoint).embed(images)
+
+
+def _pictures(images: Sequence[Picture] | np.ndarray) -> list[Picture]:
+    """The pictures of a list; refuses one picture alone, and other types."""
     if isinstance(images, str | PathLike):
         raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
     if isinstance(images, np.ndarray) and _is_picture(images):
         raise ValueError(f"images is one picture of shape {images.shape}, expected a list of pictures: [images]")
-    images = list(images)
-    for image in images:
-        if not isinstance(image, str | PathLike | np.ndarray):
-            hint = "; give `.numpy()` of a tensor" if hasattr(image, "numpy") else ""
-            raise TypeError(f"a picture is of type {type(image).__name__}, expected a path or an array{hint}")
-    encoder = _native.Encoder(_model(Path(checkpoint)))
-    arrays = [isinstance(image, np.ndarray) for image in images]
-    if all(arrays):
-        vectors = encoder.embed_arrays([_pixels(image) for image in images])
-    elif any(arrays):
-        raise ValueError("images are paths and arrays mixed; give one or the other")
-    else:
-        vectors = encoder.embed_files([fspath(image) for image in images])
-    return np.frombuffer(vectors, np.float32).reshape(len(images), encoder.dimensions)
+    pictures = [images] if _is_of_pillow(images) else list(images)
+    for picture in pictures:
+        if not isinstance(picture, str | PathLike | np.ndarray):
+            found = f"a picture is of type {type(picture).__name__}, expected a path or an array"
+            raise TypeError(found + _remedy(picture))
+    return pictures
+
+
+def _remedy(picture: Any) -> str:
+    """The code that makes an array of a picture of another library."""
+    if _is_of_pillow(picture):
+        # Other modes would lose the transparency, which `simile embed` puts over white.
+        return '; give `numpy.asarray(image.convert("RGBA"))` of an image of Pillow'
+    return "; give `.numpy()` of a tensor, as [height, width, channels]" if hasattr(picture, "numpy") else ""
+
+
+def _is_of_pillow(picture: Any) -> bool:
+    return hasattr(picture, "convert")
 
 
 def _is_picture(images: np.ndarray) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from simile import _native
-from simile._request import Arguments, Request, Result
+from simile._request import Arguments
 
 
 def objectives() -> list[str]:
@@ -23,8 +22,13 @@ def describe(objective: str) -> dict[str, Any]:
     """What an objective is and what it takes.
 
     The fields are those of `simile objectives NAME --json`: `title`, `summary`, `work` (paper and equation), `formula`,
-    `inputs` (name, kind of numbers, shape, meaning, whether it is needed), `variants`, and `parameters` (name, default,
-    range, meaning).
+    `inputs` (name, kind of numbers, shape, meaning, whether it is needed), `variants`, `parameters` (name, default,
+    range, meaning), and `pytorch`.
+
+    `pytorch` is the source of the same loss in PyTorch, which runs on any device; `None` for an objective that does not
+    compare two views of one network. Its last function has the name of the objective (`fair_cclk`). It takes the required
+    inputs in their order, a condition as `[b, e]`, and then the parameters by name. Under autocast it needs embeddings in
+    `float32`, inside `torch.autocast(device, enabled=False)`.
 
     Raises:
         ValueError: there is no objective of that name; the message lists the nearest names.
@@ -45,8 +49,9 @@ def loss(
     are and in `float32` else, so that a loss of half precision can be scaled. `backward()` passes the gradient that the
     objective derives on to them, in the type of each. Otherwise the result is a `float`.
 
-    The computation runs on the CPU, in `float64` if the embeddings have that type and in `float32` else: a tensor of a
-    GPU is copied there and its gradient back.
+    The computation runs on the CPU, in `float64` if the embeddings have that type and in `float32` else. A tensor of a
+    GPU is copied there and its gradient back, and the GPU waits meanwhile; `describe(objective)["pytorch"]` runs on it.
+    `torch.compile` leaves the computation out of its graphs, so `fullgraph=True` is impossible.
 
     Args:
         objective: one of `objectives()`.
@@ -54,7 +59,8 @@ def loss(
         unit_rows: embeddings have length one already; gradients are then partial derivatives with respect to them.
         **arguments: the inputs and parameters of the objective by name, as `describe(objective)` lists them. Inputs are
             tensors, arrays or lists: `view_a`, `view_b` are `[b, d]`, `labels` and `bias` integers `[b]`, a condition `z`
-            `[b]` or `[b, e]`. A parameter whose name is a keyword of Python takes an underscore: `lambda_=0.01`.
+            `[b]` or `[b, e]`; an optional one may be `None`. A parameter whose name is a keyword of Python takes an
+            underscore: `lambda_=0.01`.
 
     An input that the objective takes as a constant (a condition, the keys of a queue, the targets of a moving average)
     receives no gradient. A parameter, such as `temperature`, is a number: a tensor that requires a gradient is refused.
@@ -70,15 +76,12 @@ def loss(
             The warning names the line of the call, for which Python shows it once; `warnings.simplefilter("error")` makes it
             an exception.
     """
-    given = Arguments.of(objective, variant, unit_rows, arguments)
     # A tensor can only be given where PyTorch is loaded.
     if "torch" in sys.modules:
         from simile import _torch
 
-        if _torch.has_tensor(given):
-            request = _torch.request_of(given)
-            return _torch.loss(given, request, _computed(request))
-    return _computed(given.request()).loss
+        return _torch.loss(objective, variant, unit_rows, arguments)
+    return Arguments.of(objective, variant, unit_rows, arguments).request().differentiate().loss
 
 
 def loss_and_gradients(
@@ -90,7 +93,7 @@ def loss_and_gradients(
 ) -> tuple[float, Mapping[str, np.ndarray]]:
     """The loss of a batch of arrays, and its gradients as arrays by the name of the input.
 
-    For loops without PyTorch; the arguments are those of `loss`.
+    For loops without PyTorch; the arguments are those of `loss`, and tensors are taken as arrays.
 
     Raises:
         ValueError: as `loss`.
@@ -98,13 +101,5 @@ def loss_and_gradients(
     Warns:
         UserWarning: as `loss`.
     """
-    result = _computed(Arguments.of(objective, variant, unit_rows, arguments).request())
+    result = Arguments.of(objective, variant, unit_rows, arguments).request().differentiate()
     return result.loss, result.gradients
-
-
-def _computed(request: Request) -> Result:
-    """The result of a request, with its warnings given for the line that calls the function which calls this one."""
-    result = request.differentiate()
-    for warning in result.warnings:
-        warnings.warn(warning, UserWarning, stacklevel=3)
-    return result

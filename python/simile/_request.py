@@ -1,10 +1,11 @@
-"""The arguments of a loss, sorted into parameters and inputs, with the inputs as arrays that the core reads in place."""
+"""The arguments of a loss, sorted into parameters and inputs, with the inputs as arrays of the types that the core takes."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +23,10 @@ EXACT = tuple((-(2**bits), 2**bits) for bits in (24, 53))
 
 @dataclass(frozen=True)
 class Result:
-    """A loss, its gradients in the shape of their inputs, and the warnings about it."""
+    """A loss and its gradients, in the shape of their inputs."""
 
     loss: float
     gradients: dict[str, np.ndarray]
-    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,11 @@ class Request:
     is_double: bool
 
     def differentiate(self) -> Result:
-        """The loss and its gradients."""
-        loss, gradients, warnings = _native.differentiate(self)
-        return Result(loss, {name: self._gradient(name, *rows) for name, rows in gradients.items()}, warnings)
+        """The loss and its gradients. Warnings about them are given for the line that calls this package."""
+        loss, gradients, messages = _native.differentiate(self)
+        for message in messages:
+            warnings.warn(message, UserWarning, stacklevel=_depth())
+        return Result(loss, {name: self._gradient(name, *rows) for name, rows in gradients.items()})
 
     def _gradient(self, name: str, rows: bytearray, shape: tuple[int, int]) -> np.ndarray:
         array = np.frombuffer(rows, FLOATS[self.is_double])
@@ -78,32 +80,54 @@ class Arguments:
                 raise ValueError(f"`{plain}` is given twice, as `{plain}` and as `{plain}_`; give it once")
             named[plain] = value
         forms = _native.input_forms(objective, list(named))
+        # An input that is `None` is absent, as in `bias=batch.get("bias")`.
+        inputs = {name: value for name, value in named.items() if name in forms and value is not None}
         return cls(
             objective,
             variant,
             unit_rows,
-            inputs={name: value for name, value in named.items() if name in forms},
+            inputs,
             parameters={name: value for name, value in named.items() if name not in forms},
-            embeddings=frozenset(name for name, form in forms.items() if form == "rows"),
-            integers=frozenset(name for name, form in forms.items() if form == "integers"),
+            embeddings=frozenset(name for name in inputs if forms[name] == "rows"),
+            integers=frozenset(name for name in inputs if forms[name] == "integers"),
         )
 
-    def request(self, inputs: Mapping[str, Any] | None = None) -> Request:
-        """The request of these arguments, or of others in place of the inputs: whatever NumPy makes arrays of."""
-        arrays = {name: _as_input(name, value) for name, value in (inputs or self.inputs).items()}
+    def request(self) -> Request:
+        """The request of these arguments."""
+        arrays = {name: self._array(name, value) for name, value in self.inputs.items()}
         is_double = any(_is_double(arrays[name]) for name in self.embeddings)
         parameters = {name: _parameter(self.objective, name, value) for name, value in self.parameters.items()}
         return Request(
             self.objective,
             self.variant,
             json.dumps(parameters),
-            {name: self._in_place(name, array, is_double) for name, array in arrays.items()},
+            {name: self._converted(name, array, is_double) for name, array in arrays.items()},
             self.unit_rows,
             is_double,
         )
 
-    def _in_place(self, name: str, array: np.ndarray, is_double: bool) -> np.ndarray:
-        """The numbers of an input in a layout and type that the core reads; refuses integers that would become others."""
+    def _array(self, name: str, value: Any) -> np.ndarray:
+        """An input as an array of numbers, in the type and the layout in which it was given."""
+        # NumPy makes an array of the values under the mask too.
+        if _is_masked(value):
+            raise ValueError(f"`{name}` has masked values; leave these samples out, or fill the values")
+        # PyTorch's own error advises to detach them, and the loss would have no gradient.
+        if _is_list_with_gradient(value):
+            remedy = "`torch.stack` makes one tensor of them"
+            raise ValueError(f"`{name}` is a list of tensors that require a gradient; {remedy}")
+        try:
+            array = np.asarray(_on_host(value))
+        # NumPy refuses ragged lists; PyTorch, types and layouts that NumPy does not have.
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(f"`{name}` is not an array: {error}") from error
+        if array.dtype.kind not in "biuf":
+            is_of_names = array.dtype.kind in "OSU" and name not in self.embeddings
+            remedy = "; `numpy.unique(values, return_inverse=True)[1]` numbers the groups" if is_of_names else ""
+            raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers{remedy}")
+        return array
+
+    def _converted(self, name: str, array: np.ndarray, is_double: bool) -> np.ndarray:
+        """The numbers of an input in a type and a layout that the core takes; refuses integers that would become others."""
         if array.dtype.kind == "f":
             return np.ascontiguousarray(array, FLOATS[_is_double(array)])
         is_embedding = name in self.embeddings
@@ -115,17 +139,28 @@ class Arguments:
         return np.ascontiguousarray(array, np.int64)
 
 
-def _as_input(name: str, value: Any) -> np.ndarray:
-    # NumPy makes an array of the values under the mask too.
-    if _is_masked(value):
-        raise ValueError(f"`{name}` has masked values; leave these samples out, or fill the values")
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"`{name}` is not an array: {error}") from error
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers")
-    return array
+def _depth() -> int:
+    """The number of calls from here up that are this package's own, or PyTorch's, which come between in a compiled step."""
+    frame, depth = sys._getframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("simile", "torch"):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def _on_host(value: Any) -> Any:
+    """A tensor of PyTorch as one that NumPy takes; any other value as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    value = value.detach().cpu()
+    # NumPy has no bfloat16.
+    return value.float() if str(value.dtype) == "torch.bfloat16" else value
+
+
+def _is_list_with_gradient(value: Any) -> bool:
+    """True for a list that has a tensor which requires a gradient."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return any(getattr(entry, "requires_grad", False) or _is_list_with_gradient(entry) for entry in value)
 
 
 def _is_double(array: np.ndarray) -> bool:
@@ -165,6 +200,6 @@ def _parameter(objective: str, name: str, value: Any) -> Any:
         if not hasattr(number, "shape"):
             return _parameter(objective, name, number)
     raise ValueError(
-        f"`{name}` is no input of `{objective}`, and a parameter is a number, a name, a list or a table; "
-        f"simile.describe({objective!r}) lists both"
+        f"`{name}` is of type {type(value).__name__}, expected a number, a name, a list or a table; "
+        f"simile.describe({objective!r}) has its range"
     )

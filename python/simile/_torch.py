@@ -11,19 +11,16 @@ from torch.autograd.function import FunctionCtx
 from simile._request import Arguments, Request, Result
 
 
-def has_tensor(given: Arguments) -> bool:
-    """True if one of the inputs is a tensor."""
-    return any(isinstance(value, torch.Tensor) for value in given.inputs.values())
-
-
-def request_of(given: Arguments) -> Request:
-    """The request of these arguments, with arrays in place of tensors."""
-    return given.request({name: _as_array(value) for name, value in given.inputs.items()})
-
-
-def loss(given: Arguments, request: Request, result: Result) -> torch.Tensor:
-    """The loss of a result as a scalar tensor, through which gradients reach the tensors of the arguments."""
+# If `torch.compile` traced this, it would compile the sorting of the arguments anew for the numbers of each batch.
+@torch.compiler.disable
+def loss(objective: str, variant: str | None, unit_rows: bool, arguments: dict[str, Any]) -> torch.Tensor | float:
+    """A loss as a scalar tensor, through which gradients reach the tensors among the inputs; a number if there are none."""
+    given = Arguments.of(objective, variant, unit_rows, arguments)
+    request = given.request()
+    result = request.differentiate()
     tensors = {name: value for name, value in given.inputs.items() if isinstance(value, torch.Tensor)}
+    if not tensors:
+        return result.loss
     return _Loss.apply(result, _place(given, request, tensors), tuple(tensors), *tensors.values())
 
 
@@ -39,14 +36,6 @@ def _place(given: Arguments, request: Request, tensors: dict[str, torch.Tensor])
     if not floats:
         return (torch.float64 if request.is_double else torch.float32), device
     return reduce(torch.promote_types, floats, torch.float32), device
-
-
-def _as_array(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    value = value.detach().cpu()
-    # NumPy has no bfloat16.
-    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
 class _Loss(torch.autograd.Function):
@@ -68,7 +57,8 @@ class _Loss(torch.autograd.Function):
             for name, tensor, needed in zip(names, tensors, ctx.needs_input_grad[3:], strict=True)
         ]
         ctx.dtypes = [tensor.dtype for tensor in tensors]
-        ctx.save_for_backward(*tensors)
+        # Not the constants: one that was computed in `torch.inference_mode` cannot be saved.
+        ctx.save_for_backward(*(tensor for tensor, own in zip(tensors, ctx.gradients, strict=True) if own is not None))
         dtype, device = place
         return torch.tensor(result.loss, dtype=dtype, device=device)
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+import pickle
 import signal
 import struct
+import subprocess
+import sys
 import threading
 import zlib
 from pathlib import Path
@@ -139,9 +142,9 @@ def test_a_fault_names_the_file_or_the_form(tmp_path):
     text.write_text("not a picture")
     with pytest.raises(ValueError, match="cannot read the picture .*notes.png"):
         simile.embed(model, [FOLDER / "grey.png", text])
-    with pytest.raises(OSError, match="cannot read the picture .*absent.png"):
+    with pytest.raises(FileNotFoundError, match="cannot read the picture .*absent.png"):
         simile.embed(model, [tmp_path / "absent.png"])
-    with pytest.raises(OSError, match="cannot read the model .*absent.safetensors"):
+    with pytest.raises(FileNotFoundError, match="cannot read the model .*absent.safetensors"):
         simile.embed(tmp_path / "absent.safetensors", [])
     with pytest.raises(ValueError, match="notes.png cannot be used"):
         simile.embed(text, [])
@@ -155,3 +158,65 @@ def test_a_fault_names_the_file_or_the_form(tmp_path):
         simile.embed(model, np.zeros((8, 6, 3), np.uint8))
     with pytest.raises(ValueError, match="mixed"):
         simile.embed(model, [np.zeros((8, 8, 3), np.uint8), text])
+
+
+def test_an_encoder_is_read_once_and_another_process_reads_it_again(tmp_path):
+    model = tmp_path / "model.safetensors"
+    model.write_bytes((FOLDER / "colour.safetensors").read_bytes())
+    pictures = np.random.default_rng(1).integers(0, 256, (3, 20, 20, 3), np.uint8)
+    encoder = simile.Encoder(tmp_path)
+    expected = simile.embed(model, pictures)
+    assert expected.shape == (3, encoder.dimensions)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).embed(pictures), expected)
+    model.unlink()
+    np.testing.assert_array_equal(encoder.embed(pictures), expected)
+
+
+FORKED = """
+import os, signal, sys
+import numpy as np
+import simile
+
+encoder = simile.Encoder(sys.argv[1])
+process = os.fork()
+if process != 0:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+# Ends a child that waits for threads that it does not have.
+signal.alarm(60)
+try:
+    encoder.embed(np.zeros((1, 8, 8, 3), np.uint8) if sys.argv[2] == "array" else [sys.argv[2]])
+except RuntimeError as error:
+    print(error, flush=True)
+    os._exit(3)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("picture", ["array", "grey.png"])
+def test_an_encoder_in_a_process_that_was_forked_is_told_to_be_spawned(picture):
+    environment = {**os.environ, "PYTHONPATH": str(Path(simile.__file__).parent.parent)}
+    code = [sys.executable, "-c", FORKED, "colour.safetensors", picture]
+    said = subprocess.run(code, cwd=FOLDER, env=environment, capture_output=True, text=True)
+    assert said.returncode == 3 and "`spawn`" in said.stdout, said
+
+
+def test_an_image_of_pillow_is_refused_with_the_code_that_makes_an_array():
+    class Image:
+        def convert(self, mode):
+            return self
+
+    for images in (Image(), [Image()]):
+        with pytest.raises(TypeError, match=r"; give `numpy.asarray\(image.convert\(.RGBA.\)\)` of an image of Pillow"):
+            simile.embed(FOLDER / "colour.safetensors", images)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_opaque_picture_has_the_vector_of_its_rgba(channels):
+    """So the code for an image of Pillow may convert images of all modes to RGBA."""
+    pixels = np.random.default_rng(2).integers(0, 256, (40, 50, channels), np.uint8)
+    colours = np.broadcast_to(pixels, (40, 50, 3))
+    rgba = np.concatenate([colours, np.full((40, 50, 1), 255, np.uint8)], 2)
+    for name in ("colour", "grey"):
+        plain, converted = simile.embed(FOLDER / f"{name}.safetensors", [pixels, rgba])
+        np.testing.assert_array_equal(plain, converted)

@@ -24,6 +24,9 @@ def test_objectives_are_named_and_described():
         description = simile.describe(name)
         assert description["name"] == name
         assert description["inputs"] and description["formula"]
+        source = description["pytorch"]
+        assert source is None or f"def {name.replace('-', '_')}(" in source
+    assert simile.describe("fair-cclk")["pytorch"] and not simile.describe("cross-entropy")["pytorch"]
     with pytest.raises(ValueError, match="unknown objective `fair-cclkk`; known: fair-cclk"):
         simile.describe("fair-cclkk")
 
@@ -59,7 +62,7 @@ def test_a_parameter_may_be_a_number_of_any_type_of_numpy():
     for kind in (np.float16, np.float64, np.longdouble):
         for temperature in (kind(0.5), np.array(0.5, kind)):
             assert simile.loss("nt-xent", view_a=A, view_b=B, temperature=temperature) == loss
-    with pytest.raises(ValueError, match="a parameter is a number"):
+    with pytest.raises(ValueError, match="`temperature` is of type clongdouble, expected a number"):
         simile.loss("nt-xent", view_a=A, view_b=B, temperature=np.clongdouble(0.5))
 
 
@@ -157,11 +160,10 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": B, "temperature": 0.0}, "`temperature` is 0"),
         ({"view_a": A, "view_b": B, "temperature": np.nan}, "`temperature` is nan, expected a finite number"),
         ({"view_a": A, "view_b": B, "temperature": 10**400}, "`temperature` is an integer beyond the range of a float"),
-        ({"view_a": A, "view_b": B, "kernel": {"sigma": np.float32("inf")}}, "`kernel.sigma` is inf, expected a finite"),
         ({"view_a": A, "view_b": B, "temperature": np.ma.masked}, "`temperature` is masked, expected a number"),
-        ({"view_a": A, "view_b": B, "kernel": {"sigma": np.ma.array(0.5, mask=True)}}, "`kernel.sigma` is masked"),
-        ({"view_a": A, "view_b": B, "tempature": 0.5}, "unknown field `tempature`"),
-        ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "`labels` is no input of `nt-xent`"),
+        ({"view_a": A, "view_b": B, "temperature": A}, "`temperature` is of type ndarray, expected a number, a name"),
+        ({"view_a": A, "view_b": B, "tempature": 0.5}, "unknown argument `tempature`; known: temperature, "),
+        ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "unknown argument `labels`; known: "),
         ({"view_a": A, "view_b": B[None]}, r"`view_b` has shape \[1, 6, 4\], expected rows of numbers"),
         ({"view_a": A, "view_b": "rows"}, "`view_b` is an array of <U4, expected numbers"),
         ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is not an array"),
@@ -172,6 +174,24 @@ def test_unit_rows_are_taken_as_they_are():
 def test_a_fault_is_a_value_error_in_the_words_of_the_program(arguments, words):
     with pytest.raises(ValueError, match=words):
         simile.loss("nt-xent", **arguments)
+
+
+def test_a_misspelt_input_is_told_the_input_that_was_meant():
+    for label in ([0, 1, 0, 1, 1, 0], np.zeros(6), None):
+        with pytest.raises(ValueError, match="unknown argument `label`; known: labels, "):
+            simile.loss("supcon", view_a=A, view_b=B, label=label)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "words"),
+    [
+        (np.float32("inf"), "`kernel.sigma` is inf, expected a finite"),
+        (np.ma.array(0.5, mask=True), "`kernel.sigma` is masked"),
+    ],
+)
+def test_a_fault_within_a_parameter_names_its_place(sigma, words):
+    with pytest.raises(ValueError, match=words):
+        simile.loss("fair-cclk", view_a=A, view_b=B, z=np.arange(6), kernel={"name": "rbf", "sigma": sigma})
 
 
 RBF = {"name": "rbf", "sigma": 1.0}
@@ -250,3 +270,22 @@ def test_a_process_that_was_forked_after_a_loss_is_told_to_be_spawned():
     environment = {**os.environ, "PYTHONPATH": str(Path(simile.__file__).parent.parent)}
     said = subprocess.run([sys.executable, "-c", FORKS], env=environment, capture_output=True, text=True, check=True)
     assert "`spawn`" in said.stdout and said.stdout.endswith("0 3\n"), said.stdout
+
+
+def test_an_input_that_is_none_is_absent():
+    labels = [0, 1, 0, 1, 1, 0]
+    absent = simile.loss("contex", view_a=A, view_b=B, labels=labels)
+    assert simile.loss("contex", view_a=A, view_b=B, labels=labels, bias=None) == absent
+    for given, missing in (({"view_a": A, "view_b": None}, "view_b"), ({"view_a": None, "view_b": B}, "view_a")):
+        with pytest.raises(ValueError, match=f"`nt-xent` needs the input `{missing}`"):
+            simile.loss("nt-xent", **given)
+
+
+def test_names_of_groups_are_refused_with_the_code_that_numbers_them():
+    names = list("abbaab")
+    with pytest.raises(ValueError, match="`labels` is an array of <U1, expected numbers; `numpy.unique.values,"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=names)
+    numbers = np.unique(names, return_inverse=True)[1]
+    assert np.isfinite(simile.loss("supcon", view_a=A, view_b=B, labels=numbers))
+    with pytest.raises(ValueError, match="`view_b` is an array of <U1, expected numbers$"):
+        simile.loss("nt-xent", view_a=A, view_b=names)

@@ -1,5 +1,10 @@
 """A loss in the graph of PyTorch."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from vectors import arguments, cases, check_gradient, check_loss, gradients
@@ -153,10 +158,15 @@ def test_a_fault_is_a_value_error():
         simile.loss("fair-cclk", view_a=a, view_b=b)
 
 
-def test_a_warning_names_the_line_of_the_caller():
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_warning_names_the_line_of_the_caller(compiled):
+    def step(a, b, z):
+        return simile.loss("fair-cclk", view_a=a, view_b=b, z=z)
+
     a, b = views()
+    step = torch.compile(step, backend="eager") if compiled else step
     with pytest.warns(UserWarning, match="`z`: all samples have one value of it") as said:
-        loss = simile.loss("fair-cclk", view_a=a, view_b=b, z=torch.ones(6))
+        loss = step(a, b, torch.ones(6))
     assert [warning.filename for warning in said] == [__file__]
     loss.backward()
     assert a.grad.isfinite().all()
@@ -197,3 +207,132 @@ def test_a_network_learns_by_it_to_hide_what_it_is_conditioned_on():
     assert losses[-1] < losses[0] - 0.5
     conditioned, _ = trained("fair-cclk", z=tint, kernel={"name": "rbf", "sigma": 0.1}, lambda_=0.01)
     assert leak(conditioned) < leak(plain) - 0.1
+
+
+def test_a_compiled_step_leaves_the_loss_out():
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    def step(a, b, z):
+        return simile.loss("fair-cclk", view_a=2 * a, view_b=b, z=z, kernel={"name": "rbf", "sigma": 0.5})
+
+    compiled = torch.compile(step, backend=keep)
+    for scale in (1.0, 2.0, 3.0):
+        a, b = views()
+        batch = (scale * b, torch.linspace(0, scale, 6))
+        loss = compiled(a, *batch)
+        (gradient,) = torch.autograd.grad(loss, a)
+        expected = step(a, *batch)
+        assert loss.item() == expected.item()
+        assert torch.equal(gradient, torch.autograd.grad(expected, a)[0])
+    # The product of the step, compiled once for all batches.
+    assert len(graphs) == 1, graphs
+
+
+@pytest.mark.parametrize(
+    ("objective", "inputs", "parameters"),
+    [
+        ("nt-xent", (), {"temperature": 0.2}),
+        ("fair-cclk", (torch.linspace(0, 1, 6)[:, None],), {"kernel": {"name": "rbf", "sigma": 0.5}, "lambda_": 0.1}),
+        ("supcon", (torch.tensor([0, 1, 0, 1, 1, 0]),), {}),
+    ],
+)
+def test_the_source_in_pytorch_is_the_same_loss(objective, inputs, parameters):
+    names = {}
+    exec(simile.describe(objective)["pytorch"], names)
+    a, b = views()
+    own = names[objective.replace("-", "_")](a, b, *inputs, **parameters)
+    further = [entry["name"] for entry in simile.describe(objective)["inputs"][2:]]
+    given = dict(zip(further, inputs, strict=False))
+    loss = simile.loss(objective, view_a=a, view_b=b, **given, **parameters)
+    assert own.item() == pytest.approx(loss.item(), rel=1e-10)
+    for gradient, expected in zip(torch.autograd.grad(own, (a, b)), torch.autograd.grad(loss, (a, b)), strict=True):
+        np.testing.assert_allclose(gradient.numpy(), expected.numpy(), atol=1e-10)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_tensors_of_a_gpu_have_the_gradients_of_the_host():
+    a, b = views()
+    kernel, z = {"name": "rbf", "sigma": 0.5}, torch.linspace(0, 1, 6)
+    simile.loss("fair-cclk", view_a=a, view_b=b, z=z, kernel=kernel).backward()
+    on_gpu = [view.detach().cuda().requires_grad_() for view in (a, b)]
+    loss = simile.loss("fair-cclk", view_a=on_gpu[0], view_b=on_gpu[1], z=z.cuda(), kernel=kernel)
+    loss.backward()
+    assert loss.device == on_gpu[0].device
+    for view, host in zip(on_gpu, (a, b), strict=True):
+        np.testing.assert_array_equal(view.grad.cpu().numpy(), host.grad.numpy())
+
+
+PROCESS = """
+import sys
+import torch
+import torch.distributed as dist
+import simile
+
+rank, processes, meeting, answer = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
+torch.set_default_dtype(torch.float64)
+torch.manual_seed(0)
+images, age = torch.randn(2, 12, 5), torch.linspace(20, 80, 12)
+network = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(5, 3))
+a, b = (network(view.chunk(processes)[rank]) for view in images)
+age = age.chunk(processes)[rank]
+RECIPE
+torch.save([loss.detach(), *(weight.grad for weight in network.parameters())], answer)
+dist.destroy_process_group()
+"""
+README = Path(__file__).parents[1] / "README.md"
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch is built without processes")
+def test_processes_that_gather_their_views_have_the_gradient_of_the_whole_batch(tmp_path):
+    (recipe,) = [block for block in README.read_text(encoding="utf-8").split("```python\n") if "def gathered" in block]
+    code = PROCESS.replace("RECIPE", recipe.split("```")[0])
+    environment = {**os.environ, "PYTHONPATH": str(Path(simile.__file__).parent.parent)}
+
+    def results(processes):
+        """The loss and the gradients that each process has."""
+        meeting = (tmp_path / f"meeting-{processes}").as_uri()
+        answers = [tmp_path / f"{processes}-{rank}.pt" for rank in range(processes)]
+        programs = [
+            subprocess.Popen([sys.executable, "-c", code, str(rank), str(processes), meeting, answer], env=environment)
+            for rank, answer in enumerate(answers)
+        ]
+        try:
+            assert [program.wait(300) for program in programs] == [0] * processes
+        finally:
+            for program in programs:
+                program.kill()
+        return [torch.load(answer) for answer in answers]
+
+    (whole,) = results(1)
+    for parts in results(2):
+        for part, expected in zip(parts, whole, strict=True):
+            np.testing.assert_allclose(part.numpy(), expected.numpy(), rtol=1e-10)
+
+
+def test_a_constant_may_be_of_inference_mode():
+    a, b = views()
+    with torch.inference_mode():
+        teacher, z = 2 * b, torch.linspace(0, 1, 6) * 2
+    loss = simile.loss("fair-cclk", view_a=a, view_b=teacher, z=z, kernel={"name": "rbf", "sigma": 0.5})
+    loss.backward()
+    assert a.grad.any()
+
+
+def test_gradients_as_arrays_take_tensors_too():
+    a, b = views()
+    loss, gradients = simile.loss_and_gradients("nt-xent", view_a=a, view_b=b)
+    simile.loss("nt-xent", view_a=a, view_b=b).backward()
+    np.testing.assert_array_equal(gradients["view_a"], a.grad.numpy())
+    half, _ = simile.loss_and_gradients("nt-xent", view_a=a.detach().bfloat16(), view_b=b)
+    assert half == pytest.approx(loss, rel=0.02)
+
+
+def test_a_list_of_tensors_does_not_lose_their_gradient():
+    a, b = views()
+    with pytest.raises(ValueError, match="`view_a` is a list of tensors that require a gradient; `torch.stack`"):
+        simile.loss("nt-xent", view_a=list(a), view_b=b)

@@ -23,7 +23,9 @@ def cases():
 def arguments(case, dtype):
     """The arguments of `simile.loss` for a file; embeddings and scores as arrays of a float type."""
     inputs = dict(case["inputs"])
-    kinds = {entry["name"]: entry["kind"] for entry in simile.describe(case["objective"])["inputs"]}
+    description = simile.describe(case["objective"])
+    kinds = {entry["name"]: entry["kind"] for entry in description["inputs"]}
+    parameters = {entry["name"] for entry in description["parameters"]}
     unit = inputs.pop("inputs_normalised", False)
     is_input = {name: kinds.get(name, "embeddings" if name.startswith("view_") else None) for name in inputs}
     # A file may state more than the objective reads.
@@ -32,7 +34,8 @@ def arguments(case, dtype):
         for name, value in inputs.items()
         if is_input[name]
     }
-    return {"variant": case.get("variant"), "unit_rows": unit, **case["params"], **given}
+    params = {name: value for name, value in case["params"].items() if name in parameters}
+    return {"variant": case.get("variant"), "unit_rows": unit, **params, **given}
 
 
 def gradients(case):
