@@ -17,7 +17,7 @@ export default async function (job, page, serve) {
   const restored = await isInTheAddress(lab, page);
   await startsOver(lab, page, started, restored);
   await isMarkedNoMore(lab, page);
-  await staysAfterATap(lab, page);
+  await staysAfterATap(lab, job, page, serve);
   return { cell, hues: restored.sides[0].samples.hues };
 }
 
@@ -140,33 +140,30 @@ async function isMarkedNoMore({ focusCanvas, preset, settled, textIn }, page) {
   assert.match(await textIn("#cell"), /^Point at a cell/);
 }
 
-/** On a touch screen the text on a sample, or on a cell of a matrix, stays when the finger is lifted, until another place is tapped. */
-async function staysAfterATap({ canvas, state, textIn, textOfFocus }, page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Emulation.setTouchEmulationEnabled", { enabled: true });
-  const tap = async ([x, y]) => {
-    await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x, y }] });
-    await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  };
-  const { sides } = await state();
-  await canvas.scrollIntoViewIfNeeded();
-  await tap(await placeOf(canvas, sides[0].samples.views[1][2]));
-  await textOfFocus("Sample 3, second view");
-  // The middle of the circle is far from all samples.
-  await tap(await placeOf(canvas, [0, 0]));
-  await page.locator("#focus", { hasText: "Point at a sample" }).waitFor();
-  const tapCell = async (selector, down) => {
-    const before = await textIn("#cell");
-    const map = page.locator(selector);
-    await map.scrollIntoViewIfNeeded();
-    const box = await map.boundingBox();
-    await tap([box.x + box.width * 0.3, box.y + box.height * down]);
-    await page.locator("#cell", { hasText: /^Samples /, hasNotText: before }).waitFor();
-  };
-  await tapCell("#gram canvas", 0.3);
-  await tapCell("#weights canvas", 0.6);
-  await session.send("Emulation.setTouchEmulationEnabled", { enabled: false });
-  await session.detach();
+/** On a touch screen, which has no mouse, the text on a sample or on a cell of a matrix stays until another place is tapped. */
+async function staysAfterATap({ state, written }, job, page, serve) {
+  const [address, { sides }] = [await written(), await state()];
+  const context = await page.context().browser().newContext({ hasTouch: true, viewport: page.viewportSize() });
+  try {
+    const touched = await context.newPage();
+    const { canvas, open, textIn, textOfFocus } = await labIn(touched, job, serve);
+    await open(address);
+    const tap = ([x, y]) => touched.touchscreen.tap(x, y);
+    await canvas.scrollIntoViewIfNeeded();
+    await tap(await placeOf(canvas, sides[0].samples.views[1][2]));
+    await textOfFocus("Sample 3, second view");
+    // The middle of the circle is far from all samples.
+    await tap(await placeOf(canvas, [0, 0]));
+    await touched.locator("#focus", { hasText: "Point at a sample" }).waitFor();
+    for (const [map, down] of Object.entries({ "#gram canvas": 0.3, "#weights canvas": 0.6 })) {
+      const before = await textIn("#cell");
+      const { width, height } = await touched.locator(map).boundingBox();
+      await touched.locator(map).tap({ position: { x: width * 0.3, y: height * down } });
+      await touched.locator("#cell", { hasText: /^Samples /, hasNotText: before }).waitFor();
+    }
+  } finally {
+    await context.close();
+  }
 }
 
 const viewsOf = ({ sides }) => JSON.stringify(sides.map(({ samples }) => samples.views));
