@@ -22,8 +22,8 @@ pub use launches::LaunchCounter;
 pub use ops::activation::{ActivationGradients, ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
-    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Epilogue, Moments, Norm, Optional,
-    SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Epilogue, Norm,
+    Optional, SavedForBackward, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by,
     convolve_tanh_pool, max_pool, mean_pool,
 };
 pub use ops::gemm::{GemmOps, gemm};

@@ -1,4 +1,4 @@
-//! Burn's older CPU backend uses the default bodies.
+//! Burn's older CPU backend uses the default bodies but for one.
 #![allow(deprecated, reason = "Burn 0.22 retires this backend and still has it")]
 
 use burn::backend::NdArray;

@@ -18,7 +18,7 @@ const PART: usize = 512;
 const RUN: usize = 8;
 
 /// The moments of maps, on the calling thread.
-pub fn moments(maps: &[f32], channels: usize) -> Moments {
+pub(crate) fn moments(maps: &[f32], channels: usize) -> Moments {
     Moments::joined(maps.chunks(PART * channels).map(|part| moments_of_part(part, channels)), channels)
 }
 
@@ -40,14 +40,12 @@ fn moments_of_part(part: &[f32], channels: usize) -> Moments {
 
 /// The parameters by which a normalisation changes each channel.
 #[derive(Debug, Clone, Copy)]
-pub struct Norm<'a> {
+pub(crate) struct Norm<'a> {
     /// `γ`.
     pub gains: &'a [f32],
     /// `β`.
     pub shifts: &'a [f32],
-    /// Mean of each channel.
     pub means: &'a [f32],
-    /// Variance of each channel.
     pub variances: &'a [f32],
     /// `ε`.
     pub epsilon: f32,
@@ -60,7 +58,7 @@ impl Norm<'_> {
     }
 
     /// The function that the normalisation and the following steps apply at a position.
-    pub fn activation<'a>(&self, identity: Option<&'a [f32]>, rectified: bool) -> Activation<'a> {
+    pub(crate) fn activation<'a>(&self, identity: Option<&'a [f32]>, rectified: bool) -> Activation<'a> {
         let factors: Vec<f32> =
             self.gains.iter().zip(self.scales()).map(|(gain, scale)| gain * scale).collect();
         let means = self.means.iter().zip(&factors).zip(self.shifts);
@@ -69,7 +67,7 @@ impl Norm<'_> {
     }
 
     /// The backward pass, from the maps before the normalisation and the gradient of the output.
-    pub fn backward<'a>(&self, maps: &'a [f32], upstream: Masked<'a>) -> Backward<'a> {
+    pub(crate) fn backward<'a>(&self, maps: &'a [f32], upstream: Masked<'a>) -> Backward<'a> {
         let channels = self.gains.len();
         let (means, scales) = (self.means, self.scales());
         let [grad_shift, mut grad_gain] = sums(maps, &upstream, means);
@@ -88,7 +86,7 @@ impl Norm<'_> {
 
 /// `max(factor y + offset [+ identity], 0)` by channel.
 #[derive(Debug)]
-pub struct Activation<'a> {
+pub(crate) struct Activation<'a> {
     factors: Vec<f32>,
     offsets: Vec<f32>,
     identity: Option<&'a [f32]>,
@@ -97,7 +95,7 @@ pub struct Activation<'a> {
 
 impl Activation<'_> {
     /// Applies it in place to a part of the maps that begins with value `first`.
-    pub fn apply(&self, first: usize, maps: &mut [f32]) {
+    pub(crate) fn apply(&self, first: usize, maps: &mut [f32]) {
         let Self { factors, offsets, .. } = self;
         let channels = factors.len();
         let least = if self.rectified { 0.0 } else { f32::NEG_INFINITY };
@@ -117,7 +115,7 @@ impl Activation<'_> {
     }
 
     /// Applies it to all maps and writes to `output`.
-    pub fn write(&self, maps: &[f32], output: &mut [f32]) {
+    pub(crate) fn write(&self, maps: &[f32], output: &mut [f32]) {
         let channels = self.factors.len();
         let [size, run] = [PART, RUN].map(|places| places * channels);
         let parts = output.chunks_mut(size).zip(maps.chunks(size)).enumerate();
@@ -195,7 +193,7 @@ fn rectify(value: f32, least: f32) -> f32 {
 
 /// The gradient of the sum before the rectifier, if only the normalisation needs it.
 #[derive(Debug)]
-pub struct Masked<'a> {
+pub(crate) struct Masked<'a> {
     upstream: &'a [f32],
     /// The input of the rectifier, if there is one: recomputed from the maps, which takes less time than reading
     /// it.
@@ -204,18 +202,18 @@ pub struct Masked<'a> {
 
 impl<'a> Masked<'a> {
     /// Takes a gradient that is already masked, or the gradient of an output that is not rectified.
-    pub fn of(upstream: &'a [f32]) -> Self {
+    pub(crate) fn of(upstream: &'a [f32]) -> Self {
         Self { upstream, activation: None }
     }
 
     /// Masks the gradient of the rectified output of an [`Activation`] without an identity.
-    pub fn from_rectified(upstream: &'a [f32], activation: Activation<'a>) -> Self {
+    pub(crate) fn from_rectified(upstream: &'a [f32], activation: Activation<'a>) -> Self {
         Self { upstream, activation: Some(activation) }
     }
 }
 
 /// Sets the gradient to 0 where the rectifier's output is 0.
-pub fn mask(upstream: &mut [f32], output: &[f32]) {
+pub(crate) fn mask(upstream: &mut [f32], output: &[f32]) {
     let size = PART * 64;
     parallel::map(upstream.chunks_mut(size).zip(output.chunks(size)), |(upstream, output)| {
         let keep = |(g, y): (&mut f32, &f32)| *g = if *y > 0.0 { *g } else { 0.0 };
@@ -224,7 +222,7 @@ pub fn mask(upstream: &mut [f32], output: &[f32]) {
 }
 
 /// The sum over all positions by channel.
-pub fn sum_of_places(maps: &[f32], channels: usize) -> Vec<f32> {
+pub(crate) fn sum_of_places(maps: &[f32], channels: usize) -> Vec<f32> {
     let sums = parallel::map(maps.chunks(PART * channels), |part| {
         let mut sum = vec![0.0_f32; channels];
         vectorised!(part.chunks_exact(channels).for_each(|row| add_row(&mut sum, row)));
@@ -265,7 +263,7 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
 
 /// The gradients of a normalisation.
 #[derive(Debug)]
-pub struct Backward<'a> {
+pub(crate) struct Backward<'a> {
     /// With respect to `γ`.
     pub grad_gain: Vec<f32>,
     /// With respect to `β`.
@@ -276,7 +274,7 @@ pub struct Backward<'a> {
 
 /// The gradient with respect to the maps before a normalisation, computed where it is used.
 #[derive(Debug)]
-pub struct GradMaps<'a> {
+pub(crate) struct GradMaps<'a> {
     maps: &'a [f32],
     upstream: Masked<'a>,
     factors: Vec<f32>,

@@ -7,7 +7,7 @@ use super::{im2col, parallel, scratch, winograd};
 
 /// Writes the convolution to `output`. `after` is called for each part of `output` while it is in the cache, with the
 /// index of its first value; its results are returned in order.
-pub fn forward<T: Send>(
+pub(crate) fn convolve<T: Send>(
     maps: &[f32],
     weight: &[f32],
     geometry: &Geometry,
@@ -24,7 +24,7 @@ pub fn forward<T: Send>(
 }
 
 /// The requested gradients of maps and weight, from the gradient of the convolution.
-pub fn backward(
+pub(crate) fn convolve_backward(
     maps: &[f32],
     weight: &[f32],
     geometry: &Geometry,

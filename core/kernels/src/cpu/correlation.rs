@@ -6,14 +6,14 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// A number of places that is a multiple of the vector length of every processor.
-pub const LANES: usize = 16;
+use super::lanes::LANES;
+
 /// Number of offsets whose products are in registers together.
 const OFFSETS: usize = 5;
 
 /// The weights of a correlation in the order in which they are read.
 #[derive(Debug)]
-pub struct Weights {
+pub(crate) struct Weights {
     six: bool,
     outputs: usize,
     /// `[groups of outputs, offsets, outputs of a group]`, with zeros for outputs that do not exist.
@@ -22,7 +22,7 @@ pub struct Weights {
 
 impl Weights {
     /// The weights `of(output, offset)`.
-    pub fn new(outputs: usize, offsets: usize, of: impl Fn(usize, usize) -> f32) -> Self {
+    pub(crate) fn new(outputs: usize, offsets: usize, of: impl Fn(usize, usize) -> f32) -> Self {
         // With two vectors of places, the sums of six outputs are in registers. Four leave fewer outputs that do not
         // exist.
         let six = outputs.is_multiple_of(6);
@@ -41,7 +41,13 @@ impl Weights {
 
 /// Writes `start[o] + sum_t weight[o][t] planes[i + offsets[t]]` to `target`, `[outputs, length]`, with a `length` that is
 /// a multiple of [`LANES`]. The planes have `length` values from every offset on.
-pub fn correlate(planes: &[f32], offsets: &[usize], weights: &Weights, start: &[f32], target: &mut [f32]) {
+pub(crate) fn correlate(
+    planes: &[f32],
+    offsets: &[usize],
+    weights: &Weights,
+    start: &[f32],
+    target: &mut [f32],
+) {
     Arch::new().dispatch(Correlate { planes, offsets, weights, start, target });
 }
 
@@ -145,7 +151,13 @@ impl<const OUTPUTS: usize> Run<'_, OUTPUTS> {
 /// Adds `sum_i slopes[o][i] planes[i + offsets[t]]` to `sums`, `[outputs, offsets, LANES]`: the sum of the [`LANES`]
 /// numbers of a place is the result. The slopes are `[outputs, length]` with a `length` that is a multiple of
 /// [`LANES`]; the planes have `length` values from every offset on.
-pub fn add_products(planes: &[f32], offsets: &[usize], slopes: &[f32], length: usize, sums: &mut [f32]) {
+pub(crate) fn add_products(
+    planes: &[f32],
+    offsets: &[usize],
+    slopes: &[f32],
+    length: usize,
+    sums: &mut [f32],
+) {
     Arch::new().dispatch(AddProducts { planes, offsets, slopes, length, sums });
 }
 

@@ -34,7 +34,7 @@ pub fn exp_or_zero(x: f32) -> f32 {
 }
 
 /// `1 / (1 + exp(-x))` of each value.
-pub fn sigmoid_of_slice(values: &mut [f32]) {
+pub fn logistic(values: &mut [f32]) {
     let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
     vectorised!(values.iter_mut().for_each(|x| *x = of(*x)));
 }
@@ -135,7 +135,7 @@ mod tests {
     fn the_sigmoid_ends_in_zero_and_one() {
         let mut values = [-1e30, -100.0, -3.0, 0.0, 0.5, 20.0, 1e30];
         let expected = values.map(|x| 1.0 / (1.0 + (-f64::from(x)).exp()));
-        sigmoid_of_slice(&mut values);
+        logistic(&mut values);
         for (sigmoid, expected) in values.into_iter().zip(expected) {
             assert!((f64::from(sigmoid) - expected).abs() < 1e-6, "{sigmoid} {expected}");
         }

@@ -7,27 +7,27 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 /// A matrix with contiguous rows of `columns` values.
-pub fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
+pub(crate) fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice(values, rows(values, columns), columns)
 }
 
 /// A matrix with rows of `columns` values that begin `stride` values apart.
-pub fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
+pub(crate) fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice_with_stride(values, rows, columns, stride)
 }
 
 /// `target = left right`.
-pub fn assign(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+pub(crate) fn assign(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     write(target, Accum::Replace, left, right);
 }
 
 /// `target += left right`.
-pub fn add(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+pub(crate) fn add(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     write(target, Accum::Add, left, right);
 }
 
 /// `left right`.
-pub fn gemm(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
+pub(crate) fn gemm(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
     let mut target = vec![0.0; left.nrows() * right.ncols()];
     assign(&mut target, left, right);
     target

@@ -1,6 +1,7 @@
 //! Convolutions of any kernel, stride and padding as a product of windows with a matrix, some windows at a time so
 //! that they stay in the cache. The windows of a 1×1 kernel at stride 1 are the maps.
 
+use std::iter::repeat_with;
 use std::ops::Range;
 
 use super::gemm::{add, assign, matrix};
@@ -23,7 +24,7 @@ const PLACES_OF_GROUP: usize = 256;
 const BLOCK: usize = 16;
 
 /// Transforms `[out, in, k, k]` into the layout `[k k in, out]`.
-pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
+pub(crate) fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     let taps = geometry.taps();
     // In the order of the written rows: the values that a row reads, one of every output, stay in the cache for the
@@ -52,7 +53,7 @@ fn weight_from_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
 
 /// Writes the convolution of maps with a [`transform`]ed kernel to `output`. `after` is called for each part of
 /// `output` while it is in the cache, with the index of its first value; its results are returned in order.
-pub fn forward<T: Send>(
+pub(crate) fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
@@ -72,7 +73,7 @@ pub fn forward<T: Send>(
 
 /// The gradient of the weight, `[out, in, k, k]`, if requested, from that of the convolution; adds that of the maps
 /// to `grad_maps`, if requested.
-pub fn backward(
+pub(crate) fn backward(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
@@ -83,12 +84,9 @@ pub fn backward(
     let (places, outputs) = (geometry.places(), geometry.outputs);
     let images = geometry.n.div_ceil(GROUPS).max(PLACES_OF_GROUP.div_ceil(places));
     let size = images * geometry.image();
-    let mut targets: Vec<&mut [f32]> = match grad_maps {
-        Some(grad_maps) => grad_maps.chunks_mut(size).collect(),
-        None => maps.chunks(size).map(|_| Default::default()).collect(),
-    };
+    let targets = grad_maps.unwrap_or_default().chunks_mut(size).chain(repeat_with(Default::default));
     let places_per_part = places_of_part(geometry);
-    let groups = maps.chunks(size).zip(targets.drain(..)).enumerate();
+    let groups = maps.chunks(size).zip(targets).enumerate();
     let grads_by_group = parallel::map(groups, |(at, (maps, target))| {
         let mut grad_kernel = vec![0.0; if is_weight_wanted { kernel.len() } else { 0 }];
         let [mut slope, mut windows] = [Vec::new(), Vec::new()];

@@ -6,7 +6,7 @@ use std::ops::{Add, Mul, Sub};
 
 use pulp::Simd;
 
-/// A number of channels that is a multiple of the vector length of every processor.
+/// A number of channels or places that is a multiple of the vector length of every processor.
 pub(crate) const LANES: usize = 16;
 
 /// Values that are processed together.

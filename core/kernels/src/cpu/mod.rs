@@ -1,35 +1,36 @@
-//! Vectorised loops over slices in the host's memory, from which the bodies for the CPU are composed. No code here
-//! uses tensors.
+//! Vectorised loops over slices in the host's memory: private ones, of which the CPU's bodies are composed, and public ones that
+//! Simile's core calls for numbers that are not tensors.
+#![cfg_attr(not(feature = "flex"), allow(dead_code, reason = "only Flex's bodies call most private loops"))]
 
 #[macro_use]
 mod vectorised;
 
-pub mod augment;
-pub mod conv_norm;
-pub mod convolution;
-pub mod correlation;
+pub(crate) mod augment;
+pub(crate) mod conv_norm;
+pub(crate) mod convolution;
+mod correlation;
 pub mod exp;
-pub mod gemm;
-pub mod geometry;
-pub mod im2col;
+mod gemm;
+pub(crate) mod geometry;
+mod im2col;
 mod lanes;
-pub mod moments;
+pub(crate) mod moments;
 pub mod near;
-pub mod norm;
-pub mod pairs;
+pub(crate) mod norm;
+pub(crate) mod pairs;
 pub mod parallel;
-pub mod places;
-pub mod pool;
-pub mod redundancy;
-pub mod resample;
+pub(crate) mod places;
+pub(crate) mod pool;
+pub(crate) mod redundancy;
+pub(crate) mod resample;
 pub mod resize;
-pub mod rows;
-pub mod scratch;
-pub mod sinkhorn;
-pub mod tanh;
-pub mod tanh_pool;
+pub(crate) mod rows;
+mod scratch;
+pub(crate) mod sinkhorn;
+pub(crate) mod tanh;
+pub(crate) mod tanh_pool;
 pub mod tsne;
-pub mod uniformity;
-pub mod upstream;
+pub(crate) mod uniformity;
+mod upstream;
 pub mod vectors;
-pub mod winograd;
+mod winograd;

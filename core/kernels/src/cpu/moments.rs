@@ -2,7 +2,7 @@
 
 /// Mean and sum of squared deviations by channel.
 #[derive(Debug, Clone)]
-pub struct Moments {
+pub(crate) struct Moments {
     /// Number of values of a channel.
     pub(super) count: usize,
     pub(super) means: Vec<f32>,
@@ -17,7 +17,7 @@ impl Moments {
 
     /// The moments of all parts together. Deviations are taken from the mean of a part, and parts are combined as by Chan, Golub &
     /// LeVeque (1983), so that a mean far from zero costs no digits.
-    pub fn joined(parts: impl IntoIterator<Item = Self>, channels: usize) -> Self {
+    pub(crate) fn joined(parts: impl IntoIterator<Item = Self>, channels: usize) -> Self {
         parts.into_iter().fold(Self::none(channels), Self::with)
     }
 
@@ -35,7 +35,7 @@ impl Moments {
     }
 
     /// Means and biased variances.
-    pub fn into_mean_and_variance(self) -> [Vec<f32>; 2] {
+    pub(crate) fn into_mean_and_variance(self) -> [Vec<f32>; 2] {
         let count = self.count as f32;
         [self.means, self.squares.into_iter().map(|square| square / count).collect()]
     }

@@ -7,15 +7,14 @@
 
 use super::moments::Moments;
 use super::parallel;
+use super::vectors::{LANES, sum_of};
 
 /// Number of values in one iteration of a loop: they stay in a core's own cache between two passes.
 const PART: usize = 1 << 15;
-/// Number of parallel sums of a loop, so that the compiler adds vectors.
-const LANES: usize = 16;
 
 /// The layout of the values of channels: `[outer, channels, inner]`, in row order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Channels {
+pub(crate) struct Channels {
     channels: usize,
     inner: usize,
 }
@@ -23,7 +22,7 @@ pub struct Channels {
 impl Channels {
     /// A layout of `channels` channels with `inner` contiguous values each: 1 for rows of features or for maps with
     /// contiguous channels, the number of positions for maps with contiguous planes.
-    pub fn new(channels: usize, inner: usize) -> Self {
+    pub(crate) fn new(channels: usize, inner: usize) -> Self {
         Self { channels: channels.max(1), inner: inner.max(1) }
     }
 
@@ -39,17 +38,13 @@ impl Channels {
 
 /// Mean and biased variance by channel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statistics {
-    /// Means.
+pub(crate) struct Statistics {
     pub means: Vec<f32>,
-    /// Means of the squared deviations.
     pub variances: Vec<f32>,
 }
 
-/// The statistics of each channel. Deviations are taken from the mean of a part, and parts are combined as by Chan,
-/// Golub & LeVeque (1983), so that a mean far from zero costs no digits. One pass over memory, 5 operations a
-/// value.
-pub fn statistics(x: &[f32], layout: Channels) -> Statistics {
+/// The statistics of each channel, those of parts [joined](Moments::joined). One pass over memory, 5 operations a value.
+pub(crate) fn statistics(x: &[f32], layout: Channels) -> Statistics {
     let parts = parallel::map(x.chunks(layout.part()), |part| moments(part, layout));
     let total = Moments::joined(parts, layout.channels);
     let share = 1.0 / total.count.max(1) as f32;
@@ -57,7 +52,7 @@ pub fn statistics(x: &[f32], layout: Channels) -> Statistics {
 }
 
 /// Writes `γ x̂ + β`. One pass with reads and writes, 3 operations a value.
-pub fn normalise(
+pub(crate) fn normalise(
     x: &[f32],
     layout: Channels,
     statistics: &Statistics,
@@ -91,16 +86,14 @@ pub fn normalise(
 
 /// Gradients of gain and shift.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slopes {
-    /// With respect to the gain.
+pub(crate) struct Slopes {
     pub gains: Vec<f32>,
-    /// With respect to the shift.
     pub shifts: Vec<f32>,
 }
 
 /// Replaces the gradient with respect to the output by the gradient with respect to `x`, in place. Two passes: the
 /// first reads both, the second also writes; 10 operations a value.
-pub fn pull_back(
+pub(crate) fn normalise_batch_backward(
     x: &[f32],
     layout: Channels,
     statistics: &Statistics,
@@ -165,7 +158,7 @@ fn sums(g: &[f32], x: &[f32], layout: Channels, means: &[f32]) -> (Vec<f32>, Vec
             let planes = g.chunks_exact(layout.inner).zip(x.chunks_exact(layout.inner));
             for (((sum, along), mean), (g, x)) in totals.zip(planes) {
                 *sum += add_up(g, |g| g);
-                *along += add_up_both(g, x, |g, x| g * (x - mean));
+                *along += sum_of(g, x, |g, x| g * (x - mean));
             }
         }
     }
@@ -211,17 +204,6 @@ fn add_up(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
         lanes.iter_mut().zip(run).for_each(|(sum, &x)| *sum += term(x));
     }
     lanes.iter().sum::<f32>() + rest.iter().map(|&x| term(x)).sum::<f32>()
-}
-
-/// The sum of a function of each pair of values.
-#[inline(always)]
-fn add_up_both(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let ((runs, rest), (other_runs, other_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (run, other) in runs.iter().zip(other_runs) {
-        lanes.iter_mut().zip(run.iter().zip(other)).for_each(|(sum, (&a, &b))| *sum += term(a, b));
-    }
-    lanes.iter().sum::<f32>() + rest.iter().zip(other_rest).map(|(&a, &b)| term(a, b)).sum::<f32>()
 }
 
 #[cfg(test)]

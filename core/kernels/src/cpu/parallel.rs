@@ -4,6 +4,14 @@
 //! as in a page, they run one after the other. The caller chooses the size of an iteration, never by the number of
 //! threads, and results are in order, so that both give the same numbers.
 
+use std::ops::Range;
+
+/// Parts of a range, each of `size` numbers but the last.
+pub(crate) fn parts(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = range;
+    (start..end).step_by(size).map(move |first| first..(first + size).min(end))
+}
+
 /// The results of `work` on each item, in the order of the items.
 #[cfg(feature = "rayon")]
 pub fn map<I: Send, T: Send>(

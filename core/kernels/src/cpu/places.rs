@@ -4,7 +4,7 @@ use super::parallel;
 
 /// Copies values `[n, height, width, channels]` with `strides` in `values` to row order. One pass with reads and writes,
 /// an image at a time.
-pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> Vec<f32> {
+pub(crate) fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> Vec<f32> {
     let [n, height, width, channels] = sides;
     let [image_stride, row_stride, place_stride, channel_stride] = strides;
     let row = width * channels;

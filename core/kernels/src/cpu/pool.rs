@@ -4,7 +4,7 @@ use super::geometry::Geometry;
 use super::parallel;
 
 /// The largest value of each window, and its index in the window. Kernels have up to 16 × 16 positions.
-pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
+pub(crate) fn max_pool(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
     let mut maxima = vec![f32::NEG_INFINITY; geometry.results()];
     let mut sources = vec![0_u8; maxima.len()];
@@ -28,7 +28,7 @@ pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
 }
 
 /// The gradient of maps from that of their maxima.
-pub fn grad_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
+pub(crate) fn max_pool_backward(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
     let mut grad_maps = vec![0.0; geometry.n * geometry.image()];
     let size = geometry.places() * channels;
@@ -48,7 +48,7 @@ pub fn grad_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Ve
 }
 
 /// The mean over the positions of each map.
-pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
+pub(crate) fn mean_pool(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
     let share = 1.0 / places as f32;
     let mut means = vec![0.0_f32; maps.len() / places];
     parallel::map(maps.chunks(places * channels).zip(means.chunks_mut(channels)), |(maps, means)| {
@@ -61,7 +61,7 @@ pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
 }
 
 /// The gradient of maps from that of their means.
-pub fn grad_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
+pub(crate) fn mean_pool_backward(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
     let share = 1.0 / places as f32;
     let mut grad_maps = vec![0.0; upstream.len() * places];
     parallel::map(

@@ -18,7 +18,12 @@ const PART: usize = 512;
 
 /// `sum_kl w_kl (C_kl - I_kl)^2` with `w` 1 on the diagonal and `off_diagonal` elsewhere, and its gradients with respect to
 /// both views, matrices of `width` columns. The views are standardised in place.
-pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f32) -> (f32, [Vec<f32>; 2]) {
+pub(crate) fn redundancy(
+    views: [&mut [f32]; 2],
+    width: usize,
+    off_diagonal: f32,
+    eps: f32,
+) -> (f32, [Vec<f32>; 2]) {
     let rows = views[0].len() / width;
     // Both views in parallel: the passes are short, and starting the threads costs as much as one of them.
     let of = |values| Standardised::new(values, rows, width, eps);

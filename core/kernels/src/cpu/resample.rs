@@ -132,7 +132,7 @@ impl Taps {
 
 /// Weights of a Gaussian of a standard deviation at distances of 0, 1, ... `radius` pixels; the weights of both
 /// sides sum to 1.
-pub fn gaussian(sigma: f64, radius: usize) -> Vec<f32> {
+pub(crate) fn gaussian(sigma: f64, radius: usize) -> Vec<f32> {
     let weight = |distance: usize| (-0.5 * (distance as f64 / sigma).powi(2)).exp();
     let total = weight(0) + 2.0 * (1..=radius).map(weight).sum::<f64>();
     (0..=radius).map(|distance| (weight(distance) / total) as f32).collect()

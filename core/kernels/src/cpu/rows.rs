@@ -3,13 +3,11 @@
 
 use super::exp::exp_or_zero;
 use super::parallel;
-use super::vectors::dot_f32;
+use super::vectors::{LANES, dot_f32, sum_f32};
 
 /// Rows whose entries are all at most this in size count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;
 
-/// Number of parallel sums, which the compiler keeps in vector registers.
-const LANES: usize = 16;
 /// Number of values in one iteration of a loop over rows.
 const PART: usize = 1 << 14;
 
@@ -20,7 +18,7 @@ fn round(width: usize) -> usize {
 
 /// Divides rows of `width` numbers by their lengths, and returns the reciprocals of the lengths; both are 0 for a
 /// zero row.
-pub fn to_unit_length(rows: &mut [f32], width: usize) -> Vec<f32> {
+pub(crate) fn unit_rows(rows: &mut [f32], width: usize) -> Vec<f32> {
     let of_part = |part: &mut [f32]| part.chunks_exact_mut(width).map(unit).collect::<Vec<f32>>();
     parallel::map(rows.chunks_mut(round(width)), of_part).concat()
 }
@@ -41,7 +39,7 @@ fn unit(row: &mut [f32]) -> f32 {
 }
 
 /// `(g - (g . u) u) scale`, written row by row over the gradients `g` with respect to the unit rows `u`.
-pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
+pub(crate) fn unit_rows_backward(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
     let width = unit.len() / scale.len().max(1);
     let size = round(width);
     let rows = size / width.max(1);
@@ -57,13 +55,13 @@ pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
 }
 
 /// Replaces rows of `columns` numbers by their softmax, and returns their log-sum-exps.
-pub fn softmax(rows: &mut [f32], columns: usize) -> Vec<f32> {
+pub(crate) fn row_softmax(rows: &mut [f32], columns: usize) -> Vec<f32> {
     let of_part = |part: &mut [f32]| part.chunks_exact_mut(columns).map(normalise).collect::<Vec<f32>>();
     parallel::map(rows.chunks_mut(round(columns)), of_part).concat()
 }
 
 /// `(g - (g . p)) p`, written row by row over the gradients `g` with respect to the softmax `p`.
-pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) {
+pub(crate) fn row_softmax_backward(gradient: &mut [f32], softmax: &[f32], columns: usize) {
     let size = round(columns);
     parallel::map(gradient.chunks_mut(size).zip(softmax.chunks(size)), |(gradient, softmax)| {
         let rows = gradient.chunks_exact_mut(columns).zip(softmax.chunks_exact(columns));
@@ -77,13 +75,18 @@ pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) 
 
 /// The cross-entropies of scores times `scale` with target weights `q`, `mass lse - (q . s)` of each row. Their
 /// gradients with respect to the scaled scores, `mass softmax - q`, replace the scores.
-pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, scale: f32) -> Vec<f32> {
+pub(crate) fn soft_cross_entropy(
+    scores: &mut [f32],
+    targets: &[f32],
+    columns: usize,
+    scale: f32,
+) -> Vec<f32> {
     let size = round(columns);
     let losses = parallel::map(scores.chunks_mut(size).zip(targets.chunks(size)), |(scores, targets)| {
         let rows = scores.chunks_exact_mut(columns).zip(targets.chunks_exact(columns));
         let losses = rows.map(|(row, target)| {
             vectorised!(row.iter_mut().for_each(|x| *x *= scale));
-            let (agreed, mass) = (dot_f32(row, target), sum(target));
+            let (agreed, mass) = (dot_f32(row, target), sum_f32(target));
             let log_sum = normalise(row);
             vectorised!(row.iter_mut().zip(target).for_each(|(p, q)| *p = mass * *p - q));
             mass * log_sum - agreed
@@ -91,17 +94,6 @@ pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, s
         losses.collect::<Vec<f32>>()
     });
     losses.concat()
-}
-
-fn sum(row: &[f32]) -> f32 {
-    vectorised!({
-        let (parts, rest) = row.as_chunks::<LANES>();
-        let mut lanes = [0.0_f32; LANES];
-        for part in parts {
-            lanes.iter_mut().zip(part).for_each(|(lane, x)| *lane += x);
-        }
-        lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
-    })
 }
 
 /// Replaces a row by its softmax and returns its log-sum-exp.
@@ -137,8 +129,8 @@ mod tests {
             let mut row = [0.5; 21];
             row[at] = f32::NAN;
             let mut rows = row;
-            assert!(softmax(&mut rows, 21)[0].is_nan() && rows.iter().all(|x| x.is_nan()));
-            assert!(to_unit_length(&mut row, 21)[0].is_nan());
+            assert!(row_softmax(&mut rows, 21)[0].is_nan() && rows.iter().all(|x| x.is_nan()));
+            assert!(unit_rows(&mut row, 21)[0].is_nan());
         }
     }
 }

@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// A vector of `length` arbitrary values; [`give`] returns it.
-pub fn take(length: usize) -> Vec<f32> {
+pub(crate) fn take(length: usize) -> Vec<f32> {
     let mut values = SPARE.with_borrow_mut(|spare| {
         // The smallest that suffices, so that large vectors are left for large layers.
         let fitting = spare.iter().enumerate().filter(|(_, values)| values.capacity() >= length);
@@ -23,7 +23,7 @@ pub fn take(length: usize) -> Vec<f32> {
 }
 
 /// Keeps a vector for the next [`take`] on this thread.
-pub fn give(values: Vec<f32>) {
+pub(crate) fn give(values: Vec<f32>) {
     SPARE.with_borrow_mut(|spare| {
         if spare.len() < KEPT {
             spare.push(values);

@@ -11,14 +11,14 @@ const SPAN: f32 = 60.0;
 const PART: usize = 32;
 
 /// The largest score, if the exponentials of all scores times `scale` can be added.
-pub fn largest(scores: &[f32], scale: f32) -> Option<f32> {
+pub(crate) fn largest_score(scores: &[f32], scale: f32) -> Option<f32> {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let smallest = scores.iter().copied().fold(f32::INFINITY, f32::min);
     ((largest - smallest) * scale <= SPAN).then_some(largest)
 }
 
-/// Replaces scores of `columns` prototypes by the assignments; `largest` is the [largest] score.
-pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iterations: usize) {
+/// Replaces scores of `columns` prototypes by the assignments; `largest` is the [largest](largest_score) one.
+pub(crate) fn sinkhorn(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iterations: usize) {
     let size = PART * columns;
     parallel::map(scores.chunks_mut(size), |part| {
         vectorised!(part.iter_mut().for_each(|x| *x = exp((*x - largest) * scale)));

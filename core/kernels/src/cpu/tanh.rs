@@ -5,19 +5,19 @@
 use super::exp::exp;
 
 /// `tanh(x)` of each value.
-pub fn tanh_in_place(values: &mut [f32]) {
+pub(crate) fn tanh_in_place(values: &mut [f32]) {
     vectorised!(values.iter_mut().for_each(|x| *x = tangent(*x)));
 }
 
 /// Multiplies gradients by the slope `1 - y^2` at `y = tanh(x)`.
-pub fn pull_back(y: &[f32], gradients: &mut [f32]) {
+pub(crate) fn tanh_backward(y: &[f32], gradients: &mut [f32]) {
     vectorised!(gradients.iter_mut().zip(y).for_each(|(g, y)| *g *= 1.0 - y * y));
 }
 
 /// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 1e-7, without a branch or a call so that the
 /// compiler can vectorise a loop of it.
 #[inline(always)]
-pub fn tangent(x: f32) -> f32 {
+pub(crate) fn tangent(x: f32) -> f32 {
     let magnitude = x.abs();
     // Beyond 10, tanh is 1 in f32. A comparison with NaN is false, so NaN is kept.
     let magnitude = if magnitude > 10.0 { 10.0 } else { magnitude };

@@ -5,16 +5,20 @@
 //! places of the result. The gradient of the maps is such a sum too, of the slopes with the mirrored kernel. An image
 //! passes through the block while it is in the cache; only the `tanh` is stored.
 
-use super::correlation::{LANES, Weights, add_products, correlate};
+use std::iter::repeat_with;
+
+use super::correlation::{Weights, add_products, correlate};
+use super::lanes::LANES;
 use super::parallel;
 use super::tanh::tanh_in_place;
+use super::vectors::sum_f32;
 
 /// Number of images of one iteration of a loop.
 const CHUNK: usize = 8;
 
 /// Sizes of the block.
 #[derive(Debug, Clone, Copy)]
-pub struct Block {
+pub(crate) struct Block {
     /// Height and width of the maps.
     pub sides: [usize; 2],
     /// Channels of the maps.
@@ -27,12 +31,12 @@ pub struct Block {
 
 impl Block {
     /// True if there is a window, and so a result.
-    pub fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         self.sides.into_iter().min() > Some(self.kernel) && self.kernel * self.channels * self.out > 0
     }
 
     /// Height and width of the result.
-    pub fn pooled(self) -> [usize; 2] {
+    pub(crate) fn pooled(self) -> [usize; 2] {
         self.sides.map(|side| (side + 1 - self.kernel) / 2)
     }
 
@@ -47,7 +51,7 @@ impl Block {
     }
 
     /// Number of values of a plane of the `tanh`: as many rows as are pooled, each as long as one of the maps.
-    pub fn span(self) -> usize {
+    pub(crate) fn span(self) -> usize {
         (2 * self.pooled()[0] * self.sides[1]).next_multiple_of(LANES)
     }
 
@@ -80,7 +84,7 @@ impl Block {
     }
 
     /// The result for maps, `[n, out, pooled, pooled]`, and the `tanh` for the gradient, `[n, out, span]`.
-    pub fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
+    pub(crate) fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
         let offsets = self.offsets();
         let weights = Weights::new(self.out, offsets.len(), |output, at| weight[output * offsets.len() + at]);
         let image = self.channels * self.plane();
@@ -126,7 +130,7 @@ impl Block {
     }
 
     /// The requested gradients of maps, weight and bias, from that of the result.
-    pub fn backward(
+    pub(crate) fn backward(
         self,
         maps: &[f32],
         weight: &[f32],
@@ -138,13 +142,11 @@ impl Block {
         let (image, offsets) = (self.channels * self.plane(), self.offsets());
         let mirrored = self.mirrored(weight);
         let mut grad_maps = is_maps.then(|| parallel::zeros(maps.len()));
-        let mut targets: Vec<&mut [f32]> = match &mut grad_maps {
-            Some(grad_maps) => grad_maps.chunks_mut(CHUNK * image).collect(),
-            None => maps.chunks(CHUNK * image).map(|_| Default::default()).collect(),
-        };
+        let target = grad_maps.as_deref_mut().unwrap_or_default();
+        let targets = target.chunks_mut(CHUNK * image).chain(repeat_with(Default::default));
         let parts = maps
             .chunks(CHUNK * image)
-            .zip(targets.drain(..))
+            .zip(targets)
             .zip(tanh.chunks(CHUNK * self.out * self.span()))
             .zip(upstream.chunks(CHUNK * self.out * self.places()));
         let grads_by_part =
@@ -170,7 +172,7 @@ impl Block {
                     }
                     if is_bias {
                         let slopes = scratch.slopes.chunks_exact(self.span());
-                        grad_bias.iter_mut().zip(slopes).for_each(|(sum, slopes)| *sum += total(slopes));
+                        grad_bias.iter_mut().zip(slopes).for_each(|(sum, slopes)| *sum += sum_f32(slopes));
                     }
                     if let Some(target) = targets.next() {
                         self.fill(&mirrored, scratch, target);
@@ -180,7 +182,6 @@ impl Block {
                 let sum = |lanes: &[f32]| lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>() as f32;
                 (grad_weight.chunks_exact(LANES).map(sum).collect::<Vec<f32>>(), grad_bias)
             });
-        drop(targets);
         let (grad_weights, grad_biases): (Vec<_>, Vec<_>) = grads_by_part.into_iter().unzip();
         let grad_weight = is_weight.then(|| parallel::sum(grad_weights, weight.len()));
         [grad_maps, grad_weight, is_bias.then(|| parallel::sum(grad_biases, self.out))]
@@ -255,14 +256,4 @@ struct Scratch {
     slopes: Vec<f32>,
     padded: Vec<f32>,
     grad_planes: Vec<f32>,
-}
-
-fn total(values: &[f32]) -> f32 {
-    vectorised!({
-        let mut lanes = [0.0_f32; LANES];
-        for values in values.as_chunks::<LANES>().0 {
-            lanes.iter_mut().zip(values).for_each(|(lane, value)| *lane += value);
-        }
-        lanes.iter().sum()
-    })
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::exp::exp;
 use super::gemm::{add, gemm, matrix};
 use super::parallel;
+use super::vectors::LANES;
 
 /// The largest exponent for which terms keep all of their digits.
 const SPAN: f32 = 60.0;
@@ -18,11 +19,9 @@ const SPAN: f32 = 60.0;
 const BLOCK: usize = 512;
 /// Number of rows of a block in one iteration of a loop.
 const PART: usize = 64;
-/// Number of parallel sums, which the compiler keeps in vector registers.
-const LANES: usize = 16;
 
 /// The uniformity of centred rows of `width` values, and its gradient; `None` if they are too far apart for `f32`.
-pub fn uniformity(rows: &[f32], width: usize, t: f64) -> Option<(f32, Vec<f32>)> {
+pub(crate) fn uniformity(rows: &[f32], width: usize, t: f64) -> Option<(f32, Vec<f32>)> {
     let n = rows.len().checked_div(width)?;
     let half_square = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>() / 2.0;
     let half_squares: Vec<f32> = rows.chunks_exact(width).map(half_square).collect();
@@ -65,8 +64,7 @@ impl Pairs<'_> {
     fn sums(&self) -> Sums {
         let n = self.half_squares.len();
         let mut sums = Sums { by_row: vec![0.0; n], weighted: vec![0.0; self.rows.len()] };
-        let blocks: Vec<Range<usize>> =
-            (0..n).step_by(BLOCK).map(|start| start..(start + BLOCK).min(n)).collect();
+        let blocks: Vec<Range<usize>> = parallel::parts(0..n, BLOCK).collect();
         for (p, rows) in blocks.iter().enumerate() {
             for columns in &blocks[p..] {
                 self.add_block(&mut sums, rows, columns);
@@ -78,8 +76,8 @@ impl Pairs<'_> {
     /// Adds the pairs of a block by rows and, unless the block contains them twice, by columns.
     fn add_block(&self, sums: &mut Sums, rows: &Range<usize>, columns: &Range<usize>) {
         let Sums { by_row, weighted } = sums;
-        let parts = rows.clone().step_by(PART).map(|start| start..(start + PART).min(rows.end));
-        let parts = parts.zip(weighted[self.span(rows)].chunks_mut(PART * self.width));
+        let parts =
+            parallel::parts(rows.clone(), PART).zip(weighted[self.span(rows)].chunks_mut(PART * self.width));
         let part_sums = parallel::map(parts, |(part, weighted)| {
             let terms = self.terms(&part, columns);
             add(weighted, matrix(&terms, columns.len()), self.matrix_of(columns));
@@ -99,10 +97,9 @@ impl Pairs<'_> {
         }
         let parts = weighted[self.span(columns)].chunks_mut(PART * self.width);
         parallel::map(parts.enumerate(), |(at, weighted)| {
-            for (first, (terms, _, _)) in rows.clone().step_by(PART).zip(&part_sums) {
+            for (part, (terms, _, _)) in parallel::parts(rows.clone(), PART).zip(&part_sums) {
                 let terms = matrix(terms, columns.len()).subcols(at * PART, weighted.len() / self.width);
-                let part_rows = self.matrix_of(&(first..(first + PART).min(rows.end)));
-                add(weighted, terms.transpose(), part_rows);
+                add(weighted, terms.transpose(), self.matrix_of(&part));
             }
         });
     }

@@ -1,11 +1,11 @@
-//! Scalar products, distances and scaled sums of two vectors. None is generic: it would be compiled in the crate that calls it, where
-//! tests have no vector instructions for it.
+//! Sums of a vector; scalar products, distances and scaled sums of two. No function for other crates is generic: it would be compiled
+//! in the crate that calls it, where tests have no vector instructions for it.
 
 use std::iter::Sum;
 use std::ops::AddAssign;
 
 /// Number of sums that are formed side by side, because the compiler keeps them in vector registers.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// Scalar product.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -27,6 +27,18 @@ pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     ))
 }
 
+/// The sum of a vector in single precision.
+pub(crate) fn sum_f32(values: &[f32]) -> f32 {
+    vectorised!({
+        let (parts, rest) = values.as_chunks::<LANES>();
+        let mut lanes = [0.0_f32; LANES];
+        for part in parts {
+            lanes.iter_mut().zip(part).for_each(|(lane, x)| *lane += x);
+        }
+        lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
+    })
+}
+
 /// Square of the Euclidean distance.
 pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     vectorised!(sum_of(
@@ -46,7 +58,7 @@ pub fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
 
 /// The sum of a term of each pair of numbers.
 #[inline(always)]
-fn sum_of<T: Copy + Default + AddAssign + Sum>(a: &[T], b: &[T], term: impl Fn(T, T) -> T) -> T {
+pub(super) fn sum_of<T: Copy + Default + AddAssign + Sum>(a: &[T], b: &[T], term: impl Fn(T, T) -> T) -> T {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [T::default(); LANES];
     for (a, b) in a.iter().zip(b) {

@@ -179,7 +179,7 @@ fn positive<N: Size>(values: Vector<f32, N>, signs: Vector<f32, N>) -> Vector<f3
 /// The sums over each share of the rows of each channel, of the gradients and of the gradients times `x - mean`: `partials`
 /// is `[2, shares, channels]`. If the output was `rectified`, gradients of zeros count for nothing.
 #[cube(launch_unchecked)]
-pub(crate) fn slopes<F: Float, N: Size>(
+pub(crate) fn grad_sums<F: Float, N: Size>(
     x: &Tensor<Vector<F, N>>,
     gradient: &Tensor<Vector<F, N>>,
     means: &Tensor<Vector<f32, N>>,
@@ -230,10 +230,10 @@ pub(crate) fn slopes<F: Float, N: Size>(
     }
 }
 
-/// The gradients of gain and shift from the sums of the shares, and two constants of [`pull_back`] for each channel:
+/// The gradients of gain and shift from the sums of the shares, and two constants of [`normalise_backward`] for each channel:
 /// `constants` is `[2, channels]`, middle and slope.
 #[cube(launch_unchecked)]
-pub(crate) fn join_slopes<N: Size>(
+pub(crate) fn join_grad_sums<N: Size>(
     partials: &Tensor<Vector<f32, N>>,
     variances: &Tensor<Vector<f32, N>>,
     grad_gain: &mut Tensor<Vector<f32, N>>,
@@ -268,7 +268,7 @@ pub(crate) fn join_slopes<N: Size>(
 /// `dx = factor (g - middle - (x - mean) slope)` with `factor = γ / sqrt(var + ε)`. If the output was `rectified`, gradients of zeros
 /// count for nothing.
 #[cube(launch_unchecked)]
-pub(crate) fn pull_back<F: Float, N: Size>(
+pub(crate) fn normalise_backward<F: Float, N: Size>(
     x: &Tensor<Vector<F, N>>,
     gradient: &Tensor<Vector<F, N>>,
     means: &Tensor<Vector<f32, N>>,

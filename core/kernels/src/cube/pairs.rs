@@ -154,7 +154,7 @@ pub(crate) fn inner_products<N: Size>(
 /// `out[first + row, at] = log sum_j w_ij exp(power s_ij)` for the rows of logits, anchors from `first` on; one
 /// cube a row.
 #[cube(launch_unchecked)]
-pub(crate) fn log_sums(
+pub(crate) fn pair_sums(
     logits: &Tensor<f32>,
     matrix: &Tensor<f32>,
     keys: &Tensor<i32>,

@@ -59,7 +59,7 @@ pub(crate) fn unit_rows<N: Size>(
 
 /// `(g - (g . u) u) scale` for each row `u` of unit length.
 #[cube(launch_unchecked)]
-pub(crate) fn pull_back_unit_rows<N: Size>(
+pub(crate) fn unit_rows_backward<N: Size>(
     unit: &Tensor<Vector<f32, N>>,
     scale: &Tensor<f32>,
     gradient: &Tensor<Vector<f32, N>>,

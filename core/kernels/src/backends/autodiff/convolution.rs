@@ -5,8 +5,8 @@ use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _
 use super::record::record;
 use crate::ops::convolution::plain::plain_convolve_normalised_by;
 use crate::ops::convolution::{
-    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
-    Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
+    SavedForBackward, Windows,
 };
 
 impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
@@ -51,9 +51,8 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         );
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
-        let is_added = identity_node.is_some();
         // Only a rectified sum is masked by its own values. In other cases no gradient reads the output, so it is not kept.
-        let output_or_any = if is_added && settings.rectified { output.clone() } else { gain.clone() };
+        let is_mask = identity_node.is_some() && settings.rectified;
         let context = SavedForBackward {
             maps,
             weight,
@@ -62,8 +61,7 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
             convolution,
             mean,
             variance,
-            output: output_or_any,
-            is_added,
+            output: Optional::of(is_mask.then(|| output.clone())),
         };
         let gradients = move |upstream, wanted| {
             let gradients = B::convolve_normalised_backward(context, upstream, settings, wanted);
@@ -90,21 +88,26 @@ impl<B: Backend + ConvolutionGradients, C: CheckpointStrategy> ConvolutionOps fo
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         affine: Affine<Self>,
-        moments: Moments<Self>,
+        statistics: ChannelStatistics<Self>,
         identity: Optional<Self>,
         settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
         let identity = identity.into_option();
-        let tensors = [&maps, &weight, &affine.gain, &affine.shift, &moments.mean, &moments.variance];
+        let tensors = [&maps, &weight, &affine.gain, &affine.shift, &statistics.mean, &statistics.variance];
         if tensors.into_iter().chain(&identity).any(FloatTensor::<Self>::is_tracked) {
             let identity = Optional::of(identity);
-            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings);
+            return plain_convolve_normalised_by::<Self>(
+                maps, weight, affine, statistics, identity, settings,
+            );
         }
         Self::from_inner(B::convolve_normalised_by(
             maps.into_primitive(),
             weight.into_primitive(),
             Affine { gain: affine.gain.into_primitive(), shift: affine.shift.into_primitive() },
-            Moments { mean: moments.mean.into_primitive(), variance: moments.variance.into_primitive() },
+            ChannelStatistics {
+                mean: statistics.mean.into_primitive(),
+                variance: statistics.variance.into_primitive(),
+            },
             Optional::of(identity.map(FloatTensor::<Self>::into_primitive)),
             settings,
         ))

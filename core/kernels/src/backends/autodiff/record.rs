@@ -12,8 +12,7 @@ type Differential<B, const N: usize> =
     dyn FnOnce(FloatTensor<B>, [bool; N]) -> [Option<FloatTensor<B>>; N] + Send;
 
 /// An operation that was computed. It is one type for all, with a closure that holds what the gradients need, because Burn's code
-/// that records an operation is compiled for each type, backend and number of operands. The normalisation alone has its own: its
-/// input may be computed again.
+/// that records an operation is compiled for each type, backend and number of operands.
 struct Recorded<B: Backend, const N: usize> {
     gradients: Box<Differential<B, N>>,
 }

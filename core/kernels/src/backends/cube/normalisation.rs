@@ -9,7 +9,7 @@ use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::empty;
 use crate::cube::norm::{
-    RowSharesLaunch, UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes,
+    RowSharesLaunch, UNITS, grad_sums, join_grad_sums, join_moments, moments, normalise, normalise_backward,
 };
 use crate::ops::normalisation::{
     plain_normalise_added, plain_normalise_batch, plain_normalise_batch_backward, plain_normalise_rectified,
@@ -215,15 +215,15 @@ impl Constants {
 fn backward(x: CubeTensor, gradient: CubeTensor, constants: Constants, rectified: bool) -> Gradients {
     let plan = Plan::of(&x);
     let constants = constants.contiguous();
-    let Slopes { grad_gain, grad_shift, middle_and_slope } =
-        plan.slopes(&x, &gradient, &constants, rectified);
+    let GradSums { grad_gain, grad_shift, middle_and_slope } =
+        plan.grad_sums(&x, &gradient, &constants, rectified);
     let grad_x = empty(&x, x.meta.shape().clone(), x.dtype);
     let (client, dtype) = (x.client.clone(), dtype_to_elem_type(x.dtype));
     let Constants { gain, shift, mean, variance, epsilon } = constants;
     // SAFETY: units past the last vector or row read and write nothing.
     #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
     unsafe {
-        pull_back::launch_unchecked(
+        normalise_backward::launch_unchecked(
             &client,
             plan.cubes(),
             plan.units(),
@@ -327,13 +327,13 @@ impl Plan {
     }
 
     /// The gradients of gain and shift, and the constants of that of the values.
-    fn slopes(
+    fn grad_sums(
         &self,
         x: &CubeTensor,
         gradient: &CubeTensor,
         constants: &Constants,
         rectified: bool,
-    ) -> Slopes {
+    ) -> GradSums {
         let partials = empty(x, [2, self.shares, self.channels], DType::F32);
         let middle_and_slope = empty(x, [2, self.channels], DType::F32);
         let [grad_gain, grad_shift] = [(); 2].map(|()| empty(x, [self.channels], DType::F32));
@@ -342,7 +342,7 @@ impl Plan {
         // SAFETY: units past the last vector, row or share read and write nothing.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
-            slopes::launch_unchecked(
+            grad_sums::launch_unchecked(
                 &x.client,
                 self.cubes(),
                 self.units(),
@@ -359,7 +359,7 @@ impl Plan {
                 rectified,
                 dtype_to_elem_type(x.dtype),
             );
-            join_slopes::launch_unchecked(
+            join_grad_sums::launch_unchecked(
                 &x.client,
                 cubes,
                 units,
@@ -375,12 +375,12 @@ impl Plan {
                 self.shares,
             );
         }
-        Slopes { grad_gain, grad_shift, middle_and_slope }
+        GradSums { grad_gain, grad_shift, middle_and_slope }
     }
 }
 
 /// The sums of a backward pass over the rows of each channel.
-struct Slopes {
+struct GradSums {
     grad_gain: CubeTensor,
     grad_shift: CubeTensor,
     /// Two a channel.

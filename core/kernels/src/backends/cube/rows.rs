@@ -6,7 +6,7 @@ use burn_cubecl::kernel::into_contiguous;
 
 use super::memory::{empty, lanes, one_each};
 use crate::RowOps;
-use crate::cube::rows::{pull_back_unit_rows, unit_rows};
+use crate::cube::rows::{unit_rows, unit_rows_backward};
 use crate::ops::rows::{SMALLEST_NORM, plain_unit_rows, plain_unit_rows_backward};
 
 impl RowOps for CubeBackend {
@@ -57,7 +57,7 @@ impl RowOps for CubeBackend {
         // SAFETY: units past the last row return at once, and the others have a row of their own.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
-            pull_back_unit_rows::launch_unchecked(
+            unit_rows_backward::launch_unchecked(
                 &client,
                 cubes,
                 units,

@@ -4,10 +4,10 @@ use burn::tensor::{DType, TensorData};
 use burn_flex::FlexTensor;
 
 use super::memory::{contiguous, contiguous_maps, floats, in_place, is_f32, tensor};
-use crate::cpu::conv_norm::{self as norm, Masked};
-use crate::cpu::convolution::{backward, forward};
+use crate::cpu::conv_norm::{self, Masked};
+use crate::cpu::convolution::{convolve, convolve_backward};
 use crate::cpu::geometry::Geometry;
-use crate::cpu::moments;
+use crate::cpu::moments::Moments;
 use crate::cpu::parallel;
 use crate::cpu::pool;
 use crate::cpu::tanh_pool::Block;
@@ -18,8 +18,8 @@ use crate::ops::convolution::plain::{
     plain_mean_pool_backward, planes,
 };
 use crate::ops::convolution::{
-    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
-    Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
+    SavedForBackward, Windows,
 };
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
@@ -38,6 +38,16 @@ fn dims<const D: usize>(tensor: &FlexTensor) -> Option<[usize; D]> {
 
 fn are_f32<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
     tensors.into_iter().all(is_f32)
+}
+
+/// The normalisation by gain, shift and statistics of channels.
+fn norm_of<'a>(
+    [gain, shift]: [&'a FlexTensor; 2],
+    [means, variances]: [&'a [f32]; 2],
+    epsilon: f64,
+) -> conv_norm::Norm<'a> {
+    let (gains, shifts) = (floats(gain), floats(shift));
+    conv_norm::Norm { gains, shifts, means, variances, epsilon: epsilon as f32 }
 }
 
 /// Adds a bias to each position.
@@ -60,7 +70,7 @@ impl ConvolutionOps for Flex {
         };
         let (maps, weight, bias) = (contiguous_maps(maps), contiguous(weight), bias.map(contiguous));
         let mut output = parallel::zeros(geometry.results());
-        forward(floats(&maps), floats(&weight), &geometry, &mut output, |_, part| {
+        convolve(floats(&maps), floats(&weight), &geometry, &mut output, |_, part| {
             if let Some(bias) = &bias {
                 add_bias(part, floats(bias));
             }
@@ -86,17 +96,11 @@ impl ConvolutionOps for Flex {
         let identity = identity.map(contiguous);
         let outputs = geometry.outputs;
         let mut convolution = parallel::zeros(geometry.results());
-        let parts = forward(floats(&maps), floats(&weight), &geometry, &mut convolution, |_, part| {
-            norm::moments(part, outputs)
+        let parts = convolve(floats(&maps), floats(&weight), &geometry, &mut convolution, |_, part| {
+            conv_norm::moments(part, outputs)
         });
-        let [means, variances] = moments::Moments::joined(parts, outputs).into_mean_and_variance();
-        let norm = norm::Norm {
-            gains: floats(&gain),
-            shifts: floats(&shift),
-            means: &means,
-            variances: &variances,
-            epsilon: settings.epsilon as f32,
-        };
+        let [means, variances] = Moments::joined(parts, outputs).into_mean_and_variance();
+        let norm = norm_of([&gain, &shift], [&means, &variances], settings.epsilon);
         let mut output = parallel::zeros(convolution.len());
         norm.activation(identity.as_ref().map(floats), settings.rectified).write(&convolution, &mut output);
         let shape = geometry.shape();
@@ -108,31 +112,27 @@ impl ConvolutionOps for Flex {
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         affine: Affine<Self>,
-        moments: Moments<Self>,
+        statistics: ChannelStatistics<Self>,
         identity: Optional<Self>,
         settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
         let identity = identity.into_option();
-        let others = [&affine.gain, &affine.shift, &moments.mean, &moments.variance];
+        let others = [&affine.gain, &affine.shift, &statistics.mean, &statistics.variance];
         let are_f32 = are_f32(others.into_iter().chain(&identity));
         let Some(geometry) = geometry(&maps, &weight, settings.windows).filter(|_| are_f32) else {
             let identity = Optional::of(identity);
-            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings);
+            return plain_convolve_normalised_by::<Self>(
+                maps, weight, affine, statistics, identity, settings,
+            );
         };
         let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
         let maps = contiguous_maps(maps);
-        let [mean, variance] = [moments.mean, moments.variance].map(contiguous);
+        let [mean, variance] = [statistics.mean, statistics.variance].map(contiguous);
         let identity = identity.map(contiguous);
-        let norm = norm::Norm {
-            gains: floats(&gain),
-            shifts: floats(&shift),
-            means: floats(&mean),
-            variances: floats(&variance),
-            epsilon: settings.epsilon as f32,
-        };
+        let norm = norm_of([&gain, &shift], [floats(&mean), floats(&variance)], settings.epsilon);
         let activation = norm.activation(identity.as_ref().map(floats), settings.rectified);
         let mut output = parallel::zeros(geometry.results());
-        forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
+        convolve(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
             activation.apply(first, part);
         });
         tensor(output, geometry.shape())
@@ -161,7 +161,7 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry_of_pool(&maps, side, windows) else {
             return plain_max_pool::<Self>(maps, side, windows);
         };
-        let (maxima, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
+        let (maxima, sources) = pool::max_pool(floats(&contiguous(maps)), &geometry);
         let shape = geometry.shape();
         (tensor(maxima, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
     }
@@ -170,7 +170,7 @@ impl ConvolutionOps for Flex {
         match dims(&maps) {
             Some([n, height, width, channels]) if is_f32(&maps) && n * height * width * channels > 0 => {
                 let maps = contiguous(maps);
-                tensor(pool::mean(floats(&maps), height * width, channels), [n, channels])
+                tensor(pool::mean_pool(floats(&maps), height * width, channels), [n, channels])
             }
             _ => plain_mean_pool::<Self>(maps),
         }
@@ -192,10 +192,11 @@ impl ConvolutionGradients for Flex {
         let maps = contiguous_maps(maps);
         let [grad_maps, grad_weight, grad_bias] = wanted;
         let upstream = &floats(&upstream);
-        let grads = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
+        let grads =
+            convolve_backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
         let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
         let outputs = geometry.outputs;
-        let grad_bias = grad_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
+        let grad_bias = grad_bias.then(|| tensor(conv_norm::sum_of_places(upstream, outputs), [outputs]));
         (grad_maps, grad_weight, grad_bias)
     }
 
@@ -219,33 +220,27 @@ impl ConvolutionGradients for Flex {
         else {
             return plain_convolve_normalised_backward::<Self>(context, upstream, settings, wanted);
         };
-        let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
-            context;
+        let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output } = context;
         let [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity] = wanted;
         let [weight, convolution] = [weight, convolution].map(contiguous);
         let maps = contiguous_maps(maps);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
-        let output = (is_added && settings.rectified).then(|| contiguous(output));
+        let output = output.into_option().map(contiguous);
         let upstream = match &output {
             // In place of the upstream gradient, which is also the gradient of the identity.
-            Some(output) => in_place(upstream, |upstream| norm::mask(upstream, floats(output))).0,
+            Some(output) => in_place(upstream, |upstream| conv_norm::mask(upstream, floats(output))).0,
             None => contiguous(upstream),
         };
-        let norm = norm::Norm {
-            gains: floats(&gain),
-            shifts: floats(&shift),
-            means: floats(&mean),
-            variances: floats(&variance),
-            epsilon: settings.epsilon as f32,
-        };
+        let norm = norm_of([&gain, &shift], [floats(&mean), floats(&variance)], settings.epsilon);
         let masked = if settings.rectified && output.is_none() {
             Masked::from_rectified(floats(&upstream), norm.activation(None, true))
         } else {
             Masked::of(floats(&upstream))
         };
-        let norm::Backward { grad_gain: gains, grad_shift: shifts, grad_maps: slope } =
+        let conv_norm::Backward { grad_gain: gains, grad_shift: shifts, grad_maps: slope } =
             norm.backward(floats(&convolution), masked);
-        let grads = backward(floats(&maps), floats(&weight), &geometry, &slope, [grad_maps, grad_weight]);
+        let grads =
+            convolve_backward(floats(&maps), floats(&weight), &geometry, &slope, [grad_maps, grad_weight]);
         let [grad_maps, grad_weight] = gradient_tensors(grads, &geometry);
         let vector =
             |values: Vec<f32>, is_wanted: bool| is_wanted.then(|| tensor(values, [geometry.outputs]));
@@ -280,7 +275,7 @@ impl ConvolutionGradients for Flex {
         match dims(&upstream) {
             Some([n, channels]) if is_f32(&upstream) && n * height * width * channels > 0 => {
                 let upstream = contiguous(upstream);
-                let grad_maps = pool::grad_mean(floats(&upstream), height * width, channels);
+                let grad_maps = pool::mean_pool_backward(floats(&upstream), height * width, channels);
                 tensor(grad_maps, [n, height, width, channels])
             }
             _ => plain_mean_pool_backward::<Self>(upstream, sides),
@@ -297,7 +292,7 @@ impl ConvolutionGradients for Flex {
         let is_ours = sources.dtype() == DType::U8 && is_f32(&upstream);
         match (geometry_of_pool(&maps, side, windows), sources.as_slice::<u8>()) {
             (Some(geometry), Some(sources)) if is_ours => {
-                let grad_maps = pool::grad_maximum(floats(&contiguous(upstream)), sources, &geometry);
+                let grad_maps = pool::max_pool_backward(floats(&contiguous(upstream)), sources, &geometry);
                 tensor(grad_maps, [geometry.n, geometry.height, geometry.width, geometry.inputs])
             }
             _ => plain_max_pool_backward::<Self>(maps, sources, upstream, side, windows),

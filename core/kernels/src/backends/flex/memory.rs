@@ -53,26 +53,3 @@ pub(super) fn in_place<T>(tensor: FlexTensor, work: impl FnOnce(&mut [f32]) -> T
 pub(super) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape))
 }
-
-/// `each` over the values of a tensor of `f32`, in place if no other tensor shares them; `plain` for other types.
-pub(super) fn map(
-    x: FlexTensor,
-    each: impl Fn(&mut [f32]),
-    plain: impl Fn(FlexTensor) -> FlexTensor,
-) -> FlexTensor {
-    if is_f32(&x) { in_place(x, each).0 } else { plain(x) }
-}
-
-/// `each` over the values of two tensors of one shape, in place of those of the second.
-pub(super) fn pair(
-    x: FlexTensor,
-    y: FlexTensor,
-    each: impl Fn(&[f32], &mut [f32]),
-    plain: impl Fn(FlexTensor, FlexTensor) -> FlexTensor,
-) -> FlexTensor {
-    if !is_f32(&x) || !is_f32(&y) {
-        return plain(x, y);
-    }
-    let x = contiguous(x);
-    in_place(y, |values| each(floats(&x), values)).0
-}

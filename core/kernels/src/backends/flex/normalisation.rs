@@ -2,7 +2,7 @@ use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 
 use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
-use crate::cpu::norm::{Channels, Statistics, normalise, pull_back, statistics};
+use crate::cpu::norm::{Channels, Statistics, normalise, normalise_batch_backward, statistics};
 use crate::ops::normalisation::{plain_normalise_batch, plain_normalise_batch_backward};
 use crate::{NormalisationGradients, NormalisationOps};
 
@@ -43,7 +43,14 @@ impl NormalisationGradients for Flex {
         let (layout, shape) = (channels(&x), x.layout().shape().clone());
         let statistics = Statistics { means: into_floats(mean), variances: into_floats(variance) };
         let mut gradient = into_floats(gradient);
-        let slopes = pull_back(floats(&x), layout, &statistics, floats(&gain), epsilon as f32, &mut gradient);
+        let slopes = normalise_batch_backward(
+            floats(&x),
+            layout,
+            &statistics,
+            floats(&gain),
+            epsilon as f32,
+            &mut gradient,
+        );
         let length = [slopes.gains.len()];
         (tensor(gradient, shape), tensor(slopes.gains, length), tensor(slopes.shifts, length))
     }

@@ -1,6 +1,5 @@
 use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
-use burn_flex::FlexTensor;
 
 use super::memory::{contiguous, floats, in_place, is_f32, tensor};
 use crate::RowOps;
@@ -15,8 +14,8 @@ impl RowOps for Flex {
         if !is_f32(&x) {
             return plain_unit_rows::<Self>(x);
         }
-        let [count, width] = sides(&x);
-        let (unit, scale) = in_place(x, |x| rows::to_unit_length(x, width));
+        let [count, width] = x.layout().shape().dims();
+        let (unit, scale) = in_place(x, |x| rows::unit_rows(x, width));
         (unit, tensor(scale, [count, 1]))
     }
 
@@ -29,15 +28,15 @@ impl RowOps for Flex {
             return plain_unit_rows_backward::<Self>(unit, scale, gradient);
         }
         let (unit, scale) = (contiguous(unit), contiguous(scale));
-        in_place(gradient, |gradient| rows::pull_back_unit(gradient, floats(&unit), floats(&scale))).0
+        in_place(gradient, |gradient| rows::unit_rows_backward(gradient, floats(&unit), floats(&scale))).0
     }
 
     fn row_softmax(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         if !is_f32(&x) {
             return plain_row_softmax::<Self>(x);
         }
-        let [count, columns] = sides(&x);
-        let (softmax, log_sum) = in_place(x, |x| rows::softmax(x, columns));
+        let [count, columns] = x.layout().shape().dims();
+        let (softmax, log_sum) = in_place(x, |x| rows::row_softmax(x, columns));
         (softmax, tensor(log_sum, [count, 1]))
     }
 
@@ -45,9 +44,9 @@ impl RowOps for Flex {
         if !is_f32(&softmax) || !is_f32(&gradient) {
             return plain_row_softmax_backward::<Self>(softmax, gradient);
         }
-        let [_, columns] = sides(&softmax);
+        let [_, columns] = softmax.layout().shape().dims();
         let softmax = contiguous(softmax);
-        in_place(gradient, |gradient| rows::pull_back_softmax(gradient, floats(&softmax), columns)).0
+        in_place(gradient, |gradient| rows::row_softmax_backward(gradient, floats(&softmax), columns)).0
     }
 
     fn soft_cross_entropy(
@@ -58,17 +57,11 @@ impl RowOps for Flex {
         if !is_f32(&scores) || !is_f32(&targets) {
             return plain_soft_cross_entropy::<Self>(scores, targets, temperature);
         }
-        let [count, columns] = sides(&scores);
+        let [count, columns] = scores.layout().shape().dims();
         let (targets, scale) = (contiguous(targets), temperature.recip() as f32);
         let evaluate =
             |scores: &mut [f32]| rows::soft_cross_entropy(scores, floats(&targets), columns, scale);
         let (grad_logits, losses) = in_place(scores, evaluate);
         (tensor(losses, [count, 1]), grad_logits)
     }
-}
-
-/// Rows and columns of a matrix.
-pub(super) fn sides(matrix: &FlexTensor) -> [usize; 2] {
-    let shape = matrix.layout().shape();
-    [shape[0], shape[1]]
 }

@@ -20,8 +20,7 @@ pub use view::{Colour, View, Views};
 
 /// The sides of images: channels, height and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sides {
-    /// Channels.
+pub(crate) struct Sides {
     pub channels: usize,
     /// Rows of pixels.
     pub height: usize,
@@ -42,7 +41,7 @@ impl Sides {
 /// The views of a batch of images, `[n, channels, height, width]`; computed in place if they have the size of the
 /// images, else beside them. Every image costs a few operations a pixel and step, and needs only its own scratch memory
 /// besides the batch.
-pub fn augment(images: Cow<'_, [f32]>, sides: Sides, views: &Views) -> Vec<f32> {
+pub(crate) fn augment(images: Cow<'_, [f32]>, sides: Sides, views: &Views) -> Vec<f32> {
     if views.size == [sides.height, sides.width] {
         return in_place(images.into_owned(), sides, views);
     }

@@ -1,8 +1,8 @@
 //! Log-sum-exps over pairs of rows, and their gradients: half of the pairs ([`symmetric`]) if rows are compared with themselves
 //! and terms are symmetric, [`tiled`] otherwise.
 
-pub mod symmetric;
-pub mod tiled;
+pub(crate) mod symmetric;
+pub(crate) mod tiled;
 
 use std::ops::Range;
 
@@ -11,12 +11,10 @@ use crate::pair_terms::{LogSumExp, Pairs, Weight};
 
 /// Number of rows in one iteration of a loop.
 const PART: usize = 64;
-/// Number of parallel sums, which the compiler keeps in vector registers.
-const LANES: usize = 16;
 
 /// The weights that terms refer to; see [`PairWeights`](crate::PairWeights).
 #[derive(Debug, Clone)]
-pub enum Weights<'w> {
+pub(crate) enum Weights<'w> {
     /// No weights.
     Ones,
     /// The group of each row.

@@ -14,10 +14,11 @@
 
 use std::ops::Range;
 
-use super::{LANES, Weights};
+use super::Weights;
 use crate::cpu::exp::exp_or_zero;
 use crate::cpu::gemm::{add as add_product, assign, matrix};
-use crate::cpu::parallel;
+use crate::cpu::parallel::{self, parts};
+use crate::cpu::vectors::LANES;
 use crate::pair_terms::{Comparison, EMPTY};
 
 /// Limits of the number of anchors of a tile: more make products faster, fewer can be divided among more threads.
@@ -30,7 +31,7 @@ const COLUMNS: usize = 512;
 const BLOCKS: usize = 16;
 
 /// Anchors and candidates, in row order.
-pub struct TiledPairs<'w> {
+pub(crate) struct TiledPairs<'w> {
     /// `[n, width]`.
     pub anchors: &'w [f32],
     /// `[m, width]`.
@@ -75,7 +76,7 @@ impl TiledPairs<'_> {
     }
 
     /// The sums, `[n, terms]`.
-    pub fn sums(&self) -> Vec<f32> {
+    pub(crate) fn sums(&self) -> Vec<f32> {
         let [n, _] = self.rows();
         parallel::map_in(parts(0..n, self.height()), Tile::default, |tile, part| {
             self.sums_of_part(&part, tile)
@@ -119,7 +120,7 @@ impl TiledPairs<'_> {
 
     /// The gradients of anchors and candidates, from the sums and their gradient; that of constant candidates is
     /// empty.
-    pub fn gradients(&self, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
+    pub(crate) fn gradients(&self, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
         let ([n, m], sum_gradients) = (self.rows(), SumGradients { sums, gradient });
         let is_constant = self.comparison.constant_candidates;
         let mut grad_anchors = vec![0.0; self.anchors.len()];
@@ -208,12 +209,6 @@ impl TiledPairs<'_> {
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }
-}
-
-/// Parts of a range, each of `size` rows but the last.
-fn parts(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let Range { start, end } = rows;
-    (start..end).step_by(size).map(move |first| first..(first + size).min(end))
 }
 
 /// `sum_j w_j exp(power x_j)` of the pairs so far, as a multiple of `exp(largest)`.

@@ -12,13 +12,13 @@ use crate::cpu::parallel;
 const BLOCK: usize = 64;
 
 /// Number of values of a [`transform`]ed kernel: four times as many as in the weight.
-pub fn transformed(geometry: &Geometry) -> usize {
+pub(crate) fn transformed(geometry: &Geometry) -> usize {
     geometry.inputs * ENTRIES * geometry.outputs
 }
 
 /// Transforms `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be transformed in
 /// parallel.
-pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
+pub(crate) fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     let rows = kernel.chunks_exact_mut(ENTRIES * outputs).enumerate();
     parallel::map_in(rows, Vec::new, |taps, (input, entries)| {

@@ -18,11 +18,13 @@ mod grid;
 mod kernel;
 mod transforms;
 
+use std::iter::repeat_with;
+
 use faer::MatRef;
 
 use self::grid::Grid;
 use self::kernel::weight_from_tiles;
-pub use self::kernel::{transform, transformed};
+pub(crate) use self::kernel::{transform, transformed};
 use super::gemm::{add, assign, matrix, spread};
 use super::geometry::Geometry;
 use super::lanes::LANES;
@@ -34,7 +36,7 @@ const OUTPUTS: usize = 4;
 /// Side of its inputs.
 const INPUTS: usize = 6;
 /// Side of the kernel.
-pub const KERNEL: usize = 3;
+pub(crate) const KERNEL: usize = 3;
 const ENTRIES: usize = INPUTS * INPUTS;
 /// Number of parts whose entries are stored at once for the gradient of the kernel.
 const ROUND: usize = 16;
@@ -42,7 +44,7 @@ const ROUND: usize = 16;
 const FEWEST_TILES: usize = 8;
 
 /// True if the convolution has this form, its channels fill the lanes, and there is enough work.
-pub fn applies(geometry: &Geometry) -> bool {
+pub(crate) fn applies(geometry: &Geometry) -> bool {
     let [rows, columns] = Grid::of(geometry).tiles;
     (geometry.kernel, geometry.stride, geometry.padding) == (KERNEL, 1, 1)
         && geometry.inputs.is_multiple_of(LANES)
@@ -52,7 +54,7 @@ pub fn applies(geometry: &Geometry) -> bool {
 
 /// Writes the convolution of maps with a [`transform`]ed kernel to `output`. `after` is called for each part of
 /// `output` while it is in the cache, with the index of its first value; its results are returned in order.
-pub fn forward<T: Send>(
+pub(crate) fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
@@ -73,7 +75,7 @@ pub fn forward<T: Send>(
 
 /// The gradient of the weight, `[out, in, 3, 3]`, if requested, from that of the convolution; adds that of the maps
 /// to `grad_maps`, if requested.
-pub fn backward(
+pub(crate) fn backward(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
@@ -85,14 +87,11 @@ pub fn backward(
     let Geometry { inputs, outputs, .. } = *geometry;
     let (image, result) = (geometry.image(), grid.places() * outputs);
     let size = grid.images * image;
-    let mut targets: Vec<&mut [f32]> = match grad_maps {
-        Some(grad_maps) => grad_maps.chunks_mut(size).collect(),
-        None => maps.chunks(size).map(|_| Default::default()).collect(),
-    };
+    let targets = grad_maps.unwrap_or_default().chunks_mut(size).chain(repeat_with(Default::default));
     // Apart from each other as the matrices of [`Entries`] are.
     let stride = inputs * outputs + Entries::GAP;
     let mut grad_kernel = is_weight_wanted.then(|| scratch::take(ENTRIES * stride));
-    let mut parts = maps.chunks(size).zip(targets.drain(..)).enumerate().peekable();
+    let mut parts = maps.chunks(size).zip(targets).enumerate().peekable();
     let mut round: [[Entries; 2]; ROUND] = Default::default();
     let mut how: fn(&mut [f32], MatRef<'_, f32>, MatRef<'_, f32>) = assign;
     while parts.peek().is_some() {

@@ -3,7 +3,7 @@
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use super::{Affine, ConvNormSettings, ConvolutionOps, Moments, Optional, Windows};
+use super::{Affine, ChannelStatistics, ConvNormSettings, ConvolutionOps, Optional, Windows};
 use crate::ops::shapes::{check, check_channels};
 
 /// The affine transform of the normalised channels of a convolution.
@@ -169,7 +169,7 @@ pub fn convolve_normalised_by(
         maps.into_dispatch(),
         weight.into_dispatch(),
         Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() },
-        Moments { mean: mean.into_dispatch(), variance: variance.into_dispatch() },
+        ChannelStatistics { mean: mean.into_dispatch(), variance: variance.into_dispatch() },
         Optional::of(added.map(Tensor::into_dispatch)),
         ConvNormSettings { windows, epsilon, rectified },
     );

@@ -78,7 +78,7 @@ pub struct Affine<B: Backend> {
 
 /// Mean and biased variance of each channel, `[channels]`.
 #[derive(Debug, Clone, ExtensionType)]
-pub struct Moments<B: Backend> {
+pub struct ChannelStatistics<B: Backend> {
     /// Mean.
     pub mean: FloatTensor<B>,
     /// Variance.
@@ -102,11 +102,10 @@ pub struct SavedForBackward<B: Backend> {
     pub mean: FloatTensor<B>,
     /// Its biased variance.
     pub variance: FloatTensor<B>,
-    /// The output if an identity was added and the sum rectified: its values mask the gradient. Any other tensor otherwise, which is not
-    /// read.
-    pub output: FloatTensor<B>,
-    /// True if an identity was added. Without one, the input of the rectifier follows from the convolution.
-    pub is_added: bool,
+    /// The output if an identity was added and the sum rectified: its values mask the gradient. Without an identity, the input of the
+    /// rectifier follows from the convolution.
+    #[extension_type]
+    pub output: Optional<B>,
 }
 
 /// Convolutions and pools that backends implement. Maps are `[n, height, width, channels]`, weights `[out, in, k,
@@ -149,11 +148,11 @@ pub trait ConvolutionOps: NormalisationOps {
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         #[extension_type] affine: Affine<Self>,
-        #[extension_type] moments: Moments<Self>,
+        #[extension_type] statistics: ChannelStatistics<Self>,
         #[extension_type] identity: Optional<Self>,
         settings: ConvNormSettings,
     ) -> FloatTensor<Self> {
-        plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, settings)
+        plain_convolve_normalised_by::<Self>(maps, weight, affine, statistics, identity, settings)
     }
 
     /// `avg_pool2(tanh(convolution(maps, weight) + bias))`, and the `tanh`, in the form that this backend's

@@ -6,8 +6,8 @@ use burn::tensor::Shape;
 use burn::tensor::ops::ConvOptions;
 
 use super::{
-    Affine, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Moments, Optional, SavedForBackward,
-    Windows,
+    Affine, ChannelStatistics, ConvNormSettings, ConvolutionGradients, ConvolutionOps, Optional,
+    SavedForBackward, Windows,
 };
 use crate::ops::activation::plain_tanh_backward;
 use crate::ops::normalisation::plain_normalise_by;
@@ -105,19 +105,19 @@ pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
     affine: Affine<B>,
-    moments: Moments<B>,
+    statistics: ChannelStatistics<B>,
     identity: Optional<B>,
     settings: ConvNormSettings,
 ) -> FloatTensor<B> {
     let convolution = B::convolve(maps, weight, Optional::Nothing, settings.windows);
-    plain_activation::<B>(convolution, affine, moments, identity, settings)
+    plain_activation::<B>(convolution, affine, statistics, identity, settings)
 }
 
 /// The steps after a convolution, with given statistics.
 fn plain_activation<B: Backend>(
     convolution: FloatTensor<B>,
     Affine { gain, shift }: Affine<B>,
-    Moments { mean, variance }: Moments<B>,
+    ChannelStatistics { mean, variance }: ChannelStatistics<B>,
     identity: Optional<B>,
     ConvNormSettings { epsilon, rectified, .. }: ConvNormSettings,
 ) -> FloatTensor<B> {
@@ -142,17 +142,25 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionGradients>(
     ConvNormSettings { windows, epsilon, rectified }: ConvNormSettings,
     [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> NormalisedGradients<FloatTensor<B>> {
-    let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output, is_added } =
-        context;
+    let SavedForBackward { maps, weight, gain, shift, convolution, mean, variance, output } = context;
     let shape = convolution.shape();
     let places = rows::<B>(convolution);
-    let (upstream, (grad_convolution, gain, shift)) = if rectified && !is_added {
-        let gradient = rows::<B>(upstream.clone());
-        (upstream, B::normalise_rectified_backward(places, gain, shift, mean, variance, gradient, epsilon))
-    } else {
-        let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
-        let gradient = rows::<B>(upstream.clone());
-        (upstream, B::normalise_batch_backward(places, gain, mean, variance, gradient, epsilon))
+    let (upstream, (grad_convolution, gain, shift)) = match output.into_option() {
+        None if rectified => {
+            let gradient = rows::<B>(upstream.clone());
+            (
+                upstream,
+                B::normalise_rectified_backward(places, gain, shift, mean, variance, gradient, epsilon),
+            )
+        }
+        output => {
+            let upstream = match output {
+                Some(output) => B::relu_backward(output, upstream),
+                None => upstream,
+            };
+            let gradient = rows::<B>(upstream.clone());
+            (upstream, B::normalise_batch_backward(places, gain, mean, variance, gradient, epsilon))
+        }
     };
     let (maps_gradient, weight_gradient) = if grad_maps || grad_weight {
         let grad_convolution = B::float_reshape(grad_convolution, shape);

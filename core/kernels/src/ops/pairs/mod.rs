@@ -146,7 +146,7 @@ pub trait PairOps: GemmOps {
         #[extension_type] weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        plain::sums::<Self>(&rows, &rows, &weights, &comparison)
+        Self::pair_sums(rows.clone(), rows, weights, comparison)
     }
 
     /// The gradient of rows that are anchors and candidates.

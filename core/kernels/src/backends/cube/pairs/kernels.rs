@@ -5,14 +5,13 @@ use burn::backend::ops::{FloatTensorOps, IntTensorOps};
 use burn::tensor::{DType, FloatDType, IntDType, Shape};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
-use super::super::memory::{lanes, one_each};
+use super::super::memory::{empty, lanes, one_each};
 use crate::cube::pairs::{
     AnchorTileLaunch, COLUMNS, PairRuleLaunch, ProductTileLaunch, ROWS, Rule, TermLaunch, UNITS, by_columns,
-    by_rows, grad_weights, inner_products, log_sums,
+    by_rows, grad_weights, inner_products, pair_sums,
 };
 use crate::pair_terms::{LogSumExp, Pairs};
 use crate::{Comparison, PairWeights};
@@ -91,8 +90,7 @@ impl<'l> PairKernels<'l> {
 
     /// A tensor without initial values.
     pub(super) fn empty(&self, shape: [usize; 2]) -> CubeTensor {
-        let like = &self.anchors;
-        empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), Shape::new(shape), like.dtype)
+        empty(&self.anchors, shape, DType::F32)
     }
 
     fn zeros(&self, shape: [usize; 2]) -> CubeTensor {
@@ -140,7 +138,7 @@ impl<'l> PairKernels<'l> {
                 // their size.
                 #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
                 unsafe {
-                    log_sums::launch_unchecked(
+                    pair_sums::launch_unchecked(
                         &self.anchors.client,
                         CubeCount::Static(rows as u32, 1, 1),
                         CubeDim::new_1d(UNITS as u32),

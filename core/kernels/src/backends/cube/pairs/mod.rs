@@ -41,14 +41,6 @@ impl PairOps for CubeBackend {
         }
     }
 
-    fn own_pair_sums(
-        rows: FloatTensor<Self>,
-        weights: PairWeights<Self>,
-        comparison: Comparison,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        Self::pair_sums(rows.clone(), rows, weights, comparison)
-    }
-
     fn own_pair_sums_backward(
         rows: FloatTensor<Self>,
         weights: PairWeights<Self>,

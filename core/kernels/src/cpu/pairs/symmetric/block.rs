@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::term::Term;
 use crate::cpu::pairs::PART;
+use crate::cpu::parallel;
 
 /// Some rows compared with others.
 pub(super) struct Block {
@@ -25,7 +26,6 @@ impl Block {
 
     /// The rows of each iteration of a loop.
     pub(super) fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let Range { start, end } = self.rows;
-        (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
+        parallel::parts(self.rows.clone(), PART)
     }
 }

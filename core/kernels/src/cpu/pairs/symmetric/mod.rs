@@ -25,10 +25,11 @@ use std::ops::Range;
 
 use self::block::Block;
 use self::term::{BlockWeights, Term};
-use super::{LANES, PART, Weights};
+use super::{PART, Weights};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, gemm, matrix};
 use crate::cpu::parallel;
+use crate::cpu::vectors::LANES;
 use crate::pair_terms::{Comparison, EMPTY};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
@@ -37,7 +38,7 @@ const SPAN: f32 = 60.0;
 /// Number of rows of a block, unless the caller chooses it.
 const BLOCK: usize = 512;
 /// A comparison of rows with themselves.
-pub struct SymmetricPairs<'h> {
+pub(crate) struct SymmetricPairs<'h> {
     terms: Vec<Term<'h>>,
     /// The powers of the terms, each once.
     powers: Vec<f32>,
@@ -58,7 +59,7 @@ pub struct SymmetricPairs<'h> {
 
 impl<'h> SymmetricPairs<'h> {
     /// The comparison of rows of `width` values with themselves, if this method supports it.
-    pub fn of(
+    pub(crate) fn of(
         rows: &'h [f32],
         width: usize,
         weights: &'h Weights<'h>,
@@ -85,13 +86,13 @@ impl<'h> SymmetricPairs<'h> {
 
         let scaled = rows.iter().map(|x| x * scale).collect();
         let size = comparison.tile.unwrap_or(BLOCK).clamp(1, samples);
-        let blocks = (0..samples).step_by(size).map(|start| start..(start + size).min(samples)).collect();
+        let blocks = parallel::parts(0..samples, size).collect();
         let (views, ones) = (n / samples, vec![1.0; size]);
         Some(Self { terms, powers, rows, scaled, scale, width, samples, views, blocks, limit, ones })
     }
 
     /// The sums, and `sum_j W_ij exp(power (s_ij - limit))`, the divisor of the gradient; `[rows, terms]` both.
-    pub fn sums(&self) -> (Vec<f32>, Vec<f32>) {
+    pub(crate) fn sums(&self) -> (Vec<f32>, Vec<f32>) {
         let n = self.samples * self.views;
         let mut sums = vec![vec![0.0_f64; n]; self.terms.len()];
         self.for_each_pair(&self.powers, |p, q, weights| {
@@ -147,7 +148,7 @@ impl<'h> SymmetricPairs<'h> {
 
     /// The gradient with respect to the rows, from the second result of [`sums`](Self::sums) and the gradient of
     /// its first result.
-    pub fn gradient(&self, sums: &[f32], gradient: &[f32]) -> Vec<f32> {
+    pub(crate) fn gradient(&self, sums: &[f32], gradient: &[f32]) -> Vec<f32> {
         let count = self.terms.len();
         let factors: Vec<Vec<f32>> = (self.terms.iter().enumerate())
             .map(|(at, term)| {

@@ -60,20 +60,17 @@ impl<'h> Term<'h> {
         let width = columns.len();
         let entries_of = |at: usize| {
             let mut entries = vec![0.0; rows.len() * width];
-            let parts = rows.clone().step_by(PART).zip(entries.chunks_mut((PART * width).max(1)));
-            parallel::map(parts, |(first, part)| {
-                let rows = first..(first + PART).min(rows.end);
-                match term.weight.bound() {
-                    Some(bound) if term.pairs != Pairs::OtherLabel => {
-                        weights.write(part, at, &rows, columns);
-                        keep_above(part, bound);
-                    }
-                    _ => {
-                        for (row, i) in part.chunks_exact_mut(width).zip(rows) {
-                            let own = weights.group(i);
-                            let differs = |j: usize| f32::from(u8::from(weights.group(j) != own));
-                            row.iter_mut().zip(columns.clone()).for_each(|(w, j)| *w = differs(j));
-                        }
+            let parts = parallel::parts(rows.clone(), PART).zip(entries.chunks_mut((PART * width).max(1)));
+            parallel::map(parts, |(rows, part)| match term.weight.bound() {
+                Some(bound) if term.pairs != Pairs::OtherLabel => {
+                    weights.write(part, at, &rows, columns);
+                    keep_above(part, bound);
+                }
+                _ => {
+                    for (row, i) in part.chunks_exact_mut(width).zip(rows) {
+                        let own = weights.group(i);
+                        let differs = |j: usize| f32::from(u8::from(weights.group(j) != own));
+                        row.iter_mut().zip(columns.clone()).for_each(|(w, j)| *w = differs(j));
                     }
                 }
             });
