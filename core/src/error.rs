@@ -106,6 +106,14 @@ impl Error {
         Self::Unknown { kind, name: name.into(), known: nearest }
     }
 
+    /// The error of an objective that delegates to another: an input that is missing is reported under its own name.
+    pub(crate) fn of_objective(self, name: &str) -> Self {
+        match self {
+            Self::MissingInput { input, .. } => Self::MissingInput { objective: name.into(), input },
+            other => other,
+        }
+    }
+
     /// A parameter outside its range.
     pub fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
         Self::Parameter { name: name.into(), value: shortened(value.to_string()), reason: reason.into() }

@@ -109,7 +109,6 @@ pub mod batch;
 pub mod cclk;
 mod condition;
 pub mod debias;
-mod directions;
 #[cfg(test)]
 pub(crate) mod finite_difference;
 pub mod infonce;
@@ -143,7 +142,7 @@ pub use infonce::cmc::Cmc;
 pub use infonce::dc::{Dc, Dclw};
 pub use infonce::dcl::Dcl;
 pub use infonce::hcl::Hcl;
-pub use infonce::info_nce::{FairInfoNce, InfoNce};
+pub use infonce::info_nce::{FairInfoNce, InfoNce, Similarity};
 pub use infonce::moco::MoCo;
 pub use infonce::nt_xent::NtXent;
 pub use infonce::weaksup_info_nce::WeakSupInfoNce;

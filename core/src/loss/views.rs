@@ -3,7 +3,7 @@
 
 use burn::tensor::Tensor;
 
-use super::objective::Evaluation;
+use super::objective::{Aux, Evaluation};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{PairwiseLoss, PairwiseResult};
@@ -84,6 +84,41 @@ impl TwoViews {
             Direction::BToA => (b, a),
         };
         Ok(PairwiseLoss::new(anchors, candidates, temperature, batch.tile())?.with_peers(batch.peers()))
+    }
+
+    /// The mean over the `b` anchors of view a, or with `symmetric` the average of both directions; `evaluate` computes the anchors'
+    /// losses. With details, `loss_reverse` is the direction b to a and `loss_symmetric` the average.
+    pub(crate) fn directed(
+        &self,
+        batch: &Batch,
+        symmetric: bool,
+        evaluate: impl Fn(Direction) -> Result<PairwiseResult>,
+    ) -> Result<Evaluation> {
+        let mean = 1.0 / self.size as f64;
+        let forward = evaluate(Direction::AToB)?;
+        let loss = forward.per_anchor.clone().sum() * mean;
+        if !symmetric && !batch.is_detailed() {
+            return Ok(self.with_gradients(
+                loss,
+                forward.grad_anchors * mean,
+                forward.grad_candidates * mean,
+            ));
+        }
+        let reverse = evaluate(Direction::BToA)?;
+        let loss_reverse = reverse.per_anchor.sum() * mean;
+        let loss_symmetric = (loss.clone() + loss_reverse.clone()) / 2.0;
+        let evaluation = if symmetric {
+            let half = mean / 2.0;
+            let grad_a = (forward.grad_anchors + reverse.grad_candidates) * half;
+            let grad_b = (forward.grad_candidates + reverse.grad_anchors) * half;
+            self.with_gradients(loss_symmetric.clone(), grad_a, grad_b)
+        } else {
+            self.with_gradients(loss, forward.grad_anchors * mean, forward.grad_candidates * mean)
+        };
+        Ok(evaluation
+            .with_aux("per_anchor", Aux::Vector(forward.per_anchor))
+            .with_aux("loss_reverse", Aux::Scalar(loss_reverse))
+            .with_aux("loss_symmetric", Aux::Scalar(loss_symmetric)))
     }
 
     /// The contribution of each row's own pair to the mean loss, `-1/b sum_i cos(a_i, b_i) / temperature`.

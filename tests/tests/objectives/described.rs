@@ -9,16 +9,16 @@ use std::path::Path;
 use burn::tensor::DType;
 use serde_json::{Value, json};
 use simile_core::loss::batch::Batch;
-use simile_core::loss::spec::{DefaultValue, Family, Input, Needed, Spec};
+use simile_core::loss::spec::{DefaultValue, Family, Input, Needed, Parameter, Scale, Slider, Spec};
 use simile_core::loss::{build, specs};
 use simile_tests::repository::{assert_kept, root};
-use simile_tests::settings::least;
+use simile_tests::settings::{forms, least, variations};
 use simile_tests::tables::{cell, file};
 
 use crate::batches::{Inputs, Outcome, evaluate};
 
 const LABELS: [usize; 6] = [0, 1, 0, 2, 1, 0];
-const BIAS: [usize; 6] = [0, 1, 1, 0, 1, 2];
+const BIAS: [usize; 6] = [1, 1, 0, 0, 1, 2];
 
 /// A batch of the named inputs only, each of the kind in its description.
 fn batch(spec: &Spec, inputs: &[&Input]) -> Batch {
@@ -97,6 +97,68 @@ fn variants_differ_and_a_setting_without_effect_is_none() {
         match listed.len() {
             0 => assert!(accepted.iter().all(|outcome| *outcome == accepted[0]), "{}", spec.name),
             count => assert_eq!(count, accepted.len(), "{}", spec.name),
+        }
+    }
+}
+
+/// Values of a parameter that should differ in their effect: both ends of its slider, or its other names or flags.
+fn distinct_values(spec: &Spec, parameter: &Parameter) -> Vec<Value> {
+    if least(spec).get(parameter.name).is_some() {
+        return Vec::new();
+    }
+    match parameter.slider() {
+        Some(Slider { low, high, scale: Scale::Integers, .. }) => vec![json!(low as u64), json!(high as u64)],
+        Some(Slider { low, high, .. }) => vec![json!(low), json!(high)],
+        None => {
+            let of_parameter = |params: Value| params.get(parameter.name).cloned();
+            variations(spec).into_iter().filter_map(of_parameter).filter(|value| !value.is_null()).collect()
+        }
+    }
+}
+
+/// The settings under which a parameter is read, beside its form.
+fn condition(spec: &Spec, parameter: &Parameter) -> Value {
+    match (spec.name, parameter.name) {
+        ("wcl-weighted-infonce", "tau_plus" | "beta") => json!({ "correction": "hcl" }),
+        _ => json!({}),
+    }
+}
+
+/// A recipe whose objective has a parameter that its form does not read is refused, so the descriptions have to say which form reads it.
+#[test]
+fn a_parameter_has_an_effect_in_the_forms_that_read_it_and_in_no_other() {
+    for spec in specs() {
+        // Weights that are given to LfF take the place of those that it computes with `eps`.
+        let is_read = |input: &&Input| (spec.name, input.name) != ("lff", "weights");
+        let inputs: Vec<&Input> = spec.inputs.iter().filter(is_read).collect();
+        for (form, parameter) in
+            forms(spec).into_iter().flat_map(|form| spec.parameters.iter().map(move |one| (form, one)))
+        {
+            let with = |value: Option<Value>| {
+                let mut params = condition(spec, parameter);
+                params[parameter.name] = value.unwrap_or_else(|| parameter.default.to_value());
+                if let Some(form) = form {
+                    params["variant"] = form.into();
+                }
+                run(spec, &inputs, params).unwrap()
+            };
+            let values = distinct_values(spec, parameter);
+            if values.is_empty() {
+                continue;
+            }
+            let usual = with(None);
+            let others: Vec<Outcome> = values.into_iter().map(|value| with(Some(value))).collect();
+            let name = format!("{} {form:?}: {}", spec.name, parameter.name);
+            if parameter.form.is_none_or(|reader| form == Some(reader)) {
+                // An assignment alone is in the details, because its loss is a constant.
+                let differs = |one: &Outcome| {
+                    one.loss != usual.loss || one.gradients != usual.gradients || one.aux != usual.aux
+                };
+                assert!(others.iter().any(differs), "{name} has no effect");
+            } else {
+                let is_equal = |one: &Outcome| one.loss == usual.loss && one.gradients == usual.gradients;
+                assert!(others.iter().all(is_equal), "{name} has an effect");
+            }
         }
     }
 }

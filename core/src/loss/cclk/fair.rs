@@ -38,13 +38,11 @@ use super::settings::{CclkSettings, PARAMETERS, VARIANTS};
 use super::signed::{FLOOR, SignedEstimate, signed_sums, with_kceo_diagonal};
 use super::sums::{TotalWeight, other_samples_above, released_clamp};
 use super::weights_of_views::WeightsOfViews;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
-use crate::loss::directions::{Directions, directed};
 use crate::loss::pairwise::{Positives, log_add, other_view};
 use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
-use crate::numeric::matrix::check_values;
 
 /// The formula of both, in which `z` alone differs.
 const FORMULA: &str = "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
@@ -152,31 +150,8 @@ impl Objective for HardNegCclk {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
-            let weights = self.0.weights_to_normalise(batch, self.name(), &views)?;
-            return conditional_negatives(&self.0, &views, batch, &weights);
-        }
-        let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
-        let names = if is_tracked { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
-        let [a, b] = names;
-        let on_host = (batch.in_memory(self.name(), a)?, batch.in_memory(self.name(), b)?);
-        let (Some(z_a), Some(z_b)) = on_host else {
-            let (z_a, z_b) = (batch.tensor(self.name(), a)?, batch.tensor(self.name(), b)?);
-            for (name, z) in [(a, &z_a), (b, &z_b)] {
-                self.0.kernel.fits_columns(z.dims()[1])?;
-                if z.dims()[0] != views.size {
-                    let (expected, rows) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
-                    return Err(Error::shape(name, expected, rows));
-                }
-            }
-            let weights = self.0.weights_on_device(z_a, z_b, &views.a.rows());
-            return conditional_negatives(&self.0, &views, batch, &weights);
-        };
-        check_values(a, &z_a)?;
-        check_values(b, &z_b)?;
-        let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
-        let weights = self.0.weights_to_normalise(&batch, self.name(), &views)?;
-        conditional_negatives(&self.0, &views, &batch, &weights)
+        let weights = self.0.weights_of_representations(batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, batch, &weights)
     }
 }
 
@@ -188,47 +163,11 @@ fn conditional_negatives(
 ) -> Result<Evaluation> {
     let evaluation = match settings.variant {
         WeightScheme::Paper => as_printed(settings, views, batch, weights),
-        WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, weights),
+        WeightScheme::Released => as_released(settings, views, batch, weights),
+        WeightScheme::Normalised => normalised(settings, views, batch, weights),
     };
     let evaluation = evaluation?.with_accuracy(weights.accuracy);
     Ok(evaluation.with_parts(batch, || views.own_pairs(settings.temperature)))
-}
-
-/// The released and the normalised form, which have no negative weights.
-fn without_signs(
-    settings: &CclkSettings,
-    views: &TwoViews,
-    batch: &Batch,
-    weights: &WeightsOfViews,
-) -> Result<Evaluation> {
-    let b = views.size;
-    let pairs = views.compare_stacked(batch, settings.temperature)?;
-    let mut pairs = pairs.with_weights(weights.stacked());
-    let own = pairs.add_mean(Positives::Partner(other_view(b)));
-    let denominator = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
-        log_add(own, negatives + mass.max(f64::MIN_POSITIVE).ln())
-    };
-    let others = (b - 1) as f64;
-    let result = match settings.variant {
-        WeightScheme::Released => {
-            let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
-            pairs.evaluate(|reductions| {
-                let own = reductions.mean(own);
-                released_clamp(denominator(own.clone(), reductions.log_sum_exp(negatives), others)) - own
-            })?
-        }
-        _ => {
-            let negatives = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
-            let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
-            pairs.evaluate(|reductions| {
-                let negatives = TotalWeight::of(reductions.log_sum_exp(total_weight))
-                    .normalise(reductions.log_sum_exp(negatives));
-                let own = reductions.mean(own);
-                denominator(own.clone(), negatives, others / 2.0) - own
-            })?
-        }
-    };
-    Ok(views.mean_over_anchors(result))
 }
 
 fn as_printed(
@@ -245,7 +184,7 @@ fn as_printed(
         let positive = (own - shift.clone()).exp();
         (positive + estimate.relative_to(&shift) * mass, shift)
     };
-    let evaluation = directed(views, batch, Directions::of(settings.symmetric), |direction| {
+    let evaluation = views.directed(batch, settings.symmetric, |direction| {
         let weights = weights.of(direction);
         let diagonal = weights.diagonal();
         let (pairs, terms) = signed_sums(settings, views, batch, weights, direction)?;
@@ -257,4 +196,50 @@ fn as_printed(
     })?;
     let margin = |estimate: &SignedEstimate| denominator(estimate).0 - FLOOR;
     with_kceo_diagonal(evaluation, settings, views, batch, weights, margin)
+}
+
+fn as_released(
+    settings: &CclkSettings,
+    views: &TwoViews,
+    batch: &Batch,
+    weights: &WeightsOfViews,
+) -> Result<Evaluation> {
+    let b = views.size;
+    let pairs = views.compare_stacked(batch, settings.temperature)?;
+    let mut pairs = pairs.with_weights(weights.stacked());
+    let own = pairs.add_mean(Positives::Partner(other_view(b)));
+    let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
+    let result = pairs.evaluate(|reductions| {
+        let own = reductions.mean(own);
+        let sum = log_denominator(own.clone(), reductions.log_sum_exp(negatives), (b - 1) as f64);
+        released_clamp(sum) - own
+    })?;
+    Ok(views.mean_over_anchors(result))
+}
+
+fn normalised(
+    settings: &CclkSettings,
+    views: &TwoViews,
+    batch: &Batch,
+    weights: &WeightsOfViews,
+) -> Result<Evaluation> {
+    let b = views.size;
+    let pairs = views.compare_stacked(batch, settings.temperature)?;
+    let mut pairs = pairs.with_weights(weights.stacked());
+    let own = pairs.add_mean(Positives::Partner(other_view(b)));
+    let negatives = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
+    let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
+    let result = pairs.evaluate(|reductions| {
+        let negatives = TotalWeight::of(reductions.log_sum_exp(total_weight))
+            .normalise(reductions.log_sum_exp(negatives));
+        let own = reductions.mean(own);
+        // Half of b - 1: the sum has both views of each sample.
+        log_denominator(own.clone(), negatives, (b - 1) as f64 / 2.0) - own
+    })?;
+    Ok(views.mean_over_anchors(result))
+}
+
+/// `log( exp own + mass exp negatives )`. With `b = 1` the mass is 0, and its logarithm is kept finite.
+fn log_denominator(own: Tensor<1>, negatives: Tensor<1>, mass: f64) -> Tensor<1> {
+    log_add(own, negatives + mass.max(f64::MIN_POSITIVE).ln())
 }

@@ -7,7 +7,8 @@
 //! [K_{X⊥Y|Z}]_ii = sum_j w_ji exp(s_ij),   s_ij = cos(a_i, b_j) / temperature
 //! ```
 //!
-//! of the kernel conditional embedding operator (KCEO) as the expected similarity of anchor `i` to samples that share its `z`.
+//! of the kernel conditional embedding operator (KCEO) as the expected similarity of anchor `i` to samples that share its `z`. `W` is
+//! a function of the symmetric `K` and symmetric itself, so row `i` of `W` stands for the column `w_ji` of the paper.
 //! The sum includes `j = i`, no weight is clipped, and `lambda` is not multiplied by `b`. In Fair- and HardNeg-CCLK the estimate
 //! is the denominator, in WeaklySup-CCLK the numerator.
 //!

@@ -42,7 +42,7 @@ pub(super) fn signed_sums<'p>(
     Ok((pairs, SignedTerms { own, above, below }))
 }
 
-/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile, as logarithms.
+/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij`, as logarithms.
 pub(super) struct SignedEstimate {
     /// `s_ii`.
     pub(super) own_similarity: Tensor<1>,

@@ -49,7 +49,6 @@ use super::weights_of_views::WeightsOfViews;
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
-use crate::loss::directions::{Directions, directed};
 use crate::loss::pairwise::{EMPTY, LogSumExp, Positives, Reductions, log_add, other_view};
 use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 
@@ -121,7 +120,7 @@ fn as_printed(
     batch: &Batch,
     weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
-    let evaluation = directed(views, batch, Directions::of(settings.symmetric), |direction| {
+    let evaluation = views.directed(batch, settings.symmetric, |direction| {
         let weights = weights.of(direction);
         let diagonal = weights.diagonal();
         let (mut pairs, terms) = signed_sums(settings, views, batch, weights, direction)?;
@@ -187,13 +186,13 @@ fn normalised(
     let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
     let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));
     let positive = |reductions: &Reductions| {
-        // Weights are fractions of their sum including the sample's own; a sample without neighbours keeps all of
-        // it.
+        // log P_i, all terms as logarithms, with w_ij = W+_ij / (W+_ii + sum_{k != i} W+_ik) and W+ = max(W, 0): `own_weight` is
+        // log W+_ii, `sum_of_weights` the log of the bracket. A sample without neighbours keeps the whole weight.
         let total_weight = TotalWeight::of(reductions.log_sum_exp(total_weight));
-        let own = log_or_empty(own_weights.clone().mask_fill(total_weight.is_empty(), 1.0));
-        let total = log_add(total_weight.0, own.clone());
-        let neighbours = reductions.log_sum_exp(neighbours) - total.clone() - std::f64::consts::LN_2;
-        log_add(reductions.mean(own_pair) + own - total, neighbours)
+        let own_weight = log_or_empty(own_weights.clone().mask_fill(total_weight.is_empty(), 1.0));
+        let sum_of_weights = log_add(total_weight.0, own_weight.clone());
+        let neighbours = reductions.log_sum_exp(neighbours) - sum_of_weights.clone() - std::f64::consts::LN_2;
+        log_add(reductions.mean(own_pair) + own_weight - sum_of_weights, neighbours)
     };
     let result = pairs.evaluate(|reductions| {
         let positive = positive(reductions);

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 
 use super::settings::CclkSettings;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::conditional::{Accuracy, ConditionWeights, DeviceWeights, SolvedCondition, WeightScheme};
 use crate::loss::batch::Batch;
 use crate::loss::condition::ConditionedByKernel;
 use crate::loss::pairwise::PairWeights;
 use crate::loss::views::{Direction, TwoViews};
+use crate::numeric::matrix::check_values;
 
 /// The largest difference of similarities for which terms of a sum are not relative to the largest of its row.
 const LONGEST_SPAN: f64 = 60.0;
@@ -22,12 +23,7 @@ const SMALLEST_LARGEST: f64 = 1e-20;
 
 impl CclkSettings {
     /// The weights of rows on a device, which are not read; with the Gram matrix of the variant.
-    pub(super) fn weights_on_device(
-        &self,
-        z_a: Tensor<2>,
-        z_b: Tensor<2>,
-        like: &Tensor<2>,
-    ) -> WeightsOfViews {
+    fn weights_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> WeightsOfViews {
         let diagonal = self.gram_diagonal();
         let of = |z: Tensor<2>| {
             DeviceWeights::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, diagonal)
@@ -73,6 +69,36 @@ impl CclkSettings {
             WeightScheme::Normalised => on_host.rescaled_on_device(least, &like),
             _ => on_host.on_device(&like),
         })
+    }
+
+    /// The same from the condition of a batch, or else from the representations `z_a` and `z_b`, or the views as they are given: solved
+    /// for on the host if they lie in its memory, else on their device.
+    pub(super) fn weights_of_representations(
+        &self,
+        batch: &Batch,
+        objective: &str,
+        views: &TwoViews,
+    ) -> Result<WeightsOfViews> {
+        if ["z", "z_a", "z_b"].into_iter().any(|name| batch.has_condition(name)) {
+            return self.weights_to_normalise(batch, objective, views);
+        }
+        let is_tracked = ["z_a", "z_b"].into_iter().any(|name| batch.tracked(name).is_some());
+        let [a, b] = if is_tracked { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
+        if let (Some(z_a), Some(z_b)) = (batch.in_memory(objective, a)?, batch.in_memory(objective, b)?) {
+            check_values(a, &z_a)?;
+            check_values(b, &z_b)?;
+            let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
+            return self.weights_to_normalise(&batch, objective, views);
+        }
+        let (z_a, z_b) = (batch.tensor(objective, a)?, batch.tensor(objective, b)?);
+        for (name, z) in [(a, &z_a), (b, &z_b)] {
+            self.kernel.fits_columns(z.dims()[1])?;
+            if z.dims()[0] != views.size {
+                let (expected, rows) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
+                return Err(Error::shape(name, expected, rows));
+            }
+        }
+        Ok(self.weights_on_device(z_a, z_b, &views.a.rows()))
     }
 }
 

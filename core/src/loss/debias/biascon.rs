@@ -27,11 +27,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attraction::Attraction;
+use super::released_epsilon::log_denominator;
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, Positives};
+use crate::loss::pairwise::{LogSumExp, Positives, Reductions};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -48,31 +48,6 @@ pub struct BiasCon {
 impl Default for BiasCon {
     fn default() -> Self {
         Self { temperature: 0.07, variant: Variant::Paper }
-    }
-}
-
-impl BiasCon {
-    /// The loss, with the name of the calling objective in errors.
-    pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
-        let views = TwoViews::of(batch, objective)?;
-        let labels = batch.groups(objective, "labels", views.size)?;
-        let bias = batch.groups(objective, "bias", views.size)?;
-        let (label, excluded) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
-        let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == excluded.size_of(i)).count();
-        let mut pairs = views.compare_stacked(batch, self.temperature)?;
-        let attraction = Attraction {
-            positives: pairs.add_mean(Positives::Group { group: label, excluded }),
-            others: pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size)),
-            views: &views,
-            temperature: self.temperature,
-        };
-        let result = pairs.evaluate(|reductions| attraction.loss(reductions, self.variant))?;
-        let without_epsilon = attraction.loss(&result.reductions, Variant::Paper).mean();
-        let positives = result.reductions.mean(attraction.positives);
-        let evaluation = views.mean_over_anchors(result).with_parts(batch, || positives.mean().neg());
-        Ok(evaluation
-            .with_aux("anchors_without_positive", Aux::Number(alone as f64))
-            .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
     }
 }
 
@@ -103,6 +78,25 @@ impl Described for BiasCon {
 
 impl Objective for BiasCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.evaluate_as(self.name(), batch)
+        let views = TwoViews::of(batch, self.name())?;
+        let labels = batch.groups(self.name(), "labels", views.size)?;
+        let bias = batch.groups(self.name(), "bias", views.size)?;
+        let (label, excluded) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
+        let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == excluded.size_of(i)).count();
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let positives = pairs.add_mean(Positives::Group { group: label, excluded });
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
+        let loss = |reductions: &Reductions, variant| {
+            let others = reductions.log_sum_exp(others);
+            let denominator = log_denominator(variant, others, &views, self.temperature);
+            reductions.negative_log_probability(positives, denominator)
+        };
+        let result = pairs.evaluate(|reductions| loss(reductions, self.variant))?;
+        let without_epsilon = loss(&result.reductions, Variant::Paper).mean();
+        let positives = result.reductions.mean(positives);
+        let evaluation = views.mean_over_anchors(result).with_parts(batch, || positives.mean().neg());
+        Ok(evaluation
+            .with_aux("anchors_without_positive", Aux::Number(alone as f64))
+            .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))
     }
 }

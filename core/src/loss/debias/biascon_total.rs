@@ -105,7 +105,8 @@ impl Objective for BiasConTotal {
             logits = BiasBalance::default().shifted(&logits, prior, &bias)?;
         }
         let entropy = grad_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
-        let contrastive = self.contrastive().evaluate_as(self.name(), batch)?;
+        let contrastive =
+            self.contrastive().evaluate(batch).map_err(|error| error.of_objective(self.name()))?;
 
         let con = contrastive.loss.clone();
         let mut total =

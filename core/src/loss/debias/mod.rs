@@ -1,6 +1,5 @@
 //! Debiasing: objectives that use bias labels, or a biased network instead, so that an attribute does not decide.
 
-mod attraction;
 pub mod bias_balance;
 pub mod biascon;
 pub mod biascon_total;
@@ -11,6 +10,7 @@ pub mod jtt;
 pub mod learned_mixin;
 pub mod lff;
 pub mod lnl;
+mod released_epsilon;
 pub mod rubi;
 pub mod softcon;
 pub mod wcl;

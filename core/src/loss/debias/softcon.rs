@@ -29,7 +29,7 @@ use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 use simile_kernels::gemm;
 
-use super::attraction::Attraction;
+use super::released_epsilon::log_denominator;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, targets};
@@ -109,13 +109,13 @@ impl Objective for SoftCon {
         let features = UnitRows::normalise(features).rows();
         let weights = |range| shares(&features, &label, &sample, range);
         let mut pairs = views.compare_stacked(batch, self.temperature)?;
-        let attraction = Attraction {
-            positives: pairs.add_mean(Positives::Samples { count: b, weights: Box::new(weights) }),
-            others: pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b)),
-            views: &views,
-            temperature: self.temperature,
-        };
-        let result = pairs.evaluate(|reductions| attraction.loss(reductions, self.variant))?;
+        let positives = pairs.add_mean(Positives::Samples { count: b, weights: Box::new(weights) });
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
+        let result = pairs.evaluate(|reductions| {
+            let others = reductions.log_sum_exp(others);
+            let denominator = log_denominator(self.variant, others, &views, self.temperature);
+            reductions.negative_log_probability(positives, denominator)
+        })?;
         let evaluation = views.mean_over_anchors(result);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);

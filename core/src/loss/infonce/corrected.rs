@@ -5,8 +5,8 @@ use burn::tensor::Tensor;
 use crate::error::Result;
 use crate::loss::spec::{Parameter, Range};
 
-/// The parameter `tau_plus` of DCL and HCL.
-pub(super) const TAU_PLUS: Parameter = Parameter::number(
+/// The parameter `tau_plus` of the objectives that correct a sum over negatives.
+pub(crate) const TAU_PLUS: Parameter = Parameter::number(
     "tau_plus",
     Range::Probability,
     0.1,

@@ -18,14 +18,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::directions::{Directions, directed};
 use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, Positives, itself};
 use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
+
+/// The similarity of two embeddings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Similarity {
+    /// Their cosine.
+    #[default]
+    Cosine,
+}
 
 /// InfoNCE across views; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -34,14 +42,14 @@ pub struct InfoNce {
     /// Divisor of the cosines, 1e-12 to 1e12.
     pub temperature: f64,
     /// `cosine`, the only supported similarity.
-    pub similarity: String,
+    pub similarity: Similarity,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
 }
 
 impl Default for InfoNce {
     fn default() -> Self {
-        Self { temperature: 0.5, similarity: "cosine".into(), symmetric: false }
+        Self { temperature: 0.5, similarity: Similarity::Cosine, symmetric: false }
     }
 }
 
@@ -75,20 +83,9 @@ impl Described for InfoNce {
 }
 
 impl Objective for InfoNce {
-    fn check(&self) -> Result<()> {
-        if self.similarity != "cosine" {
-            return Err(Error::Unknown {
-                kind: "similarity",
-                name: self.similarity.clone(),
-                known: vec!["cosine".into()],
-            });
-        }
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let evaluation = directed(&views, batch, Directions::of(self.symmetric), |direction| {
+        let evaluation = views.directed(batch, self.symmetric, |direction| {
             let mut pairs = views.compare_across(batch, self.temperature, direction)?;
             let own = pairs.add_mean(Positives::Partner(itself(views.size)));
             let all = pairs.add_log_sum_exp(LogSumExp::all());
@@ -144,7 +141,7 @@ impl Objective for FairInfoNce {
         let views = TwoViews::of(batch, self.name())?;
         let cluster = batch.groups(self.name(), "labels", views.size)?;
         let cluster = LabelGroups::new(cluster, &views.a.rows().device());
-        let evaluation = directed(&views, batch, Directions::of(self.symmetric), |direction| {
+        let evaluation = views.directed(batch, self.symmetric, |direction| {
             let pairs = views.compare_across(batch, self.temperature, direction)?;
             let mut pairs = pairs.with_weights(cluster.pair_weights());
             let own = pairs.add_mean(Positives::Partner(itself(views.size)));

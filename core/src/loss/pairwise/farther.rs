@@ -110,6 +110,7 @@ impl RowsByGroup {
         WeightedSums {
             rows: restored(rows),
             mass: Some(restored(masses).squeeze_dim(1)),
+            share: None,
             weights: tile_weights,
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct WeightedSums {
     pub(super) rows: Tensor<2>,
     /// `sum_j P_ij`, `[anchors]`; none where each is 1.
     pub(super) mass: Option<Tensor<1>>,
+    /// `1 / |P(i)|` of each anchor, `[anchors, 1]`, 0 without positives, if that is the weight of each of them.
+    pub(super) share: Option<Tensor<2>>,
     /// `P` in tiles, if it is stored.
     pub(super) weights: Vec<Tensor<2>>,
 }

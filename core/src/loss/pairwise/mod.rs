@@ -14,6 +14,23 @@
 //!
 //! A row without any pair of positive weight has no log-sum-exp; its value is the finite stand-in [`EMPTY`], its
 //! gradient is 0, and the closure determines the anchor's loss.
+//!
+//! # How a formula is written
+//!
+//! | formula | code |
+//! |---|---|
+//! | `s_ii'`, the other view, `2b` stacked rows | `add_mean(Positives::Partner(other_view(b)))` |
+//! | `s_ii`, the same sample, one view across the other | `add_mean(Positives::Partner(itself(b)))` |
+//! | `1/\|P(i)\| sum_{p in P(i)} s_ip` | `add_mean(Positives::Group { group, excluded })`, `P(i)` being `group` without `excluded` |
+//! | `log sum_j exp s_ij` | `add_log_sum_exp(LogSumExp::all())` |
+//! | `log sum_{j != i} exp s_ij`, `2b` stacked rows | `LogSumExp::other_rows(2 * b)` |
+//! | `log sum_{j != i, i'} exp s_ij`, `2b` stacked rows | `LogSumExp::other_samples(b)` |
+//! | `log sum_{j != i} exp s_ij`, across views | `LogSumExp::other_samples(b)` as well: candidate `i` is of the anchor's sample |
+//! | `log sum_{n in N(i)} exp s_in`, another label | `LogSumExp::other_label()`; of the same label `same_label()`; groups from `with_weights` |
+//! | `exp(beta s_ij)` in place of `exp s_ij` | `.with_power(beta)` |
+//! | `sum_j w_ij exp s_ij` over `w_ij > t` | `.weighted(Weight::Above(t))`, `w` from `with_weights` |
+//!
+//! Both kinds of reduction are vectors `[anchors]`. The closure works with logarithms: `log( exp x + exp y )` is [`log_add`].
 
 mod among_peers;
 mod farther;
@@ -104,20 +121,17 @@ impl<'a> PairwiseLoss<'a> {
         if n == 0 {
             return Err(Error::shape("view_a", "at least one row", "none"));
         }
-        let (means, log_sum_exps, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
-        let (constant_candidates, within) = (false, false);
-        let peers = None;
         Ok(Self {
             anchors,
             candidates,
             temperature,
             tile,
-            constant_candidates,
-            within,
-            weights,
-            means,
-            log_sum_exps,
-            peers,
+            constant_candidates: false,
+            within: false,
+            weights: PairWeights::Ones,
+            means: Vec::new(),
+            log_sum_exps: Vec::new(),
+            peers: None,
         })
     }
 

@@ -99,14 +99,20 @@ impl Positives<'_> {
         let candidates = inputs.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         let [n, _] = inputs.scaled.dims();
-        let of = |rows: Tensor<2>, mass: Option<Tensor<1>>| WeightedSums { rows, mass, weights: Vec::new() };
+        let of = |rows: Tensor<2>, mass: Option<Tensor<1>>| WeightedSums {
+            rows,
+            mass,
+            share: None,
+            weights: Vec::new(),
+        };
         match self {
             Self::Partner(partner) if is_itself(partner, candidates) => of(candidates.clone(), None),
             Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), None),
             Self::Rows(rows) => of(rows.clone(), None),
             Self::Group { group, excluded } => {
                 let (share, mass) = shares(group, excluded, &device, dtype);
-                of(positive_sums(group, excluded, candidates.clone()) * share, Some(mass.squeeze_dim(1)))
+                let rows = positive_sums(group, excluded, candidates.clone()) * share.clone();
+                WeightedSums { share: Some(share), ..of(rows, Some(mass.squeeze_dim(1))) }
             }
             Self::Samples { count, weights } => {
                 let (views, sample_sums) = (n / count, over_views(candidates.clone(), *count));
@@ -133,16 +139,16 @@ impl Positives<'_> {
         inputs: &MeanInputs<'_>,
     ) -> Option<Tensor<2>> {
         let candidates = inputs.candidates;
-        let (device, dtype) = (candidates.device(), candidates.dtype());
         match self {
             Self::Partner(partner) if is_itself(partner, candidates) => Some(gradient),
             Self::Partner(partner) => {
-                let at = indices(partner, &device);
+                let at = indices(partner, &candidates.device());
                 Some(candidates.zeros_like().select_assign(0, at, gradient, IndexingUpdateOp::Add))
             }
             Self::Group { group, excluded } => {
-                let (share, _) = shares(group, excluded, &device, dtype);
-                Some(positive_sums(group, excluded, gradient * share))
+                // `weighted_sums` has stored it for a group.
+                let share = sums.share.clone();
+                share.map(|share| positive_sums(group, excluded, gradient * share))
             }
             Self::Samples { count, weights } => {
                 let views = candidates.dims()[0] / count;

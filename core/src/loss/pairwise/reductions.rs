@@ -49,12 +49,17 @@ impl Reductions {
         self.log_sum_exps[of.0].clone()
     }
 
-    /// `values`, `[anchors]`, times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
-    pub fn with_positives(&self, of: MeanHandle, values: Tensor<1>) -> Tensor<1> {
-        match self.masses.get(of.0) {
-            Some(Some(mass)) => mass.clone() * values,
-            _ => values,
-        }
+    /// `- sum_j P_ij log( exp s_ij / exp m_i )` of one of the means and the logarithms `m` of the anchors' denominators, `[anchors]`:
+    /// the negative mean log-probability of the positives; 0 for an anchor without any.
+    ///
+    /// # Panics
+    /// The mean is that of another comparison, which has more of them.
+    pub fn negative_log_probability(&self, positives: MeanHandle, denominator: Tensor<1>) -> Tensor<1> {
+        let of_positives = match self.masses.get(positives.0) {
+            Some(Some(mass)) => mass.clone() * denominator,
+            _ => denominator,
+        };
+        of_positives - self.mean(positives)
     }
 
     /// The gradients of the sum of `losses`, computed from these reductions.

@@ -10,6 +10,8 @@
 //! code agree. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of
 //! three layers of 8192.
 //!
+//! The sum off the diagonal is that of all squares less the diagonal's ([`simile_kernels::Redundancy`], which derives the gradient).
+//!
 //! A feature that is constant over the batch has correlation 0 with every feature, hence a term of 1, and gradient
 //! 0; with `b = 1` all features are constant, and the loss is `d`.
 

@@ -110,18 +110,8 @@ impl Described for Swav {
         detached: true,
         parameters: &[
             Parameter::temperature(0.1),
-            Parameter::number(
-                "epsilon",
-                Range::Moderate,
-                0.05,
-                "divisor of the scores in the assignment; smaller is harder",
-            ),
-            Parameter::integer(
-                "sinkhorn_iterations",
-                [1, MOST_ITERATIONS],
-                3,
-                "iterations of Sinkhorn's algorithm",
-            ),
+            EPSILON,
+            SINKHORN_ITERATIONS,
             Parameter::structured(
                 "crops_for_assign",
                 "[0, 1]",
@@ -160,10 +150,11 @@ impl Objective for Swav {
         let mut loss = prototypes.rows().zeros_like().sum();
         let mut grad_prototype_rows = prototypes.rows().zeros_like();
         let mut gradients = Vec::new();
+        // The printed sums in the other order: the cross-entropy is linear in its target, so view `v` predicts the sum of the codes of
+        // all `c != v` at once. `grad_logits` is with respect to `scores / temperature`.
         for (v, ((name, view), scores)) in views.iter().zip(scores).enumerate() {
-            let targets: Vec<Tensor<2>> =
-                assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q.clone()).collect();
-            let Some(target) = targets.into_iter().reduce(|sum, q| sum + q) else {
+            let targets = assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q.clone());
+            let Some(target) = targets.reduce(|sum, q| sum + q) else {
                 gradients.push((name, view.rows().zeros_like()));
                 continue;
             };
@@ -280,20 +271,7 @@ impl Described for SwavSinkhorn {
         symbols: "s the scores",
         inputs: &[Input::rows("scores", "[b, K]", "the score of each cluster")],
         head: Head::Other,
-        parameters: &[
-            Parameter::number(
-                "epsilon",
-                Range::Moderate,
-                0.05,
-                "divisor of the scores in the assignment; smaller is harder",
-            ),
-            Parameter::integer(
-                "sinkhorn_iterations",
-                [1, MOST_ITERATIONS],
-                3,
-                "iterations of Sinkhorn's algorithm",
-            ),
-        ],
+        parameters: &[EPSILON, SINKHORN_ITERATIONS],
         module: module_path!(),
         ..Spec::BASE
     };
@@ -318,6 +296,17 @@ impl Objective for SwavSinkhorn {
 
 /// Sums of rows and columns have long stopped to change.
 const MOST_ITERATIONS: u64 = 10_000;
+
+/// The parameter `epsilon` of both objectives.
+const EPSILON: Parameter = Parameter::number(
+    "epsilon",
+    Range::Moderate,
+    0.05,
+    "divisor of the scores in the assignment; smaller is harder",
+);
+/// The parameter `sinkhorn_iterations` of both objectives.
+const SINKHORN_ITERATIONS: Parameter =
+    Parameter::integer("sinkhorn_iterations", [1, MOST_ITERATIONS], 3, "iterations of Sinkhorn's algorithm");
 
 fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {
     match prototypes.dims() {

@@ -286,6 +286,11 @@ impl Parameter {
         Self { form: Some(form), ..self }
     }
 
+    /// The same parameter with another meaning.
+    pub const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
     /// The same parameter with a symbol for formulas.
     pub const fn symbol(self, symbol: &'static str) -> Self {
         Self { symbol: Some(symbol), ..self }

@@ -39,13 +39,13 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::contex_terms::{Labels, Terms};
+use super::contex_terms::{INPUTS, Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, Positives, Reductions, log_add, other_view, where_present};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
-use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
+use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
 
 /// The default fraction of `L_a` as printed.
@@ -94,10 +94,10 @@ impl ConTeX {
         })
     }
 
-    fn own_term(&self, terms: Terms, reductions: &Reductions) -> Tensor<1> {
+    fn l_b(&self, terms: Terms, reductions: &Reductions) -> Tensor<1> {
         match self.variant {
-            Variant::Paper => unbounded_own_term(terms, reductions),
-            Variant::Released => terms.nt_xent_own_term(reductions),
+            Variant::Paper => l_b_as_printed(terms, reductions),
+            Variant::Released => terms.l_b_of_nt_xent(reductions),
         }
     }
 }
@@ -116,12 +116,7 @@ impl Described for ConTeX {
             released  L_b(i) = repel{log sum_{a != i} exp s_ia} - attract{s_ii'}\n\
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "P(i) the other rows of the anchor's label, N(i) the rows of another label, i' the other view of i",
-        inputs: &[
-            VIEW_A,
-            VIEW_B,
-            CLASSES,
-            BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
-        ],
+        inputs: INPUTS,
         algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("released", "L_b of NT-Xent, mix 0.5, times temperature / base_temperature")
@@ -159,13 +154,12 @@ impl Objective for ConTeX {
             own: pairs.add_mean(Positives::Partner(other_view(views.size))),
             other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
         };
-        let result = pairs.evaluate(|reductions| {
-            terms.class_term(reductions) * mix + self.own_term(terms, reductions) * (1.0 - mix)
-        })?;
+        let result = pairs
+            .evaluate(|reductions| terms.l_a(reductions) * mix + self.l_b(terms, reductions) * (1.0 - mix))?;
         let parts = batch.is_detailed().then(|| {
             let reductions = &result.reductions;
-            let class = terms.class_term(reductions);
-            (class, self.own_term(terms, reductions), terms.nt_xent_own_term(reductions))
+            let class = terms.l_a(reductions);
+            (class, self.l_b(terms, reductions), terms.l_b_of_nt_xent(reductions))
         });
         let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
         let evaluation = self.scale().evaluation(&views, result);
@@ -190,8 +184,8 @@ impl Objective for ConTeX {
     }
 }
 
-/// `L_b` as printed.
-fn unbounded_own_term(terms: Terms, reductions: &Reductions) -> Tensor<1> {
+/// `L_b` as printed, by logarithms: `- log( 1 + exp s / S ) = log S - log( S + exp s )`.
+fn l_b_as_printed(terms: Terms, reductions: &Reductions) -> Tensor<1> {
     let negatives = reductions.log_sum_exp(terms.other_samples);
     where_present(negatives.clone() - log_add(negatives.clone(), reductions.mean(terms.own)), &negatives)
 }

@@ -21,13 +21,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::contex_terms::{Labels, Terms};
+use super::contex_terms::{INPUTS, Labels, Terms};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, Positives, other_view};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
-use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
+use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
 
 /// Clipped ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`,
@@ -79,12 +79,7 @@ impl Described for ConTeXClipped {
             L_b(i) = repel{log sum_{a != i} exp s_ia} - attract{s_ii'}\n\
             s_ij = cos(x_i, x_j) / temperature",
         symbols: "P(i) the other rows of the anchor's label, N(i) the rows of another label, i' the other view of i",
-        inputs: &[
-            VIEW_A,
-            VIEW_B,
-            CLASSES,
-            BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
-        ],
+        inputs: INPUTS,
         algorithms: &["single", "cached", "with-classifier"],
         variants: &[
             Form::new("paper", "without a factor"),
@@ -121,9 +116,9 @@ impl Objective for ConTeXClipped {
             other_samples: pairs.add_log_sum_exp(LogSumExp::other_samples(views.size)),
         };
         let result = pairs.evaluate(|reductions| {
-            terms.class_term(reductions) * self.mix + terms.nt_xent_own_term(reductions) * (1.0 - self.mix)
+            terms.l_a(reductions) * self.mix + terms.l_b_of_nt_xent(reductions) * (1.0 - self.mix)
         })?;
-        let class = terms.class_term(&result.reductions).mean() * self.scale().ratio();
+        let class = terms.l_a(&result.reductions).mean() * self.scale().ratio();
         let [class_mean, own] = [terms.positives, terms.own].map(|mean| result.reductions.mean(mean));
         let positives = || self.scale().positive_part(class_mean * self.mix + own * (1.0 - self.mix));
         let evaluation = self.scale().evaluation(&views, result).with_parts(batch, positives);

@@ -6,8 +6,17 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation};
 use crate::loss::pairwise::{LogSumExpHandle, MeanHandle, Reductions, log_add, where_present};
+use crate::loss::spec::{BIAS, CLASSES, Input, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
+
+/// The inputs of both.
+pub(super) const INPUTS: &[Input] = &[
+    VIEW_A,
+    VIEW_B,
+    CLASSES,
+    BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
+];
 
 /// The positives and negatives of each anchor.
 pub(super) struct Labels {
@@ -54,16 +63,14 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// `L_a`.
-    pub(super) fn class_term(self, reductions: &Reductions) -> Tensor<1> {
+    /// `L_a`; 0 without a positive or a negative.
+    pub(super) fn l_a(self, reductions: &Reductions) -> Tensor<1> {
         let negatives = reductions.log_sum_exp(self.other_classes);
-        let loss =
-            reductions.with_positives(self.positives, negatives.clone()) - reductions.mean(self.positives);
-        where_present(loss, &negatives)
+        where_present(reductions.negative_log_probability(self.positives, negatives.clone()), &negatives)
     }
 
     /// `L_b` as released, that of NT-Xent.
-    pub(super) fn nt_xent_own_term(self, reductions: &Reductions) -> Tensor<1> {
+    pub(super) fn l_b_of_nt_xent(self, reductions: &Reductions) -> Tensor<1> {
         let own = reductions.mean(self.own);
         log_add(reductions.log_sum_exp(self.other_samples), own.clone()) - own
     }

@@ -20,6 +20,7 @@
 //! the temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
 //! `aux.per_anchor` and `aux.loss_mean` are the `l_i` and their mean, without that factor, which is `aux.scale`.
 //!
+//! `l_i` is computed as `log sum_{a != i} exp s_ia - 1/|P(i)| sum_p s_ip`: the logarithm does not depend on `p`.
 //! The sum over positives is computed from one sum for each label, so no `2b x 2b` mask exists. With singleton
 //! labels it is [`NtXent`](crate::loss::NtXent). Use it to learn the labels; attributes that correlate with the
 //! label are learnt too.
@@ -61,21 +62,6 @@ impl SupCon {
         let Self { temperature, base_temperature, reduction, variant } = *self;
         Scale { reduction, variant, temperature, base_temperature }
     }
-
-    /// The loss, with the name of the calling objective in errors.
-    pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
-        let views = TwoViews::of(batch, objective)?;
-        let labels = batch.groups(objective, "labels", views.size)?;
-        let mut pairs = views.compare_stacked(batch, self.temperature)?;
-        let (group, excluded) = (views.groups(labels.iter()), views.each_row());
-        let positives = pairs.add_mean(Positives::Group { group, excluded });
-        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
-        let result =
-            pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(positives))?;
-        let positives = result.reductions.mean(positives);
-        let evaluation = self.scale().evaluation(&views, result);
-        Ok(evaluation.with_parts(batch, || self.scale().positive_part(positives)))
-    }
 }
 
 impl Described for SupCon {
@@ -105,6 +91,16 @@ impl Described for SupCon {
 
 impl Objective for SupCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.evaluate_as(self.name(), batch)
+        let views = TwoViews::of(batch, self.name())?;
+        let labels = batch.groups(self.name(), "labels", views.size)?;
+        let mut pairs = views.compare_stacked(batch, self.temperature)?;
+        let (group, excluded) = (views.groups(labels.iter()), views.each_row());
+        let positives = pairs.add_mean(Positives::Group { group, excluded });
+        let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * views.size));
+        let result =
+            pairs.evaluate(|reductions| reductions.log_sum_exp(others) - reductions.mean(positives))?;
+        let positives = result.reductions.mean(positives);
+        let evaluation = self.scale().evaluation(&views, result);
+        Ok(evaluation.with_parts(batch, || self.scale().positive_part(positives)))
     }
 }

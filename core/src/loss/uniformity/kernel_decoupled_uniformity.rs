@@ -195,6 +195,7 @@ impl Objective for KernelDecoupledUniformity {
         };
         let estimated = weights.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch)?;
+        // The gradient is `alpha^T g`, and `alpha` is symmetric.
         let evaluation =
             views.centroid_loss(loss, weights.apply(gradient)?).with_accuracy(weights.accuracy());
         Ok(if batch.is_detailed() {

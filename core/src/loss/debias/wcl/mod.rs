@@ -8,8 +8,10 @@
 //!
 //! | variant | weight of anchor `i` and negative `j` |
 //! |---|---|
-//! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of all anchors and negatives |
-//! | `released` | `1 + q_d / (q_d + q_b + 1e-6)` with `q_ij = exp s_ij`, each row divided by its Euclidean length |
+//! | `paper` | `1 + D_ij / (D_ij + B_ij)` with the distance in each network, divided by the largest of all anchors and negatives |
+//! | `released` | `1 + q_ij / (q_ij + p_ij + 1e-6)` with `exp s_ij` in each network, each row divided by its Euclidean length |
+//!
+//! `D` and `q` are those of `E_d`, `B` and `p` those of `E_b`.
 //!
 //! The two have opposite senses: the released weight is large if a pair is *similar* in `E_d` and not in `E_b`. The
 //! poster does not state whether its distances are squared; `distance` selects. If both distances of a pair are 0,
@@ -126,7 +128,7 @@ fn without_own_pair(tile: Tensor<2>, range: &Range<usize>) -> Tensor<2> {
 }
 
 /// The difficulty weights of a tile of anchors, from 1 to 2; 1 or 1.5 for the own pair, which is not a negative.
-fn weights(debiased: &Network, biased: &Network, range: &Range<usize>, variant: Variant) -> Tensor<2> {
+fn difficulty(debiased: &Network, biased: &Network, range: &Range<usize>, variant: Variant) -> Tensor<2> {
     let (d, b) = (debiased.tile(range), biased.tile(range));
     let share = match variant {
         Variant::Released => d.clone() / (b + d + 1e-6),

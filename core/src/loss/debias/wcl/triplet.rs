@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
+use crate::loss::infonce::corrected::TAU_PLUS;
 use crate::loss::objective::{Evaluation, Objective, Variant, differentiate};
-use crate::loss::spec::{BIASED_A, BIASED_B, Described, Family, Form, Parameter, Range, Spec};
+use crate::loss::spec::{BIASED_A, BIASED_B, Described, Family, Form, Spec};
 use crate::loss::views::TwoViews;
 
 /// The triplet loss; see the [module](self). Inputs: `view_a_biased`, `view_b_biased`, `[b, e]`.
@@ -57,12 +58,7 @@ impl Described for WclTriplet {
             Form::new("paper", "mean of the negatives"),
             Form::new("released", "corrected sum of the negatives"),
         ],
-        parameters: &[Parameter::number(
-            "tau_plus",
-            Range::Probability,
-            0.1,
-            "probability that a negative is of the anchor's class, as released",
-        )],
+        parameters: &[TAU_PLUS.only_in("released")],
         module: module_path!(),
         ..Spec::BASE
     };

@@ -35,10 +35,10 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 use simile_kernels::tile_rows;
 
-use super::{Distance, Network, weight_table, weights};
+use super::{Distance, Network, difficulty, weight_table};
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::infonce::corrected::{Debias, reweighted};
+use crate::loss::infonce::corrected::{Debias, TAU_PLUS, reweighted};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairWeights, Positives, Weight, log_add, other_view};
 use crate::loss::spec::{
@@ -159,15 +159,7 @@ impl Described for WclWeightedDcl {
             Form::new("paper", "weights of distances"),
         ],
         detached: true,
-        parameters: &[
-            Parameter::temperature(0.5),
-            Parameter::number(
-                "tau_plus",
-                Range::Probability,
-                0.1,
-                "probability that a negative is of the anchor's class",
-            ),
-        ],
+        parameters: &[Parameter::temperature(0.5), TAU_PLUS],
         module: module_path!(),
         ..Spec::BASE
     };
@@ -175,7 +167,7 @@ impl Described for WclWeightedDcl {
 
 impl Objective for WclWeightedDcl {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.general().evaluate_as(self.name(), batch)
+        self.general().evaluate(batch).map_err(|error| error.of_objective(self.name()))
     }
 }
 
@@ -209,18 +201,14 @@ impl Described for WclWeightedInfoNce {
                 "distance",
                 &["squared", "euclidean"],
                 "distance of unit rows in the form `paper`",
-            ),
+            )
+            .only_in("paper"),
             Parameter::choice(
                 "correction",
                 &["none", "dcl", "hcl"],
                 "correction for positives among the negatives",
             ),
-            Parameter::number(
-                "tau_plus",
-                Range::Probability,
-                0.1,
-                "probability that a negative is of the anchor's class, with a correction",
-            ),
+            TAU_PLUS.meaning("probability that a negative is of the anchor's class, with a correction"),
             Parameter::number(
                 "beta",
                 Range::Factor,
@@ -235,14 +223,8 @@ impl Described for WclWeightedInfoNce {
 
 impl Objective for WclWeightedInfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        self.evaluate_as(self.name(), batch)
-    }
-}
-
-impl WclWeightedInfoNce {
-    fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
-        let views = TwoViews::of(batch, objective)?;
-        let biased = TwoViews::named(batch, objective, ["view_a_biased", "view_b_biased"])?;
+        let views = TwoViews::of(batch, self.name())?;
+        let biased = TwoViews::named(batch, self.name(), ["view_a_biased", "view_b_biased"])?;
         biased.check_samples(views.size)?;
         let b = views.size;
         let network = |rows| match self.variant {
@@ -250,7 +232,7 @@ impl WclWeightedInfoNce {
             Variant::Released => Network::similarities(rows, self.temperature),
         };
         let (debiased, biased) = (network(views.stacked()), network(biased.stacked()));
-        let weights = |range| weights(&debiased, &biased, &range, self.variant);
+        let weights = |range| difficulty(&debiased, &biased, &range, self.variant);
 
         let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
         let weighted = LogSumExp::other_samples(b).with_power(power).weighted(Weight::Above(0.0));
@@ -260,20 +242,24 @@ impl WclWeightedInfoNce {
         let mut pairs = pairs.with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)));
         let own = pairs.add_mean(Positives::Partner(other_view(b)));
         let negatives = pairs.add_log_sum_exp(weighted);
-        let reweighting = (self.correction == Correction::Hcl)
-            .then(|| pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta)));
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let result = pairs.evaluate(|reductions| {
-            let (own, negatives) = (reductions.mean(own), reductions.log_sum_exp(negatives));
-            let negatives = match reweighting {
-                None => negatives,
-                Some(reweighting) => reweighted(negatives, reductions.log_sum_exp(reweighting), b),
-            };
-            match self.correction {
-                Correction::None => log_add(own.clone(), negatives) - own,
-                Correction::Dcl | Correction::Hcl => debias.loss(own, negatives),
+        let result = match self.correction {
+            Correction::None => pairs.evaluate(|reductions| {
+                let own = reductions.mean(own);
+                log_add(own.clone(), reductions.log_sum_exp(negatives)) - own
+            })?,
+            Correction::Dcl => pairs.evaluate(|reductions| {
+                debias.loss(reductions.mean(own), reductions.log_sum_exp(negatives))
+            })?,
+            Correction::Hcl => {
+                let weights = pairs.add_log_sum_exp(LogSumExp::other_samples(b).with_power(self.beta));
+                pairs.evaluate(|reductions| {
+                    let (raised, weights) =
+                        (reductions.log_sum_exp(negatives), reductions.log_sum_exp(weights));
+                    debias.loss(reductions.mean(own), reweighted(raised, weights, b))
+                })?
             }
-        })?;
+        };
         let evaluation = views.mean_over_anchors(result);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
