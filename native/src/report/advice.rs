@@ -18,6 +18,8 @@ pub(super) enum LeakOutcome {
     Uncertain { on: Samples },
     /// The first variant reveals neither the class nor the attribute, which the untrained network reveals.
     FirstLearntNothing,
+    /// The variant hides the attribute as vectors do that say nothing: it predicts the class no better than chance.
+    LostTheClass,
     /// The variant reveals as much as the first one.
     Unchanged,
     /// The variant reveals more than the first one.
@@ -83,6 +85,13 @@ pub(super) fn advice(
                 "{name}: the first variant learnt nothing: it predicts the class no better than chance, and the untrained network \
                  reveals more of {condition}; see its loss in the report, and train it longer or at another learning rate \
                  before you compare."
+            )];
+        }
+        LeakOutcome::LostTheClass => {
+            return vec![format!(
+                "{name}: it predicts the class no better than chance, so a low leak of {condition} proves nothing: vectors that say \
+                 nothing hide everything; see its loss in the report, and try a lower `optimizer.learning_rate`, another \
+                 temperature or larger batches."
             )];
         }
         LeakOutcome::Unchanged => "as before".to_owned(),

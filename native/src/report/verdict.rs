@@ -330,6 +330,10 @@ impl References<'_> {
         if !remaining.is_empty() {
             return remaining.into_iter().find_map(LeakChange::failure);
         }
+        // Vectors that say nothing hide everything.
+        if !nothing_before && self.is_without_class(&variant.metrics) {
+            return Some(LeakOutcome::LostTheClass);
+        }
         let is_doubtful = |one: &LeakChange| match one.chance.is_little(one.before) {
             true => {
                 nothing_before && [one.before, one.after].iter().any(|leak| one.chance.is_doubtful(*leak))
@@ -370,11 +374,16 @@ impl References<'_> {
 
     /// True if the first variant predicts the class no better than chance, although the untrained network reveals the attribute.
     fn learnt_nothing(&self, plain: &[&Metrics], changes: &[LeakChange]) -> bool {
-        let accuracy = mean(&values(plain, TOP1)).zip(mean(&values(&self.base, TOP1)));
         let reveals = |one: &LeakChange| {
             mean_leak(&self.untrained, &one.metric).is_some_and(|leak| !one.chance.is_little(leak))
         };
-        accuracy.is_some_and(|(plain, base)| plain - base < NOTICEABLE) && changes.iter().any(reveals)
+        self.is_without_class(plain) && changes.iter().any(reveals)
+    }
+
+    /// True if a variant predicts the class no better than chance.
+    fn is_without_class(&self, runs: &[&Metrics]) -> bool {
+        let accuracy = mean(&values(runs, TOP1)).zip(mean(&values(&self.base, TOP1)));
+        accuracy.is_some_and(|(found, base)| found - base < NOTICEABLE)
     }
 }
 

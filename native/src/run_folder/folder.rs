@@ -288,7 +288,17 @@ fn unused(parent: &Path, name: &str) -> Result<PathBuf> {
         let path = parent.join(if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => {
+                number += 1;
+                // Somebody who gives the same command again after an interruption may mean that run.
+                if path.join(RECIPE).is_file() && !path.join(RESULT).is_file() {
+                    let resume = resume_command(&path);
+                    line(format_args!(
+                        "{} holds a run that has not finished; `{resume}` goes on with it",
+                        path.display()
+                    ));
+                }
+            }
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot make the run folder {}", path.display()));
             }

@@ -206,6 +206,13 @@ fn asked_to_test_on(section: &DataSection, test: &Dataset) -> Option<usize> {
 /// The images without those that a key holds out for a purpose, and these. It is said if whole subjects are of
 /// another number.
 fn hold_out(images: &Dataset, count: usize, key: &str, purpose: &str) -> Result<(Dataset, Dataset)> {
+    if count >= images.len() {
+        let most = images.len().saturating_sub(1);
+        return Err(usage(format_args!(
+            "`{key}` is {count}, expected 1 to {most} of {} training images",
+            images.len()
+        )));
+    }
     let (rest, held_out) = images
         .split(count, HOLD_OUT_SEED)
         .with_context(|| format!("holding out images {purpose} (`{key}`)"))?;

@@ -289,6 +289,20 @@ fn an_r2_below_that_of_the_mean_is_no_amount_of_leak() {
 }
 
 #[test]
+fn a_variant_that_lost_the_class_with_the_attribute_hides_nothing() {
+    let mut collapsed = finished(&[[0.92, 0.36]], CONDITION_TOP1, 0.36);
+    assert!(!of(&collapsed).join("\n").contains("proves nothing"));
+    collapsed[0].result.variants[1].metrics.insert(TOP1.to_owned(), 0.26);
+    let said = of(&collapsed).join("\n");
+    assert!(
+        said.contains(
+            "hide: it predicts the class no better than chance, so a low leak of hospital proves nothing"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_first_variant_that_learnt_nothing_does_not_mean_that_there_is_little_to_hide() {
     for hidden in [0.36, 0.9] {
         let mut collapsed = finished(&[[0.36, hidden]], CONDITION_TOP1, 0.36);
