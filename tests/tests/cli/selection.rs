@@ -222,7 +222,10 @@ fn a_selection_that_cannot_be_made_is_named() {
     };
     assert!(set("selection.metric=top-1", 2).contains("did you mean `top1`?"));
     assert!(set("selection.every=0", 2).contains("selection.every"));
-    assert!(set("selection.held_out=160", 1).contains("choose by"));
+    assert!(
+        set("selection.held_out=160", 2)
+            .contains("`selection.held_out` is 160, expected 1 to 159 of 160 training images")
+    );
     assert!(set("selection.held_out=0", 2).contains("selection.official"));
     assert!(set("selection.official=true", 2).contains("set either"));
     let text = set("train.accumulate=5", 2);
