@@ -294,7 +294,7 @@ fn unused(parent: &Path, name: &str) -> Result<PathBuf> {
                 if path.join(RECIPE).is_file() && !path.join(RESULT).is_file() {
                     let resume = resume_command(&path);
                     line(format_args!(
-                        "{} holds a run that has not finished; `{resume}` goes on with it",
+                        "{} holds a run that has not finished; if no process works on it, `{resume}` goes on with it",
                         path.display()
                     ));
                 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::process::{end, interrupt, start, wait_until};
-use crate::support::program::{complaint, simile, stderr_of};
+use crate::support::program::{complaint, simile, stderr, stderr_of};
 use crate::support::recipes::with_two_variants;
 use crate::support::run::{assert_same_end, iterations, result};
 
@@ -139,6 +139,19 @@ fn runs_that_begin_at_once_have_a_folder_each() {
     let seed = |name: &str| result(&place.path().join("runs").join(name))["seed"].to_string();
     let seeds_of_runs: BTreeSet<String> = names.map(seed).into();
     assert_eq!(seeds_of_runs, seeds.map(str::to_owned).into());
+}
+
+#[test]
+fn a_command_that_is_given_again_names_runs_that_have_not_finished() {
+    let place = with_two_variants();
+    let cut = place.path().join("runs/tiny-smoke");
+    fs::create_dir_all(&cut).unwrap();
+    fs::write(cut.join("recipe.toml"), "").unwrap();
+    for _ in 0..2 {
+        let text = stderr(place.path(), &["train", "tiny.toml", "--smoke"]);
+        assert!(text.contains("`simile train --resume runs/tiny-smoke` goes on"), "{text}");
+        assert!(!text.contains("--resume runs/tiny-smoke-2"), "{text}");
+    }
 }
 
 #[test]

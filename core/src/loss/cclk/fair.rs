@@ -205,8 +205,7 @@ fn as_released(
     weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
     let b = views.size;
-    let pairs = views.compare_stacked(batch, settings.temperature)?;
-    let mut pairs = pairs.with_weights(weights.stacked());
+    let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
     let own = pairs.add_mean(Positives::Partner(other_view(b)));
     let negatives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
     let result = pairs.evaluate(|reductions| {
@@ -224,8 +223,7 @@ fn normalised(
     weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
     let b = views.size;
-    let pairs = views.compare_stacked(batch, settings.temperature)?;
-    let mut pairs = pairs.with_weights(weights.stacked());
+    let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
     let own = pairs.add_mean(Positives::Partner(other_view(b)));
     let negatives = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
     let total_weight = pairs.add_log_sum_exp(TotalWeight::term(b));

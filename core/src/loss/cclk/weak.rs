@@ -158,8 +158,7 @@ fn as_released(
     weights: &WeightsOfViews,
 ) -> Result<Evaluation> {
     let b = views.size;
-    let pairs = views.compare_stacked(batch, settings.temperature)?;
-    let mut pairs = pairs.with_weights(weights.stacked());
+    let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
     let positives = pairs.add_log_sum_exp(other_samples_above(b, settings.clip_threshold));
     let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));
     let log_positive = |reductions: &Reductions| released_clamp(reductions.log_sum_exp(positives));
@@ -179,8 +178,7 @@ fn normalised(
 ) -> Result<Evaluation> {
     let b = views.size;
     let own_weights = weights.own_weights().clamp_min(0.0);
-    let pairs = views.compare_stacked(batch, settings.temperature)?;
-    let mut pairs = pairs.with_weights(weights.stacked());
+    let mut pairs = weights.compare_stacked(views, batch, settings.temperature)?;
     let own_pair = pairs.add_mean(Positives::Partner(other_view(b)));
     let neighbours = pairs.add_log_sum_exp(other_samples_above(b, 0.0));
     let others = pairs.add_log_sum_exp(LogSumExp::other_rows(2 * b));

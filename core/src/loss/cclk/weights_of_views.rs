@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernel::conditional::{Accuracy, ConditionWeights, DeviceWeights, SolvedCondition, WeightScheme};
 use crate::loss::batch::Batch;
 use crate::loss::condition::ConditionedByKernel;
-use crate::loss::pairwise::PairWeights;
+use crate::loss::pairwise::{PairWeights, PairwiseLoss};
 use crate::loss::views::{Direction, TwoViews};
 use crate::numeric::matrix::check_values;
 
@@ -139,8 +139,21 @@ pub(super) struct WeightsOfViews {
 }
 
 impl WeightsOfViews {
+    /// The stacked rows compared with themselves, with the weights of each pair.
+    ///
+    /// # Errors
+    /// As [`TwoViews::compare_stacked`].
+    pub(super) fn compare_stacked<'p>(
+        &self,
+        views: &TwoViews,
+        batch: &Batch,
+        temperature: f64,
+    ) -> Result<PairwiseLoss<'p>> {
+        Ok(views.compare_stacked(batch, temperature)?.with_weights(self.stacked()))
+    }
+
     /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
-    pub(super) fn stacked(&self) -> PairWeights {
+    fn stacked(&self) -> PairWeights {
         let view_weights: Vec<&DeviceWeights> = iter::once(&self.a).chain(&self.b).collect();
         match self.is_symmetric {
             true => DeviceWeights::pair_weights(&view_weights),
