@@ -16,7 +16,7 @@ use simile_tests::{place, repository, skipped};
 use tempfile::TempDir;
 
 use crate::support::process::{interrupt, start};
-use crate::support::program::{ONE_THREAD, simile, stderr_of};
+use crate::support::program::{ALONE, simile, stderr_of};
 use crate::support::recipes::place_with;
 use crate::support::run::result;
 
@@ -182,7 +182,7 @@ fn campaign_of_kills_at_any_moment() {
 fn limited(place: &Path, kilobytes: u64, arguments: &[&str]) -> Output {
     let program = simile_tests::program().display().to_string();
     let script = format!("ulimit -f {}; exec '{program}' {}", kilobytes * 2, arguments.join(" "));
-    Command::new("sh").args(["-c", &script]).current_dir(place).envs([ONE_THREAD]).output().unwrap()
+    Command::new("sh").args(["-c", &script]).current_dir(place).envs(ALONE).output().unwrap()
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn campaign_of_a_disk_that_is_full() {
              cp -r disk/cut cut"
         );
         let mut apart = Command::new("unshare");
-        let apart = apart.args(["-rm", "sh", "-c", &script]).current_dir(place.path()).envs([ONE_THREAD]);
+        let apart = apart.args(["-rm", "sh", "-c", &script]).current_dir(place.path()).envs(ALONE);
         let status = apart.output();
         let code = status.ok().and_then(|output| output.status.code()).unwrap_or(77);
         if code == 1 || code == 77 {

@@ -13,7 +13,7 @@ use simile_tests::repository::{files_below, has_ending, root};
 use simile_tests::{data, place};
 use tempfile::TempDir;
 
-use crate::support::program::{ONE_THREAD, text_of};
+use crate::support::program::{ALONE, text_of};
 use crate::support::scans::scans;
 
 /// The pages with commands, and a test for each.
@@ -213,7 +213,7 @@ fn run(place: &Path, command: &str, at: &str) {
         .env("PATH", path)
         .env("PROGRAM", simile_tests::program())
         .env("SIMILE_CACHE", place.join("cache"))
-        .envs([ONE_THREAD])
+        .envs(ALONE)
         .output()
         .unwrap();
     let said = text_of(&output);

@@ -17,7 +17,7 @@ use crate::support::cluster::on_two_nodes;
 use crate::support::models::header;
 use crate::support::pictures::tabled_with;
 use crate::support::process::wait_until;
-use crate::support::program::{ONE_THREAD, complaint, simile, stderr_of, text_of};
+use crate::support::program::{ALONE, complaint, simile, stderr_of, text_of};
 use crate::support::recipes::{Edited as _, place_with};
 use crate::support::run::{result, standing};
 
@@ -94,7 +94,7 @@ fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(place)
         .env("SIMILE_CACHE", place.join("cache"))
-        .envs([ONE_THREAD])
+        .envs(ALONE)
         .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
@@ -294,7 +294,7 @@ fn on_two_disks(place: &Path) -> Command {
     let program = simile_tests::program();
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place);
-    command.env("SIMILE_RESIDENT", "0").envs([ONE_THREAD]).env("OMPI_MCA_mpi_yield_when_idle", "1");
+    command.env("SIMILE_RESIDENT", "0").envs(ALONE).env("OMPI_MCA_mpi_yield_when_idle", "1");
     for (at, data) in ["first", "second"].into_iter().enumerate() {
         pictures(&place.join(data));
         let cache = format!("SIMILE_CACHE={}", place.join(format!("cache-{at}")).display());

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use simile_tests::{repository, skipped};
 
-use crate::support::program::ONE_THREAD;
+use crate::support::program::ALONE;
 
 /// True if a command succeeds; otherwise the test is noted as skipped.
 pub(crate) fn is_there(command: &[&str], remedy: &str) -> bool {
@@ -23,10 +23,7 @@ pub(crate) fn is_there(command: &[&str], remedy: &str) -> bool {
 pub(crate) fn run(place: &Path, program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "300"]).arg(program).args(arguments).current_dir(place);
-    command
-        .env("SIMILE", simile_tests::program())
-        .env("SIMILE_CACHE", place.join("cache"))
-        .envs([ONE_THREAD]);
+    command.env("SIMILE", simile_tests::program()).env("SIMILE_CACHE", place.join("cache")).envs(ALONE);
     command.output().unwrap()
 }
 

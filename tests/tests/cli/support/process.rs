@@ -5,13 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::program::{ONE_THREAD, stderr_of};
+use crate::support::program::{ALONE, stderr_of};
 use crate::support::run::iterations;
 
 /// Begins a run.
 pub(crate) fn start(place: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(simile_tests::program());
-    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache")).envs([ONE_THREAD]);
+    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache")).envs(ALONE);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -7,9 +7,14 @@ use std::time::Duration;
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// Tests run side by side, so that threads of each process would only wait for each other: they took a third of the time. Other
-/// test programs run it with all threads.
-pub(crate) const ONE_THREAD: (&str, &str) = ("RAYON_NUM_THREADS", "1");
+/// One thread, because tests run side by side, so that threads of each process would only wait for each other: they took a third of
+/// the time. No GPU, which `auto` would look for at each start and choose on some machines: the tests of devices name theirs. Other test
+/// programs run it with all threads.
+pub(crate) const ALONE: [(&str, &str); 3] = [
+    ("RAYON_NUM_THREADS", "1"),
+    ("VK_DRIVER_FILES", "/dev/null"),
+    ("__EGL_VENDOR_LIBRARY_FILENAMES", "/dev/null"),
+];
 
 /// `simile` with arguments, in a folder where it may write.
 pub(crate) fn simile(place: &Path, arguments: &[&str]) -> Command {
@@ -17,7 +22,7 @@ pub(crate) fn simile(place: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(place)
         .env("SIMILE_CACHE", place.join("cache"))
-        .envs([ONE_THREAD])
+        .envs(ALONE)
         .args(arguments)
         .timeout(Duration::from_secs(120));
     command
