@@ -15,7 +15,7 @@ const INVERSE_FACTORIALS: [f32; 8] =
 
 /// `exp(x)` with relative error 3e-7 for `x` from -87 to 88: `2^k exp(r)` with `x = k ln 2 + r`.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let k = shifted - ROUND;
     let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
@@ -28,13 +28,13 @@ pub fn exp(x: f32) -> f32 {
 
 /// [`exp`] for any `x`: 0 below -87; `exp(87)` above 87, as where a pair that does not count is above all others; NaN for NaN.
 #[inline(always)]
-pub fn exp_or_zero(x: f32) -> f32 {
+pub(crate) fn exp_or_zero(x: f32) -> f32 {
     let exponential = exp(x.clamp(-LARGEST, LARGEST));
     if x < -LARGEST { 0.0 } else { exponential }
 }
 
 /// `1 / (1 + exp(-x))` of each value.
-pub fn logistic(values: &mut [f32]) {
+pub(crate) fn logistic(values: &mut [f32]) {
     let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
     vectorised!(values.iter_mut().for_each(|x| *x = of(*x)));
 }

@@ -84,15 +84,8 @@ pub(crate) fn normalise(
     });
 }
 
-/// Gradients of gain and shift.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Slopes {
-    pub gains: Vec<f32>,
-    pub shifts: Vec<f32>,
-}
-
-/// Replaces the gradient with respect to the output by the gradient with respect to `x`, in place. Two passes: the
-/// first reads both, the second also writes; 10 operations a value.
+/// Replaces the gradient with respect to the output by the gradient with respect to `x`, in place; returns the gradients of gain and
+/// shift. Two passes: the first reads both, the second also writes; 10 operations a value.
 pub(crate) fn normalise_batch_backward(
     x: &[f32],
     layout: Channels,
@@ -100,20 +93,20 @@ pub(crate) fn normalise_batch_backward(
     gains: &[f32],
     epsilon: f32,
     gradient: &mut [f32],
-) -> Slopes {
+) -> [Vec<f32>; 2] {
     let Statistics { means, variances } = statistics;
     let scales: Vec<f32> = scales(variances, epsilon).collect();
     let parts = parallel::map(gradient.chunks(layout.part()).zip(x.chunks(layout.part())), |(g, x)| {
         vectorised!(sums(g, x, layout, means))
     });
     let (grad_shift, along): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let shifts = parallel::sum(grad_shift, layout.channels);
+    let grad_shift = parallel::sum(grad_shift, layout.channels);
     let along = parallel::sum(along, layout.channels);
     let grad_gain: Vec<f32> = along.iter().zip(&scales).map(|(sum, scale)| sum * scale).collect();
 
     let share = layout.channels as f32 / x.len().max(1) as f32;
     let factors: Vec<f32> = gains.iter().zip(&scales).map(|(gain, scale)| gain * scale).collect();
-    let middles: Vec<f32> = shifts.iter().map(|sum| sum * share).collect();
+    let middles: Vec<f32> = grad_shift.iter().map(|sum| sum * share).collect();
     let slopes: Vec<f32> = grad_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
     let parts = gradient.chunks_mut(layout.part()).zip(x.chunks(layout.part()));
     parallel::map(parts, |(g, x)| {
@@ -135,7 +128,7 @@ pub(crate) fn normalise_batch_backward(
             }
         });
     });
-    Slopes { gains: grad_gain, shifts }
+    [grad_gain, grad_shift]
 }
 
 /// `1 / sqrt(var + ε)`.

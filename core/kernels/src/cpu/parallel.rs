@@ -98,7 +98,7 @@ pub fn map_in<I, S, T>(
 }
 
 /// The sum of the results of parts, each `length` numbers, in the order of the parts.
-pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
+pub(crate) fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
     let mut total = vec![0.0; length];
     for part in parts {
         total.iter_mut().zip(part).for_each(|(total, part)| *total += part);

@@ -84,7 +84,7 @@ impl Block {
     }
 
     /// The result for maps, `[n, out, pooled, pooled]`, and the `tanh` for the gradient, `[n, out, span]`.
-    pub(crate) fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
+    pub(crate) fn convolve_tanh_pool(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
         let offsets = self.offsets();
         let weights = Weights::new(self.out, offsets.len(), |output, at| weight[output * offsets.len() + at]);
         let image = self.channels * self.plane();
@@ -130,7 +130,7 @@ impl Block {
     }
 
     /// The requested gradients of maps, weight and bias, from that of the result.
-    pub(crate) fn backward(
+    pub(crate) fn convolve_tanh_pool_backward(
         self,
         maps: &[f32],
         weight: &[f32],

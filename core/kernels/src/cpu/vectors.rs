@@ -18,7 +18,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Scalar product in single precision.
-pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     vectorised!(sum_of(
         a,
         b,
@@ -88,6 +88,7 @@ mod tests {
             assert!((dot(&a, &b) - product).abs() < 1e-13, "{length}");
             let [a_f32, b_f32] = [&a, &b].map(|v| v.iter().map(|&x| x as f32).collect::<Vec<_>>());
             assert!((f64::from(dot_f32(&a_f32, &b_f32)) - product).abs() < 1e-5, "{length}");
+            assert!((f64::from(sum_f32(&a_f32)) - a.iter().sum::<f64>()).abs() < 1e-5, "{length}");
             assert!((squared_distance(&a, &b) - square).abs() < 1e-13, "{length}");
             let mut sum = a.clone();
             add_scaled(&mut sum, -0.7, &b);

@@ -6,7 +6,7 @@ use burn::tensor::{DType, Int, Tensor, TensorData};
 use simile_kernels::{
     Comparison, Epilogue, LogSumExp, Norm, PairSums, PairWeights, Redundancy, SoftCrossEntropy, Statistics,
     Windows, batch_norm_train, convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool,
-    gemm, log_sum_exps, own_log_sum_exps, pull_back_unit_rows,
+    gemm, log_sum_exps, max_pool, own_log_sum_exps, pull_back_unit_rows,
 };
 
 use crate::devices::{Target, targets};
@@ -94,9 +94,11 @@ fn weights_and_identities_of_other_maps() {
         for (weight, bias) in [(weight(4), None), (weight(3), Some(row(4)))] {
             assert_refused("convolve", target, || convolve(maps(), weight, bias, windows));
         }
-        assert_refused("convolve", target, || {
-            convolve(ones(target, [2, 2, 8, 3]), weight(3), None, Windows { stride: 1, padding: 0 })
-        });
+        for (maps, stride) in [([2, 2, 8, 3], 1), ([2, 6, 2, 3], 1), ([2, 6, 8, 3], 0)] {
+            assert_refused("convolve", target, || {
+                convolve(ones(target, maps), weight(3), None, Windows { stride, padding: 0 })
+            });
+        }
         for (gain, shift, identity) in [(4, 5, fitting), (5, 1, fitting), (5, 5, [2, 3, 3, 5])] {
             assert_refused("convolve_normalised", target, || {
                 convolve_normalised(maps(), weight(3), windows, norm(gain, shift), added(identity))
@@ -108,6 +110,29 @@ fn weights_and_identities_of_other_maps() {
                 convolve_normalised_by(maps(), weight(3), windows, norm(5, 5), statistics, added(identity))
             });
         }
-        assert_refused("convolve_tanh_pool", target, || convolve_tanh_pool(maps(), weight(3), row(4)));
+        for (weight, bias) in [(weight(4), row(5)), (weight(3), row(4))] {
+            assert_refused("convolve_tanh_pool", target, || convolve_tanh_pool(maps(), weight, bias));
+        }
+    }
+}
+
+#[test]
+fn maps_without_a_window() {
+    for target in &targets() {
+        // The convolved maps have a side of 1, of which no mean of 2×2 is left.
+        for sides in [[3, 8], [6, 3]] {
+            assert_refused("convolve_tanh_pool", target, || {
+                let [maps, weight] =
+                    [[2, sides[0], sides[1], 3], [5, 3, 3, 3]].map(|shape| ones(target, shape));
+                convolve_tanh_pool(maps, weight, ones(target, [5]))
+            });
+        }
+        for (sides, side, stride, padding) in
+            [([2, 8], 3, 1, 0), ([6, 2], 3, 1, 0), ([6, 2], 5, 1, 1), ([6, 8], 3, 0, 1), ([6, 8], 0, 1, 0)]
+        {
+            assert_refused("max_pool", target, || {
+                max_pool(ones(target, [2, sides[0], sides[1], 3]), side, Windows { stride, padding })
+            });
+        }
     }
 }

@@ -147,7 +147,7 @@ impl ConvolutionOps for Flex {
             return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
         };
         let [maps, weight, bias] = [planes::<Self>(maps), weight, bias].map(contiguous);
-        let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
+        let [pooled, tanh] = block.convolve_tanh_pool(floats(&maps), floats(&weight), floats(&bias));
         let [height, width] = block.pooled();
         let pooled = tensor(pooled, [n, block.out, height, width]);
         (places::<Self>(pooled), tensor(tanh, [n, block.out, block.span()]))
@@ -263,7 +263,8 @@ impl ConvolutionGradients for Flex {
         let [maps, upstream] = [maps, upstream].map(planes::<Self>);
         let [maps, weight, tanh, upstream] = [maps, weight, tanh, upstream].map(contiguous);
         let [maps, weight, tanh, upstream] = [&maps, &weight, &tanh, &upstream].map(floats);
-        let [grad_maps, grad_weight, grad_bias] = block.backward(maps, weight, tanh, upstream, wanted);
+        let [grad_maps, grad_weight, grad_bias] =
+            block.convolve_tanh_pool_backward(maps, weight, tanh, upstream, wanted);
         let Block { sides: [height, width], channels, out, kernel } = block;
         let grad_maps = grad_maps.map(|values| places::<Self>(tensor(values, [n, channels, height, width])));
         let grad_weight = grad_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));

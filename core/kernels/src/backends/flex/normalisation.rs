@@ -43,7 +43,7 @@ impl NormalisationGradients for Flex {
         let (layout, shape) = (channels(&x), x.layout().shape().clone());
         let statistics = Statistics { means: into_floats(mean), variances: into_floats(variance) };
         let mut gradient = into_floats(gradient);
-        let slopes = normalise_batch_backward(
+        let [grad_gain, grad_shift] = normalise_batch_backward(
             floats(&x),
             layout,
             &statistics,
@@ -51,8 +51,8 @@ impl NormalisationGradients for Flex {
             epsilon as f32,
             &mut gradient,
         );
-        let length = [slopes.gains.len()];
-        (tensor(gradient, shape), tensor(slopes.gains, length), tensor(slopes.shifts, length))
+        let length = [grad_gain.len()];
+        (tensor(gradient, shape), tensor(grad_gain, length), tensor(grad_shift, length))
     }
 }
 

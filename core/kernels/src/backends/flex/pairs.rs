@@ -6,7 +6,9 @@ use super::memory::{contiguous, floats, is_f32, tensor};
 use crate::cpu::pairs::Weights;
 use crate::cpu::pairs::symmetric::SymmetricPairs;
 use crate::cpu::pairs::tiled::TiledPairs;
-use crate::ops::pairs::plain;
+use crate::ops::pairs::plain::{
+    GradientInputs, plain_own_pair_sums_backward, plain_pair_sums, plain_pair_sums_backward,
+};
 use crate::{Comparison, PairOps, PairWeights};
 
 impl PairOps for Flex {
@@ -18,7 +20,7 @@ impl PairOps for Flex {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match PairArguments::of([&anchors, &candidates], &weights) {
             Some(arguments) => arguments.sums(&comparison),
-            None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
+            None => plain_pair_sums::<Self>(&anchors, &candidates, &weights, &comparison),
         }
     }
 
@@ -32,8 +34,8 @@ impl PairOps for Flex {
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let Some(arguments) = PairArguments::of([&anchors, &candidates], &weights) else {
-            let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-            return plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison);
+            let inputs = GradientInputs { similarities: saved, sums, gradient };
+            return plain_pair_sums_backward::<Self>(&anchors, &candidates, &weights, &inputs, &comparison);
         };
         let [grad_anchors, grad_candidates] = arguments.gradients(sums, gradient, &comparison);
         let grad_candidates = match comparison.constant_candidates {
@@ -49,7 +51,7 @@ impl PairOps for Flex {
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let Some(arguments) = PairArguments::of([&rows, &rows], &weights) else {
-            return plain::sums::<Self>(&rows, &rows, &weights, &comparison);
+            return plain_pair_sums::<Self>(&rows, &rows, &weights, &comparison);
         };
         let weights = arguments.weights();
         let Some(symmetric) = arguments.symmetric(&weights, &comparison) else {
@@ -69,8 +71,8 @@ impl PairOps for Flex {
         comparison: Comparison,
     ) -> FloatTensor<Self> {
         let Some(arguments) = PairArguments::of([&rows, &rows], &weights) else {
-            let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-            return plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison);
+            let inputs = GradientInputs { similarities: saved, sums, gradient };
+            return plain_own_pair_sums_backward::<Self>(&rows, &weights, &inputs, &comparison);
         };
         let weights = arguments.weights();
         if let Some(symmetric) = arguments.symmetric(&weights, &comparison) {

@@ -183,10 +183,13 @@ pub fn convolve_normalised_by(
 /// are not read, and stores 16 bytes a value of the result for the gradient.
 ///
 /// # Panics
-/// As [`convolve`].
+/// As [`convolve`]; a side of the convolved maps is less than 2.
 pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<4> {
     let dense = Windows { stride: 1, padding: 0 };
-    let [.., outputs] = checked_shape("convolve_tanh_pool", &maps, &weight, dense);
+    let [_, height, width, outputs] = checked_shape("convolve_tanh_pool", &maps, &weight, dense);
+    check("convolve_tanh_pool", height.min(width) >= 2, || {
+        format!("The sides of the convolved maps must be at least 2, not {height} and {width}.")
+    });
     check_channels("convolve_tanh_pool", outputs, [("bias", &bias)]);
     let (maps, weight, bias) = (maps.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
     let (pooled, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
@@ -199,7 +202,15 @@ pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -
 /// Cost: `side²` comparisons a value of the result, and as many in the gradient. The CPU reads 4 bytes a value of the maps
 /// and writes 5 a value of the result: the maximum, and its place in the window. The gradient reads 5 bytes a value of the
 /// result and writes 4 a value of the maps.
+///
+/// # Panics
+/// The windows have no positions or are larger than the padded maps, or the stride is 0.
 pub fn max_pool(maps: Tensor<4>, side: usize, windows: Windows) -> Tensor<4> {
+    let ([_, height, width, _], Windows { stride, padding }) = (maps.dims(), windows);
+    let fits = stride > 0 && side > 0 && height.min(width) + 2 * padding >= side;
+    check("max_pool", fits, || {
+        format!("Maps of {height} × {width} have no windows of {side} × {side} with {windows:?}.")
+    });
     let (maxima, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
     Tensor::from_dispatch(maxima)
 }

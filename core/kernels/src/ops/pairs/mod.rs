@@ -6,6 +6,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::{Int, Tensor};
 
+use self::plain::{GradientInputs, plain_own_pair_sums_backward, plain_pair_sums, plain_pair_sums_backward};
 use super::gemm::GemmOps;
 use super::shapes::check;
 pub use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, Weight, similarities_at_once, tile_rows};
@@ -21,7 +22,7 @@ pub enum PairWeights<B: Backend> {
     /// A weight for each pair, `[anchors, candidates]`.
     Pairs(FloatTensor<B>),
     /// Weights of the pairs of `c` samples, `[v c, c]`: anchor `i` has row `i` modulo `v c`, candidate `j` has column `j`
-    /// modulo `c`. Each of the `v` matrices is symmetric.
+    /// modulo `c`. Each of the `v` matrices is symmetric, and the number of candidates is a multiple of `c`.
     Samples(FloatTensor<B>),
     /// As [`Samples`](Self::Samples), except for the diagonals, as products `L R^T` of factors, `[v c, k]` both.
     /// Terms must leave out the diagonals. The products of a tile are in memory at once, but on CubeCL in `f32` all `v c^2`, in the
@@ -59,7 +60,10 @@ impl PairWeights<Dispatch> {
 
     /// True if these are weights of pairs of so many anchors and candidates.
     fn fit(&self, [n, m]: [usize; 2]) -> bool {
-        let are_of_views = |rows: usize, samples: usize| rows > 0 && rows.is_multiple_of(samples);
+        // Bodies repeat the columns of the samples until there is one for each candidate.
+        let are_of_views = |rows: usize, samples: usize| {
+            rows > 0 && rows.is_multiple_of(samples) && m.is_multiple_of(samples)
+        };
         match self {
             Self::Ones => true,
             Self::Groups(groups) => groups.shape().num_elements() > 0,
@@ -118,7 +122,7 @@ pub trait PairOps: GemmOps {
         #[extension_type] weights: PairWeights<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        plain::sums::<Self>(&anchors, &candidates, &weights, &comparison)
+        plain_pair_sums::<Self>(&anchors, &candidates, &weights, &comparison)
     }
 
     /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums; that of constant candidates is a
@@ -135,8 +139,8 @@ pub trait PairOps: GemmOps {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-        plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
+        let inputs = GradientInputs { similarities: saved, sums, gradient };
+        plain_pair_sums_backward::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
     }
 
     /// [`pair_sums`](Self::pair_sums) of rows `[n, d]` over the same rows.
@@ -159,8 +163,8 @@ pub trait PairOps: GemmOps {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> FloatTensor<Self> {
-        let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-        plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison)
+        let inputs = GradientInputs { similarities: saved, sums, gradient };
+        plain_own_pair_sums_backward::<Self>(&rows, &weights, &inputs, &comparison)
     }
 }
 
@@ -341,11 +345,16 @@ mod tests {
         assert!(groups(3).fit([6, 6]) && !groups(0).fit([6, 6]));
         assert!(PairWeights::pairs(zeros([6, 9])).fit([6, 9]));
         assert!(!PairWeights::pairs(zeros([6, 8])).fit([6, 9]), "weights of 8 of 9 candidates");
+        assert!(!PairWeights::pairs(zeros([5, 9])).fit([6, 9]), "weights of 5 of 6 anchors");
         assert!(PairWeights::samples(zeros([6, 3])).fit([6, 6]));
         for shape in [[0, 3], [3, 0], [5, 3]] {
             assert!(!PairWeights::samples(zeros(shape)).fit([6, 6]), "{shape:?}");
         }
         assert!(factors([6, 2], [6, 2], 3).fit([6, 6]));
+        for candidates in [7, 2] {
+            assert!(!PairWeights::samples(zeros([6, 3])).fit([6, candidates]), "{candidates} candidates");
+            assert!(!factors([6, 2], [6, 2], 3).fit([6, candidates]), "{candidates} candidates");
+        }
         for (left, right, samples) in
             [([5, 2], [5, 2], 3), ([6, 2], [6, 1], 3), ([6, 2], [6, 2], 0), ([0, 2], [0, 2], 3)]
         {

@@ -18,7 +18,7 @@ pub(crate) struct GradientInputs<B: Backend> {
 }
 
 /// [`PairOps::pair_sums`](super::PairOps::pair_sums).
-pub(crate) fn sums<B: GemmOps>(
+pub(crate) fn plain_pair_sums<B: GemmOps>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
@@ -45,7 +45,7 @@ pub(crate) fn sums<B: GemmOps>(
 }
 
 /// [`PairOps::pair_sums_backward`](super::PairOps::pair_sums_backward).
-pub(crate) fn gradients<B: GemmOps>(
+pub(crate) fn plain_pair_sums_backward<B: GemmOps>(
     anchors: &FloatTensor<B>,
     candidates: &FloatTensor<B>,
     weights: &PairWeights<B>,
@@ -94,14 +94,15 @@ pub(crate) fn gradients<B: GemmOps>(
 }
 
 /// [`PairOps::own_pair_sums_backward`](super::PairOps::own_pair_sums_backward).
-pub(crate) fn own_gradient<B: GemmOps>(
+pub(crate) fn plain_own_pair_sums_backward<B: GemmOps>(
     own: &FloatTensor<B>,
     weights: &PairWeights<B>,
     inputs: &GradientInputs<B>,
     comparison: &Comparison,
 ) -> FloatTensor<B> {
     let comparison = Comparison { constant_candidates: false, ..comparison.clone() };
-    let (grad_anchors, grad_candidates) = gradients::<B>(own, own, weights, inputs, &comparison);
+    let (grad_anchors, grad_candidates) =
+        plain_pair_sums_backward::<B>(own, own, weights, inputs, &comparison);
     B::float_add(grad_anchors, grad_candidates)
 }
 

@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 
 use self::kernels::PairKernels;
-use crate::ops::pairs::plain;
+use crate::ops::pairs::plain::{
+    GradientInputs, plain_own_pair_sums_backward, plain_pair_sums, plain_pair_sums_backward,
+};
 use crate::{Comparison, PairOps, PairWeights};
 
 impl PairOps for CubeBackend {
@@ -16,7 +18,7 @@ impl PairOps for CubeBackend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match PairKernels::of([&anchors, &candidates], &weights, &comparison) {
             Some(kernels) => kernels.sums(),
-            None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
+            None => plain_pair_sums::<Self>(&anchors, &candidates, &weights, &comparison),
         }
     }
 
@@ -35,8 +37,8 @@ impl PairOps for CubeBackend {
                 (grad_anchors, grad_candidates.unwrap_or_else(|| kernels.empty([1, 1])))
             }
             None => {
-                let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-                plain::gradients::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
+                let inputs = GradientInputs { similarities: saved, sums, gradient };
+                plain_pair_sums_backward::<Self>(&anchors, &candidates, &weights, &inputs, &comparison)
             }
         }
     }
@@ -52,8 +54,8 @@ impl PairOps for CubeBackend {
         match PairKernels::of([&rows, &rows], &weights, &comparison) {
             Some(kernels) => kernels.gradients(saved, sums, gradient, true).0,
             None => {
-                let inputs = plain::GradientInputs { similarities: saved, sums, gradient };
-                plain::own_gradient::<Self>(&rows, &weights, &inputs, &comparison)
+                let inputs = GradientInputs { similarities: saved, sums, gradient };
+                plain_own_pair_sums_backward::<Self>(&rows, &weights, &inputs, &comparison)
             }
         }
     }
