@@ -23,7 +23,7 @@ class Encoder:
         encoder = simile.Encoder("runs/scans")
         vectors = encoder.embed(["a.png", "b.png"])     # [2, encoder.dimensions]
 
-    A pickled encoder is the path of its file, which the process that unpickles it reads again.
+    A pickled encoder is the absolute path of its file, which the process that unpickles it reads again.
 
     Args:
         checkpoint: a `.safetensors` file of Simile, or the folder of a finished run: of several variants its last one.
@@ -35,7 +35,8 @@ class Encoder:
     """
 
     def __init__(self, checkpoint: str | PathLike[str]) -> None:
-        self.path = _model(Path(checkpoint))
+        # The process that unpickles it may be in another folder.
+        self.path = _model(Path(checkpoint)).absolute()
         """The file that was read."""
         self._native = _native.Encoder(self.path)
 
@@ -64,7 +65,7 @@ class Encoder:
 
         Raises:
             TypeError: `images` is one path, which a list should hold; or it has tensors or images of Pillow, for which the
-                message has the code that makes arrays.
+                message says what to give instead.
             OSError: a file cannot be read; `FileNotFoundError` if there is none.
             ValueError: a file is no picture, or an array has another form. One picture alone, `[height, width]` or
                 `[height, width, channels]`, is refused too: its rows would be taken for pictures.
@@ -90,6 +91,9 @@ def _pictures(images: Sequence[Picture] | np.ndarray) -> list[Picture]:
     """The pictures of a list; refuses one picture alone, and other types."""
     if isinstance(images, str | PathLike):
         raise TypeError(f"images is one path, expected a list of pictures: [{images!r}]")
+    # A list of it would be one of numbers.
+    if isinstance(images, bytes):
+        raise TypeError("images is of type bytes, expected a list of paths or arrays")
     if isinstance(images, np.ndarray) and _is_picture(images):
         raise ValueError(f"images is one picture of shape {images.shape}, expected a list of pictures: [images]")
     pictures = [images] if _is_of_pillow(images) else list(images)
@@ -101,8 +105,10 @@ def _pictures(images: Sequence[Picture] | np.ndarray) -> list[Picture]:
 
 
 def _remedy(picture: Any) -> str:
-    """The code that makes an array of a picture of another library."""
+    """What to give in place of a picture of another library."""
     if _is_of_pillow(picture):
+        if str(getattr(picture, "mode", "")).startswith(("I", "F")):
+            return "; give the path of its file: Pillow's `convert` cuts off values above 255"
         # Other modes would lose the transparency, which `simile embed` puts over white.
         return '; give `numpy.asarray(image.convert("RGBA"))` of an image of Pillow'
     return "; give `.numpy()` of a tensor, as [height, width, channels]" if hasattr(picture, "numpy") else ""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simile import _native
-from simile._request import Arguments
+from simile._request import Arguments, Result
 
 
 def objectives() -> list[str]:
@@ -25,10 +25,11 @@ def describe(objective: str) -> dict[str, Any]:
     `inputs` (name, kind of numbers, shape, meaning, whether it is needed), `variants`, `parameters` (name, default,
     range, meaning), and `pytorch`.
 
-    `pytorch` is the source of the same loss in PyTorch, which runs on any device; `None` for an objective that does not
-    compare two views of one network. Its last function has the name of the objective (`fair_cclk`). It takes the required
-    inputs in their order, a condition as `[b, e]`, and then the parameters by name. Under autocast it needs embeddings in
-    `float32`, inside `torch.autocast(device, enabled=False)`.
+    `pytorch` is the source of the same loss in PyTorch, which runs on any device. Some objectives have one; it is `None` for
+    the others, such as `fair-cclk-trainable`. Its last function has the name of the objective (`fair_cclk`). It takes the
+    required inputs in their order, a condition as `[b, e]`, and then the parameters by name, except `approximation`,
+    `lambda_effective` and `similarity`. `hardneg_cclk` takes `z_a` and `z_b` in place of `z`. Under autocast it needs
+    embeddings in `float32`, inside `torch.autocast(device, enabled=False)`.
 
     Raises:
         ValueError: there is no objective of that name; the message lists the nearest names.
@@ -80,8 +81,8 @@ def loss(
     if "torch" in sys.modules:
         from simile import _torch
 
-        return _torch.loss(objective, variant, unit_rows, arguments)
-    return Arguments.of(objective, variant, unit_rows, arguments).request().differentiate().loss
+        return _torch.untraced(_torch.loss, objective, variant, unit_rows, arguments)
+    return _result(objective, variant, unit_rows, arguments).loss
 
 
 def loss_and_gradients(
@@ -101,5 +102,14 @@ def loss_and_gradients(
     Warns:
         UserWarning: as `loss`.
     """
-    result = Arguments.of(objective, variant, unit_rows, arguments).request().differentiate()
+    if "torch" in sys.modules:
+        from simile import _torch
+
+        result = _torch.untraced(_result, objective, variant, unit_rows, arguments)
+    else:
+        result = _result(objective, variant, unit_rows, arguments)
     return result.loss, result.gradients
+
+
+def _result(objective: str, variant: str | None, unit_rows: bool, arguments: Mapping[str, Any]) -> Result:
+    return Arguments.of(objective, variant, unit_rows, arguments).request().differentiate()

@@ -73,6 +73,9 @@ class Arguments:
     @classmethod
     def of(cls, objective: str, variant: str | None, unit_rows: bool, given: Mapping[str, Any]) -> Arguments:
         """Sorts arguments into inputs and parameters. A trailing underscore is left out: `lambda_`."""
+        if not isinstance(variant, str | None):
+            kind = type(variant).__name__
+            raise ValueError(f"`variant` is of type {kind}, expected a name; simile.describe({objective!r}) lists them")
         named: dict[str, Any] = {}
         for name, value in given.items():
             plain = name.removesuffix("_")
@@ -115,16 +118,25 @@ class Arguments:
         if _is_list_with_gradient(value):
             remedy = "`torch.stack` makes one tensor of them"
             raise ValueError(f"`{name}` is a list of tensors that require a gradient; {remedy}")
+        # An error of the device is no fault of this input.
+        value = _on_host(value)
         try:
-            array = np.asarray(_on_host(value))
+            array = np.asarray(value)
         # NumPy refuses ragged lists; PyTorch, types and layouts that NumPy does not have.
-        except (RuntimeError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"`{name}` is not an array: {error}") from error
         if array.dtype.kind not in "biuf":
-            is_of_names = array.dtype.kind in "OSU" and name not in self.embeddings
-            remedy = "; `numpy.unique(values, return_inverse=True)[1]` numbers the groups" if is_of_names else ""
-            raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers{remedy}")
+            raise ValueError(f"`{name}` is an array of {array.dtype}, expected numbers{self._remedy(name, array)}")
         return array
+
+    def _remedy(self, name: str, array: np.ndarray) -> str:
+        """The code that makes numbers of the names of groups."""
+        is_of_names = array.ndim > 0 and all(isinstance(entry, (str, bytes)) for entry in array.flat)
+        if name in self.embeddings or not is_of_names:
+            return ""
+        # The numbers have an order that the names lack, which other kernels would read.
+        kernel = "" if name in self.integers else ", for the kernel `exact-match`"
+        return f"; `numpy.unique(values, return_inverse=True)[1]` numbers the groups{kernel}"
 
     def _converted(self, name: str, array: np.ndarray, is_double: bool) -> np.ndarray:
         """The numbers of an input in a type and a layout that the core takes; refuses integers that would become others."""

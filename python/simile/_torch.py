@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.autograd.function import FunctionCtx
@@ -11,8 +12,17 @@ from torch.autograd.function import FunctionCtx
 from simile._request import Arguments, Request, Result
 
 
-# If `torch.compile` traced this, it would compile the sorting of the arguments anew for the numbers of each batch.
+Answer = TypeVar("Answer")
+
+
+# If `torch.compile` traced it, it would compile the sorting of the arguments anew for the numbers of each batch, and make
+# tensors of NumPy's arrays, which the extension module does not take.
 @torch.compiler.disable
+def untraced(compute: Callable[..., Answer], *arguments: Any) -> Answer:
+    """The answer of a function that `torch.compile` leaves out of its graphs."""
+    return compute(*arguments)
+
+
 def loss(objective: str, variant: str | None, unit_rows: bool, arguments: dict[str, Any]) -> torch.Tensor | float:
     """A loss as a scalar tensor, through which gradients reach the tensors among the inputs; a number if there are none."""
     given = Arguments.of(objective, variant, unit_rows, arguments)

@@ -112,6 +112,8 @@ def test_one_path_is_no_list_of_paths():
     for one in ["cat.png", Path("cat.png")]:
         with pytest.raises(TypeError, match="images is one path, expected a list of pictures: .*cat.png"):
             simile.embed(model, one)
+    with pytest.raises(TypeError, match="images is of type bytes, expected a list of paths or arrays"):
+        simile.embed(model, b"cat.png")
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (8, 8, 3)])
@@ -172,6 +174,15 @@ def test_an_encoder_is_read_once_and_another_process_reads_it_again(tmp_path):
     np.testing.assert_array_equal(encoder.embed(pictures), expected)
 
 
+def test_an_encoder_of_a_relative_path_is_read_again_from_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(FOLDER)
+    encoder = simile.Encoder("colour.safetensors")
+    pickled = pickle.dumps(encoder)
+    monkeypatch.chdir(tmp_path)
+    pictures = np.random.default_rng(1).integers(0, 256, (3, 20, 20, 3), np.uint8)
+    np.testing.assert_array_equal(pickle.loads(pickled).embed(pictures), encoder.embed(pictures))
+
+
 FORKED = """
 import os, signal, sys
 import numpy as np
@@ -211,9 +222,22 @@ def test_an_image_of_pillow_is_refused_with_the_code_that_makes_an_array():
             simile.embed(FOLDER / "colour.safetensors", images)
 
 
+@pytest.mark.parametrize("mode", ["I;16", "I", "F"])
+def test_an_image_of_pillow_with_more_than_eight_bits_is_told_to_be_given_by_its_path(mode):
+    class Image:
+        def convert(self, mode):
+            return self
+
+    image = Image()
+    image.mode = mode
+    for images in (image, [image]):
+        with pytest.raises(TypeError, match="; give the path of its file: Pillow's `convert` cuts off values above 255$"):
+            simile.embed(FOLDER / "colour.safetensors", images)
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_opaque_picture_has_the_vector_of_its_rgba(channels):
-    """So the code for an image of Pillow may convert images of all modes to RGBA."""
+    """So the code for an image of Pillow may convert images of eight bits a channel to RGBA."""
     pixels = np.random.default_rng(2).integers(0, 256, (40, 50, channels), np.uint8)
     colours = np.broadcast_to(pixels, (40, 50, 3))
     rgba = np.concatenate([colours, np.full((40, 50, 1), 255, np.uint8)], 2)

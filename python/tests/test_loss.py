@@ -168,6 +168,7 @@ def test_unit_rows_are_taken_as_they_are():
         ({"view_a": A, "view_b": "rows"}, "`view_b` is an array of <U4, expected numbers"),
         ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is not an array"),
         ({"view_a": A, "view_b": B, "variant": "printed"}, "printed"),
+        ({"view_a": A, "view_b": B, "variant": 3}, "`variant` is of type int, expected a name; simile.describe"),
         ({"view_a": A, "view_b": B, "temperature": 0.5, "temperature_": 0.05}, "`temperature` is given twice"),
     ],
 )
@@ -289,3 +290,25 @@ def test_names_of_groups_are_refused_with_the_code_that_numbers_them():
     assert np.isfinite(simile.loss("supcon", view_a=A, view_b=B, labels=numbers))
     with pytest.raises(ValueError, match="`view_b` is an array of <U1, expected numbers$"):
         simile.loss("nt-xent", view_a=A, view_b=names)
+    for z in (names, np.array(names, object)):
+        with pytest.raises(ValueError, match="`z` is an array of .* numbers the groups, for the kernel `exact-match`$"):
+            simile.loss("fair-cclk", view_a=A, view_b=B, z=z)
+    kernel = {"name": "exact-match"}
+    assert np.isfinite(simile.loss("fair-cclk", view_a=A, view_b=B, z=numbers, kernel=kernel))
+    with pytest.raises(ValueError, match="`labels` is an array of <U1, .* numbers the groups$"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=names)
+
+
+@pytest.mark.parametrize("labels", [[0, 1, None], "abcdef", ["a", None, "b"]])
+def test_values_that_are_no_names_of_groups_are_refused_without_that_code(labels):
+    with pytest.raises(ValueError, match="`labels` is an array of .*, expected numbers$"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=labels)
+
+
+def test_an_error_of_the_device_is_passed_on():
+    class Tensor:
+        def detach(self):
+            raise RuntimeError("device-side assert")
+
+    with pytest.raises(RuntimeError, match="^device-side assert$"):
+        simile.loss("nt-xent", view_a=A, view_b=Tensor())

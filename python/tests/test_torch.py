@@ -232,6 +232,20 @@ def test_a_compiled_step_leaves_the_loss_out():
     assert len(graphs) == 1, graphs
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_compiled_step_computes_the_gradients_of_arrays(kind):
+    def step(a, b):
+        return simile.loss_and_gradients("nt-xent", view_a=a, view_b=b)
+
+    rows = [view.detach().numpy().astype(kind) for view in views()]
+    loss, gradients = torch.compile(step, backend="eager")(*rows)
+    expected, others = step(*rows)
+    assert loss == expected
+    for name, gradient in others.items():
+        np.testing.assert_array_equal(gradients[name], gradient)
+        assert gradients[name].dtype == kind
+
+
 @pytest.mark.parametrize(
     ("objective", "inputs", "parameters"),
     [

@@ -14,6 +14,9 @@ use crate::support::python::answer;
 /// Embeds the pictures with every module in turn, while it trains, and tries to load into each the weights of the others.
 const EMBED: &str = r#"
 import importlib.util, json, sys
+class File:
+    def __fspath__(self):
+        return "wide.png"
 answer = {}
 names = sys.argv[1].split(",")
 for name in names:
@@ -34,12 +37,20 @@ for name in names:
         one = ""
     except TypeError as error:
         one = str(error)
+    faults = []
+    for given, batch in [(File(), 2), (b"wide.png", 2), (pictures, 0), (pictures, -1)]:
+        try:
+            encoder.embed(given, batch=batch)
+            faults.append("")
+        except (TypeError, ValueError) as error:
+            faults.append(str(error))
     answer[name] = {
         "rows": rows.tolist(),
         "refused": refused,
         "is_training": all(module.training for module in encoder.modules()),
         "none": list(encoder.embed([]).shape),
         "one": one,
+        "faults": faults,
     }
 print(json.dumps(answer))
 "#;
@@ -128,6 +139,11 @@ fn same_features(place: &Path) {
         assert_eq!(answer["none"], json!([0, expected[0].len()]), "{name}");
         let one = answer["one"].as_str().unwrap();
         assert!(one.contains("is one picture, expected a list: ['wide.png']"), "{name}: {one}");
+        let faults: Vec<String> = serde_json::from_value(answer["faults"].clone()).unwrap();
+        let expected = ["is one picture", "is of type bytes", "`batch` is 0,", "`batch` is -1,"];
+        for (fault, words) in faults.iter().zip(expected) {
+            assert!(fault.contains(words), "{name}: {fault}");
+        }
     }
 }
 

@@ -42,9 +42,14 @@ class Encoder(Network):
         """The features of a list of pictures (paths or images of Pillow), `[n, FEATURES]`, as `simile embed` gives them.
 
         It takes `batch` pictures at a time, and leaves the module in the mode in which it was: training or evaluation.
+        One picture that is not in a list is a TypeError, and a `batch` below 1 a ValueError.
         """
-        if isinstance(pictures, (str, Path)) or hasattr(pictures, "convert"):
+        if isinstance(pictures, (str, PathLike)) or hasattr(pictures, "convert"):
             raise TypeError(f"pictures is one picture, expected a list: [{pictures!r}]")
+        if isinstance(pictures, bytes):
+            raise TypeError("pictures is of type bytes, expected a list of paths or images of Pillow")
+        if batch < 1:
+            raise ValueError(f"`batch` is {batch}, expected at least 1")
         pictures, weight = list(pictures), next(self.parameters())
         training = [module for module in self.modules() if module.training]
         self.eval()

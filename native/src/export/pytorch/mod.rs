@@ -35,6 +35,7 @@ Needs torch and safetensors, and for pictures numpy and Pillow. A file of anothe
 """
 
 import json
+from os import PathLike
 from pathlib import Path
 
 import torch
